@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
 // Every command of the guide to queues is run, in order. Its Python is run where
@@ -97,7 +97,7 @@ func TestQueueGuideChecksSignatures(t *testing.T) {
 			continue
 		}
 		now, body := time.Now(), []byte(`{"id": "1"}`)
-		header := fmt.Sprintf("t=%d,v1=%s", now.Unix(), alarm.Sign("hush", now, body))
+		header := fmt.Sprintf("t=%d,v1=%s", now.Unix(), tell.Sign("hush", now, body))
 		b.text += fmt.Sprintf("print(genuine(b'hush', %q, b'%s'), genuine(b'other', %[1]q, b'%[2]s'), genuine(b'hush', %[1]q, b'{}'))\n", header, body)
 		if err := os.WriteFile(filepath.Join(r.dir, "signature.py"), []byte(b.text), 0o600); err != nil {
 			t.Fatal(err)

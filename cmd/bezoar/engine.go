@@ -11,12 +11,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
 // engine joins the command line to what it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, FlowWork: flowWork, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
@@ -37,6 +38,7 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Alone:    true,
 		Leave:    s.Leave,
 		Restart:  s.Restart,
+		Watch:    guardian.StartWatch,
 		Started:  func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
 
 		Settings: app.Settings{Path: s.File, Edit: s.Edit},
@@ -66,6 +68,12 @@ func sampleWorker(ctx context.Context) error {
 		return err
 	}
 	return sample.New(cfg).Run(ctx)
+}
+
+func flowWork(ctx context.Context, w cli.FlowWorker) error {
+	return app.FlowWorker{
+		Store: w.Store, Dir: w.Dir, Labels: w.Labels, Slots: w.Slots, User: w.User, Inherit: w.Inherit, Watch: guardian.StartWatch, Log: w.Log,
+	}.Run(ctx)
 }
 
 func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {

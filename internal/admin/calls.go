@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -165,31 +164,8 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
 }
 
 // known parses the query and refuses parameters that are misspelt.
-func known(u *url.URL, names ...string) (url.Values, error) {
-	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return nil, invalid("the query cannot be read: %v", err)
-	}
-next:
-	for key := range q {
-		for _, name := range names {
-			if key == name {
-				continue next
-			}
-		}
-		return nil, invalid("the query has no parameter %.60q here", key)
-	}
-	return q, nil
-}
+func known(u *url.URL, names ...string) (url.Values, error) { return adminapi.Query(u, names...) }
 
 func number(q url.Values, name string, low, high int) (int, error) {
-	text := q.Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, invalid("%s %.40q: want a number from %d to %d", name, text, low, high)
-	}
-	return n, nil
+	return adminapi.Number(q, name, low, high)
 }

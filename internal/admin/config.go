@@ -30,6 +30,9 @@ type Config struct {
 	Page http.Handler
 	// Extra serves [PathExtra] under the same guard as the API. Nil means none.
 	Extra http.Handler
+	// Flows serves [adminapi.PathFlows] under the same guard as the API. Nil
+	// means that there are none.
+	Flows http.Handler
 	// Queues answers the calls about queues. Nil means that there are none.
 	Queues Queues
 	// Triage answers the calls about dead letters. Nil means that there are

@@ -2,12 +2,9 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
 	"strconv"
@@ -158,6 +155,9 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
 	}
+	if s.cfg.Flows != nil {
+		api.Handle(adminapi.PathFlows, s.cfg.Flows)
+	}
 	if s.cfg.Extra != nil {
 		api.Handle(PathExtra, s.cfg.Extra)
 	}
@@ -223,44 +223,17 @@ func problemOf(err error) *adminapi.Problem {
 	return adminapi.NewProblem(http.StatusInternalServerError, adminapi.CodeInternal, "see the log")
 }
 
-func invalid(format string, args ...any) error {
-	return adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, fmt.Sprintf(format, args...))
-}
+func invalid(format string, args ...any) error { return adminapi.Invalid(format, args...) }
 
 func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
 	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound,
 		fmt.Sprintf("the API has no %s %.100s", r.Method, r.URL.Path))
 }
 
-// reply sends v whole. JSON only: payloads inside are whatever attackers wrote.
-func reply(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the caller may be gone
-	return nil
-}
+// reply sends v whole.
+func reply(w http.ResponseWriter, status int, v any) error { return adminapi.Reply(w, status, v) }
 
 // decode reads one bounded JSON document.
 func decode(w http.ResponseWriter, r *http.Request, v any) error {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-		return invalid("the body must be application/json, not %.60q", kind)
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = errors.New("something follows the document")
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return err
-	}
-	return invalid("the body is not what is asked for: %.200v", err)
+	return adminapi.Decode(w, r, maxBody, v)
 }

@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,15 +25,17 @@ type Config struct {
 	Address string        // host:port or a URL; DefaultAddress when empty
 	Token   string        // sent as a bearer token when not empty
 	Actor   string        // who acts, for the audit log; proves nothing
+	Socket  string        // a unix socket, instead of Address
 	Timeout time.Duration // of one call, 0 means 30 s; redrives and events take as long as ctx allows
 }
 
 // String leaves the token out.
-func (c Config) String() string { return fmt.Sprintf("admin API at %s", c.Address) }
+func (c Config) String() string { return fmt.Sprintf("admin API at %s", cmp.Or(c.Socket, c.Address)) }
 
 // Client calls the admin API. It is safe for concurrent use.
 type Client struct {
 	base    *url.URL
+	at      string // for people
 	token   string
 	actor   string
 	timeout time.Duration
@@ -48,17 +51,23 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
+	dial := (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	if c.Socket != "" {
+		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket)
+		}
+	}
 	t := &http.Transport{
 		// No proxy from the environment: the API is local, and the token
 		// belongs to nobody in between.
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		DialContext:         dial,
 		TLSHandshakeTimeout: 5 * time.Second,
 		MaxIdleConns:        2,
 		IdleConnTimeout:     10 * time.Second,
 	}
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
-		base: base, token: c.Token, actor: printable(c.Actor), timeout: c.Timeout,
+		base: base, at: cmp.Or(c.Socket, base.Host), token: c.Token, actor: printable(c.Actor), timeout: c.Timeout,
 		http: &http.Client{Transport: t, CheckRedirect: noRedirect},
 	}, nil
 }
@@ -203,6 +212,21 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
+// Call sends one call of another package's contract and decodes its answer into
+// out, which may be nil.
+func (c *Client) Call(ctx context.Context, method, path string, q url.Values, in, out any) error {
+	return c.call(ctx, method, path, q, in, out)
+}
+
+// Open sends a GET and returns its answer's body, which the caller closes.
+func (c *Client) Open(ctx context.Context, path string, q url.Values) (io.ReadCloser, error) {
+	resp, err := c.send(ctx, http.MethodGet, path, q, nil, "*/*")
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
 func (c *Client) call(ctx context.Context, method, path string, q url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -261,7 +285,7 @@ func (c *Client) send(ctx context.Context, method, to string, q url.Values, in a
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &ReachError{Address: c.base.Host, Err: err}
+		return nil, &ReachError{Address: c.at, Err: err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil

@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/errlog"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -19,7 +19,7 @@ import (
 type Alarms struct {
 	config  Config
 	id      string // of this process among those that share the store
-	client  *http.Client
+	teller  *tell.Teller
 	looking *errlog.Limiter
 
 	mu     sync.Mutex // guards status; never held while waiting
@@ -56,7 +56,7 @@ func New(c Config) (*Alarms, error) {
 		return nil, fmt.Errorf("set up alarms: %w", err)
 	}
 	c = c.withDefaults()
-	a := &Alarms{config: c, id: newID(), client: newClient(), looking: errlog.New(errlog.Config{Log: c.Log, What: "watching letters"})}
+	a := &Alarms{config: c, id: newID(), teller: tell.New(tell.Config{Environ: c.Environ, Secrets: c.Secrets, Now: c.Now}), looking: errlog.New(errlog.Config{Log: c.Log, What: "watching letters"})}
 	for _, r := range c.Rules {
 		a.status = append(a.status, Status{Name: r.Name, Kind: r.Kind, Queue: r.queue(), Limit: r.number()})
 	}
@@ -195,6 +195,22 @@ func (a *Alarms) tell(ctx context.Context, i int, r Rule, e Event) {
 			s.Undone, s.Failure = s.Undone+1, clip(failure.Error())
 		}
 	})
+}
+
+// deliver tells an event to everybody that the rule names.
+func (a *Alarms) deliver(ctx context.Context, r Rule, e Event) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	if r.Webhook != "" {
+		failures = append(failures, a.teller.Post(ctx, tell.Webhook{URL: r.Webhook, Secret: r.Secret}, e.ID, body))
+	}
+	if len(r.Command) > 0 {
+		failures = append(failures, a.teller.Run(ctx, r.Command, []string{"BEZOAR_ALARM=" + r.Name, "BEZOAR_ALARM_STATUS=" + e.Status}, body))
+	}
+	return errors.Join(failures...)
 }
 
 // settle changes the state as long as the event is this process's.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/tell"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -57,18 +58,9 @@ type Rule struct {
 	Age     time.Duration // of Oldest
 	Repeat  time.Duration // while it lasts; default 1 h, at least 1 min
 	Webhook string        // a URL that is posted to
-	Secret  Secret        // signs what is posted; "": unsigned
+	Secret  tell.Secret   // signs what is posted; "": unsigned
 	Command []string
 }
-
-// Secret is a text that does not print.
-type Secret string
-
-// String hides the secret.
-func (Secret) String() string { return "[redacted]" }
-
-// GoString hides the secret.
-func (Secret) GoString() string { return "[redacted]" }
 
 // String says what the rule is about, without the webhook's path and the
 // command's arguments, which may hold secrets.

@@ -23,11 +23,7 @@
 // knows it again. What could not be told is tried again after five minutes, as
 // long as it is still true.
 //
-// A webhook answers with 2xx within five seconds, or is tried up to four times,
-// with full jitter from half a second to five; other answers than 429 and 5xx
-// are final, and so are redirects. A command gets the event as JSON on stdin,
-// its own process group, and ten seconds; then the group is killed, as is what
-// the command leaves behind.
+// Package tell says how it tells by a webhook and by a command.
 //
 // # Not guaranteed
 //

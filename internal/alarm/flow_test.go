@@ -17,6 +17,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -133,7 +134,7 @@ func (r *rig) watch(rules ...Rule) (a *Alarms, stop func()) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	a.client.Transport = r.heard
+	a.teller = tell.New(tell.Config{Transport: r.heard})
 	return a, r.run(a.Run)
 }
 
@@ -354,7 +355,7 @@ func TestAListenerThatFailsIsTriedAndLeftAlone(t *testing.T) {
 		r.kill(1)
 		time.Sleep(time.Minute)
 		told := r.heard.take()
-		if len(told) != postTries {
+		if len(told) != tell.Tries {
 			t.Fatalf("tried %d times", len(told))
 		}
 		for _, e := range told {

@@ -15,6 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -29,10 +30,10 @@ func TestAlarmsFireOnceAndResolve(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		stamp, signature, _ := strings.Cut(r.Header.Get(alarm.SignatureHeader), ",")
+		stamp, signature, _ := strings.Cut(r.Header.Get(tell.SignatureHeader), ",")
 		seconds, err := strconv.ParseInt(strings.TrimPrefix(stamp, "t="), 10, 64)
-		if err != nil || signature != "v1="+alarm.Sign("a-secret-of-the-hook", time.Unix(seconds, 0), body) {
-			t.Errorf("signature %q of %s", r.Header.Get(alarm.SignatureHeader), body)
+		if err != nil || signature != "v1="+tell.Sign("a-secret-of-the-hook", time.Unix(seconds, 0), body) {
+			t.Errorf("signature %q of %s", r.Header.Get(tell.SignatureHeader), body)
 		}
 		var e alarm.Event
 		if err := json.Unmarshal(body, &e); err != nil {

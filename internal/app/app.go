@@ -25,6 +25,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
@@ -38,20 +41,21 @@ import (
 
 // Options are what a configuration does not say. The zero value is useful.
 type Options struct {
-	Log      *slog.Logger                      // default: silent
-	Output   func(worker, stream, line string) // of the workers; default: nowhere
-	Secrets  []string                          // environment variables that workers must not see
-	Observe  func(ledger.Event)                // every decision; default: nobody
-	Page     http.Handler                      // the console; nil: none
-	Extra    func(a *App) http.Handler         // more of the admin API; nil: none
-	Alarms   alarm.Config                      // its Every and Now; the rest is in the settings
-	Leave    <-chan struct{}                   // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
-	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
-	Settings Settings                          // the file that is followed; the zero value: none
-	Started  func(a *App)                      // when the listeners are open
-	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
-	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
-	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
+	Log      *slog.Logger                                                        // default: silent
+	Output   func(worker, stream, line string)                                   // of the workers; default: nowhere
+	Secrets  []string                                                            // environment variables that workers must not see
+	Observe  func(ledger.Event)                                                  // every decision; default: nobody
+	Page     http.Handler                                                        // the console; nil: none
+	Extra    func(a *App) http.Handler                                           // more of the admin API; nil: none
+	Alarms   alarm.Config                                                        // its Every and Now; the rest is in the settings
+	Leave    <-chan struct{}                                                     // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
+	Restart  <-chan struct{}                                                     // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
+	Settings Settings                                                            // the file that is followed; the zero value: none
+	Started  func(a *App)                                                        // when the listeners are open
+	Sockets  *handover.Sockets                                                   // listening sockets that were given; nil: none
+	TakeOver bool                                                                // the sockets of the Bezoar that has this state directory are taken, which ends
+	Watch    func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // what kills tasks of flows when a node of a shared store does not renew its lease; nil: nothing
+	Alone    bool                                                                // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
 // App is one running Bezoar. Create it with [New].
@@ -88,6 +92,8 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
+	flows         *flownode.Node  // nil without
+	flowAPI       *flowapi.Server // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
@@ -156,7 +162,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openFlows(ctx) }, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -264,6 +270,9 @@ func (a *App) openAdmin() error {
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
+	if a.flowAPI != nil {
+		cfg.Flows = a.flowAPI
+	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
 	}
@@ -339,6 +348,9 @@ func (a *App) close() {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())
 		}
+	}
+	if a.flows != nil {
+		errs = append(errs, a.flows.Close())
 	}
 	if a.opened {
 		errs = append(errs, a.stores.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/push"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
 // services are what the settings name and a reload replaces, each by itself.
@@ -152,7 +153,7 @@ func alarmRules(in map[string]config.Alarm) ([]alarm.Rule, error) {
 			r.Kind = alarm.Redrive
 		}
 		if a.SecretEnv != "" {
-			if r.Secret = alarm.Secret(os.Getenv(a.SecretEnv)); r.Secret == "" {
+			if r.Secret = tell.Secret(os.Getenv(a.SecretEnv)); r.Secret == "" {
 				return nil, fmt.Errorf("alarms.%s.secret_env: the environment has no %s", name, a.SecretEnv)
 			}
 		}

@@ -19,7 +19,7 @@ func fixed(c *config.Config) map[string]any {
 	return map[string]any{
 		"listen": c.Listen, "listeners": c.Listeners, "connections": c.Connections, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
 		"store": c.Store, "state_dir": c.StateDir, "tls (with or without)": c.TLS != nil, "tls.redirect": redirectFrom(c), "sqs": c.SQS, "sqs_hosts": c.SQSHosts, "sqs_tls": c.SQSTLS,
-		"access_keys": c.AccessKeys, "node": c.Node, "live": c.Live, "tracing": c.Tracing,
+		"access_keys": c.AccessKeys, "node": c.Node, "live": c.Live, "tracing": c.Tracing, "flows": c.Flows,
 		"store_wait": c.StoreWait, "shutdown_delay": c.ShutdownDelay,
 	}
 }

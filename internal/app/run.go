@@ -57,6 +57,9 @@ func (a *App) Run(ctx context.Context) error {
 	if a.sqs != nil {
 		fronts.run("sqs", func(ctx context.Context) error { return a.sqs.Serve(ctx, a.sqsLn) }, failed)
 	}
+	if a.flows != nil {
+		fronts.run("flows", a.flows.Run, failed)
+	}
 	if a.live != nil {
 		fronts.run("settings", a.live.Run, failed)
 	}

@@ -28,7 +28,8 @@ const (
 
 // Config describes a command that is run once per job.
 type Config struct {
-	Command []string // program and arguments
+	Command []string // program and arguments; may be empty with PerJob
+	PerJob  bool     // every job brings a command of its own
 	Dir     string   // where it runs; "" means here
 	Env     []string // KEY=value, for every job, over Environ
 	// Environ is what jobs inherit as Inherit says; nil means our own environment.
@@ -77,13 +78,8 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(c.Command) == 0 || c.Command[0] == "" {
-		bad("command is empty, want a program and its arguments")
-	}
-	for i, arg := range c.Command {
-		if strings.Contains(arg, "\x00") {
-			bad("command[%d] contains a zero byte", i)
-		}
+	if err := checkCommand(c.Command); err != nil && (!c.PerJob || len(c.Command) > 0) {
+		errs = append(errs, err)
 	}
 	if err := checkEnv("env", c.Env); err != nil {
 		errs = append(errs, err)
@@ -94,8 +90,8 @@ func (c Config) Validate() error {
 	if c.Grace < 0 {
 		bad("grace is %v, want more than 0", c.Grace)
 	}
-	if c.Memory != 0 && c.Memory < MinMemory {
-		bad("memory is %d bytes, want at least %d", c.Memory, MinMemory)
+	if err := checkMemory(c.Memory); err != nil {
+		errs = append(errs, err)
 	}
 	if c.CPU != 0 && c.CPU < time.Second {
 		bad("cpu is %v, want at least 1s", c.CPU)
@@ -110,6 +106,26 @@ func (c Config) Validate() error {
 		bad("mark is %.40q, want one line of at most %d bytes", c.Mark, maxMark)
 	}
 	return errors.Join(errs...)
+}
+
+func checkCommand(command []string) error {
+	if len(command) == 0 || command[0] == "" {
+		return errors.New("command is empty, want a program and its arguments")
+	}
+	var errs []error
+	for i, arg := range command {
+		if strings.Contains(arg, "\x00") {
+			errs = append(errs, fmt.Errorf("command[%d] contains a zero byte", i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkMemory(bytes int64) error {
+	if bytes != 0 && bytes < MinMemory {
+		return fmt.Errorf("memory is %d bytes, want at least %d", bytes, MinMemory)
+	}
+	return nil
 }
 
 func checkEnv(field string, env []string) error {

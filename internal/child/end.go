@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -22,24 +23,38 @@ func (p *Process) attend(ctx context.Context) {
 	p.conclude(ctx, oom, err)
 }
 
-// heed makes the end of ctx a drain. The function that it returns ends that.
+// heed makes the end of ctx a drain, or the [Stop] that is its cause. The function
+// that it returns ends that.
 func (p *Process) heed(ctx context.Context) func() bool {
-	return context.AfterFunc(ctx, func() { p.Kill(bezoar.Interrupted, "drained") })
+	return context.AfterFunc(ctx, func() {
+		why, ok := errors.AsType[*Stop](context.Cause(ctx))
+		if !ok {
+			why = &Stop{Class: bezoar.Interrupted, Why: "drained"}
+		}
+		p.Kill(why.Class, why.Why)
+	})
 }
 
 // conclude judges the dead and gives its place to the next.
 func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	d := death{
 		status: p.status, lost: lost, asked: p.asked, oomKills: oom, cpu: p.cpu,
-		memory: p.r.cfg.Memory, cpuLimit: p.r.cfg.CPU, command: p.r.cfg.Command,
+		memory: p.slot.memory, cpuLimit: p.r.cfg.CPU, command: p.command,
 		stderr: p.slot.stderr.Bytes(),
 	}
 	if d.stoppedByOther() {
 		d.drained = p.drainFollows(ctx)
 	}
+	if p.rows != nil {
+		p.rows.end()
+	}
 	d.report, d.reportErr = parseSaid(p.said.b)
 	p.result = judge(d)
 	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), p.rss
+	if p.left != nil {
+		p.family.Session = 0 // its leader is collected: the number may be another's
+		p.result.Left = &Left{p.family, p.left}
+	}
 	p.result.Stdout = p.slot.stdout.Bytes()
 	p.r.bury(p)
 }
@@ -67,7 +82,7 @@ func (p *Process) end() int64 {
 	if cell != nil {
 		if empty, err := cell.Empty(); err != nil || !empty {
 			if err := cell.Kill(); err != nil {
-				p.slot.spoilt = true
+				p.slot.spoilt, p.left = true, err
 				log.Warn("what a job left stays", "job", p.name, "why", err)
 			}
 		}
@@ -75,7 +90,7 @@ func (p *Process) end() int64 {
 	// With the death of each its children come to us, so that in the end all
 	// have.
 	if n, err := proc.EndAdopted(p.family, stuckFor); err != nil {
-		p.slot.spoilt = true
+		p.slot.spoilt, p.left = true, err
 		log.Warn("what a job left stays", "job", p.name, "why", err)
 	} else if n > 0 {
 		log.Debug("killed what a job left running", "job", p.name, "processes", n)
@@ -87,7 +102,7 @@ func (p *Process) end() int64 {
 	if err != nil {
 		log.Warn("kills for memory cannot be told", "job", p.name, "why", err)
 	}
-	if p.r.cfg.Memory > 0 && cell.Held() > p.r.cfg.Memory/spoiltShare || cell.Counted() > 1 {
+	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || cell.Counted() > 1 {
 		p.slot.spoilt = true // only the leader, which is not collected yet, should count
 	}
 	return kills
@@ -147,7 +162,7 @@ func (p *Process) guard() {
 		case <-tick.C:
 		}
 		held := proc.Resident(p.Pid)
-		if held <= p.r.cfg.Memory {
+		if held <= p.slot.memory {
 			continue
 		}
 		p.mu.Lock()

@@ -9,11 +9,19 @@ import (
 
 // Job is one run of the command.
 type Job struct {
-	Name   string    // for logs and for BEZOAR_JOB; may be ""
-	Env    []string  // KEY=value, over Config's
-	Stdin  []byte    // written once the limits apply; not changed, not kept
-	Stdout io.Writer // gets all of stdout beside the tail; nil: the tail only
-	Stderr io.Writer // likewise
+	Name    string        // for logs and for BEZOAR_JOB; may be ""
+	Command []string      // instead of Config's; so are the next three
+	Dir     string        // "": Config's
+	Grace   time.Duration // 0: Config's
+	Memory  int64         // bytes; 0: Config's
+	Env     []string      // KEY=value, over Config's
+	Stdin   []byte        // written once the limits apply; not changed, not kept
+	Stdout  io.Writer     // gets all of stdout beside the tail; nil: the tail only
+	Stderr  io.Writer     // likewise
+	// Row is told of each bad row that the job names in a line of its own on
+	// descriptor 3, {"row": 7, "reason": "…", "body": "…"}, as it comes; nil: there are
+	// no such lines, and the rows of a [Report] are all.
+	Row func(Row)
 	// Started is told the process id once it runs, before it gets its stdin; nil:
 	// nobody is. It must not block.
 	Started func(pid int)
@@ -51,6 +59,9 @@ type Result struct {
 	CPU         time.Duration // of the process and the children that it waited for
 	MaxRSS      int64         // bytes, of the largest of them
 	Err         error         // why it could not be started
+	// Left says that not all that the job has left could be ended; nil: nothing is
+	// left.
+	Left *Left
 	// Unread says that it ended without having read any of its stdin; false where
 	// that is not known, which is beside Linux.
 	Unread bool

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,34 +17,31 @@ import (
 // newProcess prepares a job in a slot of its own. What is returned must be
 // started, and buried.
 func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, error) {
-	if err := checkEnv("env", j.Env); err != nil {
+	p := r.processOf(j)
+	if err := errors.Join(checkEnv("env", j.Env), checkCommand(p.command), checkMemory(j.Memory)); err != nil {
 		return nil, launch{}, err
 	}
-	s, err := r.take(ctx)
+	s, err := r.take(ctx, cmp.Or(j.Memory, r.cfg.Memory))
 	if err != nil {
 		return nil, launch{}, err
 	}
-	path, err := r.program()
+	path, err := r.paths.find(p.command[0])
 	if err != nil {
 		r.give(s)
 		return nil, launch{}, err
 	}
 	seq := r.seq.Add(1)
 	owner := r.id.owner(seq)
-	p := &Process{
-		r: r, slot: s, name: j.Name, limit: r.cfg.Timeout, done: make(chan struct{}),
-		family: proc.Family{Tag: proc.NewTag(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner},
-	}
-	if j.Timeout != 0 {
-		p.limit = max(0, j.Timeout)
-	}
+	p.slot, p.family = s, proc.Family{Tag: proc.NewTag(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner}
 	l := launch{
 		path:   path,
 		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
 		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
-		held:   r.means.hold && !privileged(path, r.cfg.Dir),
 	}
+	// Whatever is started in a cell is found there: it need not wait for its tag.
+	bare := s.cell == nil || !s.cell.Pids() || l.limits != (proc.Limits{Tag: l.limits.Tag})
+	l.held = bare && r.means.hold && !privileged(path, p.dir)
 	if l.held {
 		proc.Hold(l.sys)
 	}
@@ -51,6 +49,18 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		s.cell.Apply(l.sys)
 	}
 	return p, l, nil
+}
+
+// processOf is what a job's process will be, which has no place yet.
+func (r *Runner) processOf(j *Job) *Process {
+	p := &Process{
+		r: r, name: j.Name, command: r.cfg.Command, dir: cmp.Or(j.Dir, r.cfg.Dir), done: make(chan struct{}),
+		limit: max(0, cmp.Or(j.Timeout, r.cfg.Timeout)), grace: cmp.Or(j.Grace, r.cfg.Grace),
+	}
+	if len(j.Command) > 0 {
+		p.command = j.Command
+	}
+	return p
 }
 
 // launch is what a process is started with.
@@ -97,7 +107,7 @@ func (p *Process) begin(j *Job) {
 	if stopped {
 		p.Kill(bezoar.Interrupted, "drained")
 	}
-	if r.cfg.Memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
+	if p.slot.memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
 		go p.guard()
 	}
 }
@@ -123,14 +133,14 @@ func (p *Process) spawn(l launch) (err error) {
 	if p.pipes, err = openPipes(); err != nil {
 		return err
 	}
-	attr := &os.ProcAttr{Dir: p.r.cfg.Dir, Env: l.env, Files: p.pipes.theirs[:], Sys: l.sys}
+	attr := &os.ProcAttr{Dir: p.dir, Env: l.env, Files: p.pipes.theirs[:], Sys: l.sys}
 	if p.pipes.theirs[report] == nil {
 		attr.Files = attr.Files[:report]
 	}
 	p.slot.thread.Do(func() {
 		p.began = time.Now()
-		if p.os, err = os.StartProcess(l.path, p.r.cfg.Command, attr); err != nil {
-			p.r.path.Store(nil) // it may have moved
+		if p.os, err = os.StartProcess(l.path, p.command, attr); err != nil {
+			p.r.paths.forget(p.command[0])
 			return
 		}
 		p.Pid = p.os.Pid
@@ -153,7 +163,7 @@ func (p *Process) listen(j *Job, piped bool) {
 		}
 	}
 	errs := &copied{&p.slot.stderr, j.Stderr}
-	read(report, &p.said)
+	read(report, p.told(j))
 	if piped {
 		p.live = newLive(p.outs[stderr], errs)
 		p.reads.Go(func() { p.live.drain(&p.r.chunks) })

@@ -40,7 +40,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
 	q := &polled{p: p, pidfd: -1, peer: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
-	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, &p.said
+	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
 	p.slot.thread.Do(func() {
@@ -97,11 +97,11 @@ func (q *polled) spawn(l launch) error {
 	}
 	l.sys.PidFD = &q.pidfd
 	p.began = time.Now()
-	pid, _, err := syscall.StartProcess(l.path, p.r.cfg.Command, &syscall.ProcAttr{
-		Dir: p.r.cfg.Dir, Env: l.env, Files: theirs[:], Sys: l.sys,
+	pid, _, err := syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
+		Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
 	})
 	if err != nil {
-		p.r.path.Store(nil) // it may have moved
+		p.r.paths.forget(p.command[0])
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	p.Pid = pid

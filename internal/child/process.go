@@ -14,10 +14,10 @@ import (
 
 // The variables that every job gets.
 const (
-	EnvMark   = "BEZOAR_CHILD_MARK" // Config.Mark
-	EnvOwner  = proc.EnvOwner       // which job of which process it is
-	EnvName   = "BEZOAR_JOB"        // Job.Name
-	EnvReport = "BEZOAR_REPORT_FD"  // the descriptor for a [Report]
+	EnvMark   = proc.EnvMark       // Config.Mark
+	EnvOwner  = proc.EnvOwner      // which job of which process it is
+	EnvName   = "BEZOAR_JOB"       // Job.Name
+	EnvReport = "BEZOAR_REPORT_FD" // the descriptor for a [Report]
 	envReport = EnvReport + "=3"
 )
 
@@ -34,25 +34,30 @@ type Process struct {
 	Stdout io.ReadCloser  // the caller reads it to its end, or closes it; nil from Do
 	Pid    int
 
-	r      *Runner
-	slot   *slot
-	os     *os.Process // nil when it is polled
-	family proc.Family
-	name   string
-	began  time.Time
-	ended  time.Time
-	status syscall.WaitStatus // once it has ended, as the next two
-	cpu    time.Duration
-	rss    int64
-	lost   error         // why its end is not known
-	limit  time.Duration // 0 none
-	pipes  pipes
-	outs   [pipeCount]*outlet
-	live   *live // stderr; nil from Do
-	said   head
-	reads  sync.WaitGroup
-	result Result // valid once done is closed
-	done   chan struct{}
+	r       *Runner
+	slot    *slot
+	os      *os.Process // nil when it is polled
+	family  proc.Family
+	name    string
+	command []string
+	dir     string
+	grace   time.Duration
+	began   time.Time
+	ended   time.Time
+	status  syscall.WaitStatus // once it has ended, as the next two
+	cpu     time.Duration
+	rss     int64
+	lost    error         // why its end is not known
+	limit   time.Duration // 0 none
+	pipes   pipes
+	outs    [pipeCount]*outlet
+	live    *live // stderr; nil from Do
+	said    head
+	rows    *rowLines // nil: there are none
+	reads   sync.WaitGroup
+	left    error  // why not all that it left could be ended
+	result  Result // valid once done is closed
+	done    chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	dead  bool       // no more signals: its id may belong to another
@@ -60,11 +65,34 @@ type Process struct {
 	timer *time.Timer // for the deadline, then for the grace
 }
 
+// Stop is a cause of a context's end that says what the end of a job will be called
+// and why, as [Process.Kill] does.
+type Stop struct {
+	Class bezoar.Class
+	Why   string
+}
+
+func (s *Stop) Error() string { return s.Why }
+
 // stop is what we asked of a process, and why.
 type stop struct {
 	class  bezoar.Class
 	why    string
 	forced bool // SIGTERM was not enough
+}
+
+// Left is what a job has left that could not be ended.
+type Left struct {
+	family proc.Family
+	err    error
+}
+
+func (l *Left) Error() string { return l.err.Error() }
+
+// End tries again. When it returns nil nothing is left.
+func (l *Left) End() error {
+	_, err := proc.Sweep(l.family.Has)
+	return err
 }
 
 // Kill stops the process: SIGTERM to its group, grace, SIGKILL. It does not
@@ -82,7 +110,7 @@ func (p *Process) Kill(class bezoar.Class, why string) {
 		p.timer.Stop()
 	}
 	_ = proc.SignalGroup(p.Pid, syscall.SIGTERM)
-	p.timer = time.AfterFunc(p.r.cfg.Grace, p.force)
+	p.timer = time.AfterFunc(p.grace, p.force)
 }
 
 func (p *Process) overdue() { p.Kill(bezoar.Timeout, "stopped after "+p.limit.String()) }

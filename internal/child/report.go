@@ -36,6 +36,7 @@ type Report struct {
 type Row struct {
 	Index  int    `json:"index"` // from 0
 	Reason string `json:"reason,omitempty"`
+	Body   string `json:"body,omitempty"` // of a row that the child got elsewhere
 }
 
 // reportWire is a Report as JSON has it.
@@ -161,16 +162,13 @@ func (r *Row) UnmarshalJSON(b []byte) error {
 		*r = Row{Index: index}
 		return nil
 	}
-	var w struct {
-		Index  *int   `json:"index"`
-		Reason string `json:"reason"`
-	}
+	var w rowWire
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("row: %w", err)
 	}
 	if w.Index == nil {
 		return errors.New(`row: want a number or {"index": n}`)
 	}
-	*r = Row{Index: *w.Index, Reason: w.Reason}
+	*r = w.row(*w.Index)
 	return nil
 }

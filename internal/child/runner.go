@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,7 +30,7 @@ type Runner struct {
 	means  means // by which limits are kept
 	polls  bool  // one thread does everything for a job of Do
 	seq    atomic.Uint64
-	path   atomic.Pointer[string] // of the program, once it was found
+	paths  paths
 	tasks  taskCount
 	chunks chunks
 	ran    atomic.Bool   // Run has been called
@@ -123,8 +121,9 @@ func (r *Runner) knows(pid int) bool {
 	return false
 }
 
-// take returns a slot for one job. It waits for Run to begin.
-func (r *Runner) take(ctx context.Context) (*slot, error) {
+// take returns a slot for one job that may use so much memory. It waits for Run to
+// begin.
+func (r *Runner) take(ctx context.Context, memory int64) (*slot, error) {
 	select {
 	case <-r.begun:
 	case <-ctx.Done():
@@ -136,13 +135,23 @@ func (r *Runner) take(ctx context.Context) (*slot, error) {
 		return nil, ErrStopped
 	}
 	r.jobs.Add(1)
-	var s *slot
-	if n := len(r.idle); n > 0 {
-		s, r.idle = r.idle[n-1], r.idle[:n-1]
+	var s, other *slot
+	for i := len(r.idle) - 1; i >= 0 && s == nil; i-- {
+		if r.idle[i].memory == memory {
+			s = r.idle[i]
+			r.idle = slices.Delete(r.idle, i, i+1)
+		}
+	}
+	if s == nil && len(r.idle) > 0 { // of those for other jobs the one that was not used for the longest time
+		other = r.idle[0]
+		r.idle = slices.Delete(r.idle, 0, 1)
 	}
 	r.mu.Unlock()
+	if other != nil {
+		r.close(other)
+	}
 	if s == nil {
-		s = r.newSlot()
+		s = r.newSlot(memory)
 	}
 	return s, nil
 }
@@ -153,9 +162,7 @@ func (r *Runner) give(s *slot) {
 	s.stdout.Reset()
 	s.stderr.Reset()
 	if s.spoilt {
-		if err := s.close(); err != nil {
-			r.cfg.Log.Warn("a job's group stays", "why", err)
-		}
+		r.close(s)
 		return
 	}
 	r.mu.Lock()
@@ -163,31 +170,10 @@ func (r *Runner) give(s *slot) {
 	r.idle = append(r.idle, s)
 }
 
-// program returns the path of the program to start.
-func (r *Runner) program() (string, error) {
-	name := r.cfg.Command[0]
-	if filepath.Base(name) != name {
-		return name, nil // the kernel looks, from Dir
+func (r *Runner) close(s *slot) {
+	if err := s.close(); err != nil {
+		r.cfg.Log.Warn("a job's group stays", "why", err)
 	}
-	if p := r.path.Load(); p != nil {
-		return *p, nil
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", err
-	}
-	r.path.Store(&path)
-	return path, nil
-}
-
-// privileged reports whether a program gets privilege from its file's mode, which
-// it would not get when it is held.
-func privileged(path, dir string) bool {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	st, err := os.Stat(path)
-	return err == nil && st.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0
 }
 
 // Do runs one job to its end, when nothing of it is left. The end of ctx is a

@@ -18,6 +18,7 @@ import (
 type slot struct {
 	thread *proc.Thread
 	cell   *cgroup.Cell // nil without
+	memory int64        // that its jobs may use; 0: no limit
 	spoilt bool         // must not be used again
 
 	// The memory of these is used again.
@@ -29,13 +30,13 @@ type slot struct {
 // made anew: files in memory that a job has left would count against the next.
 const spoiltShare = 8
 
-func (r *Runner) newSlot() *slot {
-	s := &slot{thread: proc.NewThread()}
+func (r *Runner) newSlot(memory int64) *slot {
+	s := &slot{thread: proc.NewThread(), memory: memory}
 	s.stdout.Max, s.stderr.Max = r.cfg.Tail, r.cfg.Tail
 	if !r.means.cell {
 		return s
 	}
-	cell, err := cgroup.NewCell(r.id.cellName(r.seq.Add(1)), r.need())
+	cell, err := cgroup.NewCell(r.id.cellName(r.seq.Add(1)), r.need(memory))
 	if err == nil {
 		s.thread.Do(func() { err = cell.Enter() })
 		if err != nil {
@@ -63,9 +64,12 @@ func (s *slot) close() (err error) {
 	return err
 }
 
-func (r *Runner) need() cgroup.Need {
-	return cgroup.Need{Memory: r.cfg.Memory, Pids: max(0, r.cfg.Pids)}
+func (r *Runner) need(memory int64) cgroup.Need {
+	return cgroup.Need{Memory: memory, Pids: max(0, r.cfg.Pids)}
 }
+
+// Cells begins the names of all memory groups of the runner's mark.
+func (r *Runner) Cells() string { return r.id.tag() }
 
 // tag begins the names of all cells of one mark.
 func (id identity) tag() string {
@@ -87,7 +91,7 @@ type means struct {
 // findMeans makes a cell and removes it again.
 func (r *Runner) findMeans() means {
 	m := means{hold: proc.CanHold()}
-	if need := r.need(); need != (cgroup.Need{}) {
+	if need := r.need(r.cfg.Memory); need != (cgroup.Need{}) {
 		cell, missing := cgroup.NewCell(r.id.cellName(0), need)
 		if missing == nil {
 			missing = cell.Missing()
@@ -142,8 +146,8 @@ func (r *Runner) rlimits(s *slot, tag proc.Tag) proc.Limits {
 	if r.cfg.CPU > 0 {
 		l.CPU = int64((r.cfg.CPU + time.Second - 1) / time.Second)
 	}
-	if r.cfg.Memory > 0 && (s.cell == nil || !s.cell.Memory()) {
-		l.Data = max(2*r.cfg.Memory, r.cfg.Memory+dataHeadroom)
+	if s.memory > 0 && (s.cell == nil || !s.cell.Memory()) {
+		l.Data = max(2*s.memory, s.memory+dataHeadroom)
 	}
 	if r.cfg.Pids > 0 && (s.cell == nil || !s.cell.Pids()) && os.Getuid() > 0 {
 		l.Tasks = r.tasks.limit(r)

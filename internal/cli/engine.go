@@ -21,6 +21,8 @@ type Engine struct {
 	// Backup copies the store that cfg names, which may be in use, and returns the copy's
 	// size. Its error is errors.ErrUnsupported for a store that is no file.
 	Backup func(ctx context.Context, cfg config.Config, b Backup) (int64, error)
+	// FlowWork runs attempts of flows until ctx ends.
+	FlowWork func(ctx context.Context, w FlowWorker) error
 	// SampleWorker serves as one of the demonstration's workers.
 	SampleWorker func(ctx context.Context) error
 }

@@ -10,6 +10,7 @@ type grammar struct {
 	Run   runCmd   `cmd:"" group:"start" help:"Put any HTTP server behind the gateway."`
 	Serve serveCmd `cmd:"" group:"start" help:"Serve everything that a settings file names."`
 	Work  workCmd  `cmd:"" group:"start" help:"Handle the messages of a queue, each in its own process."`
+	Flow  flowCmd  `cmd:"" group:"start" help:"Run tasks in the order of a graph."`
 	Init  initCmd  `cmd:"" group:"start" help:"Write a settings file for the server of this folder."`
 	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them."`
 

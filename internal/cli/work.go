@@ -21,13 +21,16 @@ import (
 )
 
 type workCmd struct {
-	Queue      string  `short:"q" required:"" placeholder:"URL" help:"The queue: its SQS URL, or bezoar:NAME for one in a store on this machine."`
-	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…"`
+	Queue      string  `short:"q" placeholder:"URL" help:"The queue: its SQS URL, or bezoar:NAME for one in a store on this machine."`
+	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…; with --flow, where the flows are."`
 	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
 	DeadLetter string  `placeholder:"URL" help:"Where dead letters go, for queues that are not Bezoar's (default: where the queue's RedrivePolicy says)."`
 	Downstream string  `placeholder:"NAME" help:"The service that messages depend on; while its breaker is open, no messages are received."`
 
-	Concurrency int           `short:"n" placeholder:"N" default:"4" help:"Messages at a time (default 4)."`
+	Flow  bool     `help:"Instead of messages, run the tasks of flows that a bezoar serve over the same PostgreSQL plans: those whose runs_on names only labels of this node."`
+	Label []string `placeholder:"LABEL" help:"With --flow: a label of this node. May be repeated."`
+
+	Concurrency int           `short:"n" placeholder:"N" default:"4" help:"Messages or tasks at a time (default 4)."`
 	Timeout     time.Duration `placeholder:"TIME" default:"5m" help:"Time after which a message is stopped (default 5m)."`
 	Grace       time.Duration `placeholder:"TIME" default:"5s" help:"Time from SIGTERM to SIGKILL (default 5s)."`
 	Memory      config.Size   `placeholder:"SIZE" help:"Memory limit of a message, such as 512MiB."`
@@ -48,7 +51,7 @@ type workCmd struct {
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
 	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
 	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
-	Command []string   `arg:"" name:"cmd" help:"The command that handles each message, after --."`
+	Command []string   `arg:"" optional:"" name:"cmd" help:"The command that handles each message, after --."`
 }
 
 // Help is shown below the flags.
@@ -58,16 +61,24 @@ func (workCmd) Help() string {
 		"any other code is a failure. CMD can report more on descriptor 3, as one line of JSON: class, reason, retry_after, downstream, rows.\n\n" +
 		"--json prints a line of JSON for each message that has ended. After SIGTERM or SIGINT the worker receives nothing more, and running messages " +
 		"have the time of --drain; those that do not finish go back to the queue. A second signal stops at once.\n\n" +
+		"With --flow it takes no queue and no CMD: it runs attempts of flows, keeps their logs below --state, and its --user and --env-… flags " +
+		"hold for their commands. Tasks say the rest.\n\n" +
 		"Credentials and region come from the usual AWS variables and files. Endpoints other than AWS need none.\n\n" +
 		"Example: bezoar work --queue http://127.0.0.1:9324/000000000000/jobs --memory 512MiB -- python3 handler.py"
 }
 
 // Run works until a signal ends it.
 func (c *workCmd) Run(s *session) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	show := newWorkShow(s, c)
 	handler := slog.Handler(slog.NewTextHandler(show.log(), &slog.HandlerOptions{Level: c.Level}))
 	if s.json {
 		handler = slog.NewJSONHandler(show.log(), &slog.HandlerOptions{Level: c.Level})
+	}
+	if c.Flow {
+		return c.flows(s, slog.New(handler))
 	}
 	cfg, err := c.config(slog.New(handler))
 	if err != nil {

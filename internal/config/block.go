@@ -24,7 +24,7 @@ type Block struct {
 // FindBlock finds the block at a path such as routes[0].guard.rules. Texts that
 // are written otherwise, or in an anchor, are none.
 func FindBlock(data []byte, path string) (Block, bool) {
-	root, fault := load(data)
+	root, fault := load(data, MaxFileSize)
 	if fault != nil || root == nil {
 		return Block{}, false
 	}

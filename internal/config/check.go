@@ -58,6 +58,7 @@ func (c *Config) check() []finding {
 	c.checkQueues(k)
 	c.checkPlans(k)
 	c.checkUpkeep(k)
+	c.checkFlows(k)
 	c.checkCallers(k)
 	return k.found
 }

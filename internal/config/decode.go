@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -15,8 +16,9 @@ type decoder struct {
 	faults []Fault
 	places map[string]place // by path, of each value that was given
 	nodes  int
-	full   bool         // maxNodes was reached and reported
+	full   bool         // the most nodes were reached and reported
 	top    reflect.Type // of the file's root; nil is Config
+	most   Bounds       // zero: those of settings
 }
 
 type place struct{ line, column int }
@@ -47,10 +49,13 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 	if d.full {
 		return
 	}
-	if d.nodes++; d.nodes > maxNodes {
+	if d.nodes++; d.nodes > cmp.Or(d.most.Values, maxNodes) {
 		d.full = true
-		d.fault(n, path, flawf("split or shorten the file", "holds more than %d values", maxNodes))
+		d.fault(n, path, flawf("split or shorten the file", "holds more than %d values", cmp.Or(d.most.Values, maxNodes)))
 		return
+	}
+	if p, ok := reflect.TypeAssert[Placed](v.Addr()); ok {
+		p.SetPlace(n.Line, n.Column)
 	}
 	if _, ok := d.places[path]; !ok {
 		d.places[path] = place{n.Line, n.Column}
@@ -94,6 +99,10 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string, depth in
 		if err := s.fromWord(n.Value); err != nil {
 			d.fault(n, path, asFlaw(err))
 		}
+		return
+	}
+	if s, ok := reflect.TypeAssert[Word](v.Addr()); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+		d.word(n, s, path)
 		return
 	}
 	fields := fieldsOf(v.Type())
@@ -164,6 +173,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 
 // names says which keys a mapping to elem takes, and in words.
 func names(elem reflect.Type) (ok func(string) bool, rule string) {
+	if k, ok := reflect.TypeAssert[Keyed](reflect.New(elem)); ok {
+		return k.Keys()
+	}
 	switch elem {
 	case reflect.TypeFor[string](): // an environment
 		return envName.MatchString, "use up to 128 letters, digits and _, and begin with no digit"
@@ -171,6 +183,8 @@ func names(elem reflect.Type) (ok func(string) bool, rule string) {
 		return func(caller string) bool { return caller != "" && len(caller) <= maxCallerName }, "write the caller, or its hash, in at most 512 bytes"
 	case reflect.TypeFor[int](): // weights
 		return func(worker string) bool { return workerFlaw(worker) == nil }, "write a worker as in workers"
+	case reflect.TypeFor[Slots]():
+		return nodeName, "use up to 64 letters, digits, -, _ and ."
 	case reflect.TypeFor[HeaderValue]():
 		return isToken, "write a header such as X-Env"
 	case reflect.TypeFor[Queue]():
@@ -190,8 +204,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, do func(key, value *yaml.Node
 		d.fault(n, path, flawf("write key: value lines below it", "is %s, want keys with values", kindOf(n)))
 		return
 	}
-	if len(n.Content)/2 > maxEntries {
-		d.fault(n, path, flawf("shorten it", "has %d keys, more than %d", len(n.Content)/2, maxEntries))
+	if most := cmp.Or(d.most.Entries, maxEntries); len(n.Content)/2 > most {
+		d.fault(n, path, flawf("shorten it", "has %d keys, more than %d", len(n.Content)/2, most))
 		return
 	}
 	first := map[string]int{}
@@ -230,8 +244,8 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
 		d.fault(n, path, flawf(fix, "is %s, want a list", kindOf(n)))
 		return
 	}
-	if len(n.Content) > maxEntries {
-		d.fault(n, path, flawf("shorten it", "has %d items, more than %d", len(n.Content), maxEntries))
+	if most := cmp.Or(d.most.Entries, maxEntries); len(n.Content) > most {
+		d.fault(n, path, flawf("shorten it", "has %d items, more than %d", len(n.Content), most))
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))

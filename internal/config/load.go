@@ -47,7 +47,7 @@ func ParseEdited(name string, data []byte, edit func(*Config)) (Config, error) {
 }
 
 func parse(name string, data []byte, edit func(*Config)) (Config, error) {
-	root, flaw := load(data)
+	root, flaw := load(data, MaxFileSize)
 	if flaw != nil {
 		flaw.File = name
 		return Config{}, faultsError([]Fault{*flaw})
@@ -77,10 +77,10 @@ func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 
 // load turns data into the root node of its only document, nil when it is
 // empty, or says why it cannot.
-func load(data []byte) (*yaml.Node, *Fault) {
-	if len(data) > MaxFileSize {
+func load(data []byte, most int) (*yaml.Node, *Fault) {
+	if len(data) > most {
 		return nil, &Fault{
-			Problem: fmt.Sprintf("the file is larger than %v", Size(MaxFileSize)),
+			Problem: fmt.Sprintf("the file is larger than %v", Size(most)),
 			Fix:     "settings are short; is this the right file?",
 		}
 	}

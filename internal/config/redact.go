@@ -40,7 +40,7 @@ func hideSecrets(text []byte, word redact.Word) []byte {
 	if at := bytes.Index(text, []byte("\n---")); at > 0 {
 		settings, rest = text[:at+1], text[at+1:]
 	}
-	root, fault := load(settings)
+	root, fault := load(settings, MaxFileSize)
 	if fault == nil && root != nil {
 		r.starts = lineStarts(settings)
 		r.text = settings

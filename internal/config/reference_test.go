@@ -270,7 +270,7 @@ func sentence(text string) string {
 func examples(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for _, path := range files(t, "testdata/good/*.yaml") {
-		root, fault := load(read(t, path))
+		root, fault := load(read(t, path), MaxFileSize)
 		if fault != nil {
 			t.Fatalf("%s: %v", path, fault)
 		}

@@ -147,7 +147,7 @@ func TestSchemaTakesWhatIsAcceptedAndRefusesUnknownKeys(t *testing.T) {
 
 func asJSON(t *testing.T, data []byte) any {
 	t.Helper()
-	root, fault := load(data)
+	root, fault := load(data, MaxFileSize)
 	if fault != nil {
 		t.Fatal(fault)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 
 	"go.yaml.in/yaml/v4"
@@ -12,13 +13,54 @@ import (
 // name a Path, and get the place of that field. name stands for the file. The
 // error is a [*Faults].
 func Decode(name string, data []byte, into any, check func() []Fault) error {
-	root, flaw := load(data)
+	return DecodeWithin(Bounds{}, name, data, into, check)
+}
+
+// Bounds are those of one file. Zero means those of settings.
+type Bounds struct {
+	Bytes   int
+	Values  int // in the whole file, each use of an alias counted anew
+	Entries int // of one list or mapping
+}
+
+// Word is what a struct implements that may be written as one word.
+type Word interface{ SetWord(word string) error }
+
+// Placed is what a struct implements that wants to know where it stands. Of an alias
+// that is where the alias stands, then where its value does.
+type Placed interface{ SetPlace(line, column int) }
+
+// Keyed is what the values of a mapping implement that takes keys of its own: which
+// ones are possible, and what to write, in words.
+type Keyed interface {
+	Keys() (ok func(string) bool, rule string)
+}
+
+// Path is the path of a key below another path.
+func Path(path, key string) string { return join(path, shortKey(key)) }
+
+// Wrong is an error of [Word.SetWord] that says how to mend it.
+func Wrong(problem, fix string) error { return &flaw{problem: problem, fix: fix} }
+
+func (d *decoder) word(n *yaml.Node, w Word, path string) {
+	if len(n.Value) > maxTextBytes {
+		d.fault(n, path, flawf("shorten it", "is %d bytes long, more than %d", len(n.Value), maxTextBytes))
+		return
+	}
+	if err := w.SetWord(n.Value); err != nil {
+		d.fault(n, path, asFlaw(err))
+	}
+}
+
+// DecodeWithin is [Decode] with bounds of its own.
+func DecodeWithin(most Bounds, name string, data []byte, into any, check func() []Fault) error {
+	root, flaw := load(data, cmp.Or(most.Bytes, MaxFileSize))
 	if flaw != nil {
 		flaw.File = name
 		return faultsError([]Fault{*flaw})
 	}
 	v := reflect.ValueOf(into).Elem()
-	d := &decoder{places: map[string]place{}, top: v.Type()}
+	d := &decoder{places: map[string]place{}, top: v.Type(), most: most}
 	if root != nil && !isNull(root) {
 		d.value(root, v, "", 0)
 	}
@@ -73,7 +115,7 @@ func (n *Node) Get(key string) *Node {
 // Tree reads data, YAML or JSON, without asking for a form. Its bounds are those
 // of settings; repeated keys are refused. An empty file is a Null.
 func Tree(name string, data []byte) (*Node, error) {
-	root, flaw := load(data)
+	root, flaw := load(data, MaxFileSize)
 	if flaw != nil {
 		flaw.File = name
 		return nil, faultsError([]Fault{*flaw})

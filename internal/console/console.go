@@ -22,7 +22,7 @@ type file struct {
 	tag     string
 }
 
-// A Handler serves the pages at "/", "/queues", "/traffic" and "/guards", and
+// A Handler serves the pages at "/", "/queues", "/traffic", "/guards" and "/flows", and
 // their parts beside them.
 type Handler struct {
 	files map[string]file // by URL path

@@ -8,7 +8,9 @@
 // first. The page at "/traffic" shows who causes most, what holds traffic back
 // (pools, circuit breakers, overrides) and the versions of the settings. The page
 // at "/guards" shows what queries were predicted to cost, whose they are and what
-// became of them; its URL says of which route and caller. While a fleet is in
+// became of them; its URL says of which route and caller. The page at "/flows" shows
+// the runs of flows: the graph of one, when its tasks ran, their logs, and what can
+// be done; its URL says which run and task. While a fleet is in
 // panic mode, a banner says so. All of it is from the admin API; the pages know
 // nothing that the API does not say.
 //

@@ -23,7 +23,7 @@ var variables = [...]string{proc.EnvOwner, proc.EnvLife}
 // does its work, and the caller is to end. A program that calls [Start] calls it
 // before everything else.
 func Run() bool {
-	if len(os.Args) != 4 || os.Args[1] != Argument {
+	if len(os.Args) < 4 || len(os.Args) > 6 || os.Args[1] != Argument {
 		return false
 	}
 	pid, err := strconv.Atoi(os.Args[2])
@@ -34,19 +34,18 @@ func Run() bool {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
 	owner := proc.Owner{PID: pid, Born: born}
+	if len(os.Args) == 6 {
+		watch(owner, Jobs{Mark: os.Args[4], Cells: os.Args[5]})
+		return true
+	}
 	owner.Await()
-	n, err := sweep(owner)
-	if n > 0 {
-		fmt.Fprintf(os.Stderr, "bezoar: process %d was killed; %d processes that it had left were ended\n", pid, n)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bezoar: process %d was killed; not all that it had left could be ended: %v\n", pid, err)
-	}
+	report(owner, "was killed", func() (int, error) { return Sweep(owner) })
 	return true
 }
 
-// sweep ends what the owner has left.
-func sweep(owner proc.Owner) (n int, err error) {
+// Sweep ends what jobs of an owner that has ended have left running. It returns how
+// many processes that were.
+func Sweep(owner proc.Owner) (n int, err error) {
 	var errs []error
 	for _, l := range cgroup.Leftovers("") {
 		if l.Owner != owner.PID {

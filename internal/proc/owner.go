@@ -8,8 +8,9 @@ import (
 // The variables by which processes say whose they are: the owner, and which of its
 // children.
 const (
-	EnvOwner = "BEZOAR_CHILD" // in jobs
-	EnvLife  = "BEZOAR_LIFE"  // in servers
+	EnvOwner = "BEZOAR_CHILD"      // in jobs
+	EnvLife  = "BEZOAR_LIFE"       // in servers
+	EnvMark  = "BEZOAR_CHILD_MARK" // in jobs: whose they are across lives
 )
 
 // Owner names one process among all that the machine has run since it started.

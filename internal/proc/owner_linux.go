@@ -45,6 +45,22 @@ func (o Owner) Sweep(variables ...string) (int, error) {
 	})
 }
 
+// End kills the jobs of one mark that the owner has started, which may be alive. It
+// returns how many processes it killed. Its handles of those that had ended before
+// stay valid: nobody but it collects them.
+func (o Owner) End(mark string) (int, error) {
+	space, like := namespace("self"), NewTag(mark, 0)
+	return Sweep(func(pid int) bool {
+		if value, ok := Variable(pid, EnvOwner); ok && strings.HasPrefix(value, o.Prefix()) {
+			of, ok := Variable(pid, EnvMark)
+			return ok && of == mark
+		}
+		tag := TagOf(pid)
+		return tag.Valid() && tag.SameMark(like) && tag.Owner() == o.PID&(1<<pidBits-1) &&
+			space != "" && namespace(strconv.Itoa(pid)) == space
+	})
+}
+
 // namespace names the process ids that a process and its children have; "" where it
 // cannot be read.
 func namespace(pid string) string {

@@ -33,6 +33,11 @@ type Config struct {
 	Timeout time.Duration // of a run; 0 means none
 	Grace   time.Duration // from SIGTERM to SIGKILL; default 5 s
 	Memory  int64         // bytes per run; 0 means no limit
+	// Runner, which runs and is the caller's, runs the command in Dir instead of a
+	// runner of our own. Secrets are its own business.
+	Runner *child.Runner
+	Dir    string
+	Stderr io.Writer // gets all of stderr; nil: only its end is kept
 
 	Batch      int   // rows of a run; 0 means sift.DefaultBatch
 	BatchBytes int64 // about so many bytes of a run; default 32 MiB

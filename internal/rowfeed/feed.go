@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
@@ -33,10 +34,11 @@ func (f *feeder) run(ctx context.Context, b sift.Batch) sift.Outcome {
 		first = b.Row(0) + 1
 	}
 	res := f.runner.Do(ctx, child.Job{
-		Name:   "rows " + b.String(),
-		Env:    []string{fmt.Sprintf("BEZOAR_SIFT_FIRST=%d", first), fmt.Sprintf("BEZOAR_SIFT_ROWS=%d", b.Len())},
+		Name:    "rows " + b.String(),
+		Command: f.cfg.Command, Dir: f.cfg.Dir, Timeout: f.cfg.Timeout, Grace: f.cfg.Grace, Memory: f.cfg.Memory,
+		Env:    append(slices.Clone(f.cfg.Env), fmt.Sprintf("BEZOAR_SIFT_FIRST=%d", first), fmt.Sprintf("BEZOAR_SIFT_ROWS=%d", b.Len())),
 		Stdin:  body,
-		Stdout: out,
+		Stdout: out, Stderr: f.cfg.Stderr,
 	})
 	if res.ReportErr != nil {
 		f.cfg.Log.Warn("what the command said on descriptor 3 is not understood", "rows", b.String(), "error", res.ReportErr)

@@ -258,37 +258,24 @@ func (s *session) tell(letters []Letter) error {
 	return s.state.write(record{Told: rows})
 }
 
-func (s *session) run(ctx context.Context) error {
-	jobs := s.cfg.child()
-	jobs.Mark = s.begin.ID
-	runner, err := child.New(jobs)
-	if err != nil {
-		return &InputError{err}
-	}
-	if s.resumed { // a run that outlived us would work on rows that run again
-		n, err := runner.Sweep(ctx)
-		if err != nil {
-			return fmt.Errorf("end what the last run left: %w", err)
+func (s *session) run(ctx context.Context) (err error) {
+	runner := s.cfg.Runner
+	if runner == nil {
+		var stop func() error
+		if runner, stop, err = s.ownRunner(ctx); err != nil {
+			return err
 		}
-		if n > 0 {
-			s.cfg.Log.Info("ended what the last run left", "processes", n)
-		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	s.report.Limits = runner.Limits()
 	ctx, broken := context.WithCancelCause(ctx)
 	defer broken(nil)
-	own, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- runner.Run(own) }()
-
 	f := &feeder{cfg: s.cfg, in: s.in, runner: runner, broken: broken}
 	cfg := s.cfg.sift()
 	cfg.Rows, cfg.Done = s.in.Rows, s.done
 	cfg.Run, cfg.Finish, cfg.SetAside = f.run, s.finish, s.setAside
 	cfg.Fit = func(from, to int) int { return s.in.Fit(from, to, s.cfg.BatchBytes) }
 	s.report.Summary, err = sift.Run(ctx, cfg)
-	stop()
-	err = errors.Join(err, <-ended)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
@@ -296,6 +283,29 @@ func (s *session) run(ctx context.Context) error {
 		err = s.out.whole(s.in.Rows)
 	}
 	return err
+}
+
+// ownRunner runs a runner until stop is called.
+func (s *session) ownRunner(ctx context.Context) (_ *child.Runner, stop func() error, err error) {
+	jobs := s.cfg.child()
+	jobs.Mark = s.begin.ID
+	runner, err := child.New(jobs)
+	if err != nil {
+		return nil, nil, &InputError{err}
+	}
+	if s.resumed { // a run that outlived us would work on rows that run again
+		n, err := runner.Sweep(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("end what the last run left: %w", err)
+		}
+		if n > 0 {
+			s.cfg.Log.Info("ended what the last run left", "processes", n)
+		}
+	}
+	run, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- runner.Run(run) }()
+	return runner, func() error { end(); return <-ended }, nil
 }
 
 func (s *session) finish(b sift.Batch, o sift.Outcome) error {

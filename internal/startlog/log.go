@@ -88,11 +88,11 @@ func Open(dir string, slots int) (*Log, []Left, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the state directory: %w", err)
 	}
-	lock, err := own(dir)
+	lock, err := Own(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Log{lock: lock, boot: bootID(), some: make(chan struct{}, 1)}
+	l := &Log{lock: lock, boot: Boot(), some: make(chan struct{}, 1)}
 	left, err := l.load(filepath.Join(dir, "starts"), slots)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the start log in %s: %w", dir, err), lock.Close())
@@ -209,8 +209,8 @@ func (l *Log) give(slot int) {
 	}
 }
 
-// bootID names this life of the machine; "" where it is not known.
-func bootID() string {
+// Boot names this life of the machine; "" where it is not known.
+func Boot() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
@@ -218,8 +218,9 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// own takes the lock of a folder.
-func own(dir string) (*os.File, error) {
+// Own takes the lock of a folder, which ends when the file is closed. Another
+// process that has it is an [InUseError].
+func Own(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)

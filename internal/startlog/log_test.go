@@ -136,7 +136,7 @@ func TestALifeOfRecords(t *testing.T) {
 	must(t, log.Close())
 
 	log, left = open(t, dir, 1)
-	running.Boot, ended.Boot = bootID(), bootID()
+	running.Boot, ended.Boot = Boot(), Boot()
 	if diff := cmp.Diff([]Record{running, ended}, []Record{left[0].Record, left[1].Record}); diff != "" {
 		t.Error(diff)
 	}

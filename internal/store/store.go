@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
@@ -33,6 +34,7 @@ type Stores struct {
 	Queue  queue.Store
 	Live   live.Store
 	Quota  quota.Store
+	Flow   flow.Store
 	// Check says what is wrong with the place that the stores are in; nil when there
 	// is nothing to look at.
 	Check func(context.Context) error
@@ -124,6 +126,7 @@ type database interface {
 	Queue() queue.Store
 	Live() live.Store
 	Quota() quota.Store
+	Flow() flow.Store
 	Close() error
 }
 
@@ -133,7 +136,7 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		s := Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}
+		s := Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), Flow: db.Flow(), close: db.Close}
 		if c, ok := any(db).(interface {
 			Check(ctx context.Context) error
 		}); ok {

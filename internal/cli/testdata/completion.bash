@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar init" | "bezoar demo" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -39,6 +39,7 @@ _bezoar() {
     "bezoar work --endpoint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --downstream") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --label") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --concurrency" | "bezoar work -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -58,6 +59,45 @@ _bezoar() {
     "bezoar work --output") COMPREPLY=($(compgen -W "prefix raw none" -- "$cur")); return ;;
     "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --param" | "bezoar flow run -p") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --due") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --slots") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --label") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow run --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --flow") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --in") COMPREPLY=($(compgen -W "running held success failed cancelled" -- "$cur")); return ;;
+    "bezoar flow ls --backfill") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --limit" | "bezoar flow ls -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow show --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow logs --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow logs --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow logs --attempt" | "bezoar flow logs -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow retry --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow retry --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow retry --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow retry --set") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow retry --group" | "bezoar flow retry -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow skip --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow skip --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow skip --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow skip --group" | "bezoar flow skip -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow cancel --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow cancel --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow cancel --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --param" | "bezoar flow backfill -p") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --from") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --to") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --every") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --parallel") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --halt") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow backfill --slots") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow graph --format" | "bezoar flow graph -f") COMPREPLY=($(compgen -W "text mermaid svg" -- "$cur")); return ;;
     "bezoar demo --seconds") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
@@ -299,10 +339,21 @@ _bezoar() {
     "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve work init demo fleet top audit quarantine dlq queue override breaker config guard backup sift crash version completion --help --json --version" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit quarantine dlq queue override breaker config guard backup sift crash version completion --help --json --version" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --version --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --version --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
-    "bezoar work") COMPREPLY=($(compgen -W "--help --json --version --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar work") COMPREPLY=($(compgen -W "--help --json --version --queue --store --endpoint --dead-letter --downstream --flow --label --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar flow") COMPREPLY=($(compgen -W "run ls show logs retry skip cancel backfill validate graph --help --json --version" -- "$cur")) ;;
+    "bezoar flow run") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --state --admin --param --due --slots --label --wait --resume" -- "$cur")) ;;
+    "bezoar flow ls") COMPREPLY=($(compgen -W "--help --json --version --admin --state --flow --in --backfill --limit" -- "$cur")) ;;
+    "bezoar flow show") COMPREPLY=($(compgen -W "--help --json --version --admin --state" -- "$cur")) ;;
+    "bezoar flow logs") COMPREPLY=($(compgen -W "--help --json --version --admin --state --attempt --follow" -- "$cur")) ;;
+    "bezoar flow retry") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --set --group" -- "$cur")) ;;
+    "bezoar flow skip") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --group" -- "$cur")) ;;
+    "bezoar flow cancel") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason" -- "$cur")) ;;
+    "bezoar flow backfill") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --state --param --from --to --every --parallel --halt --no-canary --dry-run --slots" -- "$cur")) ;;
+    "bezoar flow validate") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version" -- "$cur")) ;;
+    "bezoar flow graph") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --format" -- "$cur")) ;;
     "bezoar init") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --force" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json --version" -- "$cur")) ;;

@@ -45,6 +45,25 @@ export async function call(method, path, body) {
   }
 }
 
+// read calls onText with what is there of a plain text, as it comes.
+export async function read(path, signal, onText) {
+  for (;;) {
+    const used = sessionStorage.getItem(tokenKey);
+    const response = await fetch(path, { headers: headers(), signal, cache: "no-store", credentials: "omit" });
+    if (response.status === 401) {
+      await login(used);
+      continue;
+    }
+    if (!response.ok) throw new Problem(response.status, await response.json().catch(() => null));
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      onText(value);
+    }
+  }
+}
+
 // login asks for the token once, however many calls wait for it. A refusal that
 // comes late, of a token that has been replaced since, asks nobody.
 function login(used) {

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -28,6 +29,7 @@ type DB struct {
 	queue  *queueStore
 	quota  *quotaStore
 	live   *settingsStore
+	flow   *flowStore
 }
 
 // Open returns an empty DB.
@@ -38,7 +40,7 @@ func Open(c Config) (*DB, error) {
 	if c.MaxLetters == 0 {
 		c.MaxLetters = ledger.DefaultMaxLetters
 	}
-	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), quota: newQuotaStore(), live: newSettingsStore()}, nil
+	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), quota: newQuotaStore(), live: newSettingsStore(), flow: newFlowStore()}, nil
 }
 
 // Ledger returns the ledger's store.
@@ -49,6 +51,9 @@ func (db *DB) Queue() queue.Store { return db.queue }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
+
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
 
 // Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return db.quota }

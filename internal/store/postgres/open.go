@@ -27,6 +27,7 @@ type DB struct {
 	queue  *queueStore
 	quota  *quotaStore
 	live   *settingsStore
+	flow   *flowStore
 }
 
 // Open connects, and brings the schema up to date.
@@ -50,6 +51,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
 	db.live = newSettingsStore(db, c.Schema)
 	db.quota = newQuotaStore(db, c.Schema)
+	db.flow = newFlowStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)

@@ -31,6 +31,7 @@ type DB struct {
 	ledger *ledgerStore
 	queue  *queueStore
 	live   *settingsStore
+	flow   *flowStore
 	close  func() error
 }
 
@@ -76,6 +77,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	db.writer.room = room
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
 	db.live = &settingsStore{db: db, now: time.Now}
+	db.flow = &flowStore{db}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}

@@ -1,4 +1,4 @@
-package alarm
+package tell
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,14 +18,25 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
+// Secret is a text that does not print.
+type Secret string
+
+// String hides the secret.
+func (Secret) String() string { return "[redacted]" }
+
+// GoString hides the secret.
+func (Secret) GoString() string { return "[redacted]" }
+
 // The headers of a webhook.
 const (
-	EventHeader     = "X-Bezoar-Event"     // the event's id
+	EventHeader     = "X-Bezoar-Event"     // the event's id, the same each time that it is tried
 	SignatureHeader = "X-Bezoar-Signature" // t=SECONDS,v1=HEX: see Sign
 )
 
+// Tries is how often a listener that fails is tried.
+const Tries = 4
+
 const (
-	postTries   = 4
 	postTimeout = 5 * time.Second
 	postBase    = 500 * time.Millisecond
 	postCap     = 5 * time.Second
@@ -52,56 +62,47 @@ func Sign(secret Secret, at time.Time, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// deliver tells an event to everybody that the rule names.
-func (a *Alarms) deliver(ctx context.Context, r Rule, e Event) error {
-	body, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	if r.Webhook != "" {
-		failures = append(failures, a.post(ctx, r, e, body))
-	}
-	if len(r.Command) > 0 {
-		failures = append(failures, a.command(ctx, r, e, body))
-	}
-	return errors.Join(failures...)
+// Webhook is a listener for JSON documents.
+type Webhook struct {
+	URL    string
+	Secret Secret // signs what is posted; "": unsigned
 }
 
-// post tries until the listener has taken the event, or will not.
-func (a *Alarms) post(ctx context.Context, r Rule, e Event, body []byte) error {
+// Post tries until the listener has taken the document, or will not. event is its
+// id: the same each time that it is tried.
+func (t *Teller) Post(ctx context.Context, w Webhook, event string, body []byte) error {
 	waits := backoff.Config{Base: postBase, Cap: postCap}
 	for try := 1; ; try++ {
-		again, err := a.postOnce(ctx, r, e, body)
+		again, err := t.postOnce(ctx, w, event, body)
 		if err == nil {
 			return nil
 		}
-		if !again || try == postTries {
-			return fmt.Errorf("post to %s, try %d: %w", host(r.Webhook), try, err)
+		if !again || try == Tries {
+			return fmt.Errorf("post to %s, try %d: %w", host(w.URL), try, err)
 		}
 		timer := time.NewTimer(waits.Wait(try, rand.Float64()))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("post to %s, try %d: %w", host(r.Webhook), try, ctx.Err())
+			return fmt.Errorf("post to %s, try %d: %w", host(w.URL), try, ctx.Err())
 		case <-timer.C:
 		}
 	}
 }
 
-func (a *Alarms) postOnce(ctx context.Context, r Rule, e Event, body []byte) (again bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(body))
+func (t *Teller) postOnce(ctx context.Context, w Webhook, event string, body []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
 		return false, bare(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "bezoar")
-	req.Header.Set(EventHeader, e.ID)
-	if r.Secret != "" {
-		now := a.config.Now()
-		req.Header.Set(SignatureHeader, "t="+strconv.FormatInt(now.Unix(), 10)+",v1="+Sign(r.Secret, now, body))
+	req.Header.Set(EventHeader, event)
+	if w.Secret != "" {
+		now := t.c.Now()
+		req.Header.Set(SignatureHeader, "t="+strconv.FormatInt(now.Unix(), 10)+",v1="+Sign(w.Secret, now, body))
 	}
-	answer, err := a.client.Do(req)
+	answer, err := t.client.Do(req)
 	if err != nil {
 		return ctx.Err() == nil, bare(err)
 	}

@@ -1,4 +1,4 @@
-package alarm
+package tell
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ const (
 	commandTail = 1024 // bytes of stderr that are kept
 )
 
-// command runs the rule's command with the event on stdin.
-func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) error {
+// Run runs a command with a document on stdin, and env beside what it inherits.
+func (t *Teller) Run(ctx context.Context, command, env []string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, commandFor)
 	defer cancel()
 	stderr := &proc.Tail{Max: commandTail}
-	cmd := exec.Command(r.Command[0], r.Command[1:]...) // run ends the whole group, not the leader alone
-	cmd.Env = append(proc.Inherit{Secrets: a.config.Secrets}.Of(a.config.Environ), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
+	cmd := exec.Command(command[0], command[1:]...) // run ends the whole group, not the leader alone
+	cmd.Env = append(proc.Inherit{Secrets: t.c.Secrets}.Of(t.c.Environ), env...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(body), stderr
 	cmd.SysProcAttr = proc.OwnGroup()
 	cmd.WaitDelay = time.Second // for pipes that something outside the group holds
@@ -39,9 +39,9 @@ func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) erro
 		return nil
 	}
 	if said := strings.TrimSpace(strings.ToValidUTF8(string(stderr.Bytes()), "")); said != "" {
-		return fmt.Errorf("run %s: %w: %s", r.Command[0], err, said)
+		return fmt.Errorf("run %s: %w: %s", command[0], err, said)
 	}
-	return fmt.Errorf("run %s: %w", r.Command[0], err)
+	return fmt.Errorf("run %s: %w", command[0], err)
 }
 
 // run runs cmd and kills its group when ctx is over, and when its leader has

@@ -1,0 +1,152 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Builder builds a definition in Go.
+type Builder struct {
+	d         Definition
+	functions Functions
+	tasks     []*TaskBuilder
+}
+
+// Build begins the definition of a flow.
+func Build(name string) *Builder {
+	return &Builder{d: Definition{Name: name}, functions: Functions{}}
+}
+
+// Param adds a parameter with its default.
+func (b *Builder) Param(name, value string) *Builder {
+	b.d.Params = append(b.d.Params, Param{Name: name, Default: value})
+	return b
+}
+
+// Deadline sets how long after its due time a run may take.
+func (b *Builder) Deadline(d time.Duration) *Builder {
+	b.d.Deadline = d
+	return b
+}
+
+// Pool sets the size of a pool.
+func (b *Builder) Pool(name string, slots int) *Builder {
+	if b.d.Pools == nil {
+		b.d.Pools = map[string]int{}
+	}
+	b.d.Pools[name] = slots
+	return b
+}
+
+// Every starts runs by the calendar, in the notation of package policy/cron.
+func (b *Builder) Every(cron, zone string) *Builder {
+	b.d.Schedule = &Schedule{Cron: cron, Zone: zone}
+	return b
+}
+
+// With changes whatever there is no method for.
+func (b *Builder) With(edit func(*Definition)) *Builder {
+	edit(&b.d)
+	return b
+}
+
+// Task adds a task. Set what it runs with Command, Call or With.
+func (b *Builder) Task(name string) *TaskBuilder {
+	t := &TaskBuilder{b: b, t: Task{Name: name}}
+	b.tasks = append(b.tasks, t)
+	return t
+}
+
+// Definition returns the definition, or all that is wrong with it.
+func (b *Builder) Definition() (Definition, error) {
+	d := b.d
+	d.Tasks = slices.Clone(d.Tasks)
+	for _, t := range b.tasks {
+		d.Tasks = append(d.Tasks, t.t)
+	}
+	errs := []error{d.Validate()}
+	for _, t := range d.Tasks {
+		if t.Func != "" && b.functions[t.Func] == nil {
+			errs = append(errs, fmt.Errorf("task %s: there is no function %s", t.Name, t.Func))
+		}
+	}
+	return d, errors.Join(errs...)
+}
+
+// Functions are the functions of the tasks, for [Config].
+func (b *Builder) Functions() Functions { return maps.Clone(b.functions) }
+
+// TaskBuilder builds one task.
+type TaskBuilder struct {
+	b *Builder
+	t Task
+}
+
+// Command has the task run a program. The arguments are templates.
+func (t *TaskBuilder) Command(program string, args ...string) *TaskBuilder {
+	t.t.Command = append([]string{program}, args...)
+	return t
+}
+
+// Call has the task call a function, which is known by the task's name.
+func (t *TaskBuilder) Call(f Func) *TaskBuilder {
+	t.t.Func = t.t.Name
+	t.b.functions[t.t.Name] = f
+	return t
+}
+
+// Needs names tasks that have to be over first.
+func (t *TaskBuilder) Needs(tasks ...string) *TaskBuilder {
+	t.t.Needs = append(t.t.Needs, tasks...)
+	return t
+}
+
+// Each has the task run once for each item.
+func (t *TaskBuilder) Each(items ...string) *TaskBuilder {
+	t.t.Each = &Each{List: items}
+	return t
+}
+
+// EachOf has the task run once for each item of another task's output, a JSON
+// array or lines.
+func (t *TaskBuilder) EachOf(task string) *TaskBuilder {
+	t.t.Each = &Each{From: task}
+	if !slices.Contains(t.t.Needs, task) {
+		t.t.Needs = append(t.t.Needs, task)
+	}
+	return t
+}
+
+// Timeout bounds one attempt.
+func (t *TaskBuilder) Timeout(d time.Duration) *TaskBuilder {
+	t.t.Timeout = d
+	return t
+}
+
+// Attempts bounds the attempts that fail by themselves.
+func (t *TaskBuilder) Attempts(n int) *TaskBuilder {
+	t.t.Retry.Attempts = n
+	return t
+}
+
+// PermitFailure has what needs the task run although it failed.
+func (t *TaskBuilder) PermitFailure() *TaskBuilder {
+	t.t.Permit = true
+	return t
+}
+
+// Once makes the task a side effect that happens at most once for each value of
+// key, a template.
+func (t *TaskBuilder) Once(key string) *TaskBuilder {
+	t.t.SideEffect, t.t.Idempotent = true, key
+	return t
+}
+
+// With changes whatever there is no method for.
+func (t *TaskBuilder) With(edit func(*Task)) *TaskBuilder {
+	edit(&t.t)
+	return t
+}

@@ -1,0 +1,97 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Engine plans runs and has their attempts run. It is safe for concurrent use.
+type Engine struct {
+	cfg   Config
+	exec  Executor
+	stats *stats
+	wake  chan struct{}
+}
+
+// New returns an engine.
+func New(c Config) (*Engine, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("flow engine: %w", err)
+	}
+	e := &Engine{cfg: c.WithDefaults(), exec: c.Executor, stats: newStats(), wake: make(chan struct{}, 1)}
+	if e.exec == nil {
+		e.exec = InProcess(c.Functions)
+	}
+	return e, nil
+}
+
+// StartRequest is what a run is made of.
+type StartRequest struct {
+	Definition Definition
+	Params     map[string]string
+	Due        time.Time // zero: now
+	Key        string    // at most one run has it; "": any number
+	Backfill   string
+}
+
+// Start creates a run; whichever engine over the store is free plans it. A
+// request whose Key a run has is [ErrExists].
+func (e *Engine) Start(ctx context.Context, r StartRequest) (Run, error) {
+	defer e.Wake()
+	return Start(ctx, e.cfg.Store, r)
+}
+
+// Retry has dead letters, and what failed, tried again.
+func (e *Engine) Retry(ctx context.Context, o Order) error { return e.order(ctx, VerbRetry, o) }
+
+// Skip has what needs an instance run without it.
+func (e *Engine) Skip(ctx context.Context, o Order) error { return e.order(ctx, VerbSkip, o) }
+
+// Cancel ends an instance, or the run.
+func (e *Engine) Cancel(ctx context.Context, o Order) error { return e.order(ctx, VerbCancel, o) }
+
+func (e *Engine) order(ctx context.Context, v Verb, o Order) error {
+	defer e.Wake()
+	o.Verb = v
+	return e.cfg.Store.Order(ctx, o)
+}
+
+// Runs lists runs, the newest first.
+func (e *Engine) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
+	return e.cfg.Store.ListRuns(ctx, q)
+}
+
+// Show returns a run with its instances and attempts.
+func (e *Engine) Show(ctx context.Context, id string) (View, error) {
+	return Show(ctx, e.cfg.Store, id)
+}
+
+// Wait waits until nothing of a run goes on: it is over, or HELD. It looks every
+// so often.
+func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View, error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		run, err := Brief(ctx, e.cfg.Store, id)
+		if err != nil {
+			return View{}, fmt.Errorf("wait for run %s: %w", id, err)
+		}
+		if run.State != RunRunning {
+			return e.Show(ctx, id)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return View{Run: run}, fmt.Errorf("wait for run %s: %w", id, ctx.Err())
+		}
+	}
+}
+
+// Wake has the engine look at the store now.
+func (e *Engine) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,119 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/store/memory"
+	"github.com/bezoar-dev/bezoar/policy/task"
+)
+
+// rig is an engine over a store in memory, in virtual time.
+type rig struct {
+	*testing.T
+	*flow.Engine
+	store  flow.Store
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func newStore(t *testing.T) flow.Store {
+	db, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db.Flow()
+}
+
+func start(t *testing.T, c flow.Config) *rig {
+	t.Helper()
+	if c.Store == nil {
+		c.Store = newStore(t)
+	}
+	if c.Node == "" {
+		c.Node = "n1"
+	}
+	e, err := flow.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &rig{t, e, c.Store, cancel, make(chan error, 1)}
+	go func() { r.done <- e.Run(ctx) }()
+	t.Cleanup(cancel) // of a test that fails
+	return r
+}
+
+func (r *rig) stop() {
+	r.T.Helper()
+	r.cancel()
+	if err := <-r.done; err != nil {
+		r.Errorf("Run = %v", err)
+	}
+}
+
+func (r *rig) start(d flow.Definition) string {
+	r.T.Helper()
+	run, err := r.Start(r.T.Context(), flow.StartRequest{Definition: d})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return run.ID
+}
+
+// wait waits until a run is over or held.
+func (r *rig) wait(id string) flow.View {
+	r.T.Helper()
+	for range 100_000 { // a day and more
+		v, err := r.Show(r.T.Context(), id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if v.Run.State != flow.RunRunning {
+			return v
+		}
+		time.Sleep(time.Second)
+	}
+	r.Fatal("the run does not end")
+	return flow.View{}
+}
+
+func states(v flow.View) map[string]task.State {
+	out := map[string]task.State{}
+	for _, i := range v.Instances {
+		name := i.Task
+		if i.Index > 0 {
+			name = fmt.Sprintf("%s.%d", i.Task, i.Index)
+		} else if i.Index < 0 {
+			name += "*"
+		}
+		out[name] = i.State
+	}
+	return out
+}
+
+func TestADiamond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		f := func(_ context.Context, in flow.Input) ([]byte, error) {
+			order = append(order, in.Task)
+			return []byte(in.Task), nil
+		}
+		r := start(t, flow.Config{Functions: flow.Functions{"f": f}, Slots: 1})
+		id := r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
+			{Name: "d", Func: "f", Needs: []string{"b", "c"}},
+			{Name: "b", Func: "f", Needs: []string{"a"}},
+			{Name: "c", Func: "f", Needs: []string{"a"}},
+			{Name: "a", Func: "f"},
+		}})
+		v := r.wait(id)
+		if v.Run.State != flow.RunSuccess || fmt.Sprint(order) != "[a b c d]" && fmt.Sprint(order) != "[a c b d]" {
+			t.Errorf("%s %v, order %v", v.Run.State, states(v), order)
+		}
+		r.stop()
+	})
+}

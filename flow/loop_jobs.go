@@ -1,0 +1,212 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+)
+
+// start has an attempt run here.
+func (l *loop) start(ctx context.Context, j *job) {
+	token := j.attempt.Token
+	l.local[token] = j
+	spec := j.spec
+	spec.Token = token
+	if j.inst != nil && j.inst.stop != nil { // while it was written down
+		l.stopJob(ctx, Stop{token, interrupted, j.inst.stop.why})
+	}
+	l.jobs.Go(func() {
+		end, ok := l.attempt(ctx, spec)
+		if ok {
+			l.tell(end)
+		}
+	})
+}
+
+func (l *loop) tell(e ending) {
+	select {
+	case l.ends <- e:
+	case <-l.dead:
+	}
+}
+
+// attempt runs one attempt to its end. It is not ok if ctx was over first.
+func (l *loop) attempt(ctx context.Context, s Spec) (end ending, ok bool) {
+	end = ending{token: s.Token, started: time.Now()}
+	if err := l.exec.Start(ctx, s); err != nil {
+		if ctx.Err() != nil || !l.absent(ctx, s.Token, 0) {
+			return end, false
+		}
+		end.Ending = Ending{Class: bezoar.SpawnFailed, Reason: err.Error()}
+		return end, true
+	}
+	var err error
+	if end.Ending, err = l.exec.Wait(ctx, s.Token); err != nil {
+		if ctx.Err() != nil || !l.absent(ctx, s.Token, 0) {
+			return end, false
+		}
+		end.Ending = Ending{Class: bezoar.Interrupted, Reason: "nobody knows how it ended: " + err.Error()}
+	}
+	if end.Elapsed == 0 {
+		end.Elapsed = time.Since(end.started)
+	}
+	return end, true
+}
+
+// absent waits until it is proven that nothing of an attempt runs, however long
+// that takes, unless limit is more than 0.
+func (l *loop) absent(ctx context.Context, token int64, limit time.Duration) bool {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, l.cfg.Lease) {
+		err := l.exec.Absent(ctx, token)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() == nil {
+			l.log.WarnContext(ctx, "nothing proves that an attempt is gone; the next one waits", "attempt", token, "err", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// bury has an attempt of an earlier life of this node proven to be gone.
+func (l *loop) exhume(ctx context.Context, j *job) {
+	token := j.attempt.Token
+	l.local[token] = j
+	l.jobs.Go(func() {
+		if l.absent(ctx, token, 0) {
+			l.tell(ending{token: token, started: j.attempt.Started, Ending: Ending{
+				Class: bezoar.Interrupted, Lost: true, Reason: "Bezoar was killed, or its machine, while it ran",
+			}})
+		}
+	})
+}
+
+func (l *loop) stopJob(ctx context.Context, s Stop) {
+	l.jobs.Go(func() {
+		if err := l.exec.Stop(ctx, s.Token, s.Class, s.Why); err != nil && ctx.Err() == nil {
+			l.log.WarnContext(ctx, "an attempt could not be stopped", "attempt", s.Token, "err", err)
+		}
+	})
+}
+
+// end takes that an attempt of this node has ended.
+func (l *loop) end(e ending) {
+	j := l.local[e.token]
+	if j == nil {
+		return
+	}
+	if e.Class == bezoar.Interrupted && l.stopping && !e.Lost {
+		e.Free = true
+	}
+	if j.plan == nil {
+		delete(l.local, e.token)
+		delete(l.seen, e.token)
+		l.reports = append(l.reports, over(j.attempt, e, time.Now()))
+		return
+	}
+	if l.keepRows(j, e) {
+		return
+	}
+	delete(l.local, e.token)
+	l.finish(j, e)
+}
+
+func over(a Attempt, e ending, now time.Time) Attempt {
+	a.State, a.Started, a.Ended, a.Ending = AttemptEnded, e.started, now, e.Ending
+	return a
+}
+
+// keepRows makes dead letters of bad rows before the attempt's end is written
+// down. It reports whether the end comes again when that is done.
+func (l *loop) keepRows(j *job, e ending) bool {
+	if len(e.Rows) == 0 || e.rowsKept || l.cfg.Letters == nil {
+		return false
+	}
+	letters := j.plan.rows(j.inst, j.attempt.N, e.Ending, time.Now())
+	e.rowsKept = true
+	l.jobs.Go(func() {
+		for _, letter := range letters {
+			if !l.letters.until(letter) {
+				return
+			}
+		}
+		l.tell(e)
+	})
+	return true
+}
+
+// finish takes the end of an attempt that this node planned.
+func (l *loop) finish(j *job, e ending) {
+	now := time.Now()
+	if j.attempt.State != AttemptEnded { // else the node that ran it has written it down
+		l.ended = append(l.ended, over(j.attempt, e, now))
+	}
+	l.result(j, e.Ending, now)
+	if j.attempt.Key != "" {
+		l.unkey(j.attempt.Key, 1)
+	}
+	if j.attempt.Pool != "" {
+		for _, p := range l.round {
+			for _, lane := range p.ready.all {
+				if lane.pool == j.attempt.Pool && lane.downstream == "" {
+					lane.blocked = time.Time{}
+				}
+			}
+		}
+	}
+	if j.inst.attempt != nil && j.inst.attempt.Token == j.attempt.Token {
+		j.plan.ended(j.inst, e.Ending, now)
+	}
+}
+
+// unkey has instances that waited for a concurrency key try again.
+func (l *loop) unkey(key string, most int) {
+	all := l.keyed[key]
+	for len(all) > 0 && most > 0 {
+		all[0].plan.back(all[0].inst)
+		all = all[1:]
+		most--
+	}
+	if len(all) == 0 {
+		delete(l.keyed, key)
+		return
+	}
+	l.keyed[key] = all
+}
+
+// result tells the breaker of the attempt's downstream how it ended.
+func (l *loop) result(j *job, e Ending, now time.Time) {
+	name := j.inst.node.task.Downstream
+	if name == "" || !j.probing {
+		return
+	}
+	r := breaker.Result{}
+	switch e.Class {
+	case bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Timeout:
+		r.Failed = e.Downstream == "" || e.Downstream == name
+		r.Ignored = !r.Failed
+	case bezoar.Done:
+	default:
+		r.Ignored = true // it says nothing about the downstream
+	}
+	if l.breaker(name).Done(now, j.ticket, r, randomFloat()) {
+		for _, p := range l.round {
+			for _, lane := range p.ready.all {
+				if lane.downstream == name {
+					lane.blocked = time.Time{}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package flow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/task"
+)
+
+// conclude says where the run stands.
+func (p *plan) conclude(now time.Time) {
+	c := p.counts
+	active := c[task.Pending] + c[task.Ready] + c[task.Running] + c[task.Retrying] + c[task.Sensing] + c[task.Interrupted]
+	state, why := RunRunning, ""
+	switch {
+	case active > 0:
+	case c[task.DeadLetter]+c[task.Held] > 0:
+		state, why = RunHeld, fmt.Sprintf("%d dead letters wait for a person, %d instances wait for them", c[task.DeadLetter], c[task.Held])
+	default:
+		state, why = p.outcome()
+	}
+	if state == p.run.State && (why == p.run.Why || why == "") {
+		return
+	}
+	p.run.State, p.changed = state, true
+	p.run.Why = why
+	if !state.Over() {
+		return
+	}
+	p.over, p.run.Ended = true, now
+	if state == RunFailed {
+		p.page(Incident{Kind: KindFailure, Group: "run", Why: why, Hooks: p.run.Definition.OnFailure}, now)
+	}
+}
+
+// outcome is how a run ended of which nothing goes on.
+func (p *plan) outcome() (RunState, string) {
+	failed, cancelled, first := 0, 0, ""
+	for _, n := range p.nodes {
+		switch s := n.rep.State; {
+		case s == task.Cancelled:
+			cancelled++
+		case s.Over() && !s.Lets(n.task.Permit):
+			if failed++; first == "" || s == task.Failed {
+				first = n.task.Name
+			}
+		}
+	}
+	switch {
+	case failed > 0:
+		return RunFailed, fmt.Sprintf("%d of %d tasks failed, %s among them", failed, len(p.nodes), first)
+	case cancelled > 0:
+		return RunCancelled, fmt.Sprintf("%d of %d tasks were cancelled", cancelled, len(p.nodes))
+	default:
+		return RunSuccess, ""
+	}
+}
+
+// timers is a heap of instances by their NextAt.
+type timers []*inst
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].NextAt.Before(t[j].NextAt) }
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].timer, t[j].timer = i+1, j+1
+}
+
+// Push adds an instance.
+func (t *timers) Push(x any) {
+	i := x.(*inst)
+	*t = append(*t, i)
+	i.timer = len(*t)
+}
+
+// Pop removes the last one.
+func (t *timers) Pop() any {
+	all := *t
+	i := all[len(all)-1]
+	*t, i.timer = all[:len(all)-1], 0
+	return i
+}
+
+// tick has happen whose time has come. It returns when to be called again; zero
+// means no time.
+func (p *plan) tick(now time.Time) time.Time {
+	for len(p.timers) > 0 && !p.timers[0].NextAt.After(now) {
+		i := p.timers[0]
+		why := i.Why
+		p.move(i, task.Due, why, now)
+	}
+	d := p.run.Deadline
+	if !d.IsZero() && !p.overdue && !p.run.State.Over() && !d.After(now) {
+		p.deadline(now)
+	}
+	next := time.Time{}
+	if len(p.timers) > 0 {
+		next = p.timers[0].NextAt
+	}
+	if !d.IsZero() && !p.overdue && (next.IsZero() || d.Before(next)) {
+		next = d
+	}
+	return next
+}
+
+// deadline ends what has not ended by the run's deadline.
+func (p *plan) deadline(now time.Time) {
+	p.overdue = true
+	why := fmt.Sprintf("the run's deadline, %s, is over", p.run.Deadline.UTC().Format(time.DateTime))
+	n := 0
+	for _, node := range p.nodes {
+		for _, i := range node.all() {
+			switch {
+			case i.State == task.Running && i.attempt != nil:
+				p.end(i, &stop{event: task.Deadline, why: why})
+				n++
+			case i.State != task.Running && p.move(i, task.Deadline, why, now):
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		p.page(Incident{Kind: KindDeadline, Group: "deadline", Why: fmt.Sprintf("%s, and %d instances were not done", why, n), Hooks: p.run.Definition.OnDeadLetter}, now)
+	}
+	p.settle(now)
+}

@@ -1,0 +1,143 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/cron"
+)
+
+// maxMissed bounds the due times that are caught up with at once.
+const maxMissed = 1000
+
+// calendar says when a flow is due.
+type calendar struct {
+	cron  cron.Schedule
+	zone  *time.Location
+	every time.Duration // instead of cron
+}
+
+func newCalendar(s Schedule) (calendar, error) {
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return calendar{}, fmt.Errorf("schedule's zone: %w", err)
+	}
+	c, err := cron.Parse(s.Cron)
+	if err != nil {
+		return calendar{}, fmt.Errorf("schedule's cron: %w", err)
+	}
+	return calendar{cron: c, zone: zone}, nil
+}
+
+func (c calendar) next(after time.Time) time.Time {
+	if c.every > 0 {
+		return after.Add(c.every)
+	}
+	return c.cron.Next(after, c.zone)
+}
+
+// between are the due times after a time until another one, at most most.
+func (c calendar) between(after, until time.Time, most int) (all []time.Time) {
+	for at := c.next(after); !at.IsZero() && !at.After(until) && len(all) < most; at = c.next(at) {
+		all = append(all, at)
+	}
+	return all
+}
+
+// missed are the due times after last until now that are to be run: those within
+// catchUp, or the newest one.
+func (c calendar) missed(last, now time.Time, catchUp time.Duration) []time.Time {
+	from := now.Add(-catchUp - 1)
+	if from.Before(last) {
+		from = last
+	}
+	if all := c.between(from, now, maxMissed); len(all) > 0 {
+		if catchUp == 0 {
+			return all[len(all)-1:]
+		}
+		return all
+	}
+	for span := time.Minute; ; span *= 2 {
+		from := now.Add(-span)
+		if from.Before(last) {
+			from = last
+		}
+		if all := c.between(from, now, 1<<30); len(all) > 0 {
+			return all[len(all)-1:]
+		}
+		if from.Equal(last) || span > 1<<61 {
+			return nil
+		}
+	}
+}
+
+// clock is the schedule of one flow.
+type clock struct {
+	calendar
+	flow *Definition
+	last time.Time // the latest due time that was decided about
+	due  time.Time // the next one
+}
+
+// clocks are those of all flows with a schedule.
+func (l *loop) clocks(ctx context.Context) ([]*clock, error) {
+	var out []*clock
+	for k := range l.cfg.Flows {
+		d := &l.cfg.Flows[k]
+		if d.Schedule == nil {
+			continue
+		}
+		c, err := newCalendar(*d.Schedule)
+		if err != nil {
+			return nil, fmt.Errorf("flow %s: %w", d.Name, err)
+		}
+		runs, err := l.store.ListRuns(ctx, RunQuery{Flow: d.Name, Limit: 1000})
+		if err != nil {
+			return nil, fmt.Errorf("list runs of %s: %w", d.Name, err)
+		}
+		last := time.Now()
+		if i := slices.IndexFunc(runs, func(r Run) bool { return r.Key != "" && r.Backfill == "" }); i >= 0 {
+			last = runs[i].Due
+		}
+		out = append(out, &clock{calendar: c, flow: d, last: last, due: c.next(last)})
+	}
+	return out, nil
+}
+
+// schedules starts the runs that are due. All nodes do; the run's key lets one
+// of them.
+func (l *loop) schedules(ctx context.Context) (err error) {
+	if l.cfg.Works || l.stopping || len(l.cfg.Flows) == 0 {
+		return nil
+	}
+	if l.timed == nil {
+		if l.timed, err = l.clocks(ctx); err != nil {
+			return err
+		}
+	}
+	now, any := time.Now(), false
+	for _, c := range l.timed {
+		if c.due.IsZero() || c.due.After(now) {
+			continue
+		}
+		for _, due := range c.missed(c.last, now, c.flow.Schedule.CatchUp) {
+			r := StartRequest{Definition: *c.flow, Due: due, Key: scheduleKey(c.flow.Name, due)}
+			if _, err := Start(ctx, l.store, r); err != nil && !errors.Is(err, ErrExists) {
+				return err
+			}
+			any = true
+		}
+		c.last, c.due = now, c.calendar.next(now)
+	}
+	if any {
+		return l.take(ctx)
+	}
+	return nil
+}
+
+func scheduleKey(flow string, due time.Time) string {
+	return flow + "@" + due.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,297 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// WithDefaults returns d with every zero field set to its default.
+func (d Definition) WithDefaults() Definition {
+	if d.MaxRuns == 0 {
+		d.MaxRuns = 16
+		if d.Schedule != nil {
+			d.MaxRuns = 1
+		}
+	}
+	d.Tasks = slices.Clone(d.Tasks)
+	for i := range d.Tasks {
+		d.Tasks[i] = d.Tasks[i].withDefaults()
+	}
+	if d.Build == "" {
+		d.Build = buildOf(d)
+	}
+	return d
+}
+
+func (t Task) withDefaults() Task {
+	if t.Retry.Attempts == 0 {
+		t.Retry.Attempts = 3
+	}
+	t.Retry.Backoff = t.Retry.Backoff.WithDefaults()
+	if t.Grace == 0 {
+		t.Grace = 5 * time.Second
+	}
+	if t.Poison.MinAttempts == 0 {
+		t.Poison.MinAttempts = 2
+	}
+	if t.Poison.Siblings == 0 {
+		t.Poison.Siblings = 3
+	}
+	if t.Pool != "" && t.Slots == 0 {
+		t.Slots = 1
+	}
+	if t.Key != "" && t.Limit == 0 {
+		t.Limit = 1
+	}
+	if t.Sensor != nil {
+		s := *t.Sensor
+		if s.Every == 0 {
+			s.Every = 30 * time.Second
+		}
+		if s.Timeout == 0 {
+			s.Timeout = time.Hour
+		}
+		t.Sensor = &s
+	}
+	return t
+}
+
+// A Fault is something wrong in a definition.
+type Fault struct {
+	Task  string // "": the flow itself
+	Field string // as in YAML: needs, retry.attempts
+	Value string // the item that is wrong, if there are several
+	Text  string // what is wrong, and how to mend it
+}
+
+func (f *Fault) Error() string {
+	where := f.Field
+	if f.Task != "" {
+		where = "task " + f.Task + ": " + f.Field
+	}
+	return where + ": " + f.Text
+}
+
+// Validate reports every fault, each as a [*Fault].
+func (d Definition) Validate() error {
+	c := &checker{d: d.WithDefaults(), byName: map[string]*Task{}}
+	c.flow()
+	for i := range c.d.Tasks {
+		c.task(&c.d.Tasks[i])
+	}
+	if len(c.errs) == 0 {
+		if cycle := c.d.Cycle(); cycle != nil {
+			c.fault(cycle[0], "needs", "", "the tasks need each other in a circle: %s", strings.Join(cycle, " needs "))
+		}
+	}
+	return errors.Join(c.errs...)
+}
+
+type checker struct {
+	d      Definition
+	byName map[string]*Task
+	errs   []error
+}
+
+func (c *checker) fault(task, field, value, format string, args ...any) {
+	c.errs = append(c.errs, &Fault{Task: task, Field: field, Value: value, Text: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) flow() {
+	d := &c.d
+	if why := badName(d.Name); why != "" {
+		c.fault("", "name", d.Name, "%s", why)
+	}
+	if len(d.Tasks) == 0 {
+		c.fault("", "tasks", "", "there is none, want at least one")
+	}
+	if len(d.Tasks) > MaxTasks {
+		c.fault("", "tasks", "", "there are %d, want at most %d", len(d.Tasks), MaxTasks)
+	}
+	if len(d.Params) > MaxParams {
+		c.fault("", "params", "", "there are %d, want at most %d", len(d.Params), MaxParams)
+	}
+	if d.Deadline < 0 {
+		c.fault("", "deadline", "", "%v is negative", d.Deadline)
+	}
+	if d.Schedule != nil {
+		if _, err := newCalendar(*d.Schedule); err != nil {
+			c.fault("", "schedule", "", "%s", err)
+		}
+		if d.Schedule.CatchUp < 0 {
+			c.fault("", "schedule.catch_up", "", "%v is negative", d.Schedule.CatchUp)
+		}
+	}
+	if d.MaxRuns < 0 {
+		c.fault("", "max_runs", "", "%d is negative", d.MaxRuns)
+	}
+	for name, size := range d.Pools {
+		if size < 1 {
+			c.fault("", "pools", name, "pool %s has %d slots, want at least 1", name, size)
+		}
+	}
+	for i := range d.Tasks {
+		name := d.Tasks[i].Name
+		if c.byName[name] != nil {
+			c.fault(name, "name", "", "there are two tasks with this name")
+		}
+		c.byName[name] = &d.Tasks[i]
+	}
+}
+
+func (c *checker) task(t *Task) {
+	if why := badName(t.Name); why != "" {
+		c.fault(t.Name, "name", "", "%s", why)
+	}
+	c.needs(t)
+	c.work(t)
+	c.bounds(t)
+	if e := t.Each; e != nil {
+		c.each(t, e)
+	}
+}
+
+func (c *checker) needs(t *Task) {
+	if len(t.Needs) > MaxNeeds {
+		c.fault(t.Name, "needs", "", "there are %d, want at most %d", len(t.Needs), MaxNeeds)
+	}
+	for i, need := range t.Needs {
+		switch {
+		case need == t.Name:
+			c.fault(t.Name, "needs", need, "the task needs itself")
+		case c.byName[need] == nil:
+			c.fault(t.Name, "needs", need, "there is no task %q", need)
+		case slices.Contains(t.Needs[:i], need):
+			c.fault(t.Name, "needs", need, "%q is there twice", need)
+		}
+	}
+}
+
+func (c *checker) work(t *Task) {
+	n := 0
+	for _, is := range []bool{len(t.Command) > 0, t.Func != "", t.Sensor != nil, t.Sift != nil} {
+		if is {
+			n++
+		}
+	}
+	if n != 1 {
+		c.fault(t.Name, "command", "", "exactly one of command, func, sensor and sift is wanted, there are %d", n)
+	}
+	if t.SideEffect && t.Idempotent == "" {
+		c.fault(t.Name, "idempotency_key", "", "a side effect needs one: what happens once for each value of it")
+	}
+	if !t.SideEffect && t.Idempotent != "" {
+		c.fault(t.Name, "idempotency_key", "", "it is for a task with side_effect: true")
+	}
+	if t.SideEffect && t.Sensor != nil {
+		c.fault(t.Name, "side_effect", "", "a sensor looks many times")
+	}
+	if t.Pool != "" && c.d.Pools[t.Pool] > 0 && t.Slots > c.d.Pools[t.Pool] {
+		c.fault(t.Name, "slots", "", "%d of a pool that has %d: the task would wait for ever", t.Slots, c.d.Pools[t.Pool])
+	}
+	if t.Pool == "" && t.Slots != 0 {
+		c.fault(t.Name, "slots", "", "they are of a pool: name it")
+	}
+}
+
+func (c *checker) bounds(t *Task) {
+	for field, d := range map[string]time.Duration{"timeout": t.Timeout, "grace": t.Grace} {
+		if d < 0 {
+			c.fault(t.Name, field, "", "%v is negative", d)
+		}
+	}
+	for field, n := range map[string]int{
+		"retry.attempts": t.Retry.Attempts - 1, "poison.after": t.Poison.After, "poison.min_attempts": t.Poison.MinAttempts,
+		"poison.siblings": t.Poison.Siblings, "slots": t.Slots, "limit": t.Limit,
+	} {
+		if n < 0 {
+			c.fault(t.Name, field, "", "it is too small")
+		}
+	}
+	if t.Memory < 0 {
+		c.fault(t.Name, "memory", "", "%d is negative", t.Memory)
+	}
+	if err := t.Retry.Backoff.Validate(); err != nil {
+		c.fault(t.Name, "retry", "", "%s", strings.ReplaceAll(err.Error(), "\n", ", "))
+	}
+	if s := t.Sensor; s != nil && (s.Every < 0 || s.Timeout < 0) {
+		c.fault(t.Name, "sensor", "", "a time is negative")
+	}
+}
+
+func (c *checker) each(t *Task, e *Each) {
+	n := 0
+	for _, is := range []bool{len(e.List) > 0, e.Glob != "", e.From != ""} {
+		if is {
+			n++
+		}
+	}
+	if n > 1 {
+		c.fault(t.Name, "each", "", "one of list, glob and from is wanted, there are %d", n)
+	}
+	if e.From != "" && !slices.Contains(t.Needs, e.From) {
+		c.fault(t.Name, "each.from", e.From, "add %q to needs: its output has to be there first", e.From)
+	}
+	if len(e.List) > MaxInstances {
+		c.fault(t.Name, "each.list", "", "there are %d items, want at most %d", len(e.List), MaxInstances)
+	}
+}
+
+// badName says what is wrong with a name, or "".
+func badName(s string) string {
+	if s == "" {
+		return "a name is missing"
+	}
+	if len(s) > MaxName {
+		return fmt.Sprintf("the name has %d bytes, want at most %d", len(s), MaxName)
+	}
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.' {
+			return fmt.Sprintf("%q has %q: want letters, digits, '-', '_' and '.'", s, r)
+		}
+	}
+	return ""
+}
+
+// Cycle returns tasks that need each other in a circle, the first one also at
+// the end, or nil.
+func (d Definition) Cycle() []string {
+	index := make(map[string]int, len(d.Tasks))
+	for i := range d.Tasks {
+		index[d.Tasks[i].Name] = i
+	}
+	state := make([]uint8, len(d.Tasks)) // 1: on the path, 2: done
+	next := make([]int, len(d.Tasks))    // the next need to look at
+	for start := range d.Tasks {
+		path := []int{start}
+		for len(path) > 0 {
+			i := path[len(path)-1]
+			if state[i] == 2 || next[i] == len(d.Tasks[i].Needs) {
+				state[i], path = 2, path[:len(path)-1]
+				continue
+			}
+			state[i] = 1
+			need, ok := index[d.Tasks[i].Needs[next[i]]]
+			next[i]++
+			if !ok || state[need] == 2 {
+				continue
+			}
+			if state[need] == 1 {
+				return d.names(append(path[slices.Index(path, need):], need))
+			}
+			path = append(path, need)
+		}
+	}
+	return nil
+}
+
+func (d Definition) names(tasks []int) []string {
+	out := make([]string, len(tasks))
+	for i, t := range tasks {
+		out[i] = d.Tasks[t].Name
+	}
+	return out
+}

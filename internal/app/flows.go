@@ -1,0 +1,132 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/flowpage"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
+	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/internal/tell"
+)
+
+// openFlows makes the node of flows, if the settings want one. Definitions are read
+// now; runs keep the one that they began with.
+func (a *App) openFlows(ctx context.Context) error {
+	c := a.cfg.Flows
+	if c == nil {
+		return nil
+	}
+	var all []flow.Definition
+	if c.Dir != "" {
+		var err error
+		if all, err = flowfile.Folder(c.Dir); err != nil {
+			return fmt.Errorf("flows.dir: %w", err)
+		}
+	}
+	pager, err := flowpage.New(flowpage.Config{
+		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: a.opt.Secrets}), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.flows, err = flownode.Open(ctx, flownode.Config{
+		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
+	})
+	if err != nil {
+		return fmt.Errorf("flows: %w", err)
+	}
+	api, err := flowapi.New(flowapi.Config{
+		Store: a.stores.Flow, Logs: a.flows.Logs(), Node: a.node,
+		Flows:   func() []flow.Definition { return all },
+		Start:   func(ctx context.Context, s flowapi.Start) (string, error) { return a.startFlow(ctx, all, s) },
+		Ordered: func(flow.Order) { a.flows.Engine().Wake() },
+	})
+	if err != nil {
+		return err
+	}
+	a.flowAPI = flowapi.NewServer(api, a.log)
+	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
+	return nil
+}
+
+// watch is what kills tasks when this node does not renew its lease. A store that one
+// process has for itself needs nothing: no other node can take its runs.
+func (a *App) watch() func(*slog.Logger, guardian.Jobs) (*guardian.Watch, error) {
+	if strings.HasPrefix(a.cfg.Store, "postgres") {
+		return a.opt.Watch
+	}
+	return nil
+}
+
+func poolsOf(c *config.Flows) map[string]int {
+	pools := make(map[string]int, len(c.Pools))
+	for name, slots := range c.Pools {
+		pools[name] = int(slots)
+	}
+	return pools
+}
+
+func (a *App) startFlow(ctx context.Context, all []flow.Definition, s flowapi.Start) (string, error) {
+	i := slices.IndexFunc(all, func(d flow.Definition) bool { return d.Name == s.Flow })
+	if i < 0 {
+		return "", fmt.Errorf("flow %.100q: %w", s.Flow, flow.ErrNotFound)
+	}
+	r, err := a.flows.Engine().Start(ctx, flow.StartRequest{Definition: all[i], Params: s.Params, Due: s.Due})
+	return r.ID, err
+}
+
+// FlowWorker is a node that only runs the attempts of flows that others plan.
+type FlowWorker struct {
+	Store   string // postgres://…, the one of the processes that plan
+	Dir     string // its own, for logs
+	Labels  []string
+	Slots   int // attempts at once
+	User    string
+	Inherit proc.Inherit
+	Watch   func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // see flownode.Config
+	Log     *slog.Logger
+}
+
+// Run works until ctx ends.
+func (w FlowWorker) Run(ctx context.Context) (err error) {
+	if scheme, _, _ := strings.Cut(w.Store, ":"); scheme != "postgres" && scheme != "postgresql" {
+		return fmt.Errorf("work on flows: the store is %s, which one process has for itself; name the PostgreSQL of the processes that plan", scheme)
+	}
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of this node: %w", err)
+	}
+	name, err := nodeName(&config.Config{StateDir: w.Dir})
+	if err != nil {
+		return err
+	}
+	stores, err := store.Open(ctx, w.Store, store.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	n, err := flownode.Open(ctx, flownode.Config{
+		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe, Log: w.Log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	w.Log.Info("works on flows", "node", name, "labels", w.Labels, "slots", w.Slots)
+	return n.Run(ctx)
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flowlocal"
+)
+
+type flowBackfillCmd struct {
+	State    string            `placeholder:"DIR" help:"The state directory (default .bezoar/flow)."`
+	Param    map[string]string `short:"p" mapsep:"none" placeholder:"NAME=VALUE" help:"A parameter. May be repeated."`
+	From     string            `required:"" placeholder:"TIME" help:"The first due time, as 2006-01-02 or 2006-01-02T15:04:05Z."`
+	To       string            `required:"" placeholder:"TIME" help:"The end: due times before it are run."`
+	Every    time.Duration     `placeholder:"TIME" help:"Time between due times (default: as the file's schedule says)."`
+	Parallel int               `placeholder:"N" default:"4" help:"Runs at once (default ${default})."`
+	Halt     int               `placeholder:"N" default:"3" help:"Halt when this many runs fail with one cause (default ${default})."`
+	NoCanary bool              `help:"Do not wait for the first run alone."`
+	DryRun   bool              `short:"n" help:"Show how many runs there are and how long they take, and start nothing."`
+	Slots    int               `placeholder:"N" help:"Attempts at once (default 8)."`
+
+	File string `arg:"" name:"file" help:"The flow file."`
+}
+
+// Help is shown below the flags.
+func (flowBackfillCmd) Help() string {
+	return "The first run goes alone. If it works, the others follow. A cause that several runs share halts the backfill; a run that fails alone " +
+		"does not. The same command again goes on where it stopped.\n\n" +
+		"Exit codes: 0 all runs are SUCCESS, 6 some failed or wait for a person, 1 halted, 2 usage.\n\n" +
+		"Example: bezoar flow backfill orders.yaml --from 2026-11-01 --to 2026-11-29 --dry-run"
+}
+
+// Run backfills.
+func (c *flowBackfillCmd) Run(s *session) error {
+	b, err := c.backfill()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ctx, _, stop := s.heed(0)
+	defer stop()
+	defer s.guard(log)()
+	l, err := s.own(place{State: c.State}.dir(), flowlocal.Config{Slots: c.Slots}, log)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	plan, err := l.Engine().PlanBackfill(ctx, b)
+	if err != nil {
+		return &exitError{code: exitUsage, err: err}
+	}
+	if c.DryRun {
+		if s.json {
+			return s.out.json(plan)
+		}
+		s.out.printf("%s\n", cleanLines(plan.Text))
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	st, err := l.Engine().Backfill(ctx, b, func(at flow.BackfillStatus) { s.tellBackfill(at) })
+	cancel()
+	if failed := <-ended; failed != nil {
+		return failed
+	}
+	return verdictOfBackfill(st, err)
+}
+
+func (c *flowBackfillCmd) backfill() (flow.Backfill, error) {
+	d, err := flowfile.Load(c.File)
+	if err != nil {
+		return flow.Backfill{}, &exitError{code: exitUsage, err: err}
+	}
+	b := flow.Backfill{Definition: d, Params: c.Param, Every: c.Every, Parallel: c.Parallel, Share: c.Halt, NoCanary: c.NoCanary}
+	if b.From, err = parseDue(c.From); err != nil {
+		return b, err
+	}
+	if b.To, err = parseDue(c.To); err != nil {
+		return b, err
+	}
+	switch {
+	case !b.From.Before(b.To):
+		return b, exitf(exitUsage, "--from %s is not before --to %s", c.From, c.To)
+	case c.Every <= 0 && d.Schedule == nil:
+		return b, exitf(exitUsage, "%s has no schedule: --every TIME says how far due times are apart", clean(c.File))
+	case c.Parallel < 1 || c.Halt < 1:
+		return b, exitf(exitUsage, "--parallel and --halt want 1 or more")
+	}
+	return b, nil
+}
+
+func (s *session) tellBackfill(at flow.BackfillStatus) {
+	if s.json {
+		_ = s.line(at) // the next one says it again
+		return
+	}
+	s.out.printf("%s  backfill %s: %d of %d done, %d running, %d failed\n", s.now().Format("15:04:05"), at.ID, at.Done, at.Runs, at.Running, at.Failed)
+}
+
+func verdictOfBackfill(st flow.BackfillStatus, err error) error {
+	list := "bezoar flow ls --backfill " + st.ID
+	switch {
+	case err != nil:
+		return err
+	case st.Halted:
+		return hinted(exitf(exitFailure, "the backfill has halted: %s", clean(st.Why)), "%s; the same command goes on when the cause is fixed", list)
+	case st.Failed > 0:
+		return hinted(exitf(exitPartly, "%d of %d runs failed or wait for a person", st.Failed, st.Runs), "%s", list)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/internal/flowdraw"
+	"github.com/bezoar-dev/bezoar/internal/flowfile"
+)
+
+type flowValidateCmd struct {
+	File []string `arg:"" name:"file" help:"The flow files."`
+}
+
+// Help is shown below the flags.
+func (flowValidateCmd) Help() string {
+	return "Every fault is named with file, line, column and what to write instead. Nothing is run.\n\nExample: bezoar flow validate flows/*.yaml"
+}
+
+// validated is what --json prints.
+type validated struct {
+	File  string `json:"file"`
+	Flow  string `json:"flow,omitempty"`
+	Tasks int    `json:"tasks,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Run checks files.
+func (c *flowValidateCmd) Run(s *session) error {
+	all := make([]validated, 0, len(c.File))
+	err := each(c.File, func(err error) { s.say("bezoar: %v", err) }, func(file string) error {
+		d, err := flowfile.Load(file)
+		if err != nil {
+			all = append(all, validated{File: file, Error: err.Error()})
+			return &exitError{code: exitUsage, err: err}
+		}
+		all = append(all, validated{File: file, Flow: d.Name, Tasks: len(d.Tasks)})
+		if !s.json {
+			s.out.printf("%s: ok: %s, %s\n", clean(file), clean(d.Name), count(int64(len(d.Tasks)), "task", "tasks"))
+		}
+		return nil
+	})
+	if !s.json {
+		return err
+	}
+	if failed := s.out.json(map[string]any{"files": all}); failed != nil {
+		return fmt.Errorf("write: %w", failed)
+	}
+	return err
+}
+
+type flowGraphCmd struct {
+	Format string `short:"f" enum:"text,mermaid,svg" default:"text" help:"text (default), mermaid or svg."`
+	File   string `arg:"" name:"file" help:"The flow file."`
+}
+
+// Run draws a file.
+func (c *flowGraphCmd) Run(s *session) error {
+	d, err := flowfile.Load(c.File)
+	if err != nil {
+		return &exitError{code: exitUsage, err: err}
+	}
+	switch c.Format {
+	case "mermaid":
+		s.out.printf("%s", flowdraw.Mermaid(d, flowdraw.Look{}))
+	case "svg":
+		drawing, err := flowdraw.SVG(d, flowdraw.Look{})
+		if err != nil {
+			return err
+		}
+		s.out.printf("%s", drawing)
+	default:
+		s.out.printf("%s", flowdraw.Text(d, flowdraw.Look{}))
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+)
+
+// flowStore keeps the runs of flows.
+type flowStore struct {
+	mu       sync.Mutex // guards all below; never held while waiting
+	runs     map[string]*flowRun
+	byKey    map[string]string // Run.Key → run
+	nodes    map[string]flow.Node
+	attempts []*flow.Attempt // by token - 1
+	open     map[int64]*flow.Attempt
+	effects  map[string]flow.Effect
+	orders   []flow.Order
+	order    int64 // the last one's ID
+}
+
+var _ flow.Store = (*flowStore)(nil)
+
+type flowRun struct {
+	flow.Run
+	all      map[instanceKey]flow.Instance
+	attempts map[attemptKey]int64 // tokens
+}
+
+type instanceKey struct {
+	task  string
+	index int
+}
+
+type attemptKey struct {
+	instanceKey
+	n int
+}
+
+func newFlowStore() *flowStore {
+	return &flowStore{
+		runs: make(map[string]*flowRun), byKey: make(map[string]string), nodes: make(map[string]flow.Node),
+		open: make(map[int64]*flow.Attempt), effects: make(map[string]flow.Effect),
+	}
+}
+
+// enter locks the store unless ctx is over.
+func (s *flowStore) enter(ctx context.Context) (leave func(), err error) {
+	s.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	return s.mu.Unlock, nil
+}
+
+func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if id, ok := s.byKey[r.Key]; ok && r.Key != "" {
+		return fmt.Errorf("run with key %.80q is %s: %w", r.Key, id, flow.ErrExists)
+	}
+	if s.runs[r.ID] != nil {
+		return fmt.Errorf("run %.80q: %w", r.ID, flow.ErrExists)
+	}
+	r.Owner, r.Epoch = "", 0
+	run := &flowRun{Run: flow.CloneRun(r), all: make(map[instanceKey]flow.Instance, len(all)), attempts: make(map[attemptKey]int64)}
+	for _, i := range all {
+		run.all[instanceKey{i.Task, i.Index}] = flow.CloneInstance(i)
+	}
+	s.runs[r.ID] = run
+	if r.Key != "" {
+		s.byKey[r.Key] = r.ID
+	}
+	return nil
+}
+
+func (s *flowStore) find(id string) (*flowRun, error) {
+	if r := s.runs[id]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("run %.80q: %w", id, flow.ErrNotFound)
+}
+
+func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return flow.Run{}, err
+	}
+	defer leave()
+	r, err := s.find(id)
+	if err != nil {
+		return flow.Run{}, err
+	}
+	return flow.CloneRun(r.Run), nil
+}
+
+func (s *flowStore) ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []flow.Run
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
+		r := s.runs[id].Run
+		if q.Flow != "" && r.Flow != q.Flow || q.State != "" && r.State != q.State || q.Backfill != "" && r.Backfill != q.Backfill ||
+			q.Before != "" && r.ID >= q.Before {
+			continue
+		}
+		r.Definition = flow.Definition{}
+		if out = append(out, flow.CloneRun(r)); len(out) == q.Most() {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	r, err := s.find(run)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]flow.Instance, 0, len(r.all))
+	for _, i := range r.all {
+		out = append(out, flow.CloneInstance(i))
+	}
+	slices.SortFunc(out, func(a, b flow.Instance) int {
+		return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Index, b.Index))
+	})
+	return out, nil
+}
+
+func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r, err := s.find(o.Run)
+	if err != nil {
+		return err
+	}
+	if r.State.Over() {
+		if !r.State.Reopens(o.Verb) {
+			return fmt.Errorf("%s run %s, which is %s: %w", o.Verb, o.Run, r.State, flow.ErrOver)
+		}
+		r.State, r.Owner, r.Ended = flow.RunRunning, "", time.Time{}
+		r.Version++
+	}
+	s.order++
+	o.ID, o.At, o.Set = s.order, time.Now().UTC().Truncate(time.Microsecond), maps.Clone(o.Set)
+	s.orders = append(s.orders, o)
+	return nil
+}
+
+func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []flow.Order
+	for _, o := range s.orders {
+		if s.runs[o.Run].Owner == node {
+			o.Set = maps.Clone(o.Set)
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}

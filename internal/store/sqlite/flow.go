@@ -1,0 +1,263 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+)
+
+// flowStore keeps the runs of flows. Its clock is this process's, which owns the
+// file.
+type flowStore struct{ db *DB }
+
+var _ flow.Store = (*flowStore)(nil)
+
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
+
+const (
+	putDefinition = `INSERT INTO flow_definitions (sum, doc) VALUES (?, ?) ON CONFLICT (sum) DO NOTHING`
+	putRun        = `INSERT INTO flow_runs (id, flow, definition, params, state, why, due, created, deadline, ended, key, backfill,
+		owner, epoch, version, pages) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
+	intoInstances = `INSERT INTO flow_instances (run, task, idx, state, doc) VALUES `
+	orReplaced    = ` ON CONFLICT (run, task, idx) DO UPDATE SET state = excluded.state, doc = excluded.doc`
+	putInstance   = intoInstances + oneInstance + orReplaced
+	oneInstance   = `(?, ?, ?, ?, ?)`
+	twoInstances  = oneInstance + `, ` + oneInstance
+	fourInstances = twoInstances + `, ` + twoInstances
+	runColumns    = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
+	reopenRun     = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', version = version + 1 WHERE id = ?`
+	getRun        = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
+)
+
+func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {
+	sum, definition, err := record.EncodeDefinition(r.Definition)
+	if err != nil {
+		return err
+	}
+	params, err := record.EncodeValues(r.Params)
+	if err != nil {
+		return err
+	}
+	pages, err := record.EncodePages(r.Pages)
+	if err != nil {
+		return err
+	}
+	docs, err := instanceDocs(all)
+	if err != nil {
+		return err
+	}
+	err = s.db.writer.grow(ctx, func(t tx) error {
+		if err := t.exec(putDefinition, sum, definition); err != nil {
+			return err
+		}
+		err := t.exec(putRun, r.ID, r.Flow, sum, params, string(r.State), r.Why, record.Micros(r.Due), record.Micros(r.Created),
+			record.Micros(r.Deadline), record.Micros(r.Ended), r.Key, r.Backfill, r.Version, pages)
+		if err != nil {
+			return err
+		}
+		return putInstances(t, all, docs, nil)
+	})
+	if isUniqueViolation(err) {
+		return fmt.Errorf("create run %s of flow %s: %w", r.ID, r.Flow, flow.ErrExists)
+	}
+	return s.db.fault(ctx, err, "create run %s of flow %s", r.ID, r.Flow)
+}
+
+func instanceDocs(all []flow.Instance) ([]string, error) {
+	docs := make([]string, len(all))
+	for n, i := range all {
+		var err error
+		if docs[n], err = record.EncodeInstance(i); err != nil {
+			return nil, err
+		}
+	}
+	return docs, nil
+}
+
+// instanceKey finds an instance.
+type instanceKey struct {
+	run, task string
+	index     int
+}
+
+// chunk is how many rows one statement writes: what a statement costs beside its
+// rows is as much as three of them.
+const chunk = 32
+
+const (
+	eightInstances    = fourInstances + `, ` + fourInstances
+	sixteenInstances  = eightInstances + `, ` + eightInstances
+	putInstancesChunk = intoInstances + sixteenInstances + `, ` + sixteenInstances + orReplaced
+)
+
+// putInstances replaces or adds instances, except those to be left.
+func putInstances(t tx, all []flow.Instance, docs []string, left map[instanceKey]bool) error {
+	args := make([]any, 0, 5*min(len(all), chunk))
+	for n, i := range all {
+		if left[instanceKey{i.Run, i.Task, i.Index}] {
+			continue
+		}
+		if args = append(args, i.Run, i.Task, i.Index, string(i.State), docs[n]); len(args) == 5*chunk {
+			if err := t.exec(putInstancesChunk, args...); err != nil {
+				return err
+			}
+			args = args[:0]
+		}
+	}
+	for ; len(args) > 0; args = args[5:] {
+		if err := t.exec(putInstance, args[:5]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanRun(scan func(...any) error, more ...any) (r flow.Run, err error) {
+	var params, pages []byte
+	var due, created, deadline, ended int64
+	err = scan(append([]any{
+		&r.ID, &r.Flow, &params, &r.State, &r.Why, &due, &created, &deadline, &ended, &r.Key, &r.Backfill, &r.Owner, &r.Epoch, &r.Version, &pages,
+	}, more...)...)
+	if err != nil {
+		return r, err
+	}
+	r.Due, r.Created, r.Deadline, r.Ended = record.OrNone(due), record.OrNone(created), record.OrNone(deadline), record.OrNone(ended)
+	if r.Params, err = record.DecodeValues(params); err != nil {
+		return r, err
+	}
+	r.Pages, err = record.DecodePages(pages)
+	return r, err
+}
+
+// scanWholeRun is scanRun of a run with its definition.
+func scanWholeRun(scan func(...any) error) (flow.Run, error) {
+	var definition []byte
+	r, err := scanRun(scan, &definition)
+	if err != nil {
+		return r, err
+	}
+	r.Definition, err = record.DecodeDefinition(definition)
+	return r, err
+}
+
+func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
+	r, err := scanWholeRun(s.db.reader.QueryRowContext(ctx, getRun, id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("run %.80q: %w", id, flow.ErrNotFound)
+	}
+	return r, s.db.fault(ctx, err, "read run %.80q", id)
+}
+
+func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run, error) {
+	var q query
+	q.add(`SELECT ` + runColumns + ` FROM flow_runs r WHERE true`)
+	if rq.Flow != "" {
+		q.add(`AND r.flow = ?`, rq.Flow)
+	}
+	if rq.State != "" {
+		q.add(`AND r.state = ?`, string(rq.State))
+	}
+	if rq.Backfill != "" {
+		q.add(`AND r.backfill = ? AND r.backfill <> ''`, rq.Backfill)
+	}
+	if rq.Before != "" {
+		q.add(`AND r.id < ?`, rq.Before)
+	}
+	q.add(`ORDER BY r.id DESC LIMIT ?`, rq.Most())
+	var found []flow.Run
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		r, err := scanRun(rows.Scan)
+		found = append(found, r)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list runs")
+	}
+	return found, nil
+}
+
+func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance, error) {
+	var q query
+	q.add(`SELECT task, idx, state, doc FROM flow_instances WHERE run = ? ORDER BY task, idx`, run)
+	var found []flow.Instance
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		i := flow.Instance{Run: run}
+		var doc []byte
+		if err := rows.Scan(&i.Task, &i.Index, &i.State, &doc); err != nil {
+			return err
+		}
+		err := record.DecodeInstance(doc, &i)
+		found = append(found, i)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "read the instances of run %.80q", run)
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	_, err = s.Run(ctx, run) // there is one without instances, or none
+	return nil, err
+}
+
+func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
+	doc, err := record.EncodeOrder(o)
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = s.db.writer.grow(ctx, func(t tx) error {
+		var state flow.RunState
+		err := t.row(`SELECT state FROM flow_runs WHERE id = ?`, []any{o.Run}, &state)
+		if errors.Is(err, sql.ErrNoRows) {
+			refused = flow.ErrNotFound
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		refused = nil
+		if state.Over() {
+			if !state.Reopens(o.Verb) {
+				refused = flow.ErrOver
+				return nil
+			}
+			if err := t.exec(reopenRun, o.Run); err != nil {
+				return err
+			}
+		}
+		return t.exec(`INSERT INTO flow_orders (run, at, doc) VALUES (?, ?, ?)`, o.Run, time.Now().UnixMicro(), doc)
+	})
+	if err == nil && refused != nil {
+		return fmt.Errorf("%s run %.80q: %w", o.Verb, o.Run, refused)
+	}
+	return s.db.fault(ctx, err, "order to %s run %.80q", o.Verb, o.Run)
+}
+
+func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
+	var q query
+	q.add(`SELECT o.id, o.run, o.at, o.doc FROM flow_orders o JOIN flow_runs r ON r.id = o.run WHERE r.owner = ? ORDER BY o.id`, node)
+	var found []flow.Order
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		var o flow.Order
+		var at int64
+		var doc []byte
+		if err := rows.Scan(&o.ID, &o.Run, &at, &doc); err != nil {
+			return err
+		}
+		o.At = record.OrNone(at)
+		err := record.DecodeOrder(doc, &o)
+		found = append(found, o)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "read the orders for node %.80q", node)
+	}
+	return found, nil
+}

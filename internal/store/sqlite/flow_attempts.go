@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+)
+
+const (
+	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending`
+	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '' AND token > ? ORDER BY token LIMIT ?`
+	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	reportAttempt  = updateAttempt + ` AND node = ? AND state <> 'lost'`
+	offersPage     = 100
+)
+
+func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
+	var key, doc, stop, ending []byte
+	var started, ended int64
+	err = scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &stop, &ending)
+	if err != nil {
+		return a, err
+	}
+	a.Key, a.Started, a.Ended = string(key), record.OrNone(started), record.OrNone(ended)
+	return a, errors.Join(record.DecodeAttempt(doc, &a), record.DecodeStop(stop, &a), record.DecodeEnding(ending, &a))
+}
+
+func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
+	var held, open bool // most of the time there are none: that costs no transaction
+	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (`+holdsNode+`),
+		EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '')`, n.Name, n.Epoch, time.Now().UnixMicro()).Scan(&held, &open)
+	if err != nil || held && !open {
+		return nil, s.db.fault(ctx, err, "look for attempts")
+	}
+	var claimed []flow.Attempt
+	fenced := false
+	err = s.db.writer.run(ctx, func(t tx) error {
+		claimed = nil
+		held, err := exists(t, holdsNode, n.Name, n.Epoch, time.Now().UnixMicro())
+		if fenced = !held; err != nil || fenced {
+			return err
+		}
+		claimed, err = offers(t, n, most)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "claim attempts")
+	}
+	if fenced {
+		return nil, fmt.Errorf("claim attempts as node %s: %w", n.Name, flow.ErrFenced)
+	}
+	return claimed, nil
+}
+
+func offers(t tx, n flow.Node, most int) (claimed []flow.Attempt, err error) {
+	for after := int64(0); len(claimed) < most; {
+		page := 0
+		err := t.each(offered, []any{after, offersPage}, func(rows *sql.Rows) error {
+			a, err := scanAttempt(rows.Scan)
+			if err != nil {
+				return err
+			}
+			page, after = page+1, a.Token
+			if len(claimed) < most && flow.HasAll(n.Labels, a.Labels) {
+				a.Node = n.Name
+				claimed = append(claimed, a)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if page < offersPage {
+			break
+		}
+	}
+	for _, a := range claimed {
+		if err := t.exec(claimAttempt, n.Name, a.Run, a.Task, a.Index, a.N); err != nil {
+			return nil, err
+		}
+	}
+	return claimed, nil
+}
+
+func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt) error {
+	endings := make([]string, len(all))
+	for i, a := range all {
+		var err error
+		if endings[i], err = record.EncodeEnding(a); err != nil {
+			return err
+		}
+	}
+	fenced := false
+	err := s.db.writer.grow(ctx, func(t tx) error {
+		held, err := exists(t, holdsNode, n.Name, n.Epoch, time.Now().UnixMicro())
+		if fenced = !held; err != nil || fenced {
+			return err
+		}
+		for i, a := range all {
+			if err := endAttempt(t, a, endings[i], reportAttempt, n.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && fenced {
+		return fmt.Errorf("report %d attempts as node %s: %w", len(all), n.Name, flow.ErrFenced)
+	}
+	return s.db.fault(ctx, err, "report %d attempts", len(all))
+}
+
+func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]flow.Attempt, error) {
+	var q query
+	q.add(`SELECT `+attemptColumns+` FROM flow_attempts WHERE token > ?`, aq.After)
+	switch open := aq.Open || aq.Node != ""; {
+	case aq.Run != "" && open: // there are few open ones: + keeps off the index of all
+		q.add(`AND +run = ? AND state <> 'ended'`, aq.Run)
+	case aq.Run != "":
+		q.add(`AND run = ?`, aq.Run)
+	case open:
+		q.add(`AND state <> 'ended'`)
+	}
+	if aq.Task != "" {
+		q.add(`AND task = ?`, aq.Task)
+		if aq.Index >= 0 {
+			q.add(`AND idx = ?`, aq.Index)
+		}
+	}
+	if aq.Node != "" {
+		q.add(`AND node = ?`, aq.Node)
+	}
+	q.add(`ORDER BY token LIMIT ?`, aq.Most())
+	var found []flow.Attempt
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		a, err := scanAttempt(rows.Scan)
+		found = append(found, a)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list attempts")
+	}
+	return found, nil
+}

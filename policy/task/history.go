@@ -1,0 +1,38 @@
+package task
+
+import "time"
+
+// History is what is known of a task's attempts. It is kept with the task, and
+// bounded: of failures the last ones are there.
+type History struct {
+	Attempts  int           `json:"attempts,omitempty"`  // that began
+	Own       int           `json:"own,omitempty"`       // that failed by themselves
+	Killed    int           `json:"killed,omitempty"`    // by the infrastructure
+	Lost      int           `json:"lost,omitempty"`      // that were running when Bezoar itself was killed, or its machine
+	Overdue   int           `json:"overdue,omitempty"`   // that we stopped at their timeout
+	Unstarted int           `json:"unstarted,omitempty"` // that could not be started
+	Looks     int           `json:"looks,omitempty"`     // of a sensor
+	Fresh     int           `json:"fresh,omitempty"`     // failures since a person last retried it: only they count as repeated
+	Last      []Failure     `json:"last,omitempty"`      // at most MaxFailures, the oldest first
+	Wait      time.Duration `json:"wait,omitempty"`      // the last wait, for decorrelated jitter
+}
+
+// MaxFailures bounds History.Last.
+const MaxFailures = 16
+
+// Failure is one attempt that did not end well.
+type Failure struct {
+	Class       string    `json:"class"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Group       string    `json:"group,omitempty"`
+	Quality     string    `json:"quality,omitempty"` // A to D
+	Build       string    `json:"build,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	At          time.Time `json:"at"`
+}
+
+// Again is the history after a person retried the task: its budgets are fresh,
+// and what failed before is remembered, but counts no more.
+func (h History) Again() History {
+	return History{Attempts: h.Attempts, Last: h.Last}
+}
