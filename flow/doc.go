@@ -1,11 +1,61 @@
 // Package flow runs tasks in the order of a directed acyclic graph, and keeps a
 // task that fails again and again from wasting the rest.
 //
-//	Definition ──► Plan ──► Run: instances ──► READY ──► attempt, written down ──► Executor
-//	                             ▲                                                  │
-//	                             └── what follows ◄── policy/task ◄── Ending ◄──────┘
+//	Definition ──► Run: instances ──► READY ──► attempt, written down ──► Executor
+//	                   ▲                                                   │
+//	                   └── what follows ◄── policy/task ◄── Ending ◄───────┘
 //
-// An [Engine] plans the runs that it holds: in memory, one run after another, by
-// pure rules (package policy/task). It writes each step as one batch to a [Store],
-// fenced by its hold of the run. Nodes run attempts through an [Executor].
+// An [Engine] plans the runs that it holds: in memory, by pure rules (package
+// policy/task). It writes each step as one batch to a [Store], fenced by its hold
+// of the run. Nodes run attempts through an [Executor].
+//
+// # States
+//
+//	PENDING ──► READY ──► RUNNING ──► SUCCESS
+//	              ▲          ├──► RETRYING, SENSING, INTERRUPTED ──► READY
+//	              │          ├──► FAILED          permitted, or too late
+//	              │          └──► DEAD_LETTER     waits for a person; what needs it is HELD
+//	              └── retry ◄─────────┘ skip ──► SKIPPED, cancel ──► CANCELLED
+//
+// The whole machine is in package policy/task. A task with [Each] has one
+// instance for each item, and one of index -1 that stands for all of them: it is
+// RUNNING while one of them goes on, HELD when the rest waits for a person.
+//
+// # Guarantees
+//
+//   - An attempt is written down before it starts. The next attempt of an
+//     instance starts only when the executor has proven that nothing of the one
+//     before runs; or, for a node that is lost, when its lease is over and its
+//     guardian has had as long again to end its jobs.
+//   - RETRYING, SENSING and HELD hold no slot. Slots of pools and concurrency
+//     keys are counted from attempts that are not over, in the transaction that
+//     begins attempts.
+//   - A failure that repeats itself ends the retries early. When so many
+//     instances of one task die of one failure that it is no anomaly, those that
+//     have not run are held without a run. While none has worked, no more
+//     instances are at risk than it takes to know, beyond those that began
+//     together.
+//   - A retry is tried only if it fits the run's deadline. The deadline is
+//     absolute, and set when the run is created.
+//   - A side effect happens at most once for its key, unless a person says
+//     otherwise: an attempt that ended in any other way than success may have had
+//     its effect.
+//   - People are told once of each failure group of a run. After a crash of
+//     Bezoar at the wrong moment they are told again, or, of the end of a run that
+//     FAILED, not at all.
+//
+// # Not guaranteed
+//
+//   - A task may run more than once: Bezoar or its machine may die. Make tasks
+//     idempotent, or side effects with a key.
+//   - Functions with [InProcess] cannot be stopped if they ignore their context.
+//   - Each node has circuit breakers of its own, and learns by itself how long
+//     tasks take.
+//   - A run is planned by one node at a time, in memory: some 100,000 instances,
+//     and 64 MiB of outputs.
+//
+// # Speed
+//
+// An event costs what it changes: needs are counters, instances that wait for the
+// same thing share a lane, and all that has happened meanwhile shares a batch.
 package flow

@@ -73,7 +73,7 @@ func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		run, err := e.cfg.Store.Run(ctx, id)
+		run, err := Brief(ctx, e.cfg.Store, id)
 		if err != nil {
 			return View{}, fmt.Errorf("wait for run %s: %w", id, err)
 		}

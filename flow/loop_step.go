@@ -83,6 +83,9 @@ func (l *loop) effectsOf(ctx context.Context, p *plan, b *Batch) {
 func (l *loop) apply(ctx context.Context, b Batch) (Applied, error) {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		applied, err := l.store.Apply(ctx, l.hold, b)
+		if errors.Is(err, ErrFenced) && l.without(ctx, &b) {
+			continue
+		}
 		if err == nil || errors.Is(err, ErrFenced) || ctx.Err() != nil {
 			return applied, err
 		}
@@ -243,6 +246,10 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 	}
 	for _, j := range all {
 		a := written[idOf(&j.attempt)]
+		if l.plans[j.attempt.Run] != j.plan { // it is not this node's any more
+			l.giveBack(j)
+			continue
+		}
 		if a == nil {
 			j.plan.notBegun(j.inst, now)
 			l.giveBack(j)

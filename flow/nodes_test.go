@@ -176,3 +176,37 @@ func TestALostPlannersRunsGoOnElsewhere(t *testing.T) {
 		second.stop()
 	})
 }
+
+// A person opens a run again before its engine has let go of it: nothing else
+// is disturbed.
+func TestARunThatIsOpenedAgainDisturbsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, broken := &pager{fail: 5}, true
+		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
+			if broken {
+				return takes(time.Hour)(ctx, in) // until the deadline
+			}
+			return nil, nil
+		}
+		r := start(t, flow.Config{Functions: flow.Functions{"f": f, "slow": takes(3 * time.Hour)}, Pager: p})
+		other := r.start(one(flow.Task{Name: "slow", Func: "slow"}))
+		d := one(flow.Task{Name: "a", Func: "f"})
+		d.Deadline = time.Minute
+		id := r.start(d)
+		if v := r.wait(id); v.Run.State != flow.RunFailed {
+			t.Fatalf("%s", v.Run.State)
+		}
+		broken = false
+		if err := r.Retry(t.Context(), flow.Order{Run: id, Index: -1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if v := r.wait(id); v.Run.State != flow.RunSuccess || !v.Run.Deadline.IsZero() {
+			t.Errorf("%s %v after the retry, deadline %v", v.Run.State, states(v), v.Run.Deadline)
+		}
+		if v := r.wait(other); v.Run.State != flow.RunSuccess || len(v.Attempts) != 1 {
+			t.Errorf("the other run: %s after %d attempts", v.Run.State, len(v.Attempts))
+		}
+		r.stop()
+	})
+}

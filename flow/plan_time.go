@@ -120,7 +120,7 @@ func (p *plan) deadline(now time.Time) {
 		}
 	}
 	if n > 0 {
-		p.page(Incident{Kind: KindDeadline, Group: "deadline", Why: fmt.Sprintf("%s, and %d instances were not done", why, n)}, now)
+		p.page(Incident{Kind: KindDeadline, Group: "deadline", Why: fmt.Sprintf("%s, and %d instances were not done", why, n), Hooks: p.run.Definition.OnDeadLetter}, now)
 	}
 	p.settle(now)
 }

@@ -32,6 +32,18 @@ func Show(ctx context.Context, s Store, id string) (v View, err error) {
 	return v, err
 }
 
+// Brief reads a run without its definition, which may be long.
+func Brief(ctx context.Context, s Store, id string) (Run, error) {
+	runs, err := s.ListRuns(ctx, RunQuery{Before: id + "~", Limit: 1}) // the newest one that is not newer
+	if err != nil {
+		return Run{}, err
+	}
+	if len(runs) == 0 || runs[0].ID != id {
+		return Run{}, fmt.Errorf("run %.80q: %w", id, ErrNotFound)
+	}
+	return runs[0], nil
+}
+
 // Start creates a run in a store. An engine over it plans the run.
 func Start(ctx context.Context, s Store, r StartRequest) (Run, error) {
 	run, all, err := prepare(r, time.Now())

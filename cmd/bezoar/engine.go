@@ -70,7 +70,11 @@ func sampleWorker(ctx context.Context) error {
 	return sample.New(cfg).Run(ctx)
 }
 
-func flowWork(ctx context.Context, w cli.FlowWorker) error { return app.FlowWorker(w).Run(ctx) }
+func flowWork(ctx context.Context, w cli.FlowWorker) error {
+	return app.FlowWorker{
+		Store: w.Store, Dir: w.Dir, Labels: w.Labels, Slots: w.Slots, User: w.User, Inherit: w.Inherit, Watch: guardian.StartWatch, Log: w.Log,
+	}.Run(ctx)
+}
 
 func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {
 	return app.Backup(b).Run(ctx, cfg)

@@ -30,7 +30,6 @@ func main() {
 		Getenv: os.Getenv,
 		Exit:   os.Exit,
 		Guard:  guardian.Start,
-		Watch:  guardian.StartWatch,
 		Engine: engine(),
 	}))
 }

@@ -56,7 +56,7 @@ type Options struct {
 	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
 	// Watch starts what kills tasks of flows when this process is stopped beyond its
 	// lease; nil: nothing does.
-	Watch func(log *slog.Logger, mark string) (*guardian.Watch, error)
+	Watch func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error)
 	Alone bool // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 

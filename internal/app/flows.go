@@ -45,7 +45,7 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.opt.Watch,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.watch(),
 		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
 	})
 	if err != nil {
@@ -62,6 +62,15 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flowAPI = flowapi.NewServer(api, a.log)
 	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
+	return nil
+}
+
+// watch is what kills tasks when this node does not renew its lease. A store that one
+// process has for itself needs nothing: no other node can take its runs.
+func (a *App) watch() func(*slog.Logger, guardian.Jobs) (*guardian.Watch, error) {
+	if strings.HasPrefix(a.cfg.Store, "postgres") {
+		return a.opt.Watch
+	}
 	return nil
 }
 
@@ -90,7 +99,7 @@ type FlowWorker struct {
 	Slots   int // attempts at once
 	User    string
 	Inherit proc.Inherit
-	Watch   func(log *slog.Logger, mark string) (*guardian.Watch, error) // see flownode.Config
+	Watch   func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // see flownode.Config
 	Log     *slog.Logger
 }
 

@@ -17,10 +17,10 @@ import (
 )
 
 const twoTasks = `name: two
-params: [{name: who, required: true}]
+params: {who: {required: true}}
 tasks:
-  - {name: first, command: [sh, -c, 'echo "hello {{.params.who}}"; echo -n done >"$BEZOAR_OUTPUT"']}
-  - {name: second, needs: [first], command: [echo, "{{.tasks.first.output}}"]}
+  first: {command: [sh, -c, 'echo "hello {{.params.who}}"; echo -n done >"$BEZOAR_OUTPUT"']}
+  second: {needs: [first], command: [echo, "{{.tasks.first.output}}"]}
 `
 
 // flowsIn makes a folder with one flow.
@@ -88,7 +88,7 @@ func TestServeFlows(t *testing.T) {
 
 func TestFlowsThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
-	settings := head(sqliteIn(dir), dir) + fmt.Sprintf("flows: %q\n", flowsIn(t, "tasks: [{name: a, needs: [b]}]\n"))
+	settings := head(sqliteIn(dir), dir) + fmt.Sprintf("flows: %q\n", flowsIn(t, "tasks: {a: {needs: [b], command: [x]}}\n"))
 	cfg, err := config.Parse("test.yaml", []byte(settings))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFlowWorker(t *testing.T) {
 		t.Skip("no PostgreSQL: run make test, or export BEZOAR_TEST_POSTGRES=$(scripts/postgres start)")
 	}
 	at := newDatabase(t, server)
-	flows := strings.Replace(twoTasks, "{name: second,", "{name: second, runs_on: [gpu],", 1)
+	flows := strings.Replace(twoTasks, "second: {", "second: {runs_on: [gpu], ", 1)
 	n := serve(t, head(at, t.TempDir())+fmt.Sprintf("flows: %q\n", flowsIn(t, flows)))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

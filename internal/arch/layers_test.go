@@ -79,7 +79,6 @@ func layers() []layer {
 		{"guard/sqlguard", 3, "front: guards an application's own statements"},
 		{"guard/querylog", 3, "front: the queries in logs that others wrote"},
 		{"health", 3, "front: how this process and what it calls are, over HTTP"},
-		{"internal/store/look", 3, "asks databases of others whether something is there"},
 		{"internal/flowfile", 3, "reads flows from files"},
 		{"internal/taskrun", 3, "runs attempts of flows on this machine"},
 		{"internal/rowfeed", 3, "front: feeds the rows of a file to a command"},

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/bezoar-dev/bezoar/internal/guardian"
 )
 
 // Process is the part of the world that a command may touch.
@@ -26,9 +24,7 @@ type Process struct {
 	Getenv func(string) string
 	Exit   func(code int) // ends the process at once, after a second signal
 	// Guard starts what ends this process's jobs' leftovers should it be killed; nil: nothing does.
-	Guard func(log *slog.Logger) (stop func(), err error)
-	// Watch starts what kills a node's jobs when it does not renew its lease; nil: nothing does.
-	Watch  func(log *slog.Logger, mark string) (*guardian.Watch, error)
+	Guard  func(log *slog.Logger) (stop func(), err error)
 	Engine Engine
 }
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
@@ -19,7 +18,6 @@ type FlowWorker struct {
 	Slots   int
 	User    string
 	Inherit proc.Inherit
-	Watch   func(log *slog.Logger, mark string) (*guardian.Watch, error)
 	Log     *slog.Logger
 }
 
@@ -56,7 +54,7 @@ func (c *workCmd) flows(s *session, log *slog.Logger) error {
 	defer s.guard(log)()
 	limitMemory(log, s.Getenv)
 	err := s.Engine.FlowWork(ctx, FlowWorker{
-		Store: *c.Store, Dir: dir, Labels: c.Label, Slots: c.Concurrency, User: c.User, Watch: s.Watch, Log: log,
+		Store: *c.Store, Dir: dir, Labels: c.Label, Slots: c.Concurrency, User: c.User, Log: log,
 		Inherit: proc.Inherit{Secrets: []string{tokenVar}, Only: c.EnvOnly, Drop: c.EnvDrop, Keep: c.EnvKeep},
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

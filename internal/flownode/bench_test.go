@@ -51,7 +51,7 @@ func BenchmarkFunctions(b *testing.B) {
 func wait(t testing.TB, s flow.Store, id string) flow.Run {
 	t.Helper()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
-		r, err := s.Run(t.Context(), id)
+		r, err := flow.Brief(t.Context(), s, id)
 		if err != nil {
 			t.Fatal(err)
 		}

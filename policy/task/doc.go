@@ -14,5 +14,22 @@
 //	 │                                       └──► READY (retried), SKIPPED (permitted), CANCELLED
 //	 ├──► HELD, UPSTREAM_FAILED, SKIPPED, CANCELLED
 //
-// Only RUNNING holds a slot.
+// Only RUNNING holds a slot. All transitions are in the test of [State.Next].
+//
+// # What ends the retries
+//
+// Each cause has a budget of its own. [Rules.Attempts] are failures of the task
+// itself. Kills by the infrastructure, deaths of Bezoar, stops at the timeout and
+// failed starts have [MaxKilled], [MaxLost], [MaxOverdue] and [MaxUnstarted].
+//
+// A failure repeats itself when the last ones have the same class and
+// fingerprint, in one build, since a person last retried the task: two of
+// quality A, three of B or C that are 30 seconds apart. D, an exit code alone,
+// never counts, nor does what may work next time: transient, throttled, outage,
+// timeout. A timeout below the p99 of successful runs is called a wrong timeout.
+//
+// A retry must fit the deadline: now + wait + p95 of a run + p95 of what follows.
+//
+// [SiblingsPoisoned] tells a common cause from anomalies: at least so many
+// instances died alike, and they are a fifth of all that have ended.
 package task

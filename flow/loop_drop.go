@@ -1,0 +1,65 @@
+package flow
+
+import (
+	"context"
+	"slices"
+)
+
+// without takes out of a batch the runs that this node does not hold any more,
+// although its lease is good: a person had a run that was over opened again. It
+// reports whether there were any.
+func (l *loop) without(ctx context.Context, b *Batch) bool {
+	n, err := l.store.Renew(ctx, l.node, l.cfg.Lease)
+	if err != nil || n.Epoch != l.node.Epoch {
+		return false
+	}
+	gone := map[string]bool{}
+	for _, id := range b.Touches() {
+		r, err := l.store.Run(ctx, id)
+		if err != nil {
+			return false
+		}
+		if r.Owner != l.node.Name || r.Epoch != l.hold.Runs[id] {
+			gone[id] = true
+			l.log.WarnContext(ctx, "a run is not this node's any more", "run", id)
+			l.drop(id)
+		}
+	}
+	b.Runs = slices.DeleteFunc(b.Runs, func(r Run) bool { return gone[r.ID] })
+	b.Instances = slices.DeleteFunc(b.Instances, func(i Instance) bool { return gone[i.Run] })
+	b.Begin = slices.DeleteFunc(b.Begin, func(a Attempt) bool { return gone[a.Run] })
+	for _, a := range b.End {
+		if gone[a.Run] { // whoever holds the run takes it as from another node
+			l.reports = append(l.reports, a)
+		}
+	}
+	b.End = slices.DeleteFunc(b.End, func(a Attempt) bool { return gone[a.Run] })
+	return len(gone) > 0
+}
+
+// drop forgets a run. What runs of it here is for whoever plans it from now on.
+func (l *loop) drop(id string) {
+	p := l.plans[id]
+	if p == nil {
+		return
+	}
+	delete(l.plans, id)
+	delete(l.hold.Runs, id)
+	l.round = slices.DeleteFunc(l.round, func(is *plan) bool { return is == p })
+	for _, j := range l.local {
+		if j.plan == p {
+			l.giveBack(j)
+			j.plan, j.inst = nil, nil
+		}
+	}
+	for token, j := range l.away {
+		if j.plan == p {
+			l.giveBack(j)
+			delete(l.away, token)
+		}
+	}
+	for key, all := range l.keyed {
+		l.keyed[key] = slices.DeleteFunc(all, func(j *job) bool { return j.plan == p })
+	}
+	l.later = slices.DeleteFunc(l.later, func(j *job) bool { return j.plan == p })
+}
