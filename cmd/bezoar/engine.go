@@ -30,7 +30,6 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		return err
 	}
 	opt := app.Options{
-		Watch:    guardian.StartWatch,
 		Sockets:  sockets,
 		TakeOver: s.TakeOver,
 		Log:      s.Log,
@@ -39,6 +38,7 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Alone:    true,
 		Leave:    s.Leave,
 		Restart:  s.Restart,
+		Watch:    guardian.StartWatch,
 		Started:  func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
 
 		Settings: app.Settings{Path: s.File, Edit: s.Edit},

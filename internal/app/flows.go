@@ -66,7 +66,7 @@ func (a *App) openFlows(ctx context.Context) error {
 
 // watch is what kills tasks when this node does not renew its lease. A store that one
 // process has for itself needs nothing: no other node can take its runs.
-func (a *App) watch() func(*slog.Logger, string) (*guardian.Watch, error) {
+func (a *App) watch() func(*slog.Logger, guardian.Jobs) (*guardian.Watch, error) {
 	if strings.HasPrefix(a.cfg.Store, "postgres") {
 		return a.opt.Watch
 	}
@@ -98,7 +98,7 @@ type FlowWorker struct {
 	Slots   int // attempts at once
 	User    string
 	Inherit proc.Inherit
-	Watch   func(log *slog.Logger, mark string) (*guardian.Watch, error) // see flownode.Config
+	Watch   func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // see flownode.Config
 	Log     *slog.Logger
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -280,6 +281,19 @@ func Leftovers(tag string) []Left {
 		}
 	}
 	return left
+}
+
+// Kill kills everything in the group but its owner, which is in it by one thread, and
+// returns the ids that it found there. The group stays.
+func (l Left) Kill() []int {
+	pids, _ := l.group.Procs() // it may be gone already
+	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == l.Owner })
+	if len(pids) > 0 {
+		g := *l.group
+		g.spare = l.Owner
+		g.killListed(false)
+	}
+	return pids
 }
 
 // Remove kills everything in the group and removes it. It returns how many

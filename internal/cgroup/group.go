@@ -18,6 +18,7 @@ type Group struct {
 	top     string // where its hierarchy is mounted
 	parent  string // the group we came from; set when we made this one
 	limit   int64  // bytes; 0 when we set none
+	spare   int    // a process that is not killed, beside ourselves
 }
 
 // Of returns the memory group of a process. It may be read, not removed.

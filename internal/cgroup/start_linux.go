@@ -75,7 +75,7 @@ func (g *Group) killListed(adopt bool) {
 	for batch := range slices.Chunk(first, killBatch) {
 		handles := make(map[int]int, len(batch))
 		for _, pid := range batch {
-			if pid == os.Getpid() {
+			if pid == os.Getpid() || pid == g.spare {
 				continue
 			}
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil {

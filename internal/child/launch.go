@@ -38,8 +38,10 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
 		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
-		held:   r.means.hold && !privileged(path, p.dir),
 	}
+	// Whatever is started in a cell is found there: it need not wait for its tag.
+	bare := s.cell == nil || !s.cell.Pids() || l.limits != (proc.Limits{Tag: l.limits.Tag})
+	l.held = bare && r.means.hold && !privileged(path, p.dir)
 	if l.held {
 		proc.Hold(l.sys)
 	}

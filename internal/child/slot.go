@@ -68,6 +68,9 @@ func (r *Runner) need(memory int64) cgroup.Need {
 	return cgroup.Need{Memory: memory, Pids: max(0, r.cfg.Pids)}
 }
 
+// Cells begins the names of all memory groups of the runner's mark.
+func (r *Runner) Cells() string { return r.id.tag() }
+
 // tag begins the names of all cells of one mark.
 func (id identity) tag() string {
 	h := fnv.New64a()

@@ -4,6 +4,7 @@ package flownode_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/pace"
@@ -28,12 +31,13 @@ func logger() *slog.Logger {
 
 // script is a task that notices when another attempt of it runs, or anything that
 // one has left: whatever an attempt starts holds the lock of its first process.
-// Each third task leaves a process behind.
+// Each third one leaves a process behind. While there is a file hang, all hang.
 const script = `cd "$0"
 exec 9>>"locks/$BEZOAR_TASK"
 flock -n 9 || { echo "twice $BEZOAR_TASK $BEZOAR_ATTEMPT $$" >>journal; exit 1; }
 echo "start $BEZOAR_TASK $BEZOAR_ATTEMPT $$" >>journal
 case $$ in *[147]) sleep 300 & ;; esac
+[ ! -e hang ] || { echo "hang $BEZOAR_TASK" >>journal; sleep 300; }
 sleep 0.0$(($$ % 5))
 echo "end $BEZOAR_TASK $BEZOAR_ATTEMPT $$" >>journal`
 
@@ -269,4 +273,61 @@ func finished(t *testing.T, l *life, at, id string) flow.View {
 		t.Errorf("the run is %s: %s", v.Run.State, v.Run.Why)
 	}
 	return v
+}
+
+// A node that is stopped beyond its lease: its tasks are killed by its guardian, the
+// other node runs them again, and what the first one says when it wakes changes
+// nothing.
+func TestStoppedNode(t *testing.T) {
+	const tasks, lease = 48, 2 * time.Second
+	at, f := newDatabase(t, postgresAt(t)), newField(t)
+	id := create(t, at, scripts(f, tasks))
+	one := spawn(t, at, t.TempDir(), "one", lease)
+	one.until(t, "an end on the first node", func() bool { return f.ends() > 0 })
+	hang := filepath.Join(f.dir, "hang")
+	if err := os.WriteFile(hang, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one.until(t, "a task that hangs", func() bool { return len(f.lines("hang")) > 0 })
+	if err := errors.Join(one.cmd.Process.Signal(syscall.SIGSTOP), os.Remove(hang)); err != nil {
+		t.Fatal(err)
+	}
+	two := spawn(t, at, t.TempDir(), "two", lease)
+	two.until(t, "the end of the run", func() bool { return strings.Contains(two.out.text(), "ended "+id) })
+	s, err := store.Open(t.Context(), at, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	before, err := flow.Show(t.Context(), s.Flow, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Run.State != flow.RunSuccess || before.Run.Owner != "two" {
+		t.Errorf("the run is %s on node %s: %s", before.Run.State, before.Run.Owner, before.Run.Why)
+	}
+	if err := one.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	one.until(t, "the first node's next life", func() bool {
+		nodes, err := s.Flow.ListNodes(t.Context())
+		return err == nil && len(nodes) == 2 && nodes[0].Epoch > 1
+	})
+	after, err := flow.Show(t.Context(), s.Flow, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("a node that had lost its lease changed what was written (-before +after):\n%s", d)
+	}
+	lost := 0
+	for _, a := range after.Attempts {
+		if a.Ending.Lost {
+			lost++
+		}
+	}
+	if lost == 0 {
+		t.Error("no attempt was lost: the first node was not stopped in the middle of one")
+	}
+	f.check(tasks)
 }

@@ -54,7 +54,7 @@ func runNode(at string) error {
 		return err
 	}
 	n, err := flownode.Open(ctx, flownode.Config{
-		Store: stores.Flow, Dir: os.Getenv(envDir), Name: os.Getenv(envName), Slots: 8, Lease: lease, Log: logger(),
+		Store: stores.Flow, Dir: os.Getenv(envDir), Name: os.Getenv(envName), Slots: 8, Lease: lease, Watch: guardian.StartWatch, Log: logger(),
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ type Config struct {
 	Query func(ctx context.Context, dsn, query string) (bool, error)
 	// Watch starts what kills this node's jobs when it does not renew its lease; nil:
 	// nothing does. A store that one process has for itself needs none.
-	Watch func(log *slog.Logger, mark string) (*guardian.Watch, error)
+	Watch func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error)
 	Log   *slog.Logger // nil discards
 }
 
@@ -105,7 +105,7 @@ func (n *Node) guarded(c Config) (renewed func(time.Time), err error) {
 	if c.Watch == nil {
 		return nil, nil
 	}
-	n.watch, err = c.Watch(c.Log, n.runner.Mark())
+	n.watch, err = c.Watch(c.Log, n.runner.Jobs())
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		n.watch = nil

@@ -23,7 +23,7 @@ var variables = [...]string{proc.EnvOwner, proc.EnvLife}
 // does its work, and the caller is to end. A program that calls [Start] calls it
 // before everything else.
 func Run() bool {
-	if len(os.Args) < 4 || len(os.Args) > 5 || os.Args[1] != Argument {
+	if len(os.Args) < 4 || len(os.Args) > 6 || os.Args[1] != Argument {
 		return false
 	}
 	pid, err := strconv.Atoi(os.Args[2])
@@ -34,8 +34,8 @@ func Run() bool {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
 	owner := proc.Owner{PID: pid, Born: born}
-	if len(os.Args) == 5 {
-		watch(owner, os.Args[4])
+	if len(os.Args) == 6 {
+		watch(owner, Jobs{Mark: os.Args[4], Cells: os.Args[5]})
 		return true
 	}
 	owner.Await()

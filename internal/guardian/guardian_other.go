@@ -16,11 +16,14 @@ func Run() bool { return false }
 // Start needs Linux.
 func Start(*slog.Logger) (stop func(), err error) { return nil, errors.ErrUnsupported }
 
+// Jobs says which of a process's jobs a [Watch] is for.
+type Jobs struct{ Mark, Cells string }
+
 // Watch needs Linux.
 type Watch struct{}
 
 // StartWatch needs Linux.
-func StartWatch(*slog.Logger, string) (*Watch, error) { return nil, errors.ErrUnsupported }
+func StartWatch(*slog.Logger, Jobs) (*Watch, error) { return nil, errors.ErrUnsupported }
 
 // Beat needs Linux.
 func (*Watch) Beat(time.Time) error { return errors.ErrUnsupported }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
@@ -24,9 +25,15 @@ type Watch struct {
 	ended chan struct{}
 }
 
-// StartWatch starts a guardian of this process's jobs of one mark. It does nothing
-// until the first [Watch.Beat].
-func StartWatch(log *slog.Logger, mark string) (*Watch, error) {
+// Jobs says which of a process's jobs a [Watch] is for.
+type Jobs struct {
+	Mark  string // in their environment and their tags
+	Cells string // begins the names of their memory groups; "": they have none
+}
+
+// StartWatch starts a guardian of this process's jobs. It does nothing until the first
+// [Watch.Beat].
+func StartWatch(log *slog.Logger, jobs Jobs) (*Watch, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -36,7 +43,7 @@ func StartWatch(log *slog.Logger, mark string) (*Watch, error) {
 		return nil, err
 	}
 	owner := proc.Self()
-	cmd := exec.Command(self, strconv.Itoa(owner.PID), strconv.FormatUint(owner.Born, 10), mark)
+	cmd := exec.Command(self, strconv.Itoa(owner.PID), strconv.FormatUint(owner.Born, 10), jobs.Mark, jobs.Cells)
 	cmd.Args = append([]string{os.Args[0], Argument}, cmd.Args[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr, cmd.SysProcAttr = "/", []string{}, theirs, os.Stderr, proc.OwnSession()
 	err = cmd.Start()
@@ -87,7 +94,7 @@ func (w *Watch) Stop() {
 
 // watch is what such a guardian does, until its owner says that it ends, or has
 // ended.
-func watch(owner proc.Owner, mark string) {
+func watch(owner proc.Owner, jobs Jobs) {
 	var until time.Duration // since the machine's start; 0: nothing is promised yet
 	for {
 		wait := time.Second // a sleep of the machine is noticed within that
@@ -110,10 +117,44 @@ func watch(owner proc.Owner, mark string) {
 			continue
 		}
 		if until > 0 && sinceBoot() >= until {
-			report(owner, "did not renew its lease", func() (int, error) { return owner.End(mark) })
+			report(owner, "did not renew its lease", func() (int, error) { return end(owner, jobs) })
 			until = sinceBoot() + time.Second // it may start more before it notices
 		}
 	}
+}
+
+// patience is how long what was killed in a memory group may take to be dead.
+const patience = 5 * time.Second
+
+// end kills jobs whose owner may be alive.
+func end(owner proc.Owner, jobs Jobs) (n int, err error) {
+	for _, l := range cgroup.Leftovers(jobs.Cells) {
+		if jobs.Cells == "" || l.Owner != owner.PID {
+			continue
+		}
+		killed := map[int]bool{}
+		late := time.Now().Add(patience)
+		for {
+			alive := 0
+			for _, pid := range l.Kill() {
+				if _, ok := proc.Alive(pid); ok {
+					alive++
+					killed[pid] = true
+				}
+			}
+			if alive == 0 {
+				break
+			}
+			if time.Now().After(late) {
+				err = errors.Join(err, fmt.Errorf("%d processes do not die of SIGKILL", alive))
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		n += len(killed)
+	}
+	more, failed := owner.End(jobs.Mark)
+	return n + more, errors.Join(err, failed)
 }
 
 // report says what was ended, and why.

@@ -44,7 +44,7 @@ func owner(dir string) {
 	}
 	go func() { _ = r.Run(context.Background()) }()
 	if lease, err := time.ParseDuration(os.Getenv(envLease)); err == nil {
-		w, err := guardian.StartWatch(slog.New(slog.DiscardHandler), r.Mark())
+		w, err := guardian.StartWatch(slog.New(slog.DiscardHandler), r.Jobs())
 		if err != nil {
 			fmt.Println(err)
 			return

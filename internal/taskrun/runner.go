@@ -16,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/startlog"
 )
 
@@ -82,7 +83,7 @@ func Open(ctx context.Context, c Config) (_ *Runner, err error) {
 		return nil, err
 	}
 	if r.child, err = child.New(child.Config{
-		PerJob: true, Environ: c.Environ, Inherit: c.Inherit, User: c.User, Pids: c.Pids, Mark: r.Mark(), Log: c.Log,
+		PerJob: true, Environ: c.Environ, Inherit: c.Inherit, User: c.User, Pids: c.Pids, Mark: r.mark(), Log: c.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -90,8 +91,12 @@ func Open(ctx context.Context, c Config) (_ *Runner, err error) {
 	return r, nil
 }
 
-// Mark is what child processes of this directory are known by.
-func (r *Runner) Mark() string { return "flow-" + nameOf(r.cfg.Dir) }
+// Jobs is what child processes of this directory are known by.
+func (r *Runner) Jobs() guardian.Jobs {
+	return guardian.Jobs{Mark: r.mark(), Cells: r.child.Cells()}
+}
+
+func (r *Runner) mark() string { return "flow-" + nameOf(r.cfg.Dir) }
 
 // clear ends what earlier lives have left, and puts their logs in order. What does
 // not work is tried again by Absent.
