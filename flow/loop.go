@@ -252,7 +252,7 @@ func (l *loop) wakeAt() time.Time {
 		}
 	}
 	for _, p := range l.round {
-		if next := p.tick(now); !next.IsZero() && next.Before(at) {
+		if next := p.dueAt(); !next.IsZero() && next.Before(at) {
 			at = next
 		}
 		if !p.open || len(l.local) >= l.cfg.Slots {

@@ -26,7 +26,7 @@ func (l *loop) poll(ctx context.Context) error {
 	if err := l.look(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules} {
+	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules, l.admitAll} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
@@ -310,6 +310,22 @@ func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
 	l.end(e)
 }
 
+// admitAll asks again for runs that wait for others: one of these may have ended
+// on another node, or wait for a person.
+func (l *loop) admitAll(ctx context.Context) error {
+	asked := map[string]bool{}
+	for _, p := range l.round {
+		if p.open || p.run.State != RunRunning || asked[p.run.Flow] {
+			continue
+		}
+		asked[p.run.Flow] = true
+		if err := l.admit(ctx, p.run.Flow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // admit says which runs of a flow may begin attempts: the oldest ones.
 func (l *loop) admit(ctx context.Context, name string) error {
 	waiting, most := false, 0
@@ -338,10 +354,18 @@ func (l *loop) admit(ctx context.Context, name string) error {
 		before = page[len(page)-1].ID
 	}
 	slices.Sort(ids)
+	open := 0
 	for _, p := range l.round {
-		if p.run.Flow == name && !p.open {
+		if p.run.Flow == name && p.open && p.run.Backfill == "" && p.run.State == RunRunning {
+			open++
+		}
+	}
+	for _, p := range l.round {
+		if p.run.Flow == name && !p.open && open < most {
 			k, is := slices.BinarySearch(ids, p.run.ID)
-			p.open = is && k < max(most, 1)
+			if p.open = is && k < most; p.open {
+				open++
+			}
 		}
 	}
 	return nil

@@ -19,7 +19,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
-	"github.com/bezoar-dev/bezoar/internal/store/look"
 	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
@@ -45,8 +44,8 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.watch(),
-		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("flows: %w", err)
@@ -122,7 +121,7 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
 		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: look.Query, Log: w.Log,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe, Log: w.Log,
 	})
 	if err != nil {
 		return err
