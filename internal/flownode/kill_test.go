@@ -145,7 +145,7 @@ func (l *life) until(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(40 * time.Second); !met(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !met(); <-tick.C {
 		select {
 		case err := <-l.done:
 			l.done <- err
