@@ -60,6 +60,7 @@ func TestReadme(t *testing.T) {
 		"quarantine ls": {"/crash"},
 		"bezoar work":   {"BEZOAR", "STONE", "CUP", "crash:", "bug:", "AttributeError", "would redrive 1 letter to jobs"},
 		"config check":  {"bezoar.yaml: ok"},
+		"flow run":      {"DEAD_LETTER", "AssertionError", "SUCCESS"},
 		"guard check":   {"no WHERE: every row is written", "refused"},
 	})
 	if n := strings.Count(r.printed, " crash: SIGSEGV\n"); n != 2 {
@@ -133,8 +134,9 @@ type reader struct {
 	file, dir, root string
 	state           string // the folder of what outlives a worker
 	ports           *strings.Replacer
-	printed         string // by what has ended
-	stop            func() // what runs in the background, of which there is one at a time
+	printed         string   // by what has ended
+	env             []string // of what runs, beside this process's
+	stop            func()   // what runs in the background, of which there is one at a time
 }
 
 // read does all of it. wants is what blocks with some text have to print.
@@ -191,6 +193,7 @@ func (r *reader) run(b block, want []string) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), most)
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "BEZOAR_ADMIN="+admin, "XDG_STATE_HOME="+r.state)
+	cmd.Env = append(cmd.Env, r.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = patience

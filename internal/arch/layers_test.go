@@ -95,6 +95,7 @@ func layers() []layer {
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
+		{"internal/flowletters", 3, "shows the dead letters of flows to triage"},
 		{"internal/flowpage", 3, "tells people about flows"},
 		{"internal/flowlocal", 4, "runs flows over a state directory"},
 		{"internal/demo", 4, "runs the app against a crowd"},

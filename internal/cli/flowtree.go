@@ -216,6 +216,9 @@ func branchLine(p *printer, b branch, wide int, now time.Time) string {
 	return strings.TrimRight(line, " ")
 }
 
+// longestNote bounds a reason in the tree; below it reasons are whole.
+const longestNote = 72
+
 // noteOf is what else there is to say of a task.
 func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 	var notes []string
@@ -236,7 +239,7 @@ func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 		}
 	}
 	if t.Why != "" && t.State != task.Success {
-		notes = append(notes, clean(t.Why))
+		notes = append(notes, cut(clean(t.Why), longestNote))
 	}
 	if len(also) > 0 && t.State == task.Pending {
 		notes = append(notes, "needs also "+clean(strings.Join(also, ", ")))

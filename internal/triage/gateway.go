@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -131,7 +130,7 @@ func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, er
 			}
 			seen[l.ID] = true
 			m := g.death(l)
-			if !picks(s, m) {
+			if !Picks(s, m) {
 				continue
 			}
 			holds, err := g.holds(ctx, s, m)
@@ -168,35 +167,10 @@ func (g *Gateway) holds(ctx context.Context, s queue.Selection, m queue.Death) (
 	return strings.Contains(string(whole.Request.Body), body), err
 }
 
-// picks says whether all that is given in s holds for m, but for what is within it.
-func picks(s queue.Selection, m queue.Death) bool {
-	l := m.Letter
-	return (s.Queue == "" || s.Queue == m.Queue) &&
-		(len(s.Groups) == 0 || slices.Contains(s.Groups, l.Group)) &&
-		(len(s.IDs) == 0 || slices.Contains(s.IDs, m.ID)) &&
-		(s.Origin == "" || s.Origin == l.Origin) &&
-		(s.Class == "" || s.Class == l.Class.String()) &&
-		(s.After.IsZero() || !l.Died.Before(s.After)) &&
-		(s.Before.IsZero() || l.Died.Before(s.Before)) &&
-		(s.Last == 0 || m.Sequence <= s.Last)
-}
-
 // Letters lists requests.
 func (g *Gateway) Letters(ctx context.Context, s queue.Selection, after int64, limit int) ([]queue.Death, error) {
 	all, err := g.all(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if after != 0 {
-		all = slices.DeleteFunc(all, func(m queue.Death) bool { return m.Sequence >= after })
-	}
-	all = all[:min(limit, len(all))]
-	for i := range all {
-		letter := *all[i].Letter
-		letter.Attempts = nil
-		all[i].Body, all[i].Attributes, all[i].Letter = nil, nil, &letter
-	}
-	return all, nil
+	return PageOf(all, after, limit), err
 }
 
 // CountLetters counts requests.
@@ -211,33 +185,9 @@ func (g *Gateway) CountLetters(ctx context.Context, s queue.Selection) (n, last 
 // Groups counts requests that died of the same.
 func (g *Gateway) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
 	all, err := g.all(ctx, s)
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	if g.Now != nil {
 		now = g.Now()
 	}
-	groups := map[string]*queue.Group{}
-	for _, m := range all { // the newest first
-		l := m.Letter
-		group := groups[l.Group]
-		if group == nil {
-			group = &queue.Group{Queue: m.Queue, Key: l.Group, Last: l.Died, Origin: l.Origin, Outcome: l.Outcome, Sample: m.ID}
-			groups[l.Group] = group
-		}
-		group.Count++
-		group.First = l.Died
-		if ago := int(now.Sub(l.Died) / time.Hour); ago >= 0 && ago < len(group.Hours) {
-			group.Hours[len(group.Hours)-1-ago]++
-		}
-	}
-	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *queue.Group) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Key, b.Key))
-	})
-	out := make([]queue.Group, 0, min(limit, len(sorted)))
-	for _, group := range sorted[:min(limit, len(sorted))] {
-		out = append(out, *group)
-	}
-	return out, nil
+	return GroupsOf(all, limit, now), err
 }
