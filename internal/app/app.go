@@ -41,23 +41,21 @@ import (
 
 // Options are what a configuration does not say. The zero value is useful.
 type Options struct {
-	Log      *slog.Logger                      // default: silent
-	Output   func(worker, stream, line string) // of the workers; default: nowhere
-	Secrets  []string                          // environment variables that workers must not see
-	Observe  func(ledger.Event)                // every decision; default: nobody
-	Page     http.Handler                      // the console; nil: none
-	Extra    func(a *App) http.Handler         // more of the admin API; nil: none
-	Alarms   alarm.Config                      // its Every and Now; the rest is in the settings
-	Leave    <-chan struct{}                   // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
-	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
-	Settings Settings                          // the file that is followed; the zero value: none
-	Started  func(a *App)                      // when the listeners are open
-	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
-	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
-	// Watch starts what kills tasks of flows when this process is stopped beyond its
-	// lease; nil: nothing does.
-	Watch func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error)
-	Alone bool // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
+	Log      *slog.Logger                                                        // default: silent
+	Output   func(worker, stream, line string)                                   // of the workers; default: nowhere
+	Secrets  []string                                                            // environment variables that workers must not see
+	Observe  func(ledger.Event)                                                  // every decision; default: nobody
+	Page     http.Handler                                                        // the console; nil: none
+	Extra    func(a *App) http.Handler                                           // more of the admin API; nil: none
+	Alarms   alarm.Config                                                        // its Every and Now; the rest is in the settings
+	Leave    <-chan struct{}                                                     // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
+	Restart  <-chan struct{}                                                     // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
+	Settings Settings                                                            // the file that is followed; the zero value: none
+	Started  func(a *App)                                                        // when the listeners are open
+	Sockets  *handover.Sockets                                                   // listening sockets that were given; nil: none
+	TakeOver bool                                                                // the sockets of the Bezoar that has this state directory are taken, which ends
+	Watch    func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // what kills tasks of flows when a node of a shared store does not renew its lease; nil: nothing
+	Alone    bool                                                                // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
 // App is one running Bezoar. Create it with [New].
@@ -96,6 +94,7 @@ type App struct {
 	sqsLn         net.Listener
 	flows         *flownode.Node  // nil without
 	flowAPI       *flowapi.Server // of flows
+	flowLetters   []triage.Source // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces

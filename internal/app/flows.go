@@ -14,12 +14,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flowletters"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/flowpage"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
-	"github.com/bezoar-dev/bezoar/internal/store/look"
 	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
@@ -38,15 +38,16 @@ func (a *App) openFlows(ctx context.Context) error {
 		}
 	}
 	pager, err := flowpage.New(flowpage.Config{
-		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: a.opt.Secrets}), Log: a.log,
+		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: append(tell.SecretVars(), a.opt.Secrets...), Mail: tell.ServerFrom(os.Getenv)}),
+		Secret: tell.SecretFrom(os.Getenv), Log: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.watch(),
-		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("flows: %w", err)
@@ -61,6 +62,12 @@ func (a *App) openFlows(ctx context.Context) error {
 		return err
 	}
 	a.flowAPI = flowapi.NewServer(api, a.log)
+	for i := range all {
+		a.flowLetters = append(a.flowLetters, flowletters.New(all[i].Name, a.stores.Flow, a.flows.Engine().Wake))
+	}
+	if err := a.triage.SetSources(a.sources(a.now.Load())); err != nil {
+		return fmt.Errorf("show the dead letters of flows: %w", err)
+	}
 	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
 	return nil
 }
@@ -122,7 +129,7 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
 		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: look.Query, Log: w.Log,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe, Log: w.Log,
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flowpage"
 	"github.com/bezoar-dev/bezoar/internal/proc"
-	"github.com/bezoar-dev/bezoar/internal/store/look"
+	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/internal/taskrun"
 	"github.com/bezoar-dev/bezoar/internal/tell"
@@ -82,7 +82,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 		return nil, err
 	}
 	l.runner, err = taskrun.Open(ctx, taskrun.Config{
-		Dir: filepath.Join(c.Dir, "attempts"), Functions: c.Functions, Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: look.Query, Log: c.Log,
+		Dir: filepath.Join(c.Dir, "attempts"), Functions: c.Functions, Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: store.Probe, Log: c.Log,
 	})
 	if err != nil {
 		return nil, err

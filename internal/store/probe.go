@@ -1,0 +1,25 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
+)
+
+// Probe runs a query of somebody's in a database, postgres://… or sqlite:FILE, and
+// reports whether its first row's first column is neither null, 0 nor false. It
+// changes nothing there. Errors do not show the address.
+func Probe(ctx context.Context, at, query string) (bool, error) {
+	scheme, rest, _ := strings.Cut(at, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		return postgres.Probe(ctx, at, query)
+	case "sqlite":
+		return sqlite.Probe(ctx, strings.TrimPrefix(rest, "//"), query)
+	default:
+		return false, fmt.Errorf("%.20q is no kind of database; there are postgres://USER:PASSWORD@HOST/DATABASE and sqlite:FILE", scheme)
+	}
+}
