@@ -84,11 +84,14 @@ func (l *loop) exhume(ctx context.Context, j *job) {
 	token := j.attempt.Token
 	l.local[token] = j
 	l.jobs.Go(func() {
-		if l.absent(ctx, token, 0) {
-			l.tell(ending{token: token, started: j.attempt.Started, Ending: Ending{
-				Class: bezoar.Interrupted, Lost: true, Reason: "Bezoar was killed, or its machine, while it ran",
-			}})
+		if !l.absent(ctx, token, 0) {
+			return
 		}
+		end, err := l.exec.Wait(ctx, token) // it may have ended before that was written down
+		if err != nil || end.Class == bezoar.Interrupted {
+			end = Ending{Class: bezoar.Interrupted, Lost: true, Reason: "Bezoar was killed, or its machine, while it ran"}
+		}
+		l.tell(ending{token: token, started: j.attempt.Started, Ending: end})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	_ "time/tzdata" // zones of schedules, where the system has none
 
 	"github.com/bezoar-dev/bezoar/internal/cli"
 	"github.com/bezoar-dev/bezoar/internal/guardian"

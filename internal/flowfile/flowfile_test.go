@@ -2,6 +2,7 @@ package flowfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -187,5 +188,19 @@ func TestFolder(t *testing.T) {
 	_, err = Folder(dir)
 	if err == nil || !strings.Contains(err.Error(), "the flow a is also in") || !strings.Contains(err.Error(), "d.yaml:1:") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkParse reads a flow with as many tasks as there may be.
+func BenchmarkParse(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("tasks:\n  t0: {command: [x]}\n")
+	for i := 1; i < flow.MaxTasks; i++ {
+		fmt.Fprintf(&text, "  t%d: {needs: [t%d], command: [x, \"{{ .run.id }}\"]}\n", i, i/2)
+	}
+	for b.Loop() {
+		if _, err := Parse("x.yaml", []byte(text.String())); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

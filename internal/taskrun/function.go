@@ -38,6 +38,9 @@ func (r *Runner) function(ctx context.Context, a *attempt) flow.Ending {
 	}
 	failure := evidence.Failure{Class: bezoar.Bug}
 	failure.Add(crash.FromError(err))
+	if said, ok := errors.AsType[flow.Classified](err); ok {
+		failure.Class = said.Class()
+	}
 	return ofFailure(failure, err.Error())
 }
 
