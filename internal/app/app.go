@@ -25,8 +25,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
-	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
@@ -92,9 +90,7 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
-	flows         *flownode.Node  // nil without
-	flowAPI       *flowapi.Server // of flows
-	flowLetters   []triage.Source // of flows
+	flowParts     // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces

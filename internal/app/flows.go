@@ -21,7 +21,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/internal/tell"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 )
+
+// flowParts is what an App has of flows; nil without them.
+type flowParts struct {
+	flows       *flownode.Node
+	flowAPI     *flowapi.Server
+	flowLetters []triage.Source
+}
 
 // openFlows makes the node of flows, if the settings want one. Definitions are read
 // now; runs keep the one that they began with.

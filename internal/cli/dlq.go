@@ -247,8 +247,11 @@ func bodyBytes(b *triage.Body) []byte {
 	return b.Base64
 }
 
-// requestPrefix begins the ids of the gateway's letters.
-const requestPrefix = "dl-"
+// The beginnings of the ids of the gateway's letters and of those of flows.
+const (
+	requestPrefix = "dl-"
+	flowPrefix    = "fl-"
+)
 
 // maxPages bounds the search for a letter by the beginning of its id.
 const maxPages = 20
@@ -263,7 +266,7 @@ func letterID(ctx context.Context, api *adminapi.Client, given string) (string, 
 
 func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given string) (string, error) {
 	want := strings.ToLower(given)
-	digits := strings.TrimPrefix(want, requestPrefix)
+	digits := strings.TrimPrefix(strings.TrimPrefix(want, requestPrefix), flowPrefix)
 	if digits == "" || strings.Trim(digits, "0123456789abcdef-") != "" || len(want) > fullID {
 		return "", exitf(exitUsage, "dead letter %.60q: want an id, or its unique beginning", given)
 	}
@@ -278,7 +281,7 @@ func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given stri
 			return "", err
 		}
 		for _, l := range page.Letters {
-			if strings.HasPrefix(l.ID, want) || strings.HasPrefix(l.ID, requestPrefix+want) {
+			if strings.HasPrefix(l.ID, want) || strings.HasPrefix(l.ID, requestPrefix+want) || strings.HasPrefix(l.ID, flowPrefix+want) {
 				found = append(found, l.ID)
 			}
 		}

@@ -193,6 +193,9 @@ func runLine(p *printer, r *flowapi.Run, now time.Time) string {
 	if !r.Deadline.IsZero() && !r.Over() {
 		head += ", deadline " + until(now, r.Deadline)
 	}
+	if p.width != nil {
+		head = cutPainted(head, p.width())
+	}
 	return head
 }
 

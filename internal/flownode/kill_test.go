@@ -4,6 +4,7 @@ package flownode_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -275,6 +276,35 @@ func finished(t *testing.T, l *life, at, id string) flow.View {
 	return v
 }
 
+// explain says where a run stands, if the test has failed.
+func explain(t *testing.T, at, id string) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	s, err := store.Open(context.WithoutCancel(t.Context()), at, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	v, err := flow.Show(context.WithoutCancel(t.Context()), s.Flow, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := s.Flow.ListNodes(context.WithoutCancel(t.Context()))
+	t.Logf("the run is %s on %s: %s; nodes %+v, %v", v.Run.State, v.Run.Owner, v.Run.Why, nodes, err)
+	for _, i := range v.Instances {
+		if i.State != task.Success {
+			t.Logf("task %s is %s: %s %+v", i.Task, i.State, i.Why, i.History)
+		}
+	}
+	for _, a := range v.Attempts {
+		if a.State != flow.AttemptEnded || a.Ending.Lost {
+			t.Logf("attempt %d of %s on %s is %s: %s", a.N, a.Task, a.Node, a.State, a.Ending.Reason)
+		}
+	}
+}
+
 // A node that is stopped beyond its lease: its tasks are killed by its guardian, the
 // other node runs them again, and what the first one says when it wakes changes
 // nothing.
@@ -282,6 +312,7 @@ func TestStoppedNode(t *testing.T) {
 	const tasks, lease = 48, 2 * time.Second
 	at, f := newDatabase(t, postgresAt(t)), newField(t)
 	id := create(t, at, scripts(f, tasks))
+	t.Cleanup(func() { explain(t, at, id) })
 	one := spawn(t, at, t.TempDir(), "one", lease)
 	one.until(t, "an end on the first node", func() bool { return f.ends() > 0 })
 	hang := filepath.Join(f.dir, "hang")

@@ -46,10 +46,15 @@ func (s *flowStore) lockOf(kind, name string) int64 {
 	return int64(h.Sum64())                         //nolint:gosec // any bits will do
 }
 
+// beginFlow begins a transaction that the server ends if nothing comes for that
+// long: a process that is stopped in the middle of one would keep its locks, and
+// nobody could take its runs.
+const beginFlow = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000`
+
 // change runs do in a transaction until nobody is in its way.
 func (s *flowStore) change(ctx context.Context, do func(pgx.Tx) error) error {
 	for n := 1; ; n++ {
-		err := pgx.BeginFunc(ctx, s.db.pool, do)
+		err := pgx.BeginTxFunc(ctx, s.db.pool, pgx.TxOptions{BeginQuery: beginFlow}, do)
 		refused, ok := errors.AsType[*pgconn.PgError](err)
 		again := ok && (inTheWay(err) || refused.Code == "23505" && refused.ConstraintName == "flow_effects_pkey")
 		if !again || n == attempts {

@@ -17,7 +17,7 @@ const (
 	flowAttemptColumns = `a.run, a.task, a.idx, a.n, a.token, a.node, a.pool, a.slots, a.key, a.state, a.started, a.ended, a.doc, a.stop, a.ending`
 
 	claimFlowAttempts = `WITH open AS MATERIALIZED (SELECT run, task, idx, n FROM {schema}.flow_attempts
-			WHERE node = '' AND state = 'intended' AND labels <@ $2::jsonb ORDER BY token LIMIT $3 FOR UPDATE SKIP LOCKED)
+			WHERE node = '' AND state = 'intended' AND stop = '' AND labels <@ $2::jsonb ORDER BY token LIMIT $3 FOR UPDATE SKIP LOCKED)
 		UPDATE {schema}.flow_attempts a SET node = $1 FROM open
 		WHERE a.run = open.run AND a.task = open.task AND a.idx = open.idx AND a.n = open.n
 		RETURNING ` + flowAttemptColumns
@@ -54,7 +54,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed 
 	}
 	var held, open bool // most of the time there are none: that costs no transaction
 	err = s.db.pool.QueryRow(ctx, s.in(`SELECT EXISTS (`+holds+`),
-		EXISTS (SELECT FROM {schema}.flow_attempts WHERE node = '' AND state = 'intended' AND labels <@ $3::jsonb)`),
+		EXISTS (SELECT FROM {schema}.flow_attempts WHERE node = '' AND state = 'intended' AND stop = '' AND labels <@ $3::jsonb)`),
 		n.Name, n.Epoch, labels).Scan(&held, &open)
 	if err == nil && !held {
 		err = flow.ErrFenced

@@ -13,7 +13,7 @@ import (
 
 const (
 	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending`
-	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND token > ? ORDER BY token LIMIT ?`
+	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '' AND token > ? ORDER BY token LIMIT ?`
 	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
 	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
 	reportAttempt  = updateAttempt + ` AND node = ? AND state <> 'lost'`
@@ -34,7 +34,7 @@ func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
 	var held, open bool // most of the time there are none: that costs no transaction
 	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (`+holdsNode+`),
-		EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended')`, n.Name, n.Epoch, time.Now().UnixMicro()).Scan(&held, &open)
+		EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '')`, n.Name, n.Epoch, time.Now().UnixMicro()).Scan(&held, &open)
 	if err != nil || held && !open {
 		return nil, s.db.fault(ctx, err, "look for attempts")
 	}
