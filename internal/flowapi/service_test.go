@@ -73,7 +73,8 @@ func fixture() *shelf {
 	return &shelf{
 		run: flow.Run{ID: "run1", Flow: "f", State: flow.RunRunning, Created: at(0), Due: at(0), Owner: "n1", Version: 7, Definition: flow.Definition{
 			Name: "f", Params: []flow.Param{{Name: "day"}}, Tasks: []flow.Task{
-				{Name: "a", Command: []string{"x"}}, {Name: "b", Needs: []string{"a"}, Each: &flow.Each{From: "a"}, Command: []string{"x"}},
+				{Name: "a", Command: []string{"x"}},
+				{Name: "b", Needs: []string{"a"}, Each: &flow.Each{From: "a"}, Command: []string{"x"}},
 				{Name: "c", Needs: []string{"b"}, Sensor: &flow.Sensor{}},
 			},
 		}},
@@ -87,7 +88,8 @@ func fixture() *shelf {
 		},
 		before: []flow.Instance{
 			{Task: "a", State: task.Success, First: at(-100), Since: at(-96)},
-			{Task: "b", Index: 0, State: task.Success, First: at(-96), Since: at(-90)}, {Task: "b", Index: 1, State: task.Success, First: at(-95), Since: at(-86)},
+			{Task: "b", Index: 0, State: task.Success, First: at(-96), Since: at(-90)},
+			{Task: "b", Index: 1, State: task.Success, First: at(-95), Since: at(-86)},
 			{Task: "c", State: task.Success, First: at(-86), Since: at(-66)},
 		},
 		tries: []flow.Attempt{
