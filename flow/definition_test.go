@@ -150,6 +150,14 @@ func TestARowIsReplayedAlone(t *testing.T) {
 		if _, err := r.Start(t.Context(), req); !errors.Is(err, flow.ErrExists) {
 			t.Errorf("the second replay: %v, want that there is one", err)
 		}
+		time.Sleep(time.Second)
+		run.ID = r.wait(r.start(one(flow.Task{Name: "b", Func: "fine"}))).Run.ID
+		if _, err := flow.ReplayRows(t.Context(), r.store, run.ID, "b", 0); err == nil || !strings.Contains(err.Error(), "only commands") {
+			t.Errorf("rows of a function: %v", err)
+		}
+		if _, err := flow.ReplayRows(t.Context(), r.store, run.ID, "c", 0); !errors.Is(err, flow.ErrNotFound) {
+			t.Errorf("rows of no task: %v", err)
+		}
 		l.Task = "a"
 		if _, err := flow.ReplayRow(run, l); err == nil {
 			t.Error("a function works on a row")

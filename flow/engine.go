@@ -54,7 +54,7 @@ func (e *Engine) Cancel(ctx context.Context, o Order) error { return e.order(ctx
 func (e *Engine) order(ctx context.Context, v Verb, o Order) error {
 	defer e.Wake()
 	o.Verb = v
-	return e.cfg.Store.Order(ctx, o)
+	return Send(ctx, e.cfg.Store, o)
 }
 
 // Runs lists runs, the newest first.

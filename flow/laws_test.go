@@ -462,3 +462,80 @@ func (x *elsewhere) Absent(ctx context.Context, token int64) error {
 	_, err := x.Wait(ctx, token)
 	return err
 }
+
+func TestRunsOfOneFlowTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now, most := 0, 0
+		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
+			now++
+			most = max(most, now)
+			defer func() { now-- }()
+			return takes(time.Minute)(ctx, in)
+		}
+		s := newStore(t)
+		c := flow.Config{Store: s, Functions: flow.Functions{"f": f, "zero": zero}}
+		r := start(t, c)
+		d := one(flow.Task{Name: "a", Func: "f"})
+		d.MaxRuns = 2
+		bad := d
+		bad.Tasks = []flow.Task{{Name: "a", Func: "zero"}}
+		held := r.start(bad)
+		r.wait(held)
+		var all []string
+		for range 6 {
+			all = append(all, r.start(d))
+		}
+		r.stop() // a run that waits for a person counts again when it goes on
+		r = start(t, c)
+		if err := r.Skip(t.Context(), flow.Order{Run: held}); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range append(all, held) {
+			if v := r.wait(id); v.Run.State == flow.RunHeld {
+				time.Sleep(time.Second)
+				if v = r.wait(id); v.Run.State != flow.RunSuccess {
+					t.Errorf("%s", v.Run.State)
+				}
+			}
+		}
+		if most != 2 {
+			t.Errorf("%d runs at once, want 2", most)
+		}
+		if err := r.Retry(t.Context(), flow.Order{Run: held, Task: "nobody"}); !errors.Is(err, flow.ErrNotFound) {
+			t.Errorf("an order for no task: %v", err)
+		}
+		r.stop()
+	})
+}
+
+func TestSensorsHoldNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := time.Now().Add(10 * time.Minute)
+		x := sensing{flow.InProcess(flow.Functions{"": fine, "fine": fine}), there}
+		r := start(t, flow.Config{Executor: x, Slots: 1})
+		id := r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
+			{Name: "s", Sensor: &flow.Sensor{File: "x"}}, {Name: "after", Func: "fine", Needs: []string{"s"}}, {Name: "beside", Func: "fine"},
+		}})
+		time.Sleep(time.Minute)
+		v, err := r.Show(t.Context(), id)
+		if is := states(v); err != nil || is["beside"] != task.Success || is["s"] != task.Sensing {
+			t.Errorf("%v %v", err, is)
+		}
+		if v = r.wait(id); v.Run.State != flow.RunSuccess || len(v.Attempts) != 23 { // at 0 s, 30 s, … 600 s, and two others
+			t.Errorf("%s after %d attempts", v.Run.State, len(v.Attempts))
+		}
+		r.stop()
+	})
+}
+
+// sensing finds what it looks for from a time on.
+type sensing struct {
+	flow.Executor
+	there time.Time
+}
+
+func (x sensing) Wait(ctx context.Context, token int64) (flow.Ending, error) {
+	e, err := x.Executor.Wait(ctx, token)
+	e.NotYet = time.Now().Before(x.there) // of a task that is no sensor, nobody cares
+	return e, err
+}

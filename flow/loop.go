@@ -252,7 +252,7 @@ func (l *loop) wakeAt() time.Time {
 		}
 	}
 	for _, p := range l.round {
-		if next := p.tick(now); !next.IsZero() && next.Before(at) {
+		if next := p.dueAt(); !next.IsZero() && next.Before(at) {
 			at = next
 		}
 		if !p.open || len(l.local) >= l.cfg.Slots {
@@ -267,15 +267,24 @@ func (l *loop) wakeAt() time.Time {
 	return at
 }
 
-// stopFor is how long attempts that do not end hold up the end of the process.
-const stopFor = time.Minute
+// stopFor is how long attempts that do not end hold up the end of the process,
+// beyond their grace.
+const stopFor = 30 * time.Second
 
 // stop ends the attempts of this node because the process ends.
 func (l *loop) stop(ctx context.Context) {
 	l.stopping, l.stopBy = true, time.Now().Add(stopFor)
-	for token := range l.local {
+	for token, j := range l.local {
+		l.stopBy = later(l.stopBy, time.Now().Add(j.spec.Grace+stopFor))
 		l.stopJob(ctx, Stop{token, interrupted, "Bezoar stops"})
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // leave ends the lease, so that others take over at once.

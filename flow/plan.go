@@ -251,9 +251,8 @@ func (p *plan) push(n *node) {
 // stands then.
 func (p *plan) settle(now time.Time) {
 	for len(p.work) > 0 || len(p.unfolded) > 0 {
-		for len(p.work) > 0 {
-			n := p.work[len(p.work)-1]
-			p.work = p.work[:len(p.work)-1]
+		for k := 0; k < len(p.work); k++ { // what is found grows it
+			n := p.work[k]
 			n.queued = false
 			if n.unfolded() {
 				p.gather(n, now)
@@ -262,6 +261,7 @@ func (p *plan) settle(now time.Time) {
 			}
 			p.siblings(n, now)
 		}
+		p.work = p.work[:0]
 		todo := p.unfolded
 		p.unfolded = nil
 		for _, i := range todo {

@@ -59,7 +59,7 @@ func (p *plan) bounded(i *inst, e Ending) Ending {
 func (p *plan) judge(i *inst, e Ending, now time.Time) {
 	end := task.End{
 		Class: e.Class, Reason: e.Reason, Fingerprint: e.Fingerprint, Group: e.Group, Quality: e.Quality, RetryAfter: e.RetryAfter,
-		NotYet: e.NotYet, Lost: e.Lost, Free: e.Free,
+		NotYet: e.NotYet && i.node.task.Sensor != nil, Lost: e.Lost, Free: e.Free,
 	}
 	history, v := i.node.rules.Judge(i.History, end, p.room(i, end, now), p.random())
 	i.History = history
@@ -171,12 +171,16 @@ func recounted(m map[string]int, old, is string) (map[string]int, string) {
 	return m, is
 }
 
+// maxCauses is how many failures the instances of one task may have in turn
+// before nobody looks for one that they share.
+const maxCauses = 256
+
 // gated reports whether siblings that have not run must wait, until it is known
 // whether those that failed are poisoned. While none has succeeded, no more are
 // at risk than it takes to know.
 func (n *node) gated() bool {
-	k := n.task.Poison.Siblings
-	if n.task.Poison.Off || k <= 0 || len(n.suspects)+len(n.dead) == 0 {
+	k, causes := n.task.Poison.Siblings, len(n.suspects)+len(n.dead)
+	if n.task.Poison.Off || k <= 0 || causes == 0 || causes > maxCauses {
 		return false
 	}
 	ended, atRisk, undecided := n.ended(), 0, n.by[task.Running]
@@ -215,7 +219,7 @@ func (p *plan) siblings(n *node, now time.Time) {
 		return
 	}
 	for alike, dead := range n.dead {
-		if !task.SiblingsPoisoned(n.task.Poison.Siblings, dead, n.ended()) {
+		if len(n.dead) > maxCauses || !task.SiblingsPoisoned(n.task.Poison.Siblings, dead, n.ended()) {
 			continue
 		}
 		why := fmt.Sprintf("%d of %d instances that ended died of one failure (%s): the others are held without a run", dead, n.ended(), p.reasonOf(n, alike))

@@ -39,6 +39,10 @@ func letterID(run, name string, index, n int) string {
 	return fmt.Sprintf("%s/%s/%d/%d", run, name, index, n)
 }
 
+func rowID(run, name string, index, n int, row *Row) string {
+	return fmt.Sprintf("%s/%d", letterID(run, name, index, n), row.Index)
+}
+
 // bury makes a dead letter of an instance.
 func (p *plan) bury(i *inst) {
 	e := i.last
@@ -60,7 +64,7 @@ func (p *plan) rows(i *inst, n int, e Ending, now time.Time) (all []Letter) {
 	e.Rows, e.Output = nil, nil
 	for _, row := range rows {
 		all = append(all, Letter{
-			ID: letterID(i.Run, i.Task, i.Index, n) + fmt.Sprintf("/%d", row.Index), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index,
+			ID: rowID(i.Run, i.Task, i.Index, n, &row), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index,
 			Item: i.Item, Attempt: n, Params: p.params(i), Why: row.Reason, Ending: e, Row: &row, At: now,
 		})
 	}

@@ -81,9 +81,8 @@ func (t *timers) Pop() any {
 	return i
 }
 
-// tick has happen whose time has come. It returns when to be called again; zero
-// means no time.
-func (p *plan) tick(now time.Time) time.Time {
+// tick has happen whose time has come.
+func (p *plan) tick(now time.Time) {
 	for len(p.timers) > 0 && !p.timers[0].NextAt.After(now) {
 		i := p.timers[0]
 		why := i.Why
@@ -93,11 +92,14 @@ func (p *plan) tick(now time.Time) time.Time {
 	if !d.IsZero() && !p.overdue && !p.run.State.Over() && !d.After(now) {
 		p.deadline(now)
 	}
-	next := time.Time{}
+}
+
+// dueAt is when tick is to be called; zero means never.
+func (p *plan) dueAt() (next time.Time) {
 	if len(p.timers) > 0 {
 		next = p.timers[0].NextAt
 	}
-	if !d.IsZero() && !p.overdue && (next.IsZero() || d.Before(next)) {
+	if d := p.run.Deadline; !d.IsZero() && !p.overdue && !p.run.State.Over() && (next.IsZero() || d.Before(next)) {
 		next = d
 	}
 	return next

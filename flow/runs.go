@@ -32,6 +32,20 @@ func Show(ctx context.Context, s Store, id string) (v View, err error) {
 	return v, err
 }
 
+// Send orders something of a run, whichever engine plans it.
+func Send(ctx context.Context, s Store, o Order) error {
+	if o.Task != "" {
+		r, err := s.Run(ctx, o.Run)
+		if err != nil {
+			return fmt.Errorf("%s run %.80q: %w", o.Verb, o.Run, err)
+		}
+		if !slices.ContainsFunc(r.Definition.Tasks, func(t Task) bool { return t.Name == o.Task }) {
+			return fmt.Errorf("%s task %.80q of run %s: %w", o.Verb, o.Task, o.Run, ErrNotFound)
+		}
+	}
+	return s.Order(ctx, o)
+}
+
 // Brief reads a run without its definition, which may be long.
 func Brief(ctx context.Context, s Store, id string) (Run, error) {
 	runs, err := s.ListRuns(ctx, RunQuery{Before: id + "~", Limit: 1}) // the newest one that is not newer
@@ -88,11 +102,11 @@ func prepare(r StartRequest, now time.Time) (Run, []Instance, error) {
 	return run, all, nil
 }
 
-// newID names a run: 10 characters of milliseconds, 16 random ones.
+// newID names a run: 56 bits of microseconds, 72 random ones.
 func newID(now time.Time) string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	rand.Read(b[6:]) // never fails
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)
+	rand.Read(b[7:]) // never fails
 	enc := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 	return enc.EncodeToString(b[:])
 }

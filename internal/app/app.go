@@ -94,6 +94,7 @@ type App struct {
 	sqsLn         net.Listener
 	flows         *flownode.Node  // nil without
 	flowAPI       *flowapi.Server // of flows
+	flowLetters   []triage.Source // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces

@@ -14,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flowletters"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/flowpage"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
@@ -37,7 +38,8 @@ func (a *App) openFlows(ctx context.Context) error {
 		}
 	}
 	pager, err := flowpage.New(flowpage.Config{
-		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: a.opt.Secrets}), Log: a.log,
+		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: append(tell.SecretVars(), a.opt.Secrets...), Mail: tell.ServerFrom(os.Getenv)}),
+		Secret: tell.SecretFrom(os.Getenv), Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -60,6 +62,12 @@ func (a *App) openFlows(ctx context.Context) error {
 		return err
 	}
 	a.flowAPI = flowapi.NewServer(api, a.log)
+	for i := range all {
+		a.flowLetters = append(a.flowLetters, flowletters.New(all[i].Name, a.stores.Flow, a.flows.Engine().Wake))
+	}
+	if err := a.triage.SetSources(a.sources(a.now.Load())); err != nil {
+		return fmt.Errorf("show the dead letters of flows: %w", err)
+	}
 	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
 	return nil
 }

@@ -23,13 +23,13 @@ func (a *App) openTriage() error {
 	return a.checkOuter(&a.cfg)
 }
 
-// sources are where the dead letters of fleets are.
+// sources are where the dead letters of fleets and flows are.
 func (a *App) sources(p *present) []triage.Source {
 	var out []triage.Source
 	for _, u := range p.units {
 		out = append(out, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
 	}
-	return out
+	return append(out, a.flowLetters...)
 }
 
 // Triage returns where people deal with dead letters.

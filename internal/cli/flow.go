@@ -78,26 +78,14 @@ func (p place) open(s *session) (flows flowapi.Flows, local *flowlocal.Local, do
 // own takes a state directory.
 func (s *session) own(dir string, c flowlocal.Config, log *slog.Logger) (*flowlocal.Local, error) {
 	c.Dir, c.Log = dir, log
-	c.Environ, c.Secrets = os.Environ(), []string{tokenVar, smtpPasswordVar, hookSecretVar}
-	c.Secret = tell.Secret(s.Getenv(hookSecretVar))
-	c.Mail = tell.Server{
-		Address: s.Getenv("BEZOAR_SMTP"), From: s.Getenv("BEZOAR_SMTP_FROM"),
-		User: s.Getenv("BEZOAR_SMTP_USER"), Password: tell.Secret(s.Getenv(smtpPasswordVar)),
-	}
-	if strings.HasSuffix(c.Mail.Address, ":465") {
-		c.Mail.TLS = true
-	}
+	c.Environ, c.Secrets = os.Environ(), append(tell.SecretVars(), tokenVar)
+	c.Secret, c.Mail = tell.SecretFrom(s.Getenv), tell.ServerFrom(s.Getenv)
 	local, err := flowlocal.Open(s, c)
 	if errors.Is(err, flowlocal.ErrInUse) {
 		return nil, hinted(&exitError{code: exitNotAllowed, err: err}, "wait for it, or use another directory: --state DIR")
 	}
 	return local, err
 }
-
-const (
-	smtpPasswordVar = "BEZOAR_SMTP_PASSWORD"
-	hookSecretVar   = "BEZOAR_FLOW_SECRET"
-)
 
 // lastRun stands for the newest run.
 const lastRun = "last"

@@ -1,0 +1,119 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// offers takes attempts that name no node.
+func (l *loop) offers(ctx context.Context) error {
+	free := l.cfg.Slots - len(l.local)
+	if free <= 0 || len(l.cfg.Labels) == 0 {
+		return nil
+	}
+	all, err := l.store.Offers(ctx, l.node, free)
+	if err != nil {
+		return fmt.Errorf("claim attempts: %w", err)
+	}
+	for _, a := range all {
+		j := l.away[a.Token]
+		switch {
+		case j != nil: // this node plans it, and has the labels
+			j.attempt = a
+			delete(l.away, a.Token)
+		case a.Spec == nil:
+			l.reports = append(l.reports, over(a, ending{Ending: Ending{Class: bezoar.SpawnFailed, Reason: "the attempt does not say what to run"}}, time.Now()))
+			continue
+		default:
+			j = &job{attempt: a}
+		}
+		j.spec = *a.Spec
+		l.start(ctx, j)
+	}
+	return nil
+}
+
+// report tells the planners of other nodes how their attempts ended.
+func (l *loop) report(ctx context.Context) error {
+	if len(l.reports) == 0 {
+		return nil
+	}
+	err := l.store.Report(ctx, l.node, l.reports)
+	if err == nil {
+		l.reports = nil
+	}
+	return l.tolerate(ctx, err)
+}
+
+// wishes carries out the stops of attempts that other nodes planned.
+func (l *loop) wishes(ctx context.Context) error {
+	foreign := false
+	for _, j := range l.local {
+		foreign = foreign || j.plan == nil
+	}
+	if !foreign {
+		return nil
+	}
+	all, err := l.store.ListAttempts(ctx, AttemptQuery{Node: l.node.Name, Index: -1})
+	if err != nil {
+		return fmt.Errorf("read the attempts of this node: %w", err)
+	}
+	for _, a := range all {
+		if j := l.local[a.Token]; a.Stop != nil && j != nil && !l.seen[a.Token] {
+			l.seen[a.Token] = true
+			l.stopJob(ctx, *a.Stop)
+		}
+	}
+	return nil
+}
+
+// others takes the ends of attempts on other nodes. One whose node is lost ends
+// when that node's guardian has had the time to end it.
+func (l *loop) others(ctx context.Context) error {
+	first := map[string]int64{}
+	for token, j := range l.away {
+		if j.ended {
+			continue
+		}
+		if was, ok := first[j.attempt.Run]; !ok || token < was {
+			first[j.attempt.Run] = token
+		}
+	}
+	now := time.Now()
+	for run, token := range first {
+		all, err := l.store.ListAttempts(ctx, AttemptQuery{Run: run, After: token - 1, Index: -1})
+		if err != nil {
+			return fmt.Errorf("read the attempts of run %s: %w", run, err)
+		}
+		for _, a := range all {
+			if j := l.away[a.Token]; j != nil && !j.ended {
+				l.elsewhere(j, a, now)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
+	e := ending{token: a.Token, started: a.Started, Ending: a.Ending}
+	switch {
+	case a.State == AttemptEnded:
+	case a.State == AttemptIntended && a.Node == "" && a.Stop != nil: // nobody can claim it any more
+		e.Ending = Ending{Class: bezoar.Interrupted, Free: true, Reason: a.Stop.Why}
+	case a.State == AttemptLost && j.lost.IsZero():
+		j.lost = now
+		return
+	case a.State == AttemptLost && now.Sub(j.lost) >= l.cfg.Lease:
+		e.Ending = Ending{Class: bezoar.Interrupted, Lost: true, Reason: fmt.Sprintf("node %s is gone", a.Node)}
+	default:
+		return
+	}
+	j.attempt = a
+	j.ended = true
+	delete(l.away, a.Token)
+	l.local[a.Token] = j // until its end is taken
+	l.end(e)
+}
