@@ -40,7 +40,9 @@ func flowRun(t *testing.T, c *flowapi.Client, name string) flowapi.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); r.State == "RUNNING"; time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); r.State == "RUNNING"; <-tick.C {
 		if r, err = c.Run(t.Context(), r.ID); err != nil {
 			t.Fatal(err)
 		}
