@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +28,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/internal/triage"
@@ -168,26 +165,6 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		a.log.Warn("sockets were given on which nothing is to be served", "sockets", rest)
 	}
 	return a, nil
-}
-
-// openState makes the state directory and reads the deployment's secret. A
-// store that forgets needs no state: its secret is made up.
-func (a *App) openState() ([32]byte, error) {
-	if a.cfg.StateDir == "" {
-		return made(), nil
-	}
-	if err := os.MkdirAll(a.cfg.StateDir, 0o700); err != nil {
-		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
-	}
-	switch info, err := os.Stat(a.cfg.StateDir); {
-	case err != nil:
-		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
-	case info.Mode().Perm()&0o002 != 0: // anybody could put a secret and journals there
-		return [32]byte{}, fmt.Errorf("state_dir: everybody may write in %s (mode %04o): run chmod 700 %s, or name another directory",
-			a.cfg.StateDir, info.Mode().Perm(), a.cfg.StateDir)
-	}
-	a.openRun()
-	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
 }
 
 func (a *App) openGateway(ctx context.Context) error {

@@ -42,8 +42,8 @@ func (s *flowStore) in(statement string) string { return inSchema(s.schema, stat
 // lockOf is the advisory lock of a pool or a key.
 func (s *flowStore) lockOf(kind, name string) int64 {
 	h := fnv.New64a()
-	h.Write([]byte(s.locks + kind + "\x00" + name)) //nolint:errcheck // it never fails
-	return int64(h.Sum64())                         //nolint:gosec // any bits will do
+	h.Write([]byte(s.locks + kind + "\x00" + name))
+	return int64(h.Sum64()) //nolint:gosec // any bits will do
 }
 
 // beginFlow begins a transaction that the server ends if nothing comes for that

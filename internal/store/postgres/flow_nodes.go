@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// What makes a node alive.
-	flowAlive = `EXISTS (SELECT FROM {schema}.flow_nodes n WHERE n.name = %s AND n.until > `
-
 	// A life that goes on keeps its epoch; epoch 0 begins one, as does a lease that
 	// is over. One that another has replaced returns nothing.
 	renewFlowNode = `INSERT INTO {schema}.flow_nodes AS n (name, epoch, labels, slots, plans, seen, until)
