@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -124,44 +123,4 @@ func TestTheBuilderNamesFunctionsThatAreMissing(t *testing.T) {
 	if _, err := b.Definition(); err == nil || !strings.Contains(err.Error(), "task c: there is no function nobody") {
 		t.Errorf("error %v", err)
 	}
-}
-
-func TestARowIsReplayedAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, flow.Config{Executor: rowsOnly{flow.InProcess(flow.Functions{"fine": fine})}})
-		run, err := r.Start(t.Context(), flow.StartRequest{Definition: flow.Definition{Name: "d", Tasks: []flow.Task{
-			{Name: "a", Func: "fine"}, {Name: "load", Needs: []string{"a"}, Sift: &flow.Sift{Command: []string{"load", "{{.item}}"}, Rows: "x.csv"}, Each: &flow.Each{List: []string{"x"}}},
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := flow.Letter{ID: "l", Task: "load", Item: "x", Row: &flow.Row{Index: 7, Body: []byte("a,{{b}}")}}
-		req, err := flow.ReplayRow(run, l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tk := req.Definition.Tasks[0]
-		if len(req.Definition.Tasks) != 1 || tk.Command[0] != "load" || tk.Sift != nil || tk.Needs != nil || tk.Env["BEZOAR_ROW"].Text != "7" || tk.Stdin != `a,{{"{{"}}b}}` {
-			t.Errorf("%+v", req.Definition)
-		}
-		if _, err := r.Start(t.Context(), req); err != nil {
-			t.Error(err)
-		}
-		if _, err := r.Start(t.Context(), req); !errors.Is(err, flow.ErrExists) {
-			t.Errorf("the second replay: %v, want that there is one", err)
-		}
-		time.Sleep(time.Second)
-		run.ID = r.wait(r.start(one(flow.Task{Name: "b", Func: "fine"}))).Run.ID
-		if _, err := flow.ReplayRows(t.Context(), r.store, run.ID, "b", 0); err == nil || !strings.Contains(err.Error(), "only commands") {
-			t.Errorf("rows of a function: %v", err)
-		}
-		if _, err := flow.ReplayRows(t.Context(), r.store, run.ID, "c", 0); !errors.Is(err, flow.ErrNotFound) {
-			t.Errorf("rows of no task: %v", err)
-		}
-		l.Task = "a"
-		if _, err := flow.ReplayRow(run, l); err == nil {
-			t.Error("a function works on a row")
-		}
-		r.stop()
-	})
 }

@@ -232,7 +232,7 @@ func TestBadRowsAreLettersOfTheirOwn(t *testing.T) {
 		r := start(t, flow.Config{Executor: rowsOnly{flow.InProcess(flow.Functions{"fine": fine})}, Letters: l})
 		v := r.wait(r.start(flow.Definition{Name: "d", Tasks: []flow.Task{{Name: "a", Func: "fine"}}}))
 		one := l.all[v.Run.ID+"/a/0/1/7"]
-		if v.Run.State != flow.RunSuccess || len(l.all) != 2 || one.Row == nil || string(one.Row.Body) != "x,y" || one.Why != "no date" {
+		if v.Run.State != flow.RunSuccess || len(l.all) != 2 || one.Row == nil || string(one.Row.Body) != "x,{{y}}" || one.Why != "no date" {
 			t.Errorf("%s, letters %+v", v.Run.State, l.all)
 		}
 		r.stop()
@@ -243,6 +243,6 @@ type rowsOnly struct{ flow.Executor }
 
 func (x rowsOnly) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	e, err := x.Executor.Wait(ctx, token)
-	e.Rows = []flow.Row{{Index: 7, Reason: "no date", Body: []byte("x,y")}, {Index: 9, Reason: "no date"}}
+	e.Rows = []flow.Row{{Index: 7, Reason: "no date", Body: []byte("x,{{y}}")}, {Index: 9, Reason: "no date"}}
 	return e, err
 }

@@ -59,7 +59,12 @@ func Brief(ctx context.Context, s Store, id string) (Run, error) {
 }
 
 // Start creates a run in a store. An engine over it plans the run.
-func Start(ctx context.Context, s Store, r StartRequest) (Run, error) {
+func Start(ctx context.Context, s Store, r StartRequest) (Run, error) { return startIn(ctx, s, r) }
+
+func startIn(ctx context.Context, s interface {
+	CreateRun(ctx context.Context, r Run, all []Instance) error
+}, r StartRequest,
+) (Run, error) {
 	run, all, err := prepare(r, time.Now())
 	if err != nil {
 		return Run{}, fmt.Errorf("start flow %.80q: %w", r.Definition.Name, err)

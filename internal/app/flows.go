@@ -61,7 +61,7 @@ func (a *App) openFlows(ctx context.Context) error {
 		return fmt.Errorf("flows: %w", err)
 	}
 	api, err := flowapi.New(flowapi.Config{
-		Store: a.stores.Flow, Logs: a.flows.Logs(), Node: a.node,
+		Store: a.stores.Flow, Rows: a.stores.Flow, Logs: a.flows.Logs(), Node: a.node,
 		Flows:   func() []flow.Definition { return all },
 		Start:   func(ctx context.Context, s flowapi.Start) (string, error) { return a.startFlow(ctx, all, s) },
 		Ordered: func(flow.Order) { a.flows.Engine().Wake() },

@@ -25,6 +25,7 @@ type flowRetryCmd struct {
 	Set   map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"A parameter with a new value, for these tasks alone. May be repeated."`
 	Group string            `short:"g" placeholder:"GROUP" help:"Only dead letters of this failure group."`
 	ID    string            `arg:"" name:"run" help:"The run: its ID, the beginning of it, or last."`
+	Rows  bool              `help:"Start a run over the bad rows that the task named, each alone on standard input."`
 	Task  string            `arg:"" optional:"" help:"The task, or TASK[INDEX] for one of its instances (default: all dead letters)."`
 }
 
@@ -36,7 +37,7 @@ func (flowRetryCmd) Help() string {
 
 // Run retries.
 func (c *flowRetryCmd) Run(s *session) error {
-	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbRetry, Group: c.Group, Set: c.Set})
+	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbRetry, Group: c.Group, Set: c.Set, Rows: c.Rows})
 }
 
 type flowSkipCmd struct {
@@ -107,8 +108,8 @@ func (c *ordering) order(s *session, given, instance string, o flowapi.Order) er
 	defer stop()
 	defer s.guard(slog.New(slog.NewTextHandler(view, &slog.HandlerOptions{Level: slog.LevelWarn})))()
 	return s.runHere(ctx, local, view, 0, func(ctx context.Context, l *flowlocal.Local) (string, error) {
-		_, err := l.Flows().Order(ctx, id, o)
-		return id, err
+		got, err := l.Flows().Order(ctx, id, o)
+		return got.Run, err
 	})
 }
 

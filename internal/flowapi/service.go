@@ -36,6 +36,7 @@ type Config struct {
 	// run. Nil means that nothing can be started here.
 	Flows func() []flow.Definition
 	Start func(ctx context.Context, s Start) (run string, err error)
+	Rows  flow.RowStore // nil: bad rows cannot be replayed here
 	// Ordered is called when an order is written. Nil means that nobody is told.
 	Ordered func(o flow.Order)
 	Now     func() time.Time // default time.Now
@@ -251,6 +252,9 @@ func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, erro
 	if err := check(&r, o); err != nil {
 		return Ordered{}, err
 	}
+	if o.Rows {
+		return s.rows(ctx, run, o)
+	}
 	n := 0
 	for i := range all {
 		if applies(&r, &all[i], o) {
@@ -279,6 +283,28 @@ func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, erro
 	return Ordered{Run: run, Instances: n}, nil
 }
 
+// rows starts a run over the bad rows of an instance.
+func (s *Service) rows(ctx context.Context, run string, o Order) (Ordered, error) {
+	if s.c.Rows == nil {
+		return Ordered{}, missing("bad rows cannot be replayed here")
+	}
+	index := 0
+	if o.Index != nil {
+		index = *o.Index
+	}
+	started, err := flow.ReplayRows(ctx, s.c.Rows, run, o.Task, index)
+	switch {
+	case errors.Is(err, flow.ErrNotFound):
+		return Ordered{}, missing("%s", err)
+	case err != nil:
+		return Ordered{}, conflict("%s", err)
+	}
+	if s.c.Ordered != nil {
+		s.c.Ordered(flow.Order{Run: started.ID, Verb: o.Verb, Task: o.Task, Index: -1, Who: o.Who})
+	}
+	return Ordered{Run: started.ID, Instances: len(started.Definition.Tasks[0].Each.List)}, nil
+}
+
 // check refuses orders that make no sense for the run.
 func check(r *flow.Run, o Order) error {
 	var faults []string
@@ -287,6 +313,9 @@ func check(r *flow.Run, o Order) error {
 	case flow.VerbRetry, flow.VerbSkip, flow.VerbCancel:
 	default:
 		fault("verb %.40q is none of retry, skip and cancel", string(o.Verb))
+	}
+	if o.Rows && (o.Verb != flow.VerbRetry || o.Task == "" || len(o.Set) > 0) {
+		fault("rows is for the retry of one task, without set")
 	}
 	if o.Index != nil && o.Task == "" {
 		fault("index needs a task")

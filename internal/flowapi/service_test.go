@@ -200,6 +200,9 @@ func TestOrders(t *testing.T) {
 		"no such verb":       {Order{Verb: "explode"}, 0, adminapi.CodeInvalid},
 		"no such parameter":  {Order{Verb: flow.VerbRetry, Set: map[string]string{"night": "x"}}, 0, adminapi.CodeInvalid},
 		"skip of everything": {Order{Verb: flow.VerbSkip}, 0, adminapi.CodeInvalid},
+		"rows of no task":    {Order{Verb: flow.VerbRetry, Rows: true}, 0, adminapi.CodeInvalid},
+		"rows of a skip":     {Order{Verb: flow.VerbSkip, Task: "b", Rows: true}, 0, adminapi.CodeInvalid},
+		"rows not here":      {Order{Verb: flow.VerbRetry, Task: "b", Rows: true}, 0, adminapi.CodeNotFound},
 		"set of a skip":      {Order{Verb: flow.VerbSkip, Task: "b", Set: map[string]string{"day": "x"}}, 0, adminapi.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {

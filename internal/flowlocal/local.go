@@ -101,7 +101,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 		return nil, err
 	}
 	l.api, err = flowapi.New(flowapi.Config{
-		Store: l.db.Flow(), Logs: l.runner, Node: node, Ordered: func(flow.Order) { l.engine.Wake() },
+		Store: l.db.Flow(), Rows: l.db.Flow(), Logs: l.runner, Node: node, Ordered: func(flow.Order) { l.engine.Wake() },
 	})
 	return l, err
 }
