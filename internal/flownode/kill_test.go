@@ -208,6 +208,7 @@ func testKilled(t *testing.T, at string) {
 	}
 	f, dir := newField(t), t.TempDir()
 	id := create(t, at, scripts(f, tasks))
+	t.Cleanup(func() { explain(t, at, id) })
 	perLife := max(tasks/(kills+1), 1)
 	for n := range kills {
 		l := spawn(t, at, dir, "one", 15*time.Second)
