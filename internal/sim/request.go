@@ -77,6 +77,7 @@ type place uint8
 const (
 	nowhere place = iota
 	waitsDuplicate
+	heldBack // until the fleet, most of which has died, takes more
 	waitsWorker
 	waitsLane
 	waitsTurn // its turn has come, and its worker is not clean yet
@@ -184,6 +185,9 @@ func (w *world) turn(slot int32) {
 		t = w.state.Open(r.work)
 	case blame.Pace:
 		w.keepPace(slot, d.Until)
+		return
+	case blame.HoldBack:
+		w.holdBack(slot, d.Until)
 		return
 	}
 	r.ticket = t
