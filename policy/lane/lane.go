@@ -130,6 +130,23 @@ func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
 	return false, min(mostHold, leastHold+2*ran)
 }
 
+// How long an answer that streams keeps a lane worker.
+const (
+	watched       = 0.25 // blame from which it is watched for as long as any answer is
+	settled       = 300 * time.Millisecond
+	settledSlowly = time.Second
+)
+
+// Settled returns how long an answer must have been streaming for its worker to go back to
+// the fleet with it. It may never end, so that it cannot be waited for; but what has much of
+// the blame for a death has to outlive the observation window: else it kills among others.
+func Settled(score float64) time.Duration {
+	if score >= watched {
+		return settledSlowly
+	}
+	return settled
+}
+
 // Running is what runs on one lane worker.
 type Running struct {
 	Count     int
