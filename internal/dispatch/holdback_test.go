@@ -85,7 +85,9 @@ func TestTheLineEndsWithItsCallers(t *testing.T) {
 		r := struckRig(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		said := make(chan dispatch.Kind, 3)
-		work := func(id byte) dispatch.Work { return dispatch.Work{Fingerprint: bezoar.Fingerprint{0: id, 1: 1}, Replayable: true} }
+		work := func(id byte) dispatch.Work {
+			return dispatch.Work{Fingerprint: bezoar.Fingerprint{0: id, 1: 1}, Replayable: true}
+		}
 		for id := byte(10); id < 12; id++ {
 			go func() { said <- r.d.Do(ctx, work(id), &job{r: r, id: id}).Kind }()
 			synctest.Wait()

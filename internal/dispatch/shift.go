@@ -146,7 +146,7 @@ func (s *laneShift) settled(now time.Time) bool {
 		return false
 	}
 	for _, e := range s.running {
-		if !e.began.Load() || now.Sub(e.started) < lane.Settled(e.Score) {
+		if !e.began.Load() || now.Sub(e.started) < e.settle {
 			return false
 		}
 	}

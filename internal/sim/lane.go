@@ -192,7 +192,7 @@ func (w *world) shiftTurn(i int32) {
 // while.
 func (w *world) streams(s *shift) bool {
 	for _, slot := range s.running {
-		if r := &w.requests[slot]; !r.begun || w.now-r.started < int64(lane.Settled(r.score)) {
+		if r := &w.requests[slot]; !r.begun || w.now-r.started < int64(r.settle) {
 			return false
 		}
 	}
@@ -205,7 +205,7 @@ func (w *world) nextLook(s *shift) time.Duration {
 		r := &w.requests[slot]
 		ran := time.Duration(w.now - r.started)
 		if r.begun {
-			wait = min(wait, lane.Settled(r.score)-ran)
+			wait = min(wait, r.settle-ran)
 		}
 		wait = min(wait, held-ran)
 	}

@@ -132,12 +132,12 @@ func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
 
 // How long an answer that streams keeps a lane worker.
 const (
-	watched       = 0.25 // blame from which it is watched for as long as any answer is
+	watched       = 1.0 / 3 // blame from which it is watched for as long as any answer is
 	settled       = 300 * time.Millisecond
 	settledSlowly = time.Second
 )
 
-// Settled returns how long an answer must have been streaming for its worker to go back to
+// Settled returns, by the blame for the work itself, how long an answer must have been streaming for its worker to go back to
 // the fleet with it. It may never end, so that it cannot be waited for; but what has much of
 // the blame for a death has to outlive the observation window: else it kills among others.
 func Settled(score float64) time.Duration {
