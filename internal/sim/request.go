@@ -390,7 +390,7 @@ func (w *world) intoLane(slot int32, d *blame.Decision) {
 		w.end(slot, unavailable)
 		return
 	}
-	r.score, r.settle, r.proven = d.Score, lane.Settled(d.Own), d.Proven && !r.unsafe
+	r.score, r.settle, r.proven = d.Score, lane.Settled(d.Largest), d.Proven && !r.unsafe
 	r.window, r.clean, r.quiet = d.Window, d.Clean && r.hold == 0, d.Quiet
 	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
 	r.alone = r.must || r.single || r.clean

@@ -146,7 +146,6 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	}
 	// What kills in company never shares a batch, nor what nothing speaks for yet.
 	d.Proven = d.Cause != ByCondition && state.record(t, &w) >= provenWell
-	d.Own = d.Score
 	if g := state.groups.find(w.Client); g != nil && d.Action == ToLane && d.Cause != ByCondition {
 		d.Score += g.blamed // whose work has killed before goes first
 	}

@@ -62,8 +62,8 @@ type Decision struct {
 	Manual bool
 	// Score orders the lane: highest first.
 	Score float64
-	// Own is what the work itself has of the Score; its caller may have the rest.
-	Own float64
+	// Largest is the work's largest share of the blame for one death.
+	Largest float64
 	// Overflow allows the fleet when the lane is full: its shape mostly succeeds.
 	Overflow bool
 	// Proven says that the work has succeeded often enough to share a batch.

@@ -166,11 +166,11 @@ func TestNext(t *testing.T) {
 // the streams leave the lane to others soon.
 func TestStreamsSettleByTheirBlame(t *testing.T) {
 	for _, tc := range []struct {
-		score float64
+		share float64
 		want  time.Duration
-	}{{0, 300 * time.Millisecond}, {0.3, 300 * time.Millisecond}, {0.34, time.Second}, {1.5, time.Second}} {
-		if got := lane.Settled(tc.score); got != tc.want {
-			t.Errorf("with %.2f of the blame it settles after %v, want %v", tc.score, got, tc.want)
+	}{{0, 300 * time.Millisecond}, {0.24, 300 * time.Millisecond}, {0.25, time.Second}, {1.5, time.Second}} {
+		if got := lane.Settled(tc.share); got != tc.want {
+			t.Errorf("with %.2f of the blame it settles after %v, want %v", tc.share, got, tc.want)
 		}
 	}
 }
