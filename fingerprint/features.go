@@ -144,7 +144,7 @@ func (s *scratch) traits(p *Printer, in *Input, client bezoar.Fingerprint, want 
 		f.text = "method " + shown(s.buf, maxNameText)
 	}
 	if !client.IsZero() && f.wants(s.feature(ofCaller, 0, client[:])) {
-		f.text = "caller"
+		f.text = "the same caller"
 	}
 	s.buf = s.buf[:0]
 	if in.Fields != nil {

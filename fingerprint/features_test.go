@@ -44,7 +44,7 @@ func TestFeatures(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {get("/", ""), bezoar.Fingerprint{}, []string{"method GET"}},
-		"caller":  {get("/", ""), me, []string{"method GET", "caller"}},
+		"caller":  {get("/", ""), me, []string{"method GET", "the same caller"}},
 		"headers": {
 			sending(get("/", ""), "X-Theme", "neon", "x-theme", "dark", "X-Request-Id", "1", "X-Nonce", "2", "Connection", "close, X-Hop", "X-Hop", "3", "Content-Length", "0"),
 			bezoar.Fingerprint{},
@@ -302,7 +302,7 @@ func TestStuffingDoesNotDisplace(t *testing.T) {
 		}
 	}
 	all := texts(t, p, in, p.Client("me"))
-	for _, want := range []string{"many cookies", "many query parameters", "many JSON members", "caller", "method POST"} {
+	for _, want := range []string{"many cookies", "many query parameters", "many JSON members", "the same caller", "method POST"} {
 		if !slices.Contains(all, want) {
 			t.Errorf("no feature %q", want)
 		}
@@ -411,7 +411,7 @@ func TestTraits(t *testing.T) {
 	if got := plain.Features([]uint64{1})[1:]; !slices.Equal(got, want) || !slices.Equal(bound.Features(nil), want) {
 		t.Errorf("features %x, want %x", got, want)
 	}
-	if got := plain.Text(want[len(want)-1]); got != "caller" {
+	if got := plain.Text(want[len(want)-1]); got != "the same caller" {
 		t.Errorf("text %q", got)
 	}
 	if got := plain.Text(1); got != "" {

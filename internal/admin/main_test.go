@@ -45,7 +45,8 @@ func newBackendStub() *backendStub {
 				{Name: "shop/2", State: "down", Restarts: 1},
 			},
 			Lane:     adminapi.Lane{Worker: "shop/1", Open: true, Waiting: 4},
-			Counters: map[string]int64{"refused": 7, "lane_runs": 5},
+			Recovery: &adminapi.Recovery{Runs: 1},
+			Counters: map[string]int64{"refused": 7, "lane_runs": 5, "held_back": 6},
 		}},
 	}
 }

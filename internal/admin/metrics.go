@@ -42,7 +42,7 @@ func describe(out chan<- *prometheus.Desc, descs ...*prometheus.Desc) {
 type fleetCollector struct {
 	backend                              Backend
 	workers, inFlight, restarts, waiting *prometheus.Desc
-	stopped, stops                       *prometheus.Desc
+	stopped, stops, recovering           *prometheus.Desc
 	counters                             map[string]*prometheus.Desc // by their names in [adminapi.Fleet]
 }
 
@@ -51,14 +51,15 @@ func newFleetCollector(b Backend) *fleetCollector {
 		return prometheus.NewDesc("bezoar_"+name, help, append([]string{"fleet"}, labels...), nil)
 	}
 	c := &fleetCollector{
-		backend:  b,
-		workers:  desc("workers", "Workers by state; lane is the one set aside for suspects.", "state"),
-		inFlight: desc("in_flight", "Attempts in flight on workers."),
-		restarts: desc("worker_restarts_total", "Epochs that followed an earlier one."),
-		waiting:  desc("lane_waiting", "Suspected work that waits for the lane."),
-		stopped:  desc("rollout_stopped", "1 while the newest rolling restart is one that stopped."),
-		stops:    desc("rollouts_stopped_total", "Rolling restarts that stopped before all workers were replaced."),
-		counters: map[string]*prometheus.Desc{},
+		backend:    b,
+		workers:    desc("workers", "Workers by state; lane is the one set aside for suspects.", "state"),
+		inFlight:   desc("in_flight", "Attempts in flight on workers."),
+		restarts:   desc("worker_restarts_total", "Epochs that followed an earlier one."),
+		waiting:    desc("lane_waiting", "Suspected work that waits for the lane."),
+		recovering: desc("recovering", "1 while unproven work goes back by few at a time to a fleet of which half has died."),
+		stopped:    desc("rollout_stopped", "1 while the newest rolling restart is one that stopped."),
+		stops:      desc("rollouts_stopped_total", "Rolling restarts that stopped before all workers were replaced."),
+		counters:   map[string]*prometheus.Desc{},
 	}
 	for key, help := range map[string]string{
 		"answered":      "Work that a worker answered.",
@@ -73,6 +74,7 @@ func newFleetCollector(b Backend) *fleetCollector {
 		"retries":       "Deliveries after the first.",
 		"would_refuse":  "Work of routes that only report, which others would have refused.",
 		"would_isolate": "Work of routes that only report, which others would have run alone or after a copy of it.",
+		"held_back":     "Unproven work that waited because half of the workers had just died.",
 		"deaths":        "Ends of workers that nobody asked for.",
 	} {
 		c.counters[key] = desc(key+"_total", help)
@@ -82,7 +84,7 @@ func newFleetCollector(b Backend) *fleetCollector {
 
 // Describe implements [prometheus.Collector].
 func (c *fleetCollector) Describe(out chan<- *prometheus.Desc) {
-	describe(out, c.workers, c.inFlight, c.restarts, c.waiting, c.stopped, c.stops)
+	describe(out, c.workers, c.inFlight, c.restarts, c.waiting, c.recovering, c.stopped, c.stops)
 	for _, d := range c.counters {
 		out <- d
 	}
@@ -108,6 +110,11 @@ func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
 		out <- gauge(c.inFlight, inFlight, f.Name)
 		out <- counter(c.restarts, restarts, f.Name)
 		out <- gauge(c.waiting, float64(f.Lane.Waiting), f.Name)
+		recovering := 0.0
+		if f.Recovery != nil {
+			recovering = 1
+		}
+		out <- gauge(c.recovering, recovering, f.Name)
 		c.rollouts(out, &f)
 		for key, d := range c.counters {
 			if n, ok := f.Counters[key]; ok {

@@ -207,6 +207,8 @@ func TestMetrics(t *testing.T) {
 		`bezoar_in_flight{fleet="shop"} 2`,
 		`bezoar_worker_restarts_total{fleet="shop"} 4`,
 		`bezoar_lane_waiting{fleet="shop"} 4`,
+		`bezoar_recovering{fleet="shop"} 1`,
+		`bezoar_held_back_total{fleet="shop"} 6`,
 		`bezoar_refused_total{fleet="shop"} 7`,
 		`bezoar_lane_runs_total{fleet="shop"} 5`,
 		`bezoar_rollout_stopped{fleet="shop"} 1`,

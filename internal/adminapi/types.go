@@ -98,11 +98,12 @@ type Fleet struct {
 	Lane     Lane             `json:"lane"`
 	Counters map[string]int64 `json:"counters"`
 
-	Panic     *Panic   `json:"panic,omitempty"`   // nil: health is believed
-	Pool      *Pool    `json:"pool,omitempty"`    // nil: as many requests as come
-	Shard     *Shard   `json:"shard,omitempty"`   // nil: every caller may meet every worker
-	Rollout   *Rollout `json:"rollout,omitempty"` // the newest rolling restart; nil: there was none since Bezoar started
-	Ejections uint64   `json:"ejections"`         // so far
+	Panic     *Panic    `json:"panic,omitempty"`    // nil: health is believed
+	Recovery  *Recovery `json:"recovery,omitempty"` // nil: work goes to all workers as it comes
+	Pool      *Pool     `json:"pool,omitempty"`     // nil: as many requests as come
+	Shard     *Shard    `json:"shard,omitempty"`    // nil: every caller may meet every worker
+	Rollout   *Rollout  `json:"rollout,omitempty"`  // the newest rolling restart; nil: there was none since Bezoar started
+	Ejections uint64    `json:"ejections"`          // so far
 }
 
 // Rollout is a rolling restart of a fleet.
@@ -151,6 +152,12 @@ type End struct {
 	ExitCode int          `json:"exit_code"`
 	Signal   string       `json:"signal,omitempty"`
 	Stderr   []string     `json:"stderr,omitempty"`
+}
+
+// Recovery is how work goes back to a fleet of which half of the workers have died.
+type Recovery struct {
+	Runs    int `json:"runs"`    // unproven pieces of work that may run at the same time
+	Waiting int `json:"waiting"` // unproven pieces of work that wait for that
 }
 
 // Lane is where a fleet's suspects run alone.

@@ -228,7 +228,11 @@ func (u *unit) snapshot() adminapi.Fleet {
 			"failed": int64(st.Failed), "timed_out": int64(st.TimedOut), "aborted": int64(st.Aborted), "cut": int64(st.Cut),
 			"attempts": int64(st.Attempts), "lane_runs": int64(st.LaneRuns), "retries": int64(st.Retries),
 			"would_refuse": int64(st.WouldRefuse), "would_isolate": int64(st.WouldIsolate),
+			"held_back": int64(st.HeldBack),
 		},
+	}
+	if r, ok := u.ledger.Recovery(); ok {
+		f.Recovery = &adminapi.Recovery{Runs: r.Runs, Waiting: st.Holding}
 	}
 	processes := u.processes()
 	ready, deaths := 0, 0

@@ -70,6 +70,10 @@ func eventOf(e ledger.Event) adminapi.Event {
 		out.Kind, out.Text = "gate", "the fleet gate closed: so much dies at once that it is not the work; nobody is convicted"
 	case blame.GateOpened:
 		out.Kind, out.Text = "gate", "the fleet gate opened"
+	case blame.RecoveryBegan:
+		out.Kind, out.Text = "recovery", "half of the workers have died: unproven requests go back to the fleet by few at a time, proven ones go on"
+	case blame.RecoveryEnded:
+		out.Kind, out.Text = "recovery", "the fleet has recovered: all requests go to it as they come"
 	case blame.Refunded:
 		out.Text = what + ": the conviction is taken back, the whole fleet is in trouble"
 	case blame.Dropped:

@@ -146,7 +146,7 @@ func (f *fakeAPI) fleets(w http.ResponseWriter, _ *http.Request) {
 			Workers: []adminapi.Worker{{Name: "search-1", Addr: "127.0.0.1:9001", PID: 77, State: "ready", Epoch: 40}},
 		},
 		{
-			Name: "tired", State: "down", Workers: []adminapi.Worker{{Name: "tired-1", State: "down", Epoch: 1}},
+			Name: "tired", State: "down", Recovery: &adminapi.Recovery{Runs: 2, Waiting: 17}, Workers: []adminapi.Worker{{Name: "tired-1", State: "down", Epoch: 1}},
 			Rollout: &adminapi.Rollout{Number: 1, State: "running", Began: time.Now(), Workers: 1, Worker: "tired-1"},
 		},
 		{

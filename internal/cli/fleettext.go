@@ -89,6 +89,13 @@ func writeProtection(p *printer, now time.Time, f adminapi.Fleet) {
 			p.printf("  %s\n", p.paint(loud, line))
 		}
 	}
+	if r := f.Recovery; r != nil {
+		text := fmt.Sprintf("recovering: half of the workers have just died, so that unproven requests go back to the fleet by few at a time: %d may run now, %d wait. Proven ones go on",
+			r.Runs, r.Waiting)
+		for _, line := range wrap(text, p.columns()-4) {
+			p.printf("  %s\n", p.paint(yellow, line))
+		}
+	}
 	if r := f.Rollout; r != nil {
 		writeRollout(p, now, r)
 	}

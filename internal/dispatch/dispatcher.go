@@ -62,6 +62,8 @@ type Stats struct {
 	Attempts, LaneRuns, Retries                                    uint64
 	WouldRefuse, WouldIsolate                                      uint64 // of work whose rule only reports
 	Waiting                                                        int    // for the lane, now
+	HeldBack                                                       uint64 // since most of the fleet had just died
+	Holding                                                        int    // of them, now
 }
 
 // Dispatcher sends the work of one fleet. Create it with [New]. All methods
@@ -84,6 +86,10 @@ type Dispatcher struct {
 
 	pacing atomic.Int64 // who waits for the pace of what they belong to
 
+	line     chan struct{} // who is held back is in it while it asks; buffered, one
+	heldBack atomic.Uint64
+	holding  atomic.Int64 // who is held back, or asks
+
 	waitingForBudget atomic.Int64 // who waits for the budget
 
 	hurry   sync.Once
@@ -98,7 +104,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: cfg.withDefaults()}
 	d.retry, _ = NewRetry(cfg.Retry) // validated above
 	d.lane.init()
-	d.hurried = make(chan struct{})
+	d.hurried, d.line = make(chan struct{}), make(chan struct{}, 1)
 	d.companies.byEpoch = map[uint64]*company{}
 	d.calls.New = func() any { return new(call) }
 	return d, nil
@@ -116,7 +122,7 @@ func (d *Dispatcher) Stats() Stats {
 		TimedOut: n(TimedOut), Aborted: n(Aborted), Cut: n(Cut),
 		Attempts: d.attempts.Load(), LaneRuns: d.laneRuns.Load(), Retries: d.retries.Load(),
 		WouldRefuse: d.wouldRefuse.Load(), WouldIsolate: d.wouldIsolate.Load(),
-		Waiting: d.lane.len(),
+		Waiting: d.lane.len(), HeldBack: d.heldBack.Load(), Holding: int(d.holding.Load()),
 	}
 }
 
@@ -215,7 +221,10 @@ func (c *call) turn(ctx context.Context) step {
 		}
 		return c.inLane(ctx, t, blame.Decision{Action: blame.ToLane})
 	}
-	t, dec, wait := c.d.cfg.Ledger.Admit(c.bw)
+	t, dec, wait, ok := c.admit(ctx)
+	if !ok {
+		return step{again: true}
+	}
 	switch dec.Would {
 	case blame.Refuse:
 		c.d.wouldRefuse.Add(1)

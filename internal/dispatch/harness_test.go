@@ -62,6 +62,7 @@ const (
 	poisons // kills its worker unless it is alone on it
 	shut    // finds workers that live and do not take connections
 	streams // answers at once, and goes on until its caller leaves
+	fatal   // streams, and kills its worker 400 ms later
 	unfit   // cannot be sent
 )
 
@@ -128,6 +129,15 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		case <-j.life.dead:
 			return dispatch.Result{Fault: dispatch.BrokenConn, Begun: true, Status: 200, Err: errors.New("EOF")}
 		}
+	case fatal:
+		t.Begun()
+		t.Stream()
+		select {
+		case <-j.life.dead:
+		case <-time.After(400 * time.Millisecond):
+			j.r.kill(t.Worker.Name(), j.life, fleet.End{Class: bezoar.Crash, Detail: "signal: aborted", ExitCode: -1, Signal: "SIGABRT"})
+		}
+		return dispatch.Result{Fault: dispatch.BrokenConn, Begun: true, Status: 101, Err: errors.New("EOF")}
 	case unfit:
 		return dispatch.Result{Fault: dispatch.Unfit, Err: errors.New("too large")}
 	case snap:

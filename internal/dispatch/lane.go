@@ -20,6 +20,7 @@ const overflowAt = 8
 type entry struct {
 	lane.Entry
 	caller uint64
+	settle time.Duration          // a stream leaves with the worker after that long
 	window time.Duration          // the worker stays the lane's that long after its answer
 	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
 	quiet  time.Duration          // …
@@ -255,7 +256,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
 				Single: must || c.single || clean,
 			},
-			caller: c.w.Caller, window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, doubt: c.doubted, must: must, ran: c.ran,
+			caller: c.w.Caller, settle: lane.Settled(dec.Largest), window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, doubt: c.doubted, must: must, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)

@@ -37,10 +37,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // to decide, or may have no company.
 const held = 5 * time.Second
 
-// settledStream is how long an answer must have been streaming for its worker to
-// go back to the fleet with it: it has outlived the observation window.
-const settledStream = 300 * time.Millisecond
-
 // shift is one lane worker's time in the lane. It reports whether another lane worker
 // may have taken its place meanwhile.
 func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
@@ -150,7 +146,7 @@ func (s *laneShift) settled(now time.Time) bool {
 		return false
 	}
 	for _, e := range s.running {
-		if !e.began.Load() || now.Sub(e.started) < settledStream {
+		if !e.began.Load() || now.Sub(e.started) < e.settle {
 			return false
 		}
 	}
@@ -159,7 +155,7 @@ func (s *laneShift) settled(now time.Time) bool {
 
 // lookEvery is how often the lane looks at what runs: an answer may have begun, or had
 // the worker to itself for long enough.
-const lookEvery = settledStream / 4
+const lookEvery = 75 * time.Millisecond
 
 // breath is how long nothing must have been answered on a worker on which work runs
 // alone.

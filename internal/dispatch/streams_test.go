@@ -71,3 +71,31 @@ func TestCallersOfOneStreamBeginTogether(t *testing.T) {
 		}
 	})
 }
+
+// A stream that is to blame for a death is watched in the lane for as long as any answer
+// is: one that kills with its second message has the worker to itself then, and not in the
+// midst of other work.
+func TestAStreamThatKillsLaterIsConvictedInTheLane(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 4, dispatch.Config{}, blame.Config{})
+		r.do(1, fatal)
+		ctx, leave := context.WithCancel(t.Context())
+		var others sync.WaitGroup
+		others.Go(func() {
+			for id := byte(20); ctx.Err() == nil; id++ {
+				others.Go(func() { r.do(id, slow) })
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+		time.Sleep(time.Second)
+		r.do(1, fatal)
+		leave()
+		others.Wait()
+		if a := r.do(1, fatal); a.Kind != dispatch.Refused || r.dead() != 2 {
+			t.Errorf("%d workers died, and the next copy got %+v; want 2, and a refusal", r.dead(), a)
+		}
+	})
+}

@@ -360,6 +360,14 @@ func (l *Ledger) GateClosed() bool {
 	return l.state.GateClosed(time.Now())
 }
 
+// Recovery returns how the fleet recovers from the death of half of its workers; false
+// when it does not have to.
+func (l *Ledger) Recovery() (blame.Recovery, bool) {
+	l.mu.Lock()
+	defer l.leave() // it may be over
+	return l.state.Recovery(time.Now())
+}
+
 // NewBuild lets every convict be tried soon: the workers run other code now.
 func (l *Ledger) NewBuild() {
 	l.mu.Lock()

@@ -22,8 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// work is sent at once even when most of the fleet has just died.
 func work(n byte) blame.Work {
-	return blame.Work{Fingerprint: bezoar.Fingerprint{0: n, 1: 1}, Shape: bezoar.Fingerprint{0: n, 1: 2}}
+	return blame.Work{Fingerprint: bezoar.Fingerprint{0: n, 1: 1}, Shape: bezoar.Fingerprint{0: n, 1: 2}, Waited: true}
 }
 
 // kept stands for a request.

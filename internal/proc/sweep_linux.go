@@ -73,7 +73,7 @@ func killTagged(b Tag, deadline time.Time) {
 				continue
 			}
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-				if TagOf(pid) == b && !dying(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+				if TagOf(pid) == b && !Dying(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
 					found = found || !killed[pid]
 					killed[pid] = true
 				}
@@ -86,8 +86,9 @@ func killTagged(b Tag, deadline time.Time) {
 	}
 }
 
-// dying reports whether a process cannot fork any more.
-func dying(pid int) bool {
+// Dying reports whether a process has ended or is about to: whatever it still has to do is
+// the kernel's.
+func Dying(pid int) bool {
 	s, ok := statOf(pid)
 	return !ok || s.state == 'Z' || s.state == 'X' || s.flags&flagExiting != 0
 }

@@ -32,6 +32,9 @@ func Born(int) (uint64, bool) { return 0, false }
 // Alive needs Linux.
 func Alive(int) (uint64, bool) { return 0, false }
 
+// Dying is not known here.
+func Dying(int) bool { return false }
+
 // GroupAlive needs Linux.
 func GroupAlive(int) bool { return false }
 

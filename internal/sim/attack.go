@@ -26,6 +26,7 @@ type Attack struct {
 	Workers int
 	Lead    time.Duration // how long good traffic runs before it; default 70 s
 	Length  time.Duration // of the attack
+	Restart time.Duration // of a worker, on the average; default 500 ms
 	Rate    float64       // good requests a second; default 100
 	Good    func(n int, r *rand.Rand) Shot
 	Streams []Stream
@@ -87,10 +88,13 @@ func newSiege(a Attack) *world {
 	if a.Lead == 0 {
 		a.Lead = learnt
 	}
+	if a.Restart == 0 {
+		a.Restart = 500 * time.Millisecond
+	}
 	s := Scenario{Seed: a.Seed, Workers: a.Workers}
 	set := settings{
 		length: a.Lead + a.Length, service: time.Millisecond, slow: time.Millisecond,
-		timeout: 30 * time.Second, patience: 30 * time.Second, window: time.Second, restart: 500 * time.Millisecond,
+		timeout: 30 * time.Second, patience: 30 * time.Second, window: time.Second, restart: a.Restart,
 		grace: time.Second, after: 2, popular: 2,
 	}
 	w := newWorldWith(s, set)

@@ -30,14 +30,13 @@ type laneState struct {
 
 // What the lane of dispatch does when.
 const (
-	linger        = 100 * time.Millisecond
-	lookUp        = 2 * time.Second // a search for a worker ends
-	firstRun      = 50 * time.Millisecond
-	ranFor        = 10 * time.Second
-	held          = 5 * time.Second
-	settledStream = 300 * time.Millisecond
-	breath        = 30 * time.Millisecond
-	laneShare     = 0.25
+	linger    = 100 * time.Millisecond
+	lookUp    = 2 * time.Second // a search for a worker ends
+	firstRun  = 50 * time.Millisecond
+	ranFor    = 10 * time.Second
+	held      = 5 * time.Second
+	breath    = 30 * time.Millisecond
+	laneShare = 0.25
 )
 
 type phase uint8
@@ -193,7 +192,7 @@ func (w *world) shiftTurn(i int32) {
 // while.
 func (w *world) streams(s *shift) bool {
 	for _, slot := range s.running {
-		if r := &w.requests[slot]; !r.begun || w.now-r.started < int64(settledStream) {
+		if r := &w.requests[slot]; !r.begun || w.now-r.started < int64(r.settle) {
 			return false
 		}
 	}
@@ -206,7 +205,7 @@ func (w *world) nextLook(s *shift) time.Duration {
 		r := &w.requests[slot]
 		ran := time.Duration(w.now - r.started)
 		if r.begun {
-			wait = min(wait, settledStream-ran)
+			wait = min(wait, r.settle-ran)
 		}
 		wait = min(wait, held-ran)
 	}

@@ -31,6 +31,7 @@ type request struct {
 	until     int64   // by when waiting must end; 0 until something waits
 	share     float64 // of the last lane worker that died with it and others
 	score     float64
+	settle    time.Duration // a stream leaves with its worker after that long
 	window    time.Duration // its worker stays the lane's that long after its answer
 	quiet     time.Duration // how long nothing may have been answered on the worker of a clean run
 	ran       time.Duration // how long it had run when its worker died
@@ -77,6 +78,7 @@ type place uint8
 const (
 	nowhere place = iota
 	waitsDuplicate
+	heldBack // until the fleet, most of which has died, takes more
 	waitsWorker
 	waitsLane
 	waitsTurn // its turn has come, and its worker is not clean yet
@@ -184,6 +186,9 @@ func (w *world) turn(slot int32) {
 		t = w.state.Open(r.work)
 	case blame.Pace:
 		w.keepPace(slot, d.Until)
+		return
+	case blame.HoldBack:
+		w.holdBack(slot, d.Until)
 		return
 	}
 	r.ticket = t
@@ -385,7 +390,7 @@ func (w *world) intoLane(slot int32, d *blame.Decision) {
 		w.end(slot, unavailable)
 		return
 	}
-	r.score, r.proven = d.Score, d.Proven && !r.unsafe
+	r.score, r.settle, r.proven = d.Score, lane.Settled(d.Largest), d.Proven && !r.unsafe
 	r.window, r.clean, r.quiet = d.Window, d.Clean && r.hold == 0, d.Quiet
 	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
 	r.alone = r.must || r.single || r.clean

@@ -20,6 +20,8 @@ const (
 	evAbandoned                  // a: abandoned attempt that kills
 	evPatience                   // a: request, b: life; it has waited long enough
 	evPoll                       // a: request, b: wait; it asks again
+	evHeld                       // a: request, b: life; it has been held back for as long as may be
+	evLine                       // the first of those that are held back asks again
 	evUp                         // a: worker
 	evDrain                      // a: worker that is told to leave
 	evPlanned                    // a: worker that has left, b: epoch
@@ -57,6 +59,10 @@ func (w *world) handle(e *event) {
 	case e.kind == evPoll:
 		if w.requests[e.a].wait == e.b {
 			w.handleWait(e.kind, e.a)
+		}
+	case e.kind == evHeld:
+		if r := &w.requests[e.a]; r.life == e.b {
+			w.letGo(e.a)
 		}
 	case e.kind == evShift:
 		if w.lane.shifts[e.a].turn == e.b {
@@ -134,6 +140,8 @@ func (w *world) handleWait(kind eventKind, slot int32) {
 			return
 		}
 		w.turn(slot)
+	case r.where == heldBack && kind == evPatience:
+		w.letGo(slot)
 	case kind == evPatience && (r.where == waitsLane || r.where == waitsWorker || r.where == waitsTurn):
 		this := func(s int32) bool { return s == slot }
 		switch r.where {
@@ -162,6 +170,8 @@ func (w *world) handleFleet(e *event) {
 		}
 	case evUp:
 		w.up(e.a)
+	case evLine:
+		w.moveLine()
 	case evDrain:
 		w.retire(e.a)
 	case evPlanned:

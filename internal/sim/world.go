@@ -61,6 +61,8 @@ type world struct {
 	slots      []int32                                // free places in requests
 	duplicates map[bezoar.Fingerprint][]duplicateWait // who waits for a copy
 	waiting    []int32                                // who waits for a worker
+	line       []int32                                // who is held back; the first asks again
+	asking     bool                                   // evLine is on its way
 	lane       laneState
 	left       int // requests to arrive
 	inside     int // requests that have arrived and not left
@@ -101,6 +103,7 @@ type Stats struct {
 	Unavailable, Failed, TimedOut, Aborted, Cut            int
 	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
 	Paced                                                  int // times that work was told to wait for the pace of what it belongs to
+	HeldBack                                               int // pieces of work that waited because most of the fleet had just died
 	Attempts, LaneRuns, Deaths, PillDeaths, Pills, Convict int
 	MostDeaths                                             int // by one pill, all in all
 	WorstPill                                              int // deaths of the costliest deterministic pill, without what is named in law 3

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // How long Check looks.
@@ -57,14 +58,15 @@ func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
 }
 
 // endsWithin reports whether the life ends within d and its end has been
-// reported. A process that is dead but not yet judged is waited for longer.
+// reported. A process that is dying, or dead and not yet judged, is waited for longer: its
+// connections break when it begins to die, and on a busy machine that takes its time.
 func (l *life) endsWithin(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-l.exited:
 	case <-t.C:
-		if !l.dead() {
+		if !l.dead() && !proc.Dying(l.pid) {
 			return false
 		}
 	case <-ctx.Done():

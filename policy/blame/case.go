@@ -75,6 +75,15 @@ func (c *workCase) score() float64 {
 	return s
 }
 
+// largest is the largest share of the blame for one death.
+func (c *workCase) largest() float64 {
+	most := float32(0)
+	for i := range c.crashes {
+		most = max(most, c.counts[i].share)
+	}
+	return float64(most)
+}
+
 // scaleTo takes evidence down to a score: successes have halved it meanwhile.
 func (c *workCase) scaleTo(score float64) {
 	sum := c.score()
@@ -250,7 +259,7 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 	if w.Rule != nil {
 		c.work.Rule = w.Rule // settings may have changed
 	}
-	d := Decision{Score: c.score()}
+	d := Decision{Score: c.score(), Largest: c.largest()}
 	switch c.state {
 	case quarantined:
 		if c.claim != none && now-c.since < int64(sameMoment) {

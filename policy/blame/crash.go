@@ -62,6 +62,9 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
+	if !ev.Lane {
+		state.struck(at)
+	}
 	state.wasNear(at, near)
 	elsewhere := state.elsewhere(acc)
 	few := likeliest(acc)

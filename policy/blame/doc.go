@@ -79,6 +79,14 @@
 // nobody is convicted, convictions of the last moments are taken back, and
 // isolation goes on.
 //
+// # Recovery
+//
+// When half of the workers die within two seconds, unproven work goes back to the fleet
+// by few at a time: one piece for four workers that are up, one more with each success,
+// and anew after a gap with each death. Among all that had waited for the first worker a
+// death would tell nothing. What has waited for too long says so ([Work].Waited) and is
+// let through; nothing is refused.
+//
 // # Bezoar's own death
 //
 // [State.SelfCrash] judges what was in flight when Bezoar itself died, and only

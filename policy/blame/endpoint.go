@@ -52,6 +52,21 @@ func (gs *groups) explained(g *group, second uint32) (blamed float64, kin bool) 
 	return blamed, kin
 }
 
+// slowestKin returns the slowest shape of g's endpoint that is escalated, or its new
+// shapes, if any is.
+func (gs *groups) slowestKin(g *group) (slowest *group) {
+	if gs.active == 0 || g.at.IsZero() {
+		return nil
+	}
+	for i := range gs.all {
+		o := &gs.all[i]
+		if o != g && o.state == suspected && o.at == g.at && (slowest == nil || o.pace < slowest.pace) {
+			slowest = o
+		}
+	}
+	return slowest
+}
+
 // crowdTrust is how much of what a shape's works have of the blame together is laid at
 // its door when each of them has little.
 const crowdTrust = 0.5

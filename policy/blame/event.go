@@ -23,6 +23,8 @@ const (
 	GateOpened                       // convictions count again
 	Refunded                         // a conviction was taken back
 	Dropped                          // a verdict expired or made room
+	RecoveryBegan                    // half of the workers have died: unproven work goes back to the fleet by few at a time
+	RecoveryEnded                    // it runs as usual
 )
 
 // String returns the kind's stable name.
@@ -30,6 +32,7 @@ func (k EventKind) String() string {
 	return [...]string{
 		"epoch-ended", "suspect", "pardoned", "convicted", "probed", "released",
 		"conditional", "group-laned", "gate-closed", "gate-opened", "refunded", "dropped",
+		"recovery-began", "recovery-ended",
 	}[k]
 }
 

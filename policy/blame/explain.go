@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
 		why = append(why, "The whole fingerprint is refused: nothing narrower is known, or several variants of several callers killed alone and none has succeeded.")
 	case c.state == quarantined:
 		why = append(why, "Only this variant is refused: the request exactly as its caller sent it. Nothing narrower exists.")
-		why = append(why, narrowness(h))
+		if len(v.Evidence) == 1 && v.Evidence[0].Lane && state.rule(&c.work).After > 1 {
+			why = append(why, "This death was enough: it ran in the lane from its first copy on, because its caller or its shape kills or it looks like what has killed, so that no death in the fleet came before.")
+		}
+		why = append(why, state.narrowness(c, h))
 	case c.state == suspected && c.late:
 		why = append(why, "Nothing is refused. It runs alone, and the worker is watched after its answer, because it may kill late.")
 	case c.state == suspected:
@@ -68,10 +72,13 @@ func Explain(ev *bezoar.Evidence) string {
 	return fmt.Sprintf("At %s %s died (%s) with %s in flight; its share of the blame is %.2f.", at, worker, what, plural(ev.InFlight, "request"), ev.Share)
 }
 
-// narrowness says why a verdict about a variant is not wider.
-func narrowness(h *history) string {
+// narrowness says why a verdict about a variant is not wider, or which one is.
+func (state *State) narrowness(c *workCase, h *history) string {
 	if h == nil {
 		return "Nothing wider is refused: other requests of this fingerprint are judged by themselves."
+	}
+	if g := state.widerThan(c, h); g != nil {
+		return fmt.Sprintf("What it has in common with the other killers of this fingerprint is refused, too: %s.", verdictID(g.id))
 	}
 	variants, clients, _ := h.alone()
 	if h.runs > 0 {
@@ -79,6 +86,21 @@ func narrowness(h *history) string {
 	}
 	return fmt.Sprintf("Nothing wider is refused yet: %s from %s killed alone; the fingerprint as a whole needs %d variants from 2 callers and no success.",
 		plural(variants, "variant"), plural(clients, "caller"), enoughKillers)
+}
+
+// widerThan returns the verdict about features of h that holds for c's variant, too.
+func (state *State) widerThan(c *workCase, h *history) *group {
+	i := slices.IndexFunc(h.killers, func(k killer) bool { return k.variant == c.work.Variant })
+	if i < 0 {
+		return nil
+	}
+	k := &h.killers[i]
+	for _, key := range h.verdicts {
+		if g := state.groups.find(key); g != nil && g.covers(&Work{Client: k.client}, k.features) {
+			return g
+		}
+	}
+	return nil
 }
 
 // groupWhy explains a verdict about a shape, a caller or features.
@@ -97,10 +119,10 @@ func groupWhy(g *group) []string {
 			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killed),
 			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
 	default:
-		what := "shape"
+		what, slower := "shape", "half as fast"
 		switch g.kind {
 		case ofClient:
-			what = "caller"
+			what, slower = "caller", "an eighth as fast"
 		case ofEndpoint:
 			what = "endpoint"
 			why = append(why, "The pills had new shapes at one method and path. It holds for work there whose shape has not run well yet.")
@@ -108,7 +130,7 @@ func groupWhy(g *group) []string {
 		}
 		why = append(why,
 			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
-			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: half as fast after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, paceWins),
+			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: %s after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, slower, paceWins),
 			fmt.Sprintf("Not wider: everything else dies less than a tenth as often. Not narrower: variants of this %s that killed alone are refused by themselves, and the next one would be new.", what),
 			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
 	}

@@ -358,6 +358,7 @@ func (state *State) Tick(now time.Time) {
 	state.unravel(at)
 	state.forgetHistories(at)
 	state.forgetDuplicates(at)
+	state.recovers(at)
 	if state.gate.closed && !state.gateClosed(now.UnixNano()) {
 		state.gate.closed = false
 		state.emit(Event{Kind: GateOpened, At: now})

@@ -191,7 +191,6 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	if s != nil {
 		more = s.charge(a.work.Variant, share)
 	}
-	laned := c != nil && c.state == suspected
 	if c != nil {
 		charged := c.charge(a.work.Variant, max(share, surprise))
 		if s == nil {
@@ -200,6 +199,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
 	}
 	gs.total.blamed += more
+	laned := c != nil && c.state == suspected // by this death, too
 	if s != nil && (!laned || s.state != unheld) {
 		gs.blame(state, now, second, s, share, more, shapeDeaths)
 	}
@@ -297,7 +297,11 @@ func (state *State) unproven(g *group) (mine, all float64) {
 // escalate sends the group's unproven work to the lane, at a pace.
 func (gs *groups) escalate(state *State, now int64, g *group, why string) {
 	g.state, g.since, g.died, g.deaths = suspected, now, now, 0
-	g.pace, g.wins, g.next = firstPace, 0, now+int64(time.Second)
+	g.pace, g.wins = firstPace, 0
+	if o := gs.slowestKin(g); o != nil { // the killers have only changed their looks
+		g.pace, g.deaths = min(firstPace, o.pace), o.deaths
+	}
+	g.next = now + max(int64(time.Second), g.gap())
 	gs.active++
 	state.changes++
 	g.reason = why + ": its unproven work runs in the lane, at a pace that falls with each death"

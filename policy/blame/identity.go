@@ -57,7 +57,7 @@ func (w *Work) whole() bool { return w.Variant == w.Fingerprint }
 // kept is w as it may be remembered when its traits are gone.
 func (w *Work) kept() Work {
 	k := *w
-	k.Traits = nil
+	k.Traits, k.Waited = nil, false
 	return k
 }
 

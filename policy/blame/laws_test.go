@@ -65,13 +65,13 @@ func (b *clock) admit(w blame.Work) (blame.Ticket, blame.Decision) {
 	b.t.Helper()
 	t, d := b.Admit(b.now, w)
 	for range 100 {
-		if d.Action != blame.Pace {
+		if d.Action != blame.Pace && d.Action != blame.HoldBack {
 			break
 		}
 		b.pass(d.Until.Sub(b.now)) // it waits for its turn
 		t, d = b.Admit(b.now, w)
 	}
-	if d.Action == blame.Duplicate || d.Action == blame.Refuse || d.Action == blame.Pace {
+	if d.Action == blame.Duplicate || d.Action == blame.Refuse || d.Action == blame.Pace || d.Action == blame.HoldBack {
 		b.t.Fatalf("work was not let through: %+v", d)
 	}
 	return t, d
@@ -119,7 +119,7 @@ func (b *clock) killsOn(e uint64, w blame.Work) (blame.Decision, blame.Finding) 
 
 func (b *clock) action(w blame.Work) blame.Action {
 	t, d := b.Admit(b.now, w)
-	if d.Action != blame.Duplicate && d.Action != blame.Refuse && d.Action != blame.Pace {
+	if d.Action != blame.Duplicate && d.Action != blame.Refuse && d.Action != blame.Pace && d.Action != blame.HoldBack {
 		b.Close(t)
 	}
 	return d.Action

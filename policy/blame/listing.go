@@ -100,8 +100,8 @@ func (state *State) GateClosed(now time.Time) bool { return state.gateClosed(now
 
 // Overtaken reports whether what was decided about t's work when it was
 // admitted holds no more, because another copy has come under suspicion or was
-// convicted since, or because its level was escalated and its turn has not come. It
-// must be closed and admitted again, before an attempt.
+// convicted since, because its level was escalated and its turn has not come, or because
+// most of the fleet has died meanwhile. It must be closed and admitted again, before an attempt.
 func (state *State) Overtaken(now time.Time, t Ticket) bool {
 	tk := &state.tickets[t]
 	if tk.work.Exempt || tk.probe || state.rule(&tk.work).ReportOnly {
@@ -127,7 +127,13 @@ func (state *State) Overtaken(now time.Time, t Ticket) bool {
 			return true
 		}
 	}
-	if tk.lane || tk.caseIndex != none || tk.group != none || tk.changes == state.changes {
+	if tk.lane || tk.caseIndex != none || tk.group != none {
+		return false
+	}
+	if tk.slot == 0 && !tk.toLane && state.recovery.until != 0 && state.watched(now.UnixNano(), &tk.work) {
+		return true
+	}
+	if tk.changes == state.changes {
 		return false
 	}
 	// Something has come to be held since: against its caller, its shape or other

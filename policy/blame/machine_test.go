@@ -87,6 +87,11 @@ func (m *machine) Admit(t *rapid.T) {
 		return
 	case blame.Pace:
 		return
+	case blame.HoldBack:
+		if _, ok := m.b.Recovery(m.now); !ok {
+			t.Fatalf("%v is held back, and nothing recovers", w.Fingerprint.Short())
+		}
+		return
 	case blame.Refuse:
 		if !held || v.State != bezoar.Quarantined && v.State != bezoar.Probing {
 			t.Fatalf("refused %v, against which is held %+v", w.Fingerprint.Short(), v)

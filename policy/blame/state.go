@@ -35,6 +35,7 @@ type State struct {
 	company   company
 	seen      bloom
 	gate      gate
+	recovery  recovery
 
 	fleet     int // workers, for the gate
 	canaries  int
@@ -90,7 +91,7 @@ func (state *State) rule(w *Work) *Rule {
 	return &state.cfg.Rule
 }
 
-// Admit decides where w goes and opens a ticket for it. For Duplicate, Pace and
+// Admit decides where w goes and opens a ticket for it. For Duplicate, Pace, HoldBack and
 // Refuse no ticket is opened; for everything else the caller owes [State.Close].
 func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	t := now.UnixNano()
@@ -109,7 +110,17 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	if d.Action == Duplicate || d.Action == Refuse {
 		return Ticket(none), d
 	}
+	watched := d.Action == ToFleet && state.recovery.until != 0 && state.watched(t, &w)
+	if watched {
+		if until, held := state.heldBack(t); held {
+			return Ticket(none), Decision{Action: HoldBack, Until: time.Unix(0, until)}
+		}
+	}
+	d.Overflow = d.Overflow && state.recovery.until == 0
 	i := state.open(w, &v)
+	if watched {
+		state.takeSlot(t, i)
+	}
 	tk := &state.tickets[i]
 	tk.caseIndex, tk.group = caseIndex, group
 	tk.toLane, tk.paced = d.Action == ToLane, paced

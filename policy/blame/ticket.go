@@ -22,9 +22,10 @@ type ticket struct {
 	canary    bool
 	probe     bool // it tries work that stands convicted
 	lane      bool
-	toLane    bool // it was admitted to the lane
-	paced     bool // it has had its turn at the pace of its level
-	live      bool // between Admit and Close
+	toLane    bool  // it was admitted to the lane
+	paced     bool  // it has had its turn at the pace of its level
+	slot      int64 // since when it has had one of those of a recovery; 0: it has none
+	live      bool  // between Admit and Close
 	finding   Finding
 	found     bool
 }
@@ -95,6 +96,7 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 	}
 	e := &state.epochs[tk.epoch]
 	state.unlink(uint32(t))
+	state.leaveSlot(tk, r == Survived)
 	at := now.UnixNano()
 	if r == Abandoned && state.endedWell(at, tk) {
 		r = Survived

@@ -16,6 +16,7 @@ type Work struct {
 	Traits      Traits             // nil: its variant is its fingerprint, and it has no features
 	Rule        *Rule              // nil means Config.Rule; complete, and never changed
 	Exempt      bool               // takes its share of a crash, but nothing is held against it
+	Waited      bool               // it has been held back for as long as may be: it is not again
 }
 
 // Action is where admitted work goes.
@@ -29,6 +30,7 @@ const (
 	Duplicate               // an unproven copy is in flight: wait for it, ask again
 	Refuse                  // quarantined
 	Pace                    // what it belongs to has killed: it runs later
+	HoldBack                // most of the fleet has just died, and nothing speaks for it: ask again, it is not refused
 )
 
 // Cause says which rule made a [Decision].
@@ -60,12 +62,14 @@ type Decision struct {
 	Manual bool
 	// Score orders the lane: highest first.
 	Score float64
+	// Largest is the work's largest share of the blame for one death.
+	Largest float64
 	// Overflow allows the fleet when the lane is full: its shape mostly succeeds.
 	Overflow bool
 	// Proven says that the work has succeeded often enough to share a batch.
 	Proven bool
 	// Until is when a Refuse ends at the earliest, and when to ask again after a
-	// Pace or a Duplicate; zero for a Duplicate when only an end will tell.
+	// Pace, a HoldBack or a Duplicate; zero for a Duplicate when only an end will tell.
 	Until time.Time
 	// Window is how long the lane's worker must be left alone after the answer, so
 	// that its death can be told to be this work's doing. Zero: not at all.

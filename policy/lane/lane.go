@@ -130,6 +130,24 @@ func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
 	return false, min(mostHold, leastHold+2*ran)
 }
 
+// How long an answer that streams keeps a lane worker.
+const (
+	watched       = 0.25 // of the blame for one death, from which it is watched for as long as any answer is
+	settled       = 300 * time.Millisecond
+	settledSlowly = time.Second
+)
+
+// Settled returns how long an answer must have been streaming for its worker to go back to
+// the fleet with it, by the work's largest share of the blame for one death. It may never
+// end, so that it cannot be waited for; but what has much of the blame has to outlive the
+// observation window: else it kills among others.
+func Settled(share float64) time.Duration {
+	if share >= watched {
+		return settledSlowly
+	}
+	return settled
+}
+
 // Running is what runs on one lane worker.
 type Running struct {
 	Count     int

@@ -161,3 +161,16 @@ func TestNext(t *testing.T) {
 		})
 	}
 }
+
+// What has much of the blame is watched for as long as the observation window; the rest of
+// the streams leave the lane to others soon.
+func TestStreamsSettleByTheirBlame(t *testing.T) {
+	for _, tc := range []struct {
+		share float64
+		want  time.Duration
+	}{{0, 300 * time.Millisecond}, {0.24, 300 * time.Millisecond}, {0.25, time.Second}, {1.5, time.Second}} {
+		if got := lane.Settled(tc.share); got != tc.want {
+			t.Errorf("with %.2f of the blame it settles after %v, want %v", tc.share, got, tc.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ const signs = {
   letter: ["✉", "pill"],
   lane: ["◇", "lane"],
   gate: ["▲", "bad"],
+  recovery: ["▲", "bad"],
   panic: ["▲", "bad"],
   rollout: ["▲", "bad"],
   circuit: ["○", "bad"],

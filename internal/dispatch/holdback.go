@@ -1,0 +1,56 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// mostHeld is how long work is held back while a fleet recovers. Then it runs in any
+// case: nothing is refused for that.
+const mostHeld = 10 * time.Second
+
+// admit asks where the work goes. While most of the fleet has just died, unproven work
+// waits in a line, of which the first asks again: it is as long as there are callers. ok
+// is false when the work is to be looked at anew, since its caller may have gone.
+func (c *call) admit(ctx context.Context) (t blame.Ticket, dec blame.Decision, wait <-chan struct{}, ok bool) {
+	d := c.d
+	t, dec, wait = d.cfg.Ledger.Admit(c.bw)
+	if dec.Action != blame.HoldBack {
+		return t, dec, wait, true
+	}
+	d.heldBack.Add(1)
+	d.holding.Add(1)
+	defer d.holding.Add(-1)
+	over := time.NewTimer(min(mostHeld, max(c.waitLeft(), 0)))
+	defer over.Stop()
+	select {
+	case d.line <- struct{}{}:
+		defer func() { <-d.line }()
+	case <-over.C:
+		c.bw.Waited = true
+	case <-d.hurried:
+		c.bw.Waited = true
+	case <-ctx.Done():
+		return t, dec, nil, false
+	}
+	for {
+		t, dec, wait = d.cfg.Ledger.Admit(c.bw)
+		if dec.Action != blame.HoldBack {
+			return t, dec, wait, true
+		}
+		again := time.NewTimer(time.Until(dec.Until))
+		select {
+		case <-again.C:
+		case <-over.C:
+			c.bw.Waited = true
+		case <-d.hurried:
+			c.bw.Waited = true
+		case <-ctx.Done():
+			again.Stop()
+			return t, dec, nil, false
+		}
+		again.Stop()
+	}
+}
