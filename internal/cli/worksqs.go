@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,10 +22,13 @@ import (
 )
 
 // source is the queue behind its URL.
-func (c *workCmd) source(ctx context.Context, s *session) (worker.Source, error) {
+func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (worker.Source, error) {
+	if source, err := c.broker(s, log); source != nil || err != nil {
+		return source, err
+	}
 	u, err := url.Parse(c.Queue)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" {
-		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", c.Queue), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME or bezoar:NAME")
+		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP or bezoar:NAME")
 	}
 	at := c.Endpoint
 	region, isAWS := regionOf(u.Hostname())
