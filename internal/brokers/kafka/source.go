@@ -17,7 +17,8 @@ const (
 	openFor     = 30 * time.Second // to find the topic
 	closeFor    = 15 * time.Second // to commit and leave the group
 	commitEvery = time.Second
-	batch       = 100 // the most messages of one receive
+	maxUnpacked = 256 << 20 // of a batch that was compressed
+	batch       = 100       // the most messages of one receive
 )
 
 // Source is a topic as a worker's source. Make it with [New], and Close it when
@@ -62,19 +63,27 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	}
 	call, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	client, err := kgo.NewClient(s.options()...)
-	if err != nil {
-		return worker.About{}, fmt.Errorf("make a client: %w", err)
-	}
 	if err := s.openTopics(call); err != nil {
-		client.Close()
 		return worker.About{}, err
 	}
-	s.client = client
+	if err := s.join(); err != nil {
+		return worker.About{}, err
+	}
 	fetching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	go s.fetch(fetching)
 	return about, nil
+}
+
+// join makes the client, which joins the group. Its calls of ours wait until we know
+// it.
+func (s *Source) join() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client, err = kgo.NewClient(s.options()...); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return nil
 }
 
 func (s *Source) options() []kgo.Opt {
@@ -87,7 +96,7 @@ func (s *Source) options() []kgo.Opt {
 		kgo.ConsumeTopics(s.cfg.Topic), kgo.ConsumerGroup(s.cfg.Group), kgo.ConsumeStartOffset(start),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // what retention has removed is passed over
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxBytes(fetch), kgo.FetchMaxPartitionBytes(1<<20), kgo.MaxConcurrentFetches(2),
+		kgo.FetchMaxBytes(fetch), kgo.FetchMaxPartitionBytes(1<<20), kgo.MaxConcurrentFetches(2), kgo.MaxDecompressBatchBytes(maxUnpacked),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.wereLost),
 		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(commitEvery), kgo.AutoCommitCallback(s.committed),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -137,10 +138,13 @@ func (s *Source) explain(err error) error {
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?sasl= the mechanism"}
 	case isDenied(err):
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the user needs read and describe on the topic, read on the group, and write and describe on the dead-letter topic"}
-	case network, errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.BrokerNotAvailable):
+	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.BrokerNotAvailable):
 		hint := "is a broker running at " + strings.Join(s.cfg.Brokers, " or ") + "?"
 		if s.cfg.TLS == nil {
 			hint += " If it speaks TLS, say so: &tls=true"
+		}
+		if s.cfg.User == "" {
+			hint += "; if it asks for credentials, $" + brokers.UserVar + " and $" + brokers.PasswordVar + " name them"
 		}
 		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: hint}
 	}
