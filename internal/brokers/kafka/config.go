@@ -21,6 +21,7 @@ const (
 	DefaultMaxRecords = 10_000
 	DefaultMaxBytes   = 64 << 20
 	DefaultDrain      = 10 * time.Second
+	DefaultSession    = 15 * time.Second
 )
 
 // The names of SASL mechanisms in a URL.
@@ -49,14 +50,20 @@ type Config struct {
 	DeadLetter string
 	Latest     bool // a group without commits begins at the end, not at the beginning
 
-	MaxRecords int           // held in all; default 10,000
-	MaxBytes   int           // of keys, values and headers held in all; default 64 MiB
-	Drain      time.Duration // how long what runs may go on when a rebalance takes its partition away; default 10 s
-	Log        *slog.Logger  // nil discards
+	MaxRecords int // held in all; default 10,000
+	MaxBytes   int // of keys, values and headers held in all; default 64 MiB
+	// Session is after how long without a sign of life the brokers give our
+	// partitions to others; 6 s or more by their default, default 15 s.
+	Session time.Duration
+	// Instance names this member for good: one of the same name that starts within
+	// Session has its partitions at once, and one that stops keeps them as long.
+	Instance string
+	Drain    time.Duration // how long what runs may go on when a rebalance takes its partition away; default 10 s
+	Log      *slog.Logger  // nil discards
 }
 
 // FromURL reads kafka://HOST[,HOST…]/TOPIC?group=GROUP. Its parameters are group,
-// start (earliest or latest), sasl and those of [brokers.Address.TLS].
+// start (earliest or latest), session, instance, sasl and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	a, err := brokers.Parse(text, "9092", getenv)
 	if err != nil {
@@ -72,6 +79,12 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 		c.Latest = true
 	default:
 		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	}
+	c.Instance = a.Param("instance")
+	if text := a.Param("session"); text != "" {
+		if c.Session, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("session=%.100s is no duration such as 15s", text)
+		}
 	}
 	if err := a.Rest(); err != nil {
 		return c, err
@@ -109,6 +122,9 @@ func (c Config) Validate() error {
 	if c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0 {
 		fault("MaxRecords, MaxBytes, Drain: one is below what makes sense")
 	}
+	if c.Session < time.Second || c.Session > time.Hour {
+		fault("Session: %v is not within 1s and 1h", c.Session)
+	}
 	return errors.Join(faults...)
 }
 
@@ -139,6 +155,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = DefaultMaxBytes
+	}
+	if c.Session == 0 {
+		c.Session = DefaultSession
 	}
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain

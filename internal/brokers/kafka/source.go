@@ -92,7 +92,7 @@ func (s *Source) options() []kgo.Opt {
 		start = kgo.NewOffset().AtEnd()
 	}
 	fetch := int32(min(max(s.cfg.MaxBytes/4, 1<<20), 16<<20))
-	return append(s.cfg.Options(),
+	options := append(s.cfg.Options(),
 		kgo.ConsumeTopics(s.cfg.Topic), kgo.ConsumerGroup(s.cfg.Group), kgo.ConsumeStartOffset(start),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // what retention has removed is passed over
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -101,8 +101,12 @@ func (s *Source) options() []kgo.Opt {
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.wereLost),
 		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(commitEvery), kgo.AutoCommitCallback(s.committed),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(maxLetter), kgo.RecordDeliveryTimeout(parkFor),
-		kgo.ProducerLinger(0),
+		kgo.ProducerLinger(0), kgo.SessionTimeout(s.cfg.Session), kgo.HeartbeatInterval(min(s.cfg.Session/5, 3*time.Second)),
 	)
+	if s.cfg.Instance != "" {
+		options = append(options, kgo.InstanceID(s.cfg.Instance))
+	}
+	return options
 }
 
 // Close commits what has ended and leaves the group. The worker has ended before.
