@@ -4,7 +4,8 @@
 // Kafka commits one offset for each partition, so a record that cannot be worked on
 // holds up its partition or is skipped. A [Source] keeps a window of records for
 // each partition instead: records end in any order, and the offset that is
-// committed is the one of the oldest record that has not ended.
+// committed is the one of the oldest record that has not ended. Which ones behind it have is
+// written beside the offset, so that they do not run again.
 //
 //	            committed                         fetched
 //	                ▼                                ▼
@@ -30,7 +31,7 @@
 //
 // # Not guaranteed
 //
-// What ended after the last commit, at most about a second before a kill -9, runs
+// What ended after the last commit, at most about half a second before a kill -9, runs
 // again. Transactions are read when they are committed, but ours are none: what is
 // parked may be parked twice when we die between parking and commit. The headers
 // of both name the same origin.

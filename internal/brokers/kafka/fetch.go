@@ -9,7 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -22,7 +21,6 @@ const (
 
 // fetch takes records in until ctx ends.
 func (s *Source) fetch(ctx context.Context) {
-	defer close(s.ended)
 	for {
 		got := s.client.PollRecords(ctx, pollRecords)
 		if ctx.Err() == nil {
@@ -71,10 +69,10 @@ func (s *Source) addRecord(p *partition, r *kgo.Record) {
 	for _, h := range r.Headers {
 		own.Headers = append(own.Headers, kgo.RecordHeader{Key: h.Key, Value: bytes.Clone(h.Value)})
 	}
-	e := p.add(&own)
-	if e != nil {
-		s.ready = append(s.ready, e)
-		signal(s.wake)
+	s.makeReady(p.add(&own))
+	if p.endedBefore(r.Offset) {
+		s.end(p.byOffset[r.Offset])
+		return
 	}
 	if len(s.earlier) > 0 {
 		at := place{p.id, r.Offset, stampOf(r)}
@@ -148,9 +146,7 @@ func (s *Source) revoked(ctx context.Context, _ *kgo.Client, taken map[string][]
 		return
 	}
 	s.settle(ctx, gone, s.cfg.Drain)
-	call, cancel := context.WithTimeout(ctx, closeFor)
-	defer cancel()
-	if err := s.client.CommitMarkedOffsets(call); err != nil {
+	if err := s.commit(ctx); err != nil {
 		s.cfg.Log.Warn("cannot commit what has ended before a rebalance: it runs again", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 	}
 	s.lose(gone)
@@ -228,23 +224,5 @@ func (s *Source) settle(ctx context.Context, gone []*partition, most time.Durati
 		case <-ctx.Done():
 			return n
 		}
-	}
-}
-
-// committed takes note of a commit that the client has made by itself.
-func (s *Source) committed(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-	if err == nil && resp != nil {
-		for _, topic := range resp.Topics {
-			for _, p := range topic.Partitions {
-				if err == nil {
-					err = kerr.ErrorForCode(p.ErrorCode)
-				}
-			}
-		}
-	}
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, kerr.RebalanceInProgress):
-	default:
-		s.cfg.Log.Warn("cannot commit offsets: what has ended runs again after a restart", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 	}
 }

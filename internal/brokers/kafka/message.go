@@ -37,12 +37,12 @@ func (s *Source) message(e *entry) worker.Message {
 	if isText(r.Key) {
 		m.Group = string(r.Key)
 	} else {
-		set(keyAttribute, binary(r.Key))
+		set(keyAttribute, binaryOf(r.Key))
 	}
 	if r.Value == nil {
 		set(tombAttribute, worker.Attribute{DataType: "String", String: "true"})
 		// The key is all that tells two of them apart: see queue.Identify.
-		set(keyAttribute, binary(r.Key))
+		set(keyAttribute, binaryOf(r.Key))
 	}
 	return m
 }
@@ -62,13 +62,13 @@ func attributesOf(headers []kgo.RecordHeader) map[string]worker.Attribute {
 		if isText(h.Value) {
 			all[name] = worker.Attribute{DataType: "String", String: string(h.Value)}
 		} else {
-			all[name] = binary(h.Value)
+			all[name] = binaryOf(h.Value)
 		}
 	}
 	return all
 }
 
-func binary(b []byte) queue.Attribute { return queue.Attribute{DataType: "Binary", Binary: b} }
+func binaryOf(b []byte) queue.Attribute { return queue.Attribute{DataType: "Binary", Binary: b} }
 
 func isText(b []byte) bool { return utf8.Valid(b) && !strings.Contains(string(b), "\x00") }
 

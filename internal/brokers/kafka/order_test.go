@@ -151,7 +151,7 @@ func TestCommitsUpToWhatHasEnded(t *testing.T) {
 		if err := s.Done(t.Context(), all[step.done]); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.client.CommitMarkedOffsets(t.Context()); err != nil {
+		if err := s.commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := c.committed(0); n != int64(step.committed) {

@@ -42,13 +42,16 @@ type partition struct {
 	leaving bool          // nothing more of it is handed out
 	paused  bool          // nothing is fetched
 
-	window   []*entry // by offset, from the oldest that has not ended
-	byOffset map[int64]*entry
-	chains   map[string][]*entry // by key: those that have not ended, in their order
-	next     int64               // behind the last that was fetched
-	records  int                 // held: those that have not ended
-	bytes    int
-	running  int // handed out
+	window    []*entry // by offset, from the oldest that has not ended
+	byOffset  map[int64]*entry
+	chains    map[string][]*entry // by key: those that have not ended, in their order
+	next      int64               // behind the last that was fetched
+	epoch     int32               // of that one's leader
+	before    []span              // what had ended when it became ours
+	committed progress
+	records   int // held: those that have not ended
+	bytes     int
+	running   int // handed out
 }
 
 func newPartition(id int32, serial int) *partition {
@@ -63,7 +66,7 @@ func (p *partition) add(r *kgo.Record) *entry {
 	e := &entry{part: p, offset: r.Offset, epoch: r.LeaderEpoch, record: r, size: sizeOf(r)}
 	p.window = append(p.window, e)
 	p.byOffset[r.Offset] = e
-	p.next = r.Offset + 1
+	p.next, p.epoch = r.Offset+1, r.LeaderEpoch
 	p.records++
 	p.bytes += e.size
 	if r.Key != nil {
@@ -79,8 +82,8 @@ func (p *partition) add(r *kgo.Record) *entry {
 }
 
 // end ends a record. It returns the one that waited behind it in its key, if there
-// is one, and what to commit, if that has moved.
-func (p *partition) end(e *entry) (next *entry, commit *kgo.EpochOffset) {
+// is one.
+func (p *partition) end(e *entry) (next *entry) {
 	if e.state == out {
 		p.running--
 	}
@@ -92,20 +95,10 @@ func (p *partition) end(e *entry) (next *entry, commit *kgo.EpochOffset) {
 	}
 	e.record = nil
 	for len(p.window) > 0 && p.window[0].state == ended {
-		last := p.window[0]
-		commit = &kgo.EpochOffset{Epoch: last.epoch, Offset: last.offset + 1}
-		delete(p.byOffset, last.offset)
+		delete(p.byOffset, p.window[0].offset)
 		p.window[0], p.window = nil, p.window[1:]
 	}
-	if commit != nil {
-		// Offsets between two records may be those of compacted records, or of marks of
-		// transactions.
-		commit.Offset = p.next
-		if len(p.window) > 0 {
-			commit.Offset = p.window[0].offset
-		}
-	}
-	return next, commit
+	return next
 }
 
 // unchain takes an entry out of its key, and returns the next one if it is first now.

@@ -16,9 +16,8 @@ import (
 const (
 	openFor     = 30 * time.Second // to find the topic
 	closeFor    = 15 * time.Second // to commit and leave the group
-	commitEvery = time.Second
-	maxUnpacked = 256 << 20 // of a batch that was compressed
-	batch       = 100       // the most messages of one receive
+	maxUnpacked = 256 << 20        // of a batch that was compressed
+	batch       = 100              // the most messages of one receive
 )
 
 // Source is a topic as a worker's source. Make it with [New], and Close it when
@@ -28,7 +27,9 @@ type Source struct {
 	client *kgo.Client
 	life   string // names this source in receipts
 	stop   context.CancelFunc
-	ended  chan struct{} // closed when nothing is fetched any more
+	works  sync.WaitGroup // what fetches, and what commits
+
+	committing sync.Mutex // held while offsets are committed; taken before mu
 
 	mu      sync.Mutex // guards all below
 	parts   map[int32]*partition
@@ -48,7 +49,7 @@ func New(c Config) (*Source, error) {
 		return nil, err
 	}
 	return &Source{
-		cfg: c.withDefaults(), life: rand.Text(), ended: make(chan struct{}),
+		cfg: c.withDefaults(), life: rand.Text(),
 		parts: map[int32]*partition{}, serials: map[int]*partition{}, earlier: map[place]prior{},
 		wake: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}, nil
@@ -71,7 +72,8 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	}
 	fetching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	go s.fetch(fetching)
+	s.works.Go(func() { s.fetch(fetching) })
+	s.works.Go(func() { s.commits(fetching) })
 	return about, nil
 }
 
@@ -99,7 +101,7 @@ func (s *Source) options() []kgo.Opt {
 		kgo.FetchMaxBytes(fetch), kgo.FetchMaxPartitionBytes(1<<20), kgo.MaxConcurrentFetches(2), kgo.MaxDecompressBatchBytes(maxUnpacked),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.wereLost),
-		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(commitEvery), kgo.AutoCommitCallback(s.committed),
+		kgo.DisableAutoCommit(), kgo.OnOffsetsFetched(s.fetched),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(maxLetter), kgo.RecordDeliveryTimeout(parkFor),
 		kgo.ProducerLinger(0), kgo.SessionTimeout(s.cfg.Session), kgo.HeartbeatInterval(min(s.cfg.Session/5, 3*time.Second)),
 	)
@@ -119,10 +121,10 @@ func (s *Source) Close() error {
 		return nil
 	}
 	s.stop()
-	<-s.ended
+	s.works.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
 	defer cancel()
-	err := s.client.CommitMarkedOffsets(ctx)
+	err := s.commit(ctx)
 	if left := s.client.LeaveGroupContext(ctx); err == nil && left != nil {
 		s.cfg.Log.Warn("cannot leave the consumer group: its other members wait until this one times out", "group", s.cfg.Group, "err", left)
 	}
@@ -194,7 +196,7 @@ func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) er
 	return err
 }
 
-// Done ends a record. Its offset is committed within a second after all before it
+// Done ends a record. Its offset is committed soon after all before it
 // have ended.
 func (s *Source) Done(_ context.Context, m worker.Message) error {
 	s.mu.Lock()
@@ -207,16 +209,11 @@ func (s *Source) Done(_ context.Context, m worker.Message) error {
 	return nil
 }
 
-// end ends a record, and has the client commit what that allows, soon. The caller
-// holds the lock, which the client never waits for while it holds its own.
+// end ends a record. The caller holds the lock.
 func (s *Source) end(e *entry) {
-	next, commit := e.part.end(e)
-	s.makeReady(next)
+	s.makeReady(e.part.end(e))
 	s.throttle(e.part)
 	signal(s.idle)
-	if commit != nil { // the client never goes back behind one
-		s.client.MarkCommitOffsets(map[string]map[int32]kgo.EpochOffset{s.cfg.Topic: {e.part.id: *commit}})
-	}
 }
 
 // Release has a record handed out again, after a time.
