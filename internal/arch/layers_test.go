@@ -103,14 +103,15 @@ func layers() []layer {
 // the fronts.
 func testOnly() map[string]string {
 	return map[string]string{
-		"internal/golden":            "compares with golden files",
-		"internal/browsertest":       "drives a real browser",
-		"internal/ledger/ledgertest": "the suite that every store passes",
-		"queue/queuetest":            "the suite that every queue store passes",
-		"quota/quotatest":            "the suite that every store of counts passes",
-		"internal/worktest":          "runs bezoar work as a process",
-		"internal/pace":              "tells tests how much to do, and how much of it at once",
-		"internal/live/livetest":     "the suite that every store of settings passes",
+		"internal/golden":             "compares with golden files",
+		"internal/browsertest":        "drives a real browser",
+		"internal/ledger/ledgertest":  "the suite that every store passes",
+		"queue/queuetest":             "the suite that every queue store passes",
+		"quota/quotatest":             "the suite that every store of counts passes",
+		"internal/brokers/brokertest": "the suite that every source for a message broker passes",
+		"internal/worktest":           "runs bezoar work as a process",
+		"internal/pace":               "tells tests how much to do, and how much of it at once",
+		"internal/live/livetest":      "the suite that every store of settings passes",
 	}
 }
 

@@ -248,5 +248,5 @@ func (c *workCmd) verdict(ctx context.Context, err error) error {
 	if _, command := errors.AsType[*worker.CommandError](err); spawn || command {
 		return hinted(err, "no message is to blame; every one was given back")
 	}
-	return workError(brokerError(ctx, err))
+	return workError(err)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -68,11 +67,7 @@ func withoutSecrets(text string) string {
 }
 
 // brokerError gives what a broker answers its exit code.
-func brokerError(ctx context.Context, err error) error {
-	b, ok := errors.AsType[*brokers.Error](err)
-	if !ok || ctx.Err() != nil {
-		return err
-	}
+func brokerError(err *brokers.Error, all error) error {
 	codes := map[brokers.Kind]int{brokers.Missing: exitNotFound, brokers.Denied: exitNotAllowed, brokers.Unreachable: exitUnhealthy}
-	return hinted(&exitError{code: codes[b.Kind], err: err}, "%s", b.Fix)
+	return hinted(&exitError{code: codes[err.Kind], err: all}, "%s", err.Fix)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -86,6 +87,9 @@ func hasKeys(s *session) bool {
 
 // workError gives what a queue answers its exit code.
 func workError(err error) error {
+	if b, ok := errors.AsType[*brokers.Error](err); ok {
+		return brokerError(b, err)
+	}
 	_, missing := errors.AsType[*types.QueueDoesNotExist](err)
 	if missing || errors.Is(err, queue.ErrQueueNotFound) {
 		return hinted(&exitError{code: exitNotFound, err: err}, "bezoar queue create NAME makes one")

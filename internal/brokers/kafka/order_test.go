@@ -38,8 +38,13 @@ func (c *cluster) committed(partition int32) int64 {
 // until waits for what is true sooner or later.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for over := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(over) {
+	over := time.After(time.Minute)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-over:
 			t.Fatalf("gave up waiting until %s", what)
 		}
 	}
