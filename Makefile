@@ -56,6 +56,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 attack: build ## every attack on real workers, ROWS=header,shape for some (a minute for each row)
 	cd bench && go run ./attack -bezoar $(CURDIR)/bin/bezoar $(if $(ROWS),-rows $(ROWS)) $(ATTACK)
 
+.PHONY: bench-brokers
+bench-brokers: build ## bezoar work over message brokers, beside bare consumers that start the same child
+	cd bench/queue && go run -mod=mod ./brokers -bezoar $(CURDIR)/bin/bezoar
+
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
 	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
