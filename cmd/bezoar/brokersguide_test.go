@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -25,5 +28,20 @@ func TestBrokersGuide(t *testing.T) {
 	r.read(map[string][]string{
 		"--until-idle": {`anna ordered: {"order": 1}`, `bert ordered: {"order": 3}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "2 done, 2 crash; 1 set aside"},
 		"kcat -C":      {`bert: {"order": 2, "qty": -1}`, "bezoar-topic=orders", "bezoar-consumer-group=billing,bezoar-class=crash,bezoar-attempts=2"},
+	})
+}
+
+// Every command of the guide to RabbitMQ is run, in order.
+func TestRabbitMQGuide(t *testing.T) {
+	t.Parallel()
+	server := os.Getenv("BEZOAR_TEST_RABBITMQ")
+	if server == "" {
+		t.Skip("BEZOAR_TEST_RABBITMQ names no server: scripts/rabbitmq starts one")
+	}
+	r := newBuilt(t, "docs/rabbitmq.md")
+	_, at, _ := strings.Cut(server, "@")
+	r.ports = strings.NewReplacer("127.0.0.1:5672", at, "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
+	r.read(map[string][]string{
+		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "\n{\"order\": 2, \"qty\": -1}\n"},
 	})
 }

@@ -190,6 +190,8 @@ func bans() []ban {
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
 		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},
 		{"...", "github.com/santhosh-tekuri/...", []string{"internal/schema"}, "whose schemas and bodies are hostile: only there is a check bounded"},
+		{"...", "github.com/twmb/...", []string{"internal/brokers/kafka"}, "one place that knows how to reach a broker of Kafka"},
+		{"...", "github.com/rabbitmq/...", []string{"internal/brokers/amqp"}, "likewise RabbitMQ"},
 		{"...", "go.yaml.in/...", []string{"internal/config"}, "one strict reader of settings"},
 		{"...", "github.com/vektah/...", nil, "tests hold guard/graphql against it; it builds a tree, and recurses"},
 		{"...", "github.com/lib/...", nil, "tests hold guard/sqlguard against it"},

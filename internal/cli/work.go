@@ -20,10 +20,10 @@ import (
 )
 
 type workCmd struct {
-	Queue      string  `short:"q" required:"" placeholder:"URL" help:"The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP (docs/brokers.md), or bezoar:NAME for one in a store on this machine."`
+	Queue      string  `short:"q" required:"" placeholder:"URL" help:"The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP or amqp://BROKER/QUEUE (docs/brokers.md), or bezoar:NAME for one in a store on this machine."`
 	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…"`
 	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
-	DeadLetter string  `placeholder:"QUEUE" help:"Where dead letters go, for queues that are not Bezoar's: the URL of an SQS queue (default: where the queue's RedrivePolicy says), or a Kafka topic (default TOPIC-dlq)."`
+	DeadLetter string  `placeholder:"QUEUE" help:"Where dead letters go, for queues that are not Bezoar's: the URL of an SQS queue (default: where the queue's RedrivePolicy says), or a Kafka topic or RabbitMQ queue (default NAME-dlq)."`
 	Downstream string  `placeholder:"NAME" help:"The service that messages depend on; while its breaker is open, no messages are received."`
 
 	Concurrency int           `short:"n" placeholder:"N" default:"4" help:"Messages at a time (default 4)."`

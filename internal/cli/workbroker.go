@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/brokers/amqp"
 	"github.com/bezoar-dev/bezoar/internal/brokers/kafka"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -22,6 +23,8 @@ func (c *workCmd) broker(s *session, log *slog.Logger) (worker.Source, error) {
 	switch scheme {
 	case "kafka":
 		source, err = c.kafka(s, log)
+	case "amqp", "amqps":
+		source, err = c.amqp(s, log)
 	default:
 		return nil, nil //nolint:nilnil // it is none
 	}
@@ -40,6 +43,18 @@ func (c *workCmd) kafka(s *session, log *slog.Logger) (worker.Source, error) {
 	return kafka.New(cfg)
 }
 
+func (c *workCmd) amqp(s *session, log *slog.Logger) (worker.Source, error) {
+	cfg, err := amqp.FromURL(c.Queue, s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.DeadLetter, cfg.Log = c.DeadLetter, log
+	if cfg.Prefetch == 0 {
+		cfg.Prefetch = c.Concurrency // what waits here could run elsewhere
+	}
+	return amqp.New(cfg)
+}
+
 // closing works on a source, and closes it.
 func closing(source worker.Source, work func(worker.Source) error) error {
 	err := work(source)
@@ -51,8 +66,10 @@ func closing(source worker.Source, work func(worker.Source) error) error {
 
 // queueName is what the queue's URL names, and the URL without credentials.
 func (c *workCmd) queueName() (name, url string) {
-	if a, err := brokers.Parse(c.Queue, "0", nil); err == nil && a.Scheme == "kafka" {
-		return a.Name, a.String() + "?group=" + a.Param("group")
+	if scheme, _, _ := strings.Cut(c.Queue, "://"); scheme == "kafka" || scheme == "amqp" || scheme == "amqps" {
+		if a, err := brokers.Parse(c.Queue, "1", nil); err == nil {
+			return a.Name, a.String() + "?" + a.Param("group") + a.Param("vhost")
+		}
 	}
 	return path.Base(c.Queue), c.Queue
 }

@@ -29,7 +29,7 @@ func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (wor
 	}
 	u, err := url.Parse(c.Queue)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" {
-		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP or bezoar:NAME")
+		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE or bezoar:NAME")
 	}
 	at := c.Endpoint
 	region, isAWS := regionOf(u.Hostname())

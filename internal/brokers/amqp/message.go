@@ -65,7 +65,7 @@ func (s *Source) message(h *held) worker.Message {
 		Attributes: map[string]worker.Attribute{},
 	}
 	if m.ID == "" {
-		m.ID = fmt.Sprintf("%s-%d@%d", s.life[:8], h.session.serial, uint64(h.place.consumer)<<32|d.DeliveryTag)
+		m.ID = fmt.Sprintf("%s-%d.%d@%d", s.life[:6], h.session.serial, h.place.consumer, d.DeliveryTag)
 	}
 	for name, value := range d.Headers {
 		m.Attributes[name] = attribute(value)
