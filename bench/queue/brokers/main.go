@@ -4,7 +4,8 @@
 //
 //	go run ./brokers -bezoar ../../bin/bezoar [-messages 2000] [-rounds 3]
 //
-// Kafka is kfake, a broker in this process. Rounds take turns, and the ratio is that of
+// Kafka is kfake, a broker in this process; RabbitMQ is the server that
+// BEZOAR_TEST_RABBITMQ names. Rounds take turns, and the ratio is that of
 // the medians.
 package main
 
@@ -75,7 +76,11 @@ func (s *setup) run(ctx context.Context) (err error) {
 	for _, b := range []struct {
 		name string
 		fill func(ctx context.Context, n int) (queue, error)
-	}{{"kafka", fillKafka}} {
+	}{{"kafka", fillKafka}, {"rabbitmq", fillRabbit(s.at)}} {
+		if b.name == "rabbitmq" && os.Getenv("BEZOAR_TEST_RABBITMQ") == "" {
+			fmt.Println("rabbitmq   not measured: BEZOAR_TEST_RABBITMQ names no server (scripts/rabbitmq start)")
+			continue
+		}
 		var bare, ours []float64
 		for i := range s.rounds {
 			one, err := s.round(ctx, b.fill, s.bare)
