@@ -94,7 +94,7 @@ func (s *Source) queues(conn *amqp091.Connection) error {
 		if err != nil {
 			return fmt.Errorf("open a channel: %w", err)
 		}
-		defer ch.Close()
+		defer func() { _ = ch.Close() }() // it may be closed already
 		_, err = ch.QueueDeclarePassive(name, false, false, false, false, nil)
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Source) queues(conn *amqp091.Connection) error {
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
-	defer ch.Close()
+	defer func() { _ = ch.Close() }() // it may be closed already
 	if _, err := ch.QueueDeclare(s.cfg.DeadLetter, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare queue %s for dead letters: %w", s.cfg.DeadLetter, err)
 	}

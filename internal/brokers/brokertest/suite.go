@@ -61,7 +61,6 @@ type opened struct {
 	*testing.T
 	worker.Source
 	about worker.About
-	serve int
 }
 
 func open(t *testing.T, q Queue) *opened {
@@ -282,7 +281,10 @@ func waits(t *testing.T, q Queue) {
 	}()
 	cancel()
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err == nil {
+			t.Error("a receive that was broken off says nothing")
+		}
 	case <-time.After(patience):
 		t.Error("a receive goes on beyond its context")
 	}

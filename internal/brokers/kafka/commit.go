@@ -182,7 +182,7 @@ func (s *Source) commit(ctx context.Context) error {
 	defer cancel()
 	texts := map[int32]*string{}
 	for p, now := range changed {
-		texts[p.id] = kmsg.StringPtr(now.ended)
+		texts[p.id] = new(now.ended)
 	}
 	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
 		for _, t := range req.Topics {

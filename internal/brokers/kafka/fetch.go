@@ -109,6 +109,9 @@ func (s *Source) failed(partition int32, err error) {
 			"from", lost.ConsumedTo, "on", lost.ResetTo)
 		return
 	}
+	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) {
+		return // wereLost says so, and the client joins again
+	}
 	told := s.explain(fmt.Errorf("fetch from %s: %w", s.cfg.Topic, err))
 	if session, ok := errors.AsType[*kgo.ErrGroupSession](err); ok {
 		told = s.explain(fmt.Errorf("be a member of consumer group %s: %w", s.cfg.Group, session.Err))

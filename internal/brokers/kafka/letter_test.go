@@ -139,8 +139,8 @@ func (c *cluster) createTopic(name string, most int) {
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 1, 1
 	topic.Configs = []kmsg.CreateTopicsRequestTopicConfig{
-		{Name: "max.message.bytes", Value: kmsg.StringPtr(fmt.Sprint(most))},
-		{Name: "compression.type", Value: kmsg.StringPtr("uncompressed")},
+		{Name: "max.message.bytes", Value: new(fmt.Sprint(most))},
+		{Name: "compression.type", Value: new("uncompressed")},
 	}
 	req.Topics = append(req.Topics, topic)
 	resp, err := req.RequestWith(context.Background(), client)

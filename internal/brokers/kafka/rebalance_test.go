@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -184,5 +186,32 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if most > 4<<20 {
 		t.Errorf("%d bytes were held, of a bound of 1 MiB and one fetch", most)
+	}
+}
+
+// Of partitions that were lost nothing is committed or reported, and what runs of them is
+// stopped; they come back with what had not ended.
+func TestLostPartitions(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	c.produce(keyed(0, "a", "b")...)
+	s := c.opened()
+	all := take(t, s, 2)
+	if err := s.Done(t.Context(), all[0]); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is committed", func() bool { return c.committed(0) == 1 })
+	c.fake.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
+		resp.ErrorCode = kerr.UnknownMemberID.Code
+		return resp, nil, true
+	})
+	<-all[1].Lost
+	if err := s.Done(t.Context(), all[1]); !isLost(err) {
+		t.Errorf("done, after it was lost: %v", err)
+	}
+	s.Dropped(all[1])
+	if again := take(t, s, 1)[0]; string(again.Body) != "b1" {
+		t.Errorf("%s came again, want b1", again.Body)
 	}
 }

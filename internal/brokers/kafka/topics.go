@@ -51,22 +51,22 @@ func (s *Source) openTopics(ctx context.Context) error {
 func partitions(ctx context.Context, client *kgo.Client, topic string) (int, error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
+	t.Topic = new(topic)
 	ask.Topics = append(ask.Topics, t)
 	resp, err := ask.RequestWith(ctx, client)
 	if err != nil {
 		return 0, fmt.Errorf("look topic %s up: %w", topic, err)
 	}
-	for _, t := range resp.Topics {
-		switch err := kerr.ErrorForCode(t.ErrorCode); {
-		case errors.Is(err, kerr.UnknownTopicOrPartition):
-			return 0, nil
-		case err != nil:
-			return 0, fmt.Errorf("look topic %s up: %w", topic, err)
-		}
-		return len(t.Partitions), nil
+	if len(resp.Topics) == 0 {
+		return 0, nil
 	}
-	return 0, nil
+	switch err := kerr.ErrorForCode(resp.Topics[0].ErrorCode); {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("look topic %s up: %w", topic, err)
+	}
+	return len(resp.Topics[0].Partitions), nil
 }
 
 // makeDeadLetter makes the dead-letter topic with as many partitions, and room for the
@@ -78,7 +78,7 @@ func (s *Source) makeDeadLetter(ctx context.Context, client *kgo.Client, n int) 
 	t.Topic, t.NumPartitions, t.ReplicationFactor = s.cfg.DeadLetter, int32(n), -1
 	if most := maxMessage(ctx, client, s.cfg.Topic); most > 0 {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = "max.message.bytes", kmsg.StringPtr(strconv.Itoa(most+letterRoom))
+		c.Name, c.Value = "max.message.bytes", new(strconv.Itoa(most+letterRoom))
 		t.Configs = append(t.Configs, c)
 	}
 	req.Topics = append(req.Topics, t)
