@@ -26,6 +26,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/worker"
 )
 
 const password = "p@ss/word:1"
@@ -154,4 +155,44 @@ func TestWhatAUserNeeds(t *testing.T) {
 	if err := s.Done(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A group whose members assign partitions by other rules, and a second worker of the same
+// instance, stop the worker and say what to do.
+func TestWhomAGroupRefuses(t *testing.T) {
+	t.Parallel()
+	refused := func(t *testing.T, s *Source, fix string) {
+		t.Helper()
+		var err error
+		until(t, "it is refused", func() bool {
+			_, err = s.Receive(t.Context(), worker.Receive{Max: 1, Wait: 10 * time.Millisecond})
+			return err != nil
+		})
+		_, forever := errors.AsType[*worker.PermanentError](err)
+		b, ok := errors.AsType[*brokers.Error](err)
+		if !forever || !ok || !strings.Contains(b.Fix, fix) {
+			t.Errorf("it says %v, want that this is for good, and %q", err, fix)
+		}
+	}
+	t.Run("rules", func(t *testing.T) {
+		t.Parallel()
+		c := newCluster(t, 1)
+		c.produce(&kgo.Record{Value: []byte("v")})
+		other := c.client(kgo.ConsumeTopics(c.topic), kgo.ConsumerGroup(c.cfg.Group), kgo.Balancers(kgo.RangeBalancer()))
+		t.Cleanup(other.Close)
+		if got := other.PollFetches(t.Context()); got.NumRecords() != 1 { // it is a member
+			t.Fatal(got.Errors())
+		}
+		refused(t, c.opened(), "a group of its own")
+	})
+	t.Run("instance", func(t *testing.T) {
+		t.Parallel()
+		c := newCluster(t, 1)
+		c.cfg.Instance = "one"
+		c.produce(&kgo.Record{Value: []byte("v")})
+		first := c.opened()
+		take(t, first, 1)
+		c.opened()
+		refused(t, first, "another worker")
+	})
 }

@@ -116,7 +116,7 @@ func (s *Source) failed(partition int32, err error) {
 	if session, ok := errors.AsType[*kgo.ErrGroupSession](err); ok {
 		told = s.explain(fmt.Errorf("be a member of consumer group %s: %w", s.cfg.Group, session.Err))
 	}
-	for _, forever := range []error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.SaslAuthenticationFailed, kerr.InconsistentGroupProtocol} {
+	for _, forever := range []error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.SaslAuthenticationFailed, kerr.InconsistentGroupProtocol, kerr.FencedInstanceID} {
 		if errors.Is(err, forever) {
 			told = &worker.PermanentError{Err: told}
 		}

@@ -138,6 +138,10 @@ func (s *Source) explain(err error) error {
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?sasl= the mechanism"}
 	case isDenied(err):
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the user needs read and describe on the topic, read on the group, and write and describe on the dead-letter topic"}
+	case errors.Is(err, kerr.InconsistentGroupProtocol):
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the group has members that share partitions out by other rules: give bezoar work a group of its own"}
+	case errors.Is(err, kerr.FencedInstanceID):
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "another worker has the same &instance=: give each one of its own"}
 	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.BrokerNotAvailable):
 		hint := "is a broker running at " + strings.Join(s.cfg.Brokers, " or ") + "?"
 		if s.cfg.TLS == nil {
