@@ -203,6 +203,7 @@ func (s *Source) Done(_ context.Context, m worker.Message) error {
 	defer s.mu.Unlock()
 	e, err := s.find(m)
 	if err != nil {
+		s.dropped(m)
 		return s.noted(m, prior{done: true}, err)
 	}
 	s.end(e)
@@ -222,6 +223,7 @@ func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) 
 	defer s.mu.Unlock()
 	e, err := s.find(m)
 	if err != nil {
+		s.dropped(m)
 		return s.noted(m, prior{until: time.Now().Add(r.Delay)}, err)
 	}
 	if e.state != out {
@@ -254,18 +256,24 @@ func (s *Source) delay(e *entry, d time.Duration) {
 func (s *Source) Dropped(m worker.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dropped(m)
+}
+
+// dropped takes note that a message of a partition that is gone is not worked on: it was
+// stopped, or ended while that was taken away. The caller holds the lock.
+func (s *Source) dropped(m worker.Message) {
 	r, err := parseReceipt(m.Receipt)
 	if err != nil || r.life != s.life {
 		return
 	}
 	p := s.serials[r.serial]
-	if p == nil {
+	if p == nil || !p.gone {
 		return
 	}
 	if e := p.byOffset[r.offset]; e != nil && e.state == out {
 		e.state = waiting
 		p.running--
-		if p.gone && p.running == 0 {
+		if p.running == 0 {
 			delete(s.serials, p.serial)
 		}
 		signal(s.idle)
