@@ -47,12 +47,15 @@ func (s *taken) called(name string) error {
 
 func (s *taken) Extend(context.Context, worker.Message, time.Duration) error { return nil }
 func (s *taken) Done(context.Context, worker.Message) error                  { return s.called("done") }
+
 func (s *taken) Release(context.Context, worker.Message, worker.Release) error {
 	return s.called("release")
 }
+
 func (s *taken) SetAside(context.Context, worker.Message, worker.Letter) error {
 	return s.called("set aside")
 }
+
 func (s *taken) Dropped(m worker.Message) { s.dropped <- m.ID }
 
 // What a source takes back is stopped at once, long before its lease ends; nothing is
