@@ -27,7 +27,7 @@ build: ## one static binary: bin/bezoar
 .PHONY: test
 test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	CGO_ENABLED=0 scripts/with-servers --mariadb scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue
+	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue
 else
 	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
 endif
@@ -55,6 +55,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 .PHONY: attack
 attack: build ## every attack on real workers, ROWS=header,shape for some (a minute for each row)
 	cd bench && go run ./attack -bezoar $(CURDIR)/bin/bezoar $(if $(ROWS),-rows $(ROWS)) $(ATTACK)
+
+.PHONY: bench-brokers
+bench-brokers: build ## bezoar work over message brokers, beside bare consumers that start the same child
+	cd bench/queue && $(CURDIR)/scripts/with-servers --rabbitmq go run -mod=mod ./brokers -bezoar $(CURDIR)/bin/bezoar
 
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
@@ -87,7 +91,7 @@ sim: ## the policies in virtual time: 200 seeds of 10,000 workers and a million 
 
 .PHONY: soak
 soak: ## what takes hours: all random games, kills and clients, the race detector three times over, five minutes for each fuzz target
-	BEZOAR_SOAK=1 CGO_ENABLED=0 scripts/with-servers --mariadb scripts/go-test $(SEED) -vet=off -count=1 -timeout=4h ./... -- clients
+	BEZOAR_SOAK=1 CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -count=1 -timeout=4h ./... -- clients
 	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -count=3 -timeout 90m $(PKG)
 	$(MAKE) fuzz FUZZTIME=5m
 

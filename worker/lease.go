@@ -55,6 +55,9 @@ func (l *lease) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-l.m.Lost:
+			l.gone(ErrLost)
+			return
 		case <-beat.C:
 		}
 		next, ok := l.extend(ctx)

@@ -25,6 +25,9 @@ type Message struct {
 	Payload    bezoar.Fingerprint // of the body, where the queue knows it
 	Alone      bool               // suspected of killing its worker: to run with nothing beside it
 	Deadline   time.Time          // when it will be stopped, set by the worker
+	// Lost is closed by a Source that learns by itself that a delivery is over:
+	// what runs is stopped at once, and nothing is reported. nil: Extend alone says so.
+	Lost <-chan struct{}
 
 	native queue.Receipt // of a Direct source
 }

@@ -49,6 +49,9 @@ func (d *delivery) settle(e *Event) {
 	if errors.Is(context.Cause(d.ctx), errLost) {
 		e.Outcome = OutcomeLost
 		d.waste()
+		if source, ok := d.w.cfg.Source.(Dropper); ok {
+			source.Dropped(d.m)
+		}
 		return
 	}
 	switch {

@@ -35,6 +35,13 @@ type Source interface {
 	SetAside(ctx context.Context, m Message, l Letter) error
 }
 
+// Dropper is a Source that wants to know when a message that it takes back, as its
+// Lost says, is not worked on any more.
+type Dropper interface {
+	// Dropped is called once for each delivery that was lost.
+	Dropped(m Message)
+}
+
 // About is what there is to know of a queue.
 type About struct {
 	Queue string // its name

@@ -33,6 +33,7 @@ func layers() []layer {
 		{"internal/rows", 1, "leaf: where the rows of a file begin and end"},
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
+		{"internal/brokers", 1, "leaf: how a queue of a message broker is named"},
 		{"internal/redact", 1, "leaf: what people must not read"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/facts", 1, "leaf: what workers of one folder know together"},
@@ -85,6 +86,7 @@ func layers() []layer {
 		{"internal/taskrun", 3, "runs attempts of flows on this machine"},
 		{"internal/rowfeed", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},
+		{"internal/brokers/*", 3, "queues of message brokers, as sources of workers"},
 		{"internal/push", 3, "front: delivers messages to HTTP servers"},
 		{"internal/sqs", 3, "front: the queue's wire"},
 		{"internal/admin", 3, "front: the admin API"},
@@ -115,15 +117,16 @@ func layers() []layer {
 // the fronts.
 func testOnly() map[string]string {
 	return map[string]string{
-		"internal/golden":            "compares with golden files",
-		"internal/browsertest":       "drives a real browser",
-		"internal/ledger/ledgertest": "the suite that every store passes",
-		"flow/flowtest":              "the suite that every store of flows passes",
-		"queue/queuetest":            "the suite that every queue store passes",
-		"quota/quotatest":            "the suite that every store of counts passes",
-		"internal/worktest":          "runs bezoar work as a process",
-		"internal/pace":              "tells tests how much to do, and how much of it at once",
-		"internal/live/livetest":     "the suite that every store of settings passes",
+		"internal/golden":             "compares with golden files",
+		"internal/browsertest":        "drives a real browser",
+		"internal/ledger/ledgertest":  "the suite that every store passes",
+		"flow/flowtest":               "the suite that every store of flows passes",
+		"queue/queuetest":             "the suite that every queue store passes",
+		"quota/quotatest":             "the suite that every store of counts passes",
+		"internal/brokers/brokertest": "the suite that every source for a message broker passes",
+		"internal/worktest":           "runs bezoar work as a process",
+		"internal/pace":               "tells tests how much to do, and how much of it at once",
+		"internal/live/livetest":      "the suite that every store of settings passes",
 	}
 }
 
@@ -144,6 +147,7 @@ func edges() []edge {
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
 		{"internal/triage", "queue", "dead letters are messages"},
 		{"internal/lease", "queue", "it decides in the queue's words"},
+		{"internal/brokers/*", "worker", "each is a Source of a worker, in its words"},
 		{"queue", "internal/judge", "one judge for all fronts: whose fault a failed message is"},
 		{"guard/hints", "guard", "it fills the guard's store of hints, in its words"},
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
@@ -208,6 +212,8 @@ func bans() []ban {
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
 		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},
 		{"...", "github.com/santhosh-tekuri/...", []string{"internal/schema"}, "whose schemas and bodies are hostile: only there is a check bounded"},
+		{"...", "github.com/twmb/...", []string{"internal/brokers/kafka"}, "one place that knows how to reach a broker of Kafka"},
+		{"...", "github.com/rabbitmq/...", []string{"internal/brokers/amqp"}, "likewise RabbitMQ"},
 		{"...", "go.yaml.in/...", []string{"internal/config"}, "one strict reader of settings"},
 		{"...", "github.com/vektah/...", nil, "tests hold guard/graphql against it; it builds a tree, and recurses"},
 		{"...", "github.com/lib/...", nil, "tests hold guard/sqlguard against it"},

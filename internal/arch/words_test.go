@@ -86,6 +86,9 @@ func wordExceptions() []struct{ word, in, why string } {
 		{"trials", "queue/", "likewise"},
 		{"trial", "internal/judge/", "likewise"},
 		{"trial", "worker/", "likewise"},
+		{"guest", "internal/brokers/amqp/", "the name of RabbitMQ's own user"},
+		{"guest", "docs/rabbitmq.md", "likewise"},
+		{"guest", "scripts/rabbitmq", "likewise"},
 		{"trial", "guard/", "the name of a class of callers"},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,10 +20,10 @@ import (
 )
 
 type workCmd struct {
-	Queue      string  `short:"q" placeholder:"URL" help:"The queue: its SQS URL, or bezoar:NAME for one in a store on this machine."`
+	Queue      string  `short:"q" placeholder:"URL" help:"The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP or amqp://BROKER/QUEUE (docs/brokers.md), or bezoar:NAME for one in a store on this machine."`
 	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…; with --flow, where the flows are."`
 	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
-	DeadLetter string  `placeholder:"URL" help:"Where dead letters go, for queues that are not Bezoar's (default: where the queue's RedrivePolicy says)."`
+	DeadLetter string  `placeholder:"QUEUE" help:"Where dead letters go, for queues that are not Bezoar's: the URL of an SQS queue (default: where the queue's RedrivePolicy says), or a Kafka topic or RabbitMQ queue (default NAME-dlq)."`
 	Downstream string  `placeholder:"NAME" help:"The service that messages depend on; while its breaker is open, no messages are received."`
 
 	Flow  bool     `help:"Instead of messages, run the tasks of flows that a bezoar serve over the same PostgreSQL plans: those whose runs_on names only labels of this node."`
@@ -63,7 +62,8 @@ func (workCmd) Help() string {
 		"have the time of --drain; those that do not finish go back to the queue. A second signal stops at once.\n\n" +
 		"With --flow it takes no queue and no CMD: it runs attempts of flows, keeps their logs below --state, and its --user and --env-… flags " +
 		"hold for their commands. Tasks say the rest.\n\n" +
-		"Credentials and region come from the usual AWS variables and files. Endpoints other than AWS need none.\n\n" +
+		"Credentials and region come from the usual AWS variables and files. Endpoints other than AWS need none. " +
+		"Those of other brokers are in $BEZOAR_BROKER_USER and $BEZOAR_BROKER_PASSWORD, or in the URL.\n\n" +
 		"Example: bezoar work --queue http://127.0.0.1:9324/000000000000/jobs --memory 512MiB -- python3 handler.py"
 }
 
@@ -125,8 +125,8 @@ func (c *workCmd) Run(s *session) error {
 		err = c.direct(ctx, s, cfg.Log, name, work)
 	} else {
 		var source worker.Source
-		if source, err = c.source(ctx, s); err == nil {
-			err = work(ctx, source)
+		if source, err = c.source(ctx, s, cfg.Log); err == nil {
+			err = closing(source, func(source worker.Source) error { return work(ctx, source) })
 		}
 	}
 	show.end()
@@ -228,7 +228,7 @@ func (c *workCmd) stateRoot(s *session) (string, error) {
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
-	id := c.Queue
+	name, id := c.queueName()
 	if strings.HasPrefix(id, "bezoar:") {
 		at := "sqlite:bezoar.db"
 		set(&at, c.Store)
@@ -238,12 +238,12 @@ func (c *workCmd) stateRoot(s *session) (string, error) {
 		id += " of " + at
 	}
 	sum := sha256.Sum256([]byte(id))
-	name := strings.Map(func(r rune) rune {
+	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == ':' || r < ' ' {
 			return '-'
 		}
 		return r
-	}, cut(path.Base(c.Queue), 80))
+	}, cut(name, 80))
 	return filepath.Join(base, "bezoar", "work", name+"-"+hex.EncodeToString(sum[:4])), nil
 }
 

@@ -228,7 +228,13 @@ func (w *workShow) story(e worker.Event) string {
 	return text
 }
 
-func short(id string) string { return clean(id[:min(len(id), 8)]) }
+// short is the beginning of an id, but all of one that says where its message is.
+func short(id string) string {
+	if !strings.Contains(id, "@") {
+		id = id[:min(len(id), 8)]
+	}
+	return clean(cut(id, 100))
+}
 
 // end says what came of it.
 func (w *workShow) end() {

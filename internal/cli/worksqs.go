@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,15 +17,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
 // source is the queue behind its URL.
-func (c *workCmd) source(ctx context.Context, s *session) (worker.Source, error) {
+func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (worker.Source, error) {
+	if source, err := c.broker(s, log); source != nil || err != nil {
+		return source, err
+	}
 	u, err := url.Parse(c.Queue)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" {
-		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", c.Queue), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME or bezoar:NAME")
+		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE or bezoar:NAME")
 	}
 	at := c.Endpoint
 	region, isAWS := regionOf(u.Hostname())
@@ -82,6 +87,9 @@ func hasKeys(s *session) bool {
 
 // workError gives what a queue answers its exit code.
 func workError(err error) error {
+	if b, ok := errors.AsType[*brokers.Error](err); ok {
+		return brokerError(b, err)
+	}
 	_, missing := errors.AsType[*types.QueueDoesNotExist](err)
 	if missing || errors.Is(err, queue.ErrQueueNotFound) {
 		return hinted(&exitError{code: exitNotFound, err: err}, "bezoar queue create NAME makes one")

@@ -20,8 +20,8 @@
 // is known after Config.Trust. A store that fails makes each process go on with
 // what it knows. The windows in which failures are counted are each process's own.
 //
-// A [Local] judges one queue that does not judge itself: any SQS-compatible queue
-// but Bezoar's. It adds the third question, with cases of payloads in the fact
+// A [Local] judges one queue that does not judge itself: any queue but
+// Bezoar's. It adds the third question, with cases of payloads in the fact
 // store that all workers of a folder share, and says what becomes of the message:
 // again after a delay, or dead. The queue's own count of receives goes on: an
 // attempt that is excused here still counts there.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// Every command of the guide to brokers is run, in order, against a broker in this
+// process.
+func TestBrokersGuide(t *testing.T) {
+	t.Parallel()
+	r := newBuilt(t, "docs/brokers.md")
+	if _, err := exec.LookPath("kcat"); err != nil {
+		t.Skip("kcat is not installed: what docs/brokers.md says cannot be tried (apt-get install kcat)")
+	}
+	kafka, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "orders"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(kafka.Close)
+	r.ports = strings.NewReplacer("127.0.0.1:9092", kafka.ListenAddrs()[0], "127.0.0.1:7070", freePort(t))
+	r.read(map[string][]string{
+		"--until-idle": {`anna ordered: {"order": 1}`, `bert ordered: {"order": 3}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "2 done, 2 crash; 1 set aside"},
+		"kcat -C":      {`bert: {"order": 2, "qty": -1}`, "bezoar-topic=orders", "bezoar-consumer-group=billing,bezoar-class=crash,bezoar-attempts=2"},
+	})
+}
+
+// Every command of the guide to RabbitMQ is run, in order.
+func TestRabbitMQGuide(t *testing.T) {
+	t.Parallel()
+	server := os.Getenv("BEZOAR_TEST_RABBITMQ")
+	if server == "" {
+		t.Skip("BEZOAR_TEST_RABBITMQ names no server: scripts/rabbitmq starts one")
+	}
+	r := newBuilt(t, "docs/rabbitmq.md")
+	_, at, _ := strings.Cut(server, "@")
+	r.ports = strings.NewReplacer("127.0.0.1:5672", at, "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
+	r.read(map[string][]string{
+		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "\n{\"order\": 2, \"qty\": -1}\n"},
+	})
+}

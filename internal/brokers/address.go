@@ -1,0 +1,122 @@
+package brokers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The variables that name credentials when the URL has none. No child process
+// inherits them: their names begin with BEZOAR_.
+const (
+	UserVar     = "BEZOAR_BROKER_USER"
+	PasswordVar = "BEZOAR_BROKER_PASSWORD"
+)
+
+// Address names a queue of a broker.
+type Address struct {
+	Scheme   string
+	Hosts    []string // each with its port
+	User     string
+	Password string
+	Name     string // of the topic, queue or stream
+	params   url.Values
+	asked    map[string]bool
+}
+
+// Parse reads the URL of a queue. port is for hosts without one. getenv finds
+// credentials that the URL does not name; nil does not look.
+func Parse(text, port string, getenv func(string) string) (Address, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return Address{}, errors.New("it is no URL")
+	}
+	a := Address{Scheme: scheme, asked: map[string]bool{}}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority := rest[:end]
+	// net/url takes one host only.
+	u, err := url.Parse(scheme + "://host" + rest[end:])
+	if err != nil {
+		return Address{}, errors.New("its path or its parameters are malformed")
+	}
+	if a.params, err = url.ParseQuery(u.RawQuery); err != nil {
+		return Address{}, errors.New("its parameters are malformed")
+	}
+	a.Name = strings.Trim(u.Path, "/")
+	if err := a.authority(authority, port); err != nil {
+		return Address{}, err
+	}
+	if a.User == "" && a.Password == "" && getenv != nil {
+		a.User, a.Password = getenv(UserVar), getenv(PasswordVar)
+	}
+	return a, nil
+}
+
+// authority reads credentials and hosts.
+func (a *Address) authority(text, port string) error {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		user, password, _ := strings.Cut(text[:at], ":")
+		var errs [2]error
+		a.User, errs[0] = url.PathUnescape(user)
+		a.Password, errs[1] = url.PathUnescape(password)
+		if errs[0] != nil || errs[1] != nil { // they quote what they could not read
+			return errors.New("its user or password is malformed: write special characters as %XX")
+		}
+		text = text[at+1:]
+	}
+	for host := range strings.SplitSeq(text, ",") {
+		if host == "" {
+			return errors.New("a host is missing")
+		}
+		name, p, err := net.SplitHostPort(host)
+		if err != nil {
+			name, p = strings.Trim(host, "[]"), port
+		}
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 || name == "" || strings.ContainsAny(name, " @/") {
+			return fmt.Errorf("%.100q is no HOST:PORT", host)
+		}
+		a.Hosts = append(a.Hosts, net.JoinHostPort(name, p))
+	}
+	return nil
+}
+
+// Param is the value of a parameter, "" without it.
+func (a *Address) Param(name string) string {
+	a.asked[name] = true
+	return a.params.Get(name)
+}
+
+// Flag is a parameter that is true or false.
+func (a *Address) Flag(name string) (bool, error) {
+	switch v := a.Param(name); v {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s=%.100s is neither true nor false", name, v)
+	}
+}
+
+// Rest is an error if the URL has a parameter that nobody has asked for.
+func (a *Address) Rest() error {
+	for _, name := range slices.Sorted(maps.Keys(a.params)) {
+		if !a.asked[name] {
+			return fmt.Errorf("there is no parameter %.100s; there are %s", name, strings.Join(slices.Sorted(maps.Keys(a.asked)), ", "))
+		}
+	}
+	return nil
+}
+
+// String is the URL without secrets.
+func (a *Address) String() string {
+	return a.Scheme + "://" + strings.Join(a.Hosts, ",") + "/" + a.Name
+}

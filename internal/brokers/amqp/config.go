@@ -1,0 +1,153 @@
+package amqp
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers"
+)
+
+const (
+	defaultPrefetch = 16
+	maxPrefetch     = 10_000
+	dialFor         = 10 * time.Second
+)
+
+// Client says how to reach a broker.
+type Client struct {
+	Brokers  []string    // host:port; the first one that answers is taken
+	TLS      *tls.Config // nil: without
+	User     string
+	Password string
+	VHost    string // default /
+}
+
+// Config says which queue is worked on. Brokers and Queue are required.
+type Config struct {
+	Client
+	Queue string
+	// DeadLetter is the queue that dead letters go to; default Queue with "-dlq" behind
+	// it. It is declared, durable, if it does not exist.
+	DeadLetter string
+	Prefetch   int          // messages that we hold and that could run; default 16
+	Log        *slog.Logger // nil discards
+}
+
+// FromURL reads amqp://HOST[,HOST…]/QUEUE, or amqps://. Its parameters are vhost,
+// prefetch and those of [brokers.Address.TLS].
+func FromURL(text string, getenv func(string) string) (c Config, err error) {
+	port := "5672"
+	if strings.HasPrefix(text, "amqps:") {
+		port = "5671"
+	}
+	a, err := brokers.Parse(text, port, getenv)
+	if err != nil {
+		return c, err
+	}
+	c.Queue = a.Name
+	if c.Client, err = ClientFrom(&a); err != nil {
+		return c, err
+	}
+	if text := a.Param("prefetch"); text != "" {
+		if c.Prefetch, err = strconv.Atoi(text); err != nil || c.Prefetch < 1 {
+			return c, fmt.Errorf("prefetch=%.100s is no number of messages", text)
+		}
+	}
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+// ClientFrom is what a URL says about the broker.
+func ClientFrom(a *brokers.Address) (c Client, err error) {
+	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, VHost: a.Param("vhost")}
+	c.TLS, err = a.TLS(a.Scheme == "amqps")
+	return c, err
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if len(c.Brokers) == 0 {
+		fault("Brokers: is missing")
+	}
+	if c.Queue == "" || len(c.Queue) > 250 {
+		fault("Queue: %.100q is no name of a queue", c.Queue)
+	}
+	if c.DeadLetter == c.Queue || len(c.DeadLetter) > 255 {
+		fault("DeadLetter: %.100q is the queue itself, or too long", c.DeadLetter)
+	}
+	if c.Prefetch < 1 || c.Prefetch > maxPrefetch {
+		fault("Prefetch: %d is not within 1 to %d", c.Prefetch, maxPrefetch)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.DeadLetter == "" {
+		c.DeadLetter = c.Queue + "-dlq"
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = defaultPrefetch
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Dial connects to the first broker that answers.
+func (c Client) Dial() (*amqp091.Connection, error) {
+	scheme := "amqp"
+	if c.TLS != nil {
+		scheme = "amqps"
+	}
+	user, password, vhost := c.User, c.Password, c.VHost
+	if user == "" && password == "" {
+		user, password = "guest", "guest" // the broker's own default, which it takes from its own machine only
+	}
+	if vhost == "" {
+		vhost = "/"
+	}
+	var failed error
+	for _, host := range c.Brokers {
+		u := url.URL{Scheme: scheme, Host: host, Path: "/"}
+		conn, err := amqp091.DialConfig(u.String(), amqp091.Config{
+			SASL: []amqp091.Authentication{&amqp091.PlainAuth{Username: user, Password: password}}, Vhost: vhost,
+			TLSClientConfig: c.TLS, Heartbeat: 10 * time.Second, Dial: amqp091.DefaultDial(dialFor),
+			Properties: amqp091.Table{"product": "bezoar", "connection_name": "bezoar work"},
+		})
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("connect to %s: %w", host, err))
+	}
+	return nil, failed
+}
+
+// explain says what to do about an error, if that is known.
+func (c Client) explain(err error) error {
+	answer, answered := errors.AsType[*amqp091.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, amqp091.ErrCredentials), errors.Is(err, amqp091.ErrSASL), errors.Is(err, amqp091.ErrVhost),
+		answered && (answer.Code == amqp091.AccessRefused || answer.Code == amqp091.NotAllowed):
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?vhost= the virtual host"}
+	case answered && answer.Code == amqp091.NotFound:
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the queue; is its name spelled right in --queue, and the virtual host in ?vhost=?"}
+	default:
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a broker running at " + strings.Join(c.Brokers, " or ") + "?"}
+	}
+}

@@ -1,0 +1,226 @@
+package kafka
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Behind the oldest record that has not ended others have, and whoever has the
+// partition next is not to run them again. So a commit has, beside its offset, which
+// of the following ones have ended: runs of offsets, by turns not ended and ended.
+
+const (
+	commitEvery = 500 * time.Millisecond
+	endedMark   = "bezoar1:" // begins what we write beside an offset
+	// maxEnded is how long that is at most: brokers take 4,096 bytes by default.
+	maxEnded = 4000
+)
+
+// progress is what is to be committed of a partition.
+type progress struct {
+	at    kgo.EpochOffset
+	ended string
+}
+
+// progress is how far a partition is; false when nothing is known of it yet. The
+// source's lock is held.
+func (p *partition) progress() (now progress, known bool) {
+	if p.next < 0 {
+		return now, false
+	}
+	now.at = kgo.EpochOffset{Epoch: p.epoch, Offset: p.next}
+	if len(p.window) > 0 {
+		now.at = kgo.EpochOffset{Epoch: p.window[0].epoch, Offset: p.window[0].offset}
+	}
+	now.ended = encodeEnded(p.ended(), now.at.Offset)
+	return now, true
+}
+
+// span are offsets from one to before another.
+type span struct{ from, to int64 }
+
+// ended are the records that have ended behind one that has not, those included of
+// which we only know it.
+func (p *partition) ended() (all []span) {
+	for i, e := range p.window {
+		switch {
+		case e.state != ended:
+		case i > 0 && p.window[i-1].state == ended:
+			all[len(all)-1].to = e.offset + 1
+		default:
+			all = append(all, span{e.offset, e.offset + 1})
+		}
+	}
+	for _, s := range p.before {
+		if s.from = max(s.from, p.next); s.from < s.to {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// encodeEnded says which offsets have ended from one on, as far as there is room: what
+// is beyond runs again.
+func encodeEnded(all []span, from int64) string {
+	var out []byte
+	for _, s := range all {
+		next := binary.AppendUvarint(binary.AppendUvarint(out, uint64(s.from-from)), uint64(s.to-s.from))
+		if len(endedMark)+base64.RawURLEncoding.EncodedLen(len(next)) > maxEnded {
+			break
+		}
+		out, from = next, s.to
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return endedMark + base64.RawURLEncoding.EncodeToString(out)
+}
+
+// decodeEnded is the opposite: which offsets from one on have ended. What is not
+// ours, or damaged, says nothing.
+func decodeEnded(text string, from int64) (all []span) {
+	text, ours := strings.CutPrefix(text, endedMark)
+	if !ours || len(text) > 2*maxEnded {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	for is := false; len(b) > 0; is = !is {
+		run, n := binary.Uvarint(b)
+		if n <= 0 || run > maxRun {
+			return nil
+		}
+		b = b[n:]
+		if is {
+			all = append(all, span{from, from + int64(run)})
+		}
+		from += int64(run)
+	}
+	return all
+}
+
+// maxRun is more than a window is long, though it has holes.
+const maxRun = 1 << 40
+
+// fetched takes note of what has ended of the partitions that are ours now.
+func (s *Source) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	take := func(id int32, offset int64, text *string) {
+		if p := s.parts[id]; p != nil && text != nil {
+			p.before = decodeEnded(*text, offset)
+		}
+	}
+	for _, t := range resp.Topics { // of old brokers
+		for _, p := range t.Partitions {
+			take(p.Partition, p.Offset, p.Metadata)
+		}
+	}
+	for _, g := range resp.Groups { // there is one topic
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				take(p.Partition, p.Offset, p.Metadata)
+			}
+		}
+	}
+	return nil
+}
+
+// endedBefore reports whether a record had ended when its partition became ours.
+func (p *partition) endedBefore(offset int64) bool {
+	for len(p.before) > 0 && p.before[0].to <= offset {
+		p.before = p.before[1:]
+	}
+	return len(p.before) > 0 && p.before[0].from <= offset
+}
+
+// commits commits until ctx ends.
+func (s *Source) commits(ctx context.Context) {
+	tick := time.NewTicker(commitEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := s.commit(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			s.cfg.Log.Warn("cannot commit offsets: what has ended runs again if this worker dies", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
+		}
+		failing = err != nil
+	}
+}
+
+// commit commits what has changed.
+func (s *Source) commit(ctx context.Context) error {
+	s.committing.Lock() // so that none overtakes a later one
+	defer s.committing.Unlock()
+	offsets, changed := map[int32]kgo.EpochOffset{}, map[*partition]progress{}
+	s.mu.Lock()
+	for id, p := range s.parts {
+		if now, known := p.progress(); known && now != p.committed {
+			offsets[id], changed[p] = now.at, now
+		}
+	}
+	s.mu.Unlock()
+	if len(changed) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeFor)
+	defer cancel()
+	texts := map[int32]*string{}
+	for p, now := range changed {
+		texts[p.id] = new(now.ended)
+	}
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		for _, t := range req.Topics {
+			for i := range t.Partitions {
+				t.Partitions[i].Metadata = texts[t.Partitions[i].Partition]
+			}
+		}
+		return nil
+	})
+	done := map[int32]bool{}
+	var failure error
+	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{s.cfg.Topic: offsets},
+		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+			if failure = err; err == nil {
+				done, failure = accepted(resp)
+			}
+		})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p, now := range changed {
+		if done[p.id] {
+			p.committed = now
+		}
+	}
+	return failure
+}
+
+// accepted is which partitions were committed, and why others were not.
+func accepted(resp *kmsg.OffsetCommitResponse) (done map[int32]bool, err error) {
+	done = map[int32]bool{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if e := kerr.ErrorForCode(p.ErrorCode); e != nil {
+				err = fmt.Errorf("partition %d: %w", p.Partition, e)
+			} else {
+				done[p.Partition] = true
+			}
+		}
+	}
+	return done, err
+}

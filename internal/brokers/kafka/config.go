@@ -1,0 +1,194 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers"
+)
+
+// What zero means in a Config.
+const (
+	DefaultMaxRecords = 10_000
+	DefaultMaxBytes   = 64 << 20
+	DefaultDrain      = 10 * time.Second
+	DefaultSession    = 15 * time.Second
+)
+
+// The names of SASL mechanisms in a URL.
+const (
+	saslPlain  = "plain"
+	saslSHA256 = "scram-sha-256"
+	saslSHA512 = "scram-sha-512"
+)
+
+// Client says how to reach a cluster.
+type Client struct {
+	Brokers  []string    // host:port of some of them
+	TLS      *tls.Config // nil: without
+	SASL     string      // plain, scram-sha-256 or scram-sha-512; "" with a User: plain
+	User     string
+	Password string
+}
+
+// Config says which topic is worked on. Brokers, Topic and Group are required.
+type Config struct {
+	Client
+	Topic string
+	Group string // the consumer group, whose members share the partitions
+	// DeadLetter is the topic that dead letters go to; default Topic with "-dlq"
+	// behind it. It is created if it does not exist.
+	DeadLetter string
+	Latest     bool // a group without commits begins at the end, not at the beginning
+
+	MaxRecords int // held in all; default 10,000
+	MaxBytes   int // of keys, values and headers held in all; default 64 MiB
+	// Session is after how long without a sign of life the brokers give our
+	// partitions to others; 6 s or more by their default, default 15 s.
+	Session time.Duration
+	// Instance names this member for good: one of the same name that starts within
+	// Session has its partitions at once, and one that stops keeps them as long.
+	Instance string
+	Drain    time.Duration // how long what runs may go on when a rebalance takes its partition away; default 10 s
+	Log      *slog.Logger  // nil discards
+}
+
+// FromURL reads kafka://HOST[,HOST…]/TOPIC?group=GROUP. Its parameters are group,
+// start (earliest or latest), session, instance, sasl and those of [brokers.Address.TLS].
+func FromURL(text string, getenv func(string) string) (c Config, err error) {
+	a, err := brokers.Parse(text, "9092", getenv)
+	if err != nil {
+		return c, err
+	}
+	c.Topic, c.Group = a.Name, a.Param("group")
+	if c.Client, err = ClientFrom(&a); err != nil {
+		return c, err
+	}
+	switch start := a.Param("start"); start {
+	case "", "earliest":
+	case "latest":
+		c.Latest = true
+	default:
+		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	}
+	c.Instance = a.Param("instance")
+	if text := a.Param("session"); text != "" {
+		if c.Session, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("session=%.100s is no duration such as 15s", text)
+		}
+	}
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+// ClientFrom is what a URL says about the cluster.
+func ClientFrom(a *brokers.Address) (c Client, err error) {
+	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, SASL: a.Param("sasl")}
+	c.TLS, err = a.TLS(false)
+	return c, err
+}
+
+// legalName is what topics may be called.
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	faults := []error{c.Client.Validate()}
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if !legalName.MatchString(c.Topic) {
+		fault("Topic: %.100q is no name of a topic", c.Topic)
+	}
+	if c.Group == "" {
+		fault("Group: is missing: ?group=NAME names the consumer group")
+	}
+	switch {
+	case !legalName.MatchString(c.DeadLetter):
+		fault("DeadLetter: %.100q is no name of a topic", c.DeadLetter)
+	case c.DeadLetter == c.Topic:
+		fault("DeadLetter: it is the topic itself")
+	}
+	if c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0 {
+		fault("MaxRecords, MaxBytes, Drain: one is below what makes sense")
+	}
+	if c.Session < time.Second || c.Session > time.Hour {
+		fault("Session: %v is not within 1s and 1h", c.Session)
+	}
+	return errors.Join(faults...)
+}
+
+// Validate reports every field that is at fault.
+func (c Client) Validate() error {
+	var faults []error
+	if len(c.Brokers) == 0 {
+		faults = append(faults, errors.New("Brokers: is missing"))
+	}
+	switch c.SASL {
+	case saslPlain, saslSHA256, saslSHA512:
+		if c.User == "" {
+			faults = append(faults, fmt.Errorf("SASL: %s needs a user and a password, in the URL or in $%s and $%s", c.SASL, brokers.UserVar, brokers.PasswordVar))
+		}
+	case "":
+	default:
+		faults = append(faults, fmt.Errorf("SASL: %.100q is none of %s, %s and %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.DeadLetter == "" {
+		c.DeadLetter = c.Topic + "-dlq"
+	}
+	if c.MaxRecords == 0 {
+		c.MaxRecords = DefaultMaxRecords
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = DefaultMaxBytes
+	}
+	if c.Session == 0 {
+		c.Session = DefaultSession
+	}
+	if c.Drain == 0 {
+		c.Drain = DefaultDrain
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Options are those of a client of the cluster.
+func (c Client) Options() []kgo.Opt {
+	all := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("bezoar"), kgo.DisableClientMetrics()}
+	if c.TLS != nil {
+		all = append(all, kgo.DialTLSConfig(c.TLS))
+	}
+	if m := c.mechanism(); m != nil {
+		all = append(all, kgo.SASL(m))
+	}
+	return all
+}
+
+func (c Client) mechanism() sasl.Mechanism {
+	auth := scram.Auth{User: c.User, Pass: c.Password}
+	switch {
+	case c.User == "":
+		return nil
+	case c.SASL == saslSHA256:
+		return auth.AsSha256Mechanism()
+	case c.SASL == saslSHA512:
+		return auth.AsSha512Mechanism()
+	}
+	return plain.Auth{User: c.User, Pass: c.Password}.AsMechanism()
+}

@@ -1,0 +1,90 @@
+package kafka
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/worker"
+)
+
+// receipt names one delivery of a record, also to the next process.
+type receipt struct {
+	life      string
+	serial    int // of the assignment
+	partition int32
+	offset    int64
+	stamp     int64 // of the record: a topic that was made anew has other ones
+	group     string
+}
+
+func (r receipt) String() string {
+	return fmt.Sprintf("%s/%d/%d/%d/%d/%s", r.life, r.serial, r.partition, r.offset, r.stamp, r.group)
+}
+
+func parseReceipt(text string) (r receipt, err error) {
+	f := strings.SplitN(text, "/", 6)
+	if len(f) != 6 {
+		return r, fmt.Errorf("%.100q is no receipt", text)
+	}
+	var n [4]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(f[i+1], 10, 64); err != nil {
+			return r, fmt.Errorf("%.100q is no receipt", text)
+		}
+	}
+	return receipt{f[0], int(n[0]), int32(n[1]), n[2], n[3], f[5]}, nil
+}
+
+// place is where a record is.
+type place struct {
+	partition int32
+	offset    int64
+	stamp     int64
+}
+
+// prior is what is known of a record that a predecessor had: it was done, but not
+// committed, or it is not to run before a time.
+type prior struct {
+	done  bool
+	until time.Time
+}
+
+// maxPrior bounds them. There are as many as the predecessor had running.
+const maxPrior = 20_000
+
+// noted keeps what a worker says of a predecessor's record until that is fetched, if
+// err says that it is one. The caller holds the lock.
+func (s *Source) noted(m worker.Message, p prior, err error) error {
+	if err != errPrior { //nolint:errorlint // it is ours, and never wrapped
+		return err
+	}
+	r, err := parseReceipt(m.Receipt)
+	if err != nil || r.group != s.cfg.Group {
+		return fmt.Errorf("%w: it is of consumer group %.100q", worker.ErrLost, r.group)
+	}
+	at := place{r.partition, r.offset, r.stamp}
+	if part := s.parts[r.partition]; part != nil {
+		if e := part.byOffset[r.offset]; e != nil && e.record != nil && stampOf(e.record) == r.stamp {
+			s.recall(e, p)
+			return nil
+		}
+	}
+	if len(s.earlier) < maxPrior {
+		s.earlier[at] = p
+	}
+	return nil
+}
+
+// recall applies what a predecessor left to a record. The caller holds the lock.
+func (s *Source) recall(e *entry, p prior) {
+	switch d := time.Until(p.until); {
+	case e.state == out || e.state == ended:
+	case p.done:
+		s.end(e)
+	case d > 0 && e.state == ready:
+		e.state = waiting
+		s.delay(e, d)
+	}
+}

@@ -1,0 +1,45 @@
+package brokers
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// TLS is what the URL says about it: tls=true, ca=FILE (who signs the broker's
+// certificate; without it, whom the system trusts), cert=FILE and key=FILE (who
+// we are). It is nil without any of them, unless always is set.
+func (a *Address) TLS(always bool) (*tls.Config, error) {
+	on, err := a.Flag("tls")
+	if err != nil {
+		return nil, err
+	}
+	ca, cert, key := a.Param("ca"), a.Param("cert"), a.Param("key")
+	if !always && !on && ca == "" && cert == "" && key == "" {
+		return nil, nil //nolint:nilnil // nil is no TLS
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca: %s has no certificate", ca)
+		}
+	}
+	if (cert == "") != (key == "") {
+		return nil, errors.New("cert, key: one is given without the other")
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("cert, key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
