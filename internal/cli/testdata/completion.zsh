@@ -349,7 +349,7 @@ _bezoar() {
     "bezoar flow ls") COMPREPLY=($(compgen -W "--help --json --version --admin --state --flow --in --backfill --limit" -- "$cur")) ;;
     "bezoar flow show") COMPREPLY=($(compgen -W "--help --json --version --admin --state" -- "$cur")) ;;
     "bezoar flow logs") COMPREPLY=($(compgen -W "--help --json --version --admin --state --attempt --follow" -- "$cur")) ;;
-    "bezoar flow retry") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --set --group" -- "$cur")) ;;
+    "bezoar flow retry") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --set --group --rows" -- "$cur")) ;;
     "bezoar flow skip") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --group" -- "$cur")) ;;
     "bezoar flow cancel") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason" -- "$cur")) ;;
     "bezoar flow backfill") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --state --param --from --to --every --parallel --halt --no-canary --dry-run --slots" -- "$cur")) ;;
