@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -34,7 +35,7 @@ func (flowBackfillCmd) Help() string {
 }
 
 // Run backfills.
-func (c *flowBackfillCmd) Run(s *session) error {
+func (c *flowBackfillCmd) Run(s *session) (err error) {
 	b, err := c.backfill()
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (c *flowBackfillCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	plan, err := l.Engine().PlanBackfill(ctx, b)
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}

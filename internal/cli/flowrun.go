@@ -38,7 +38,7 @@ func (flowRunCmd) Help() string {
 }
 
 // Run runs a flow.
-func (c *flowRunCmd) Run(s *session) error {
+func (c *flowRunCmd) Run(s *session) (err error) {
 	due, err := parseDue(c.Due)
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (c *flowRunCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	return s.runHere(ctx, l, view, c.Wait, begin)
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,12 +146,8 @@ func (s *Source) of(ctx context.Context, r *flow.Run) ([]queue.Death, error) {
 // death is an instance as a dead letter. Its body says what ran with what.
 func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 	params := make(map[string]string, len(r.Params))
-	for name, v := range r.Params {
-		params[name] = v
-	}
-	for name, v := range in.Set {
-		params[name] = v
-	}
+	maps.Copy(params, r.Params)
+	maps.Copy(params, in.Set)
 	body, _ := json.Marshal(map[string]any{"run": in.Run, "task": in.Task, "index": in.Index, "item": in.Item, "params": params}) // strings and numbers
 	o := queue.Outcome{Reason: in.Why, Failure: in.Group}
 	var attempts []queue.Attempt

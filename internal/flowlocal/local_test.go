@@ -68,8 +68,10 @@ func await(t *testing.T, f flowapi.Flows, id string, want func(*flowapi.Run) boo
 // picky fails for one item as long as a parameter says so.
 func picky(dir string) flow.Definition {
 	return flow.Definition{Name: "picky", Dir: dir, Params: []flow.Param{{Name: "bad", Default: "b"}}, Tasks: []flow.Task{
-		{Name: "load", Each: &flow.Each{List: []string{"a", "b", "c"}}, Command: []string{"sh", "-c", "echo load {{ .item }}; test {{ .item }} != {{ .params.bad }}"},
-			Retry: flow.Retry{Attempts: 2, Backoff: backoff.Config{Base: time.Millisecond, Cap: 2 * time.Millisecond}}},
+		{
+			Name: "load", Each: &flow.Each{List: []string{"a", "b", "c"}}, Command: []string{"sh", "-c", "echo load {{ .item }}; test {{ .item }} != {{ .params.bad }}"},
+			Retry: flow.Retry{Attempts: 2, Backoff: backoff.Config{Base: time.Millisecond, Cap: 2 * time.Millisecond}},
+		},
 		{Name: "report", Needs: []string{"load"}, Command: []string{"true"}},
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
@@ -374,4 +375,22 @@ func (w *world) endShift(i int32) {
 	s.turn++
 	l.idle = append(l.idle, i)
 	w.laneAlert()
+}
+
+// intoLane queues an admitted request for the lane.
+func (w *world) intoLane(slot int32, d *blame.Decision) {
+	r := &w.requests[slot]
+	if !w.patient(slot) || len(w.lane.queue) >= laneQueue {
+		w.closeTicket(slot)
+		w.end(slot, unavailable)
+		return
+	}
+	r.score, r.settle, r.proven = d.Score, lane.Settled(d.Largest), d.Proven && !r.unsafe
+	r.window, r.clean, r.quiet = d.Window, d.Clean && r.hold == 0, d.Quiet
+	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
+	r.alone = r.must || r.single || r.clean
+	r.where, r.waitFrom = waitsLane, w.now
+	w.lane.queue = append(w.lane.queue, slot)
+	w.stats.MaxLane = max(w.stats.MaxLane, len(w.lane.queue))
+	w.laneKick()
 }
