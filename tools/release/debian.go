@@ -13,7 +13,7 @@ import (
 
 // writeDebian makes a package for each Linux.
 func (r *release) writeDebian() error {
-	for _, arch := range []string{"amd64", "arm64"} {
+	for _, arch := range r.architectures() {
 		if err := r.writePackage(arch); err != nil {
 			return fmt.Errorf("Debian package for %s: %w", arch, err)
 		}

@@ -26,7 +26,7 @@ const user = 65532
 // packs both as one OCI layout.
 func (r *release) writeImage() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, arch := range []string{"amd64", "arm64"} {
+	for _, arch := range r.architectures() {
 		img, err := r.image(arch)
 		if err != nil {
 			return fmt.Errorf("image for %s: %w", arch, err)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,6 +83,17 @@ func load(source, binaries, out string) (*release, error) {
 		r.add(info.Deps)
 	}
 	return r, r.findLicences()
+}
+
+// architectures are those that there is a Linux binary for, in order.
+func (r *release) architectures() (out []string) {
+	for platform := range r.binaries {
+		if arch, linux := strings.CutPrefix(platform, "linux_"); linux {
+			out = append(out, arch)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (r *release) writeBinaries() error {
