@@ -50,6 +50,26 @@ func (r *root) dpkg(t *testing.T, deb string) {
 	r.run(t, "dpkg", "--install", "/bezoar.deb")
 }
 
+// follow runs, in a folder with the release's files, what docs/install.md says
+// below a title.
+func (r *root) follow(t *testing.T, folder, title string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "\n## "+title+"\n")
+	_, text, found := strings.Cut(text, "```sh\n")
+	commands, _, ended := strings.Cut(text, "```")
+	if !found || !ended {
+		t.Fatalf("docs/install.md has no commands below %q", title)
+	}
+	if !r.has("release") {
+		output(t, "cp", "--recursive", folder, filepath.Join(r.path, "release"))
+	}
+	r.run(t, "sh", "-ec", "cd /release\n"+strings.ReplaceAll(commands, "amd64", runtime.GOARCH))
+}
+
 // execStart is the command line of the unit.
 func execStart(t *testing.T, unit string) []string {
 	t.Helper()
@@ -66,7 +86,7 @@ func TestDebianPackage(t *testing.T) {
 	next := newer(t, folder)
 
 	began := time.Now()
-	r.dpkg(t, filepath.Join(folder, "bezoar_"+runtime.GOARCH+".deb"))
+	r.follow(t, folder, "Debian and Ubuntu")
 	if got := strings.TrimSpace(r.run(t, "stat", "-c", "%U:%G %a", "/var/lib/bezoar")); got != "bezoar:bezoar 750" {
 		t.Errorf("/var/lib/bezoar is %s", got)
 	}
@@ -79,6 +99,11 @@ func TestDebianPackage(t *testing.T) {
 	r.run(t, "/usr/bin/bezoar", "queue", "send", "jobs", `{"kept": true}`, "--admin", r.admin)
 	stop()
 	t.Logf("from the package to a message in the queue: %v", time.Since(began).Round(time.Millisecond))
+
+	r.follow(t, folder, "A binary")
+	if got, want := r.run(t, "/usr/local/bin/bezoar", "version"), r.run(t, "/usr/bin/bezoar", "version"); got != want {
+		t.Errorf("the binary is %s, that of the package %s", got, want)
+	}
 
 	// An upgrade keeps settings that were changed, and the state.
 	r.dpkg(t, next)

@@ -39,7 +39,7 @@ func (r *release) writeImage() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	// The layout's index names one image, which has a variant for each platform.
 	top, err := layout.Write(folder, empty.Index)
 	if err != nil {
