@@ -76,6 +76,7 @@ lint: ## golangci-lint with .golangci.yaml, go vet in it (the first run builds i
 	cd bench && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
 	cd bench/queue && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd clients && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
+	cd tools/release && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 
 .PHONY: fmt
 fmt: ## format as the linter wants it
@@ -98,3 +99,10 @@ soak: ## what takes hours: all random games, kills and clients, the race detecto
 .PHONY: golden
 golden: ## rewrite golden files; read the diff before you commit it
 	go test $$(grep -rl --include='*_test.go' /internal/golden . | xargs -n 1 dirname | sort -u) -update
+
+.PHONY: release-test
+release-test: ## make a release twice, compare, install and run its files in chroots (root, debootstrap; minutes)
+	@set -eu; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+		scripts/release "$$made/one"; \
+		scripts/release "$$made/two"; \
+		cd tools/release && BEZOAR_RELEASE="$$made/one" BEZOAR_RELEASE_AGAIN="$$made/two" go test -count=1 -v .

@@ -13,6 +13,7 @@ type versionCmd struct{}
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
+	Date     string `json:"date,omitempty"`     // when that was committed, RFC 3339
 	Modified bool   `json:"modified,omitempty"` // built from a changed work tree
 	Go       string `json:"go"`
 	OS       string `json:"os"`
@@ -32,7 +33,11 @@ func (versionCmd) Run(s *session) error {
 func (v buildVersion) line() string {
 	line := "bezoar " + v.Version
 	if v.Revision != "" {
-		line += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
+		line += " (" + v.Revision[:min(12, len(v.Revision))]
+		if day, _, ok := strings.Cut(v.Date, "T"); ok {
+			line += ", " + day
+		}
+		line += ")"
 	}
 	return fmt.Sprintf("%s %s %s/%s", line, v.Go, v.OS, v.Arch)
 }
@@ -51,6 +56,8 @@ func readVersion() buildVersion {
 		switch set.Key {
 		case "vcs.revision":
 			v.Revision = set.Value
+		case "vcs.time":
+			v.Date = set.Value
 		case "vcs.modified":
 			v.Modified = set.Value == fmt.Sprint(true)
 		}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/md5" // the format's checksum; SHA256SUMS has those that protect
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// writeDebian makes a package for each Linux.
+func (r *release) writeDebian() error {
+	for _, arch := range r.architectures() {
+		if err := r.writePackage(arch); err != nil {
+			return fmt.Errorf("Debian package for %s: %w", arch, err)
+		}
+	}
+	return nil
+}
+
+// debianVersion orders as Debian does: 1.0.0~rc.1 is before 1.0.0.
+func debianVersion(version string) string {
+	return strings.ReplaceAll(version, "-", "~")
+}
+
+func (r *release) writePackage(arch string) error {
+	files, err := r.installed(arch)
+	if err != nil {
+		return err
+	}
+	data, err := archive("./", files, r.time)
+	if err != nil {
+		return err
+	}
+	var size int
+	var sums strings.Builder
+	for _, f := range files {
+		size += len(f.data)
+		if !strings.HasPrefix(f.name, "etc/") {
+			fmt.Fprintf(&sums, "%x  %s\n", md5.Sum(f.data), f.name)
+		}
+	}
+	about := []file{
+		{name: "control", mode: 0o644, data: fmt.Appendf(nil, control, debianVersion(r.version), arch, (size+1023)/1024)},
+		{name: "conffiles", mode: 0o644, data: []byte("/etc/bezoar/bezoar.yaml\n")},
+		{name: "md5sums", mode: 0o644, data: []byte(sums.String())},
+	}
+	for _, script := range []string{"postinst", "prerm", "postrm"} {
+		text, err := os.ReadFile(filepath.Join(r.source, "deploy/debian", script))
+		if err != nil {
+			return err
+		}
+		about = append(about, file{name: script, mode: 0o755, data: text})
+	}
+	controls, err := archive("./", about, r.time)
+	if err != nil {
+		return err
+	}
+	return r.write("bezoar_"+arch+".deb", ar(r.time, []file{
+		{name: "debian-binary", data: []byte("2.0\n")},
+		{name: "control.tar.gz", data: compress(controls)},
+		{name: "data.tar.gz", data: compress(data)},
+	}), 0o644)
+}
+
+const control = `Package: bezoar
+Version: %s
+Architecture: %s
+Maintainer: The Bezoar authors <bezoar-dev@users.noreply.github.com>
+Installed-Size: %d
+Depends: passwd
+Section: net
+Priority: optional
+Homepage: https://github.com/bezoar-dev/bezoar
+Description: gateway and queue that blames failing work, not workers
+ Bezoar stands in front of servers and job workers. It finds out which request
+ or message makes them crash, runs suspects alone, and sets the guilty one aside
+ with the evidence, so that everything else is served.
+`
+
+// installed are the files of a package.
+func (r *release) installed(arch string) ([]file, error) {
+	licences, err := r.licences()
+	if err != nil {
+		return nil, err
+	}
+	files := []file{{name: "usr/share/doc/bezoar/copyright", mode: 0o644, data: licences}}
+	for _, f := range []struct {
+		name, from string
+		mode       int64
+	}{
+		{"etc/bezoar/bezoar.yaml", filepath.Join(r.source, "deploy/debian/bezoar.yaml"), 0o644},
+		{"usr/bin/bezoar", r.binaries["linux_"+arch], 0o755},
+		{"usr/lib/systemd/system/bezoar.service", filepath.Join(r.source, "deploy/debian/bezoar.service"), 0o644},
+	} {
+		data, err := os.ReadFile(f.from)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name: f.name, mode: f.mode, data: data})
+	}
+	return files, nil
+}
+
+// ar packs files as a Debian package is packed.
+func ar(at time.Time, files []file) []byte {
+	var out bytes.Buffer
+	out.WriteString("!<arch>\n")
+	for _, f := range files {
+		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n", f.name, at.Unix(), 0, 0, "100644", len(f.data))
+		out.Write(f.data)
+		if len(f.data)%2 == 1 {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+// compress needs no error: it writes to memory.
+func compress(data []byte) []byte {
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return out.Bytes()
+}
