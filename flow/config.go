@@ -27,6 +27,7 @@ type Config struct {
 	Pager     Pager                 // nil: the log is told
 	Lease     time.Duration         // how long a node may be silent; default 15 s
 	Poll      time.Duration         // how often the store is asked for what others did; default 500 ms
+	Keep      time.Duration         // how long runs are kept after their end; default 30 days
 	Renewed   func(until time.Time) // is told of each lease, and how long it lasts by this machine's clock at least; nil: nobody
 	Log       *slog.Logger          // nil discards
 }
@@ -41,6 +42,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Poll == 0 {
 		c.Poll = 500 * time.Millisecond
+	}
+	if c.Keep == 0 {
+		c.Keep = 30 * 24 * time.Hour
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -71,6 +75,9 @@ func (c Config) Validate() error {
 	}
 	if c.Poll < 0 || c.Poll > c.Lease/3 {
 		fault("Poll: %v, want at most a third of Lease (%v)", c.Poll, c.Lease)
+	}
+	if c.Keep < time.Minute {
+		fault("Keep: %v, want at least 1m", c.Keep)
 	}
 	if err := c.Breaker.Validate(); err != nil {
 		fault("Breaker: %w", err)

@@ -47,6 +47,7 @@ type loop struct {
 	stopping bool
 	stopBy   time.Time
 	polled   time.Time
+	forgot   time.Time
 }
 
 // job is an attempt that is not over, and whose it is.

@@ -26,12 +26,31 @@ func (l *loop) poll(ctx context.Context) error {
 	if err := l.look(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules, l.admitAll} {
+	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules, l.admitAll, l.forgetOld} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// How often runs are forgotten, and how many at once.
+const (
+	forgetEvery = time.Minute
+	forgetMost  = 100
+)
+
+// forgetOld deletes runs that ended long ago.
+func (l *loop) forgetOld(ctx context.Context) error {
+	if l.cfg.Works || l.stopping || time.Since(l.forgot) < forgetEvery {
+		return nil
+	}
+	l.forgot = time.Now()
+	n, err := l.store.Forget(ctx, l.cfg.Keep, forgetMost)
+	if n == forgetMost {
+		l.forgot = time.Time{} // there is more
+	}
+	return err
 }
 
 // tolerate keeps going when the store does not answer: only the loss of the

@@ -15,7 +15,7 @@ func (p *plan) conclude(now time.Time) {
 	switch {
 	case active > 0:
 	case c[task.DeadLetter]+c[task.Held] > 0:
-		state, why = RunHeld, fmt.Sprintf("%d dead letters wait for a person, %d instances wait for them", c[task.DeadLetter], c[task.Held])
+		state, why = RunHeld, waiting(c[task.DeadLetter], c[task.Held])
 	default:
 		state, why = p.outcome()
 	}
@@ -125,4 +125,19 @@ func (p *plan) deadline(now time.Time) {
 		p.page(Incident{Kind: KindDeadline, Group: "deadline", Why: fmt.Sprintf("%s, and %d instances were not done", why, n), Hooks: p.run.Definition.OnDeadLetter}, now)
 	}
 	p.settle(now)
+}
+
+// waiting says how many instances wait for a person.
+func waiting(dead, held int) string {
+	why := fmt.Sprintf("%d dead letters wait for a person", dead)
+	if dead == 1 {
+		why = "1 dead letter waits for a person"
+	}
+	switch held {
+	case 0:
+		return why
+	case 1:
+		return why + ", 1 instance waits behind"
+	}
+	return fmt.Sprintf("%s, %d instances wait behind", why, held)
 }

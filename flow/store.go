@@ -42,6 +42,10 @@ type Runs interface {
 	Order(ctx context.Context, o Order) error
 	// Orders returns the orders of the runs that node holds, the oldest first.
 	Orders(ctx context.Context, node string) ([]Order, error)
+	// Forget deletes runs that are over, and ended more than age ago, with their
+	// instances, attempts and orders: the oldest first, at most limit. It returns
+	// how many. Which side effects have happened stays known.
+	Forget(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Nodes keeps leases.

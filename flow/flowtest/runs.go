@@ -2,6 +2,7 @@ package flowtest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -13,7 +14,7 @@ func runTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"RunsComeBack": testRunsComeBack, "KeysAreUnique": testKeysAreUnique, "ListRuns": testListRuns,
 		"InstancesComeInOrder": testInstancesComeInOrder, "NothingIsShared": testNothingIsShared, "ContextsThatAreOver": testContextsThatAreOver,
-		"ManyInstances": testManyInstances,
+		"ManyInstances": testManyInstances, "Forget": testForget,
 	}
 }
 
@@ -239,5 +240,40 @@ func testReopen(r *rig) {
 	h = r.take(again)
 	if got := r.tryBegin(h, run.ID, "b", func(a *flow.Attempt) { a.Effect = "mail 1" }); len(got.Begun) != 0 || len(got.Taken) != 1 {
 		r.Errorf("%+v, want that the side effect is taken", got)
+	}
+}
+
+func testForget(r *rig) {
+	n := r.node("n1")
+	end := func(state flow.RunState, ended time.Time) flow.Run {
+		run := r.run(1, nil)
+		h := r.take(n)
+		run.State, run.Ended, run.Version = state, ended, 5
+		r.apply(h, flow.Batch{Runs: []flow.Run{run}})
+		return run
+	}
+	long, now := time.Now().Add(-48*time.Hour), time.Now()
+	old := []flow.Run{end(flow.RunSuccess, long), end(flow.RunFailed, long.Add(time.Hour)), end(flow.RunCancelled, long.Add(2*time.Hour))}
+	kept := []flow.Run{end(flow.RunSuccess, now), end(flow.RunHeld, long), r.run(1, nil)}
+	for _, want := range []int{2, 1, 0} {
+		if got, err := r.Forget(r.ctx(), 24*time.Hour, 2); err != nil || got != want {
+			r.Fatalf("forgot %d, %v, want %d", got, err, want)
+		}
+	}
+	for _, run := range old {
+		if _, err := r.Run(r.ctx(), run.ID); !errors.Is(err, flow.ErrNotFound) {
+			r.Errorf("run %s: %v, want it forgotten", run.ID, err)
+		}
+		if all, err := r.ListAttempts(r.ctx(), flow.AttemptQuery{Run: run.ID}); err != nil || len(all) != 0 {
+			r.Errorf("run %s has attempts %v, %v", run.ID, all, err)
+		}
+	}
+	for _, run := range kept {
+		if _, err := r.Run(r.ctx(), run.ID); err != nil {
+			r.Errorf("run %s, %s: %v, want it kept", run.ID, run.State, err)
+		}
+	}
+	if all, err := r.ListAttempts(r.ctx(), flow.AttemptQuery{}); err != nil {
+		r.Errorf("list all attempts: %v, %v", all, err)
 	}
 }

@@ -47,9 +47,8 @@
 // # Guarantees
 //
 // A job runs in its own session, without a terminal, without Bezoar's secrets.
-// Where there are groups for all its limits it is born in one. Elsewhere, where the
-// system permits to hold it (ptrace), its limits apply before its first instruction;
-// everywhere before its body is written. Nothing that it starts
+// Where the system permits to hold it (ptrace), its limits apply before its first
+// instruction; everywhere before its body is written. Nothing that it starts
 // outlives it, whatever session, parent or environment that has, and no zombie
 // stays. Jobs that run at the same time are never taken for one another: what is
 // killed is held by a handle, or is our unreaped child, and was proven to be the

@@ -39,9 +39,8 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
 	}
-	// Whatever is started in a cell is found there: it need not wait for its tag.
-	bare := s.cell == nil || !s.cell.Pids() || l.limits != (proc.Limits{Tag: l.limits.Tag})
-	l.held = bare && r.means.hold && !privileged(path, p.dir)
+	// Also in a cell: of the dead only the tag tells whose they were.
+	l.held = r.means.hold && !privileged(path, p.dir)
 	if l.held {
 		proc.Hold(l.sys)
 	}

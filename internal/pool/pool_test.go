@@ -40,7 +40,7 @@ func TestDo(t *testing.T) {
 		}
 	}
 	if res := p.do("say " + `,"class":"throttled","retry_after":"90s","downstream":"api","failure":"429","rows":[1,{"index":2,"reason":"odd"}]`); res.Class != bezoar.Throttled ||
-		fmt.Sprint(*res.Report) != "{throttled  429 1m30s api [{1 } {2 odd}]}" {
+		fmt.Sprint(*res.Report) != "{throttled  429 1m30s api [{1  } {2 odd }]}" {
 		t.Errorf("%+v, %+v", res, res.Report)
 	}
 }

@@ -40,10 +40,6 @@ type listed struct {
 // rapid is what property tests import. Only they know the flag that fixes draws.
 const rapid = "pgregory.net/rapid"
 
-// more is how many packages each go test runs at once beyond one for each processor:
-// many tests wait for servers and processes.
-const more = 1
-
 // plan compiles the packages and divides them into runs of go test.
 func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error) {
 	all, err := list(ctx, o, stderr)
@@ -56,7 +52,7 @@ func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error)
 		}
 	}
 	draws, others := divide(all)
-	flags := append([]string{"-shuffle=" + o.seed, "-p=" + strconv.Itoa(runtime.GOMAXPROCS(0)+more)}, o.flags...)
+	flags := append([]string{"-shuffle=" + o.seed, "-p=" + strconv.Itoa(runtime.GOMAXPROCS(0))}, o.flags...)
 	var jobs []job
 	if len(others) > 0 {
 		jobs = append(jobs, job{flags: flags, packages: others})

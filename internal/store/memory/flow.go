@@ -183,3 +183,29 @@ func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, erro
 	}
 	return out, nil
 }
+
+func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	before := time.Now().Add(-age)
+	var over []*flowRun
+	for _, r := range s.runs {
+		if r.State.Over() && r.Ended.Before(before) {
+			over = append(over, r)
+		}
+	}
+	slices.SortFunc(over, func(a, b *flowRun) int { return a.Ended.Compare(b.Ended) })
+	over = over[:min(len(over), limit)]
+	for _, r := range over {
+		for _, token := range r.attempts {
+			s.attempts[token-1] = nil
+		}
+		s.orders = slices.DeleteFunc(s.orders, func(o flow.Order) bool { return o.Run == r.ID })
+		delete(s.byKey, r.Key)
+		delete(s.runs, r.ID)
+	}
+	return len(over), nil
+}

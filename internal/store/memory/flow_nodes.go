@@ -159,6 +159,9 @@ func (s *flowStore) ListAttempts(ctx context.Context, q flow.AttemptQuery) ([]fl
 	defer leave()
 	var out []flow.Attempt
 	for _, a := range s.attempts[min(max(q.After, 0), int64(len(s.attempts))):] {
+		if a == nil {
+			continue // forgotten
+		}
 		over := a.State == flow.AttemptEnded
 		if q.Run != "" && a.Run != q.Run || q.Task != "" && (a.Task != q.Task || q.Index >= 0 && a.Index != q.Index) ||
 			q.Open && over || q.Node != "" && (over || a.Node != q.Node) {

@@ -268,3 +268,26 @@ func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, erro
 	})
 	return found, s.fault(ctx, err, "read the orders for node %.80q", node)
 }
+
+func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	err = s.change(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, s.in(`DELETE FROM {schema}.flow_runs WHERE id IN (SELECT id FROM {schema}.flow_runs
+			WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED') AND ended < `+clock+` - $1 ORDER BY ended LIMIT $2 FOR UPDATE SKIP LOCKED)
+			RETURNING id`), age.Microseconds(), limit)
+		if err != nil {
+			return err
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		n = len(ids)
+		for _, table := range []string{"flow_instances", "flow_attempts", "flow_orders"} {
+			if _, err := tx.Exec(ctx, s.in(`DELETE FROM {schema}.`+table+` WHERE run = ANY($1)`), ids); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, s.fault(ctx, err, "forget runs that are over")
+}

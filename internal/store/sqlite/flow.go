@@ -261,3 +261,33 @@ func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, erro
 	}
 	return found, nil
 }
+
+const (
+	oldestRun       = `SELECT id FROM flow_runs WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED') AND ended < ? ORDER BY ended LIMIT 1`
+	forgetRun       = `DELETE FROM flow_runs WHERE id = ?`
+	forgetInstances = `DELETE FROM flow_instances WHERE run = ?`
+	forgetAttempts  = `DELETE FROM flow_attempts WHERE run = ?`
+	forgetOrders    = `DELETE FROM flow_orders WHERE run = ?`
+)
+
+func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	before := record.Micros(time.Now().Add(-age))
+	err = s.db.writer.run(ctx, func(t tx) error {
+		for n = 0; n < limit; n++ {
+			var id string
+			switch err := t.row(oldestRun, []any{before}, &id); {
+			case errors.Is(err, sql.ErrNoRows):
+				return nil
+			case err != nil:
+				return err
+			}
+			for _, statement := range []string{forgetRun, forgetInstances, forgetAttempts, forgetOrders} {
+				if err := t.exec(statement, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return n, s.db.fault(ctx, err, "forget runs that are over")
+}

@@ -32,6 +32,7 @@ CREATE UNIQUE INDEX flow_runs_key ON {schema}.flow_runs (key) WHERE key <> '';
 CREATE INDEX flow_runs_flow ON {schema}.flow_runs (flow, id);
 CREATE INDEX flow_runs_backfill ON {schema}.flow_runs (backfill, id) WHERE backfill <> '';
 CREATE INDEX flow_runs_open ON {schema}.flow_runs (id) WHERE state IN ('RUNNING', 'HELD');
+CREATE INDEX flow_runs_over ON {schema}.flow_runs (ended) WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED');
 
 CREATE TABLE {schema}.flow_instances (
     run   text COLLATE "C" NOT NULL,

@@ -41,6 +41,7 @@ CREATE UNIQUE INDEX flow_runs_key ON flow_runs (key) WHERE key <> '';
 CREATE INDEX flow_runs_flow ON flow_runs (flow, id);
 CREATE INDEX flow_runs_backfill ON flow_runs (backfill, id) WHERE backfill <> '';
 CREATE INDEX flow_runs_open ON flow_runs (id) WHERE state IN ('RUNNING', 'HELD');
+CREATE INDEX flow_runs_over ON flow_runs (ended) WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED');
 
 CREATE TABLE flow_instances (
     run   TEXT    NOT NULL,
