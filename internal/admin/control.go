@@ -57,17 +57,20 @@ type Breakers interface {
 }
 
 // who makes a call, as far as it says.
-func who(r *http.Request) Who {
-	name := strings.Map(func(c rune) rune {
+func who(r *http.Request) Who { return Caller(r.Header.Get(adminapi.HeaderActor), r.RemoteAddr) }
+
+// Caller is somebody by what it calls itself; "" is "api".
+func Caller(name, from string) Who {
+	name = strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return -1
 		}
 		return c
-	}, r.Header.Get(adminapi.HeaderActor))
+	}, name)
 	if name == "" {
 		name = "api"
 	}
-	return Who{name[:min(len(name), 200)], r.RemoteAddr}
+	return Who{name[:min(len(name), 200)], from}
 }
 
 // steeringRoutes are the calls of operators, by pattern.

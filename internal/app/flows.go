@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flowfile"
@@ -69,7 +71,7 @@ func (a *App) openFlows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.flowAPI = flowapi.NewServer(api, a.log)
+	a.flowAPI = flowapi.NewServer(auditedFlows{api, a}, a.log)
 	for i := range all {
 		a.flowLetters = append(a.flowLetters, flowletters.New(all[i].Name, a.stores.Flow, a.flows.Engine().Wake))
 	}
@@ -105,6 +107,42 @@ func (a *App) startFlow(ctx context.Context, all []flow.Definition, s flowapi.St
 	r, err := a.flows.Engine().Start(ctx, flow.StartRequest{Definition: all[i], Params: s.Params, Due: s.Due})
 	return r.ID, err
 }
+
+type flowService = flowapi.Flows
+
+// auditedFlows writes down what people do with flows, or try to.
+type auditedFlows struct {
+	flowService
+	app *App
+}
+
+// flowDeed is what the audit log keeps of a call. Values may be secrets.
+type flowDeed struct {
+	Run       string   `json:"run,omitempty"`
+	Task      string   `json:"task,omitempty"`
+	Index     *int     `json:"index,omitempty"`
+	Group     string   `json:"group,omitempty"`
+	Set       []string `json:"set,omitempty"`
+	Rows      bool     `json:"rows,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Instances int      `json:"instances,omitempty"`
+}
+
+func (f auditedFlows) Start(ctx context.Context, s flowapi.Start) (flowapi.Run, error) {
+	r, err := f.flowService.Start(ctx, s)
+	d := flowDeed{Run: r.ID, Set: slices.Sorted(maps.Keys(s.Params))}
+	f.app.audit(ctx, flowCaller(s.Who), "flow.start", "flow "+s.Flow, d, err)
+	return r, err
+}
+
+func (f auditedFlows) Order(ctx context.Context, run string, o flowapi.Order) (flowapi.Ordered, error) {
+	done, err := f.flowService.Order(ctx, run, o)
+	d := flowDeed{Task: o.Task, Index: o.Index, Group: o.Group, Set: slices.Sorted(maps.Keys(o.Set)), Rows: o.Rows, Reason: clip(o.Reason, 500), Instances: done.Instances}
+	f.app.audit(ctx, flowCaller(o.Who), "flow."+string(o.Verb), "run "+run, d, err)
+	return done, err
+}
+
+func flowCaller(name string) admin.Who { return admin.Caller(name, "the API of flows") }
 
 // FlowWorker is a node that only runs the attempts of flows that others plan.
 type FlowWorker struct {

@@ -81,6 +81,10 @@ func TestServeFlows(t *testing.T) {
 			t.Errorf("the log of task %d is %q, %v; want %q", i, text, err, want)
 		}
 	}
+	did, err := n.admin.Audit(t.Context(), 0, 10)
+	if err != nil || len(did) != 1 || did[0].Action != "flow.start" || did[0].Object != "flow two" || strings.Contains(string(did[0].Detail), "you") {
+		t.Errorf("audit log %+v, %v", did, err)
+	}
 	n.stop()
 	again := serve(t, settings) // the runs are there, under the same node
 	if r, err = flowapi.NewClient(again.admin).Run(t.Context(), r.ID); err != nil || r.State != "SUCCESS" {

@@ -111,6 +111,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	if err := adminapi.Decode(w, r, MaxOrder, &in); err != nil {
 		return err
 	}
+	in.Who = r.Header.Get(adminapi.HeaderActor)
 	run, err := s.flows.Start(r.Context(), in)
 	if err != nil {
 		return err

@@ -185,6 +185,7 @@ type Start struct {
 	Flow   string            `json:"flow"`
 	Params map[string]string `json:"params,omitempty"`
 	Due    time.Time         `json:"due,omitzero"`
+	Who    string            `json:"-"` // the server takes it from the call
 }
 
 type runs struct {
