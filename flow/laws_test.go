@@ -516,7 +516,7 @@ func TestSensorsHoldNoSlot(t *testing.T) {
 		id := r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
 			{Name: "s", Sensor: &flow.Sensor{File: "x"}}, {Name: "after", Func: "fine", Needs: []string{"s"}}, {Name: "beside", Func: "fine"},
 		}})
-		time.Sleep(time.Minute)
+		time.Sleep(75 * time.Second) // between two looks
 		v, err := r.Show(t.Context(), id)
 		if is := states(v); err != nil || is["beside"] != task.Success || is["s"] != task.Sensing {
 			t.Errorf("%v %v", err, is)
