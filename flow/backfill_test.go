@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,16 +23,22 @@ func january(d flow.Definition) flow.Backfill {
 
 func TestABackfillRunsAllWithACanaryFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards all that the function changes
 		now, most, first := 0, 0, 0
 		var days []string
 		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
+			mu.Lock()
 			now++
 			most = max(most, now)
 			if len(days) == 0 {
 				first = most
 			}
-			defer func() { now-- }()
-			if _, err := takes(time.Minute)(ctx, in); err != nil {
+			mu.Unlock()
+			_, err := takes(time.Minute)(ctx, in)
+			mu.Lock()
+			defer mu.Unlock()
+			now--
+			if err != nil {
 				return nil, err
 			}
 			days = append(days, in.Due.UTC().Format(time.DateTime))
@@ -62,8 +69,11 @@ func TestABackfillRunsAllWithACanaryFirst(t *testing.T) {
 func TestABackfillHaltsOnASharedCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, bad, ran := &pager{}, 0, 0
+		var mu sync.Mutex // guards ran
 		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
+			mu.Lock()
 			ran++
+			mu.Unlock()
 			switch day := in.Due.Day(); {
 			case day == 5: // an anomaly
 				return nil, errors.New("no data that day")
@@ -107,6 +117,7 @@ func TestABackfillHaltsOnASharedCause(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if is, err = r.Backfill(t.Context(), b, nil); err != nil || is.Halted || is.Done != 29 || is.Failed != 1 {
 			t.Errorf("after it was mended: %+v, %v; want all but the anomaly", is, err)
 		}
@@ -116,10 +127,13 @@ func TestABackfillHaltsOnASharedCause(t *testing.T) {
 
 func TestABackfillThatIsInterruptedGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards ran
 		ran := map[string]int{}
 		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
 			out, err := takes(time.Minute)(ctx, in)
 			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
 				ran[in.Due.Format(time.DateOnly)]++
 			}
 			return out, err
@@ -200,21 +214,26 @@ func TestSchedules(t *testing.T) {
 		}
 		stop := two()
 		time.Sleep(3*time.Hour + time.Minute)
+		synctest.Wait()
 		stop()
 		if got := dues(); got != "1 2 3" {
 			t.Errorf("due times %s, want one run each", got)
 		}
 		time.Sleep(4 * time.Hour) // until 7:01
+		synctest.Wait()
 		stop = two()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		stop()
 		if got := dues(); got != "1 2 3 7" {
 			t.Errorf("due times %s, want the newest of those that were missed", got)
 		}
 		d.Schedule.CatchUp = 150 * time.Minute
 		time.Sleep(5 * time.Hour) // until 12:02
+		synctest.Wait()
 		stop = two()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		stop()
 		if got := dues(); got != "1 2 3 7 10 11 12" {
 			t.Errorf("due times %s, want those of the last 150 minutes", got)

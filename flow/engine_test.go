@@ -74,9 +74,11 @@ func (r *rig) wait(id string) flow.View {
 			r.Fatal(err)
 		}
 		if v.Run.State != flow.RunRunning {
+			synctest.Wait() // what the engine has done by now happened before
 			return v
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 	}
 	r.Fatal("the run does not end")
 	return flow.View{}

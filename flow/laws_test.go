@@ -46,6 +46,7 @@ func TestTimeoutsHaveABudgetOfTheirOwn(t *testing.T) {
 		// The same task with a limit below its p99: the limit is wrong.
 		v := r.wait(r.start(one(flow.Task{Name: "a", Func: "f", Timeout: 10 * time.Second})))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v.Run.State != flow.RunHeld || len(v.Attempts) != task.MaxOverdue || v.Attempts[0].Ending.Class != bezoar.Timeout {
 			t.Errorf("%s after %d attempts", v.Run.State, len(v.Attempts))
 		}
@@ -77,6 +78,7 @@ func TestDeadlines(t *testing.T) {
 		began := time.Now()
 		v := r.wait(r.start(d))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v.Run.State != flow.RunHeld || len(v.Attempts) != 1 || time.Since(began) > 10*time.Second {
 			t.Errorf("%s after %d attempts and %v, want that no retry is tried", v.Run.State, len(v.Attempts), time.Since(began))
 		}
@@ -203,6 +205,7 @@ func TestSideEffectsHappenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v := r.wait(first); v.Run.State != flow.RunSuccess || sent["1"] != 2 {
 			t.Errorf("%s, sent %v, want it once more because a person says so", v.Run.State, sent)
 		}
@@ -231,6 +234,7 @@ func TestOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v := r.wait(id); v.Run.State != flow.RunSuccess || string(v.Instances[1].Output) != "good.csv" {
 			t.Errorf("%s %v, output %q", v.Run.State, states(v), v.Instances[1].Output)
 		}
@@ -239,6 +243,7 @@ func TestOrders(t *testing.T) {
 		}}
 		id = r.start(slow)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for _, o := range []func() error{
 			func() error { return r.Cancel(t.Context(), flow.Order{Run: id, Task: "slow", Index: -1}) },
 			func() error { return r.Skip(t.Context(), flow.Order{Run: id, Task: "beside", Index: -1}) },
@@ -253,6 +258,7 @@ func TestOrders(t *testing.T) {
 		}
 		id = r.start(slow)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if err := r.Cancel(t.Context(), flow.Order{Run: id, Index: -1, Who: "me"}); err != nil {
 			t.Fatal(err)
 		}
@@ -264,6 +270,7 @@ func TestOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v = r.wait(id); v.Run.State != flow.RunSuccess {
 			t.Errorf("%s %v after a retry", v.Run.State, states(v))
 		}
@@ -465,11 +472,18 @@ func (x *elsewhere) Absent(ctx context.Context, token int64) error {
 
 func TestRunsOfOneFlowTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards the next two
 		now, most := 0, 0
 		f := func(ctx context.Context, in flow.Input) ([]byte, error) {
+			mu.Lock()
 			now++
 			most = max(most, now)
-			defer func() { now-- }()
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				now--
+			}()
 			return takes(time.Minute)(ctx, in)
 		}
 		s := newStore(t)
@@ -517,6 +531,7 @@ func TestSensorsHoldNoSlot(t *testing.T) {
 			{Name: "s", Sensor: &flow.Sensor{File: "x"}}, {Name: "after", Func: "fine", Needs: []string{"s"}}, {Name: "beside", Func: "fine"},
 		}})
 		time.Sleep(75 * time.Second) // between two looks
+		synctest.Wait()
 		v, err := r.Show(t.Context(), id)
 		if is := states(v); err != nil || is["beside"] != task.Success || is["s"] != task.Sensing {
 			t.Errorf("%v %v", err, is)

@@ -93,6 +93,7 @@ func TestTasksGoWhereTheirLabelsAre(t *testing.T) {
 			{Name: "slow", Func: "slow", RunsOn: []string{"gpu"}}, {Name: "never", Func: "slow", RunsOn: []string{"tpu"}},
 		}})
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if err := planner.Cancel(t.Context(), flow.Order{Run: id, Index: -1}); err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +115,7 @@ func TestALostWorkersAttemptsBeginAgainAfterItsLease(t *testing.T) {
 		worker := start(t, flow.Config{Store: cold, Node: "n2", Works: true, Labels: []string{"gpu"}, Functions: fs, Lease: lease})
 		id := planner.start(one(flow.Task{Name: "a", Func: "slow", RunsOn: []string{"gpu"}, Retry: flow.Retry{Attempts: 1}}))
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		cold.stop()
 		stopped := time.Now()
 		other := start(t, flow.Config{Store: s, Node: "n3", Works: true, Labels: []string{"gpu"}, Functions: fs, Lease: lease})
@@ -126,6 +128,7 @@ func TestALostWorkersAttemptsBeginAgainAfterItsLease(t *testing.T) {
 		}
 		cold.resume()
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		after, err := planner.Show(t.Context(), id)
 		if err != nil || len(after.Attempts) != 2 || after.Attempts[0].Ending.Class != bezoar.Interrupted {
 			t.Errorf("%v: after the node is back: %+v", err, after.Attempts)
@@ -159,14 +162,17 @@ func TestALostPlannersRunsGoOnElsewhere(t *testing.T) {
 			{Name: "a", Func: "f"}, {Name: "b", Func: "f", Needs: []string{"a"}}, {Name: "c", Func: "f", Needs: []string{"b"}},
 		}})
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		cold.stop()
 		second := start(t, flow.Config{Store: s, Node: "n2", Functions: fs, Lease: lease})
 		time.Sleep(lease)
+		synctest.Wait()
 		// The guardian of the stopped node ends its jobs.
 		if err := x.Stop(t.Context(), 1, bezoar.Interrupted, "the guardian"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		cold.resume()
 		v := second.wait(id)
 		if v.Run.State != flow.RunSuccess || len(v.Attempts) != 4 || v.Run.Owner != "n2" || twice != 0 {
@@ -201,6 +207,7 @@ func TestARunThatIsOpenedAgainDisturbsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v := r.wait(id); v.Run.State != flow.RunSuccess || !v.Run.Deadline.IsZero() {
 			t.Errorf("%s %v after the retry, deadline %v", v.Run.State, states(v), v.Run.Deadline)
 		}

@@ -76,6 +76,7 @@ func TestAFailureThatRepeatsItself(t *testing.T) {
 		}})
 		v := r.wait(id)
 		time.Sleep(10 * time.Second) // the pager is asked again
+		synctest.Wait()
 		is := states(v)
 		if v.Run.State != flow.RunHeld || is["zero"] != task.DeadLetter || is["after"] != task.Held || is["beside"] != task.Success {
 			t.Errorf("%s, %v", v.Run.State, is)
@@ -99,6 +100,7 @@ func TestAFailureThatRepeatsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if v = r.wait(id); v.Run.State != flow.RunSuccess || states(v)["zero"] != task.Skipped || states(v)["after"] != task.Success {
 			t.Errorf("%s, %v after skip", v.Run.State, states(v))
 		}
@@ -177,6 +179,7 @@ func TestACanaryThatFailsKeepsTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		v := r.wait(id)
 		if n := len(v.Attempts) - len(before.Attempts); n != 2 || v.Run.State != flow.RunHeld {
 			t.Errorf("%d more attempts, %s, want the 2 of one instance", n, v.Run.State)
@@ -201,6 +204,7 @@ func TestALoneAnomalyHoldsNobody(t *testing.T) {
 		r := start(t, flow.Config{Functions: flow.Functions{"f": f, "fine": fine}, Pager: p})
 		v := r.wait(r.start(fanOut(500, "f")))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		by := map[task.State]int{}
 		for _, i := range v.Instances {
 			by[i.State]++
