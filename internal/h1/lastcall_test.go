@@ -49,3 +49,53 @@ func TestServerLastCall(t *testing.T) {
 		t.Errorf("idle connection got %q", rest)
 	}
 }
+
+// An answer that did not say that it is the last one is not, although the server
+// was told to stop before it had ended.
+func TestAnswerThatBeganBeforeTheStop(t *testing.T) {
+	began, end, called := make(chan bool, 1), make(chan bool), make(chan bool, 1)
+	addr, stop := serve(t, ServerConfig{LastCall: func() time.Duration { called <- true; return patience }}, func(x *Exchange) {
+		if x.Req.Target != "/slow" {
+			echo(x)
+			return
+		}
+		_ = x.Begin(&Head{Status: 200, Reason: "OK", Length: 2})
+		_ = x.Write([]byte("o"))
+		_ = x.Flush()
+		began <- true
+		<-end
+		_ = x.Write([]byte("k"))
+		_ = x.End(nil)
+	})
+	c := dial(t, addr)
+	c.send("GET /slow HTTP/1.1\nHost: x\n\n")
+	<-began
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	<-called
+	waitClosed(t, addr)
+	close(end)
+	if resp, body := c.answer("GET"); resp.Close || body != "ok" {
+		t.Fatalf("got %q, and the last answer: %v", body, resp.Close)
+	}
+	c.send("GET /late HTTP/1.1\nHost: x\n\n")
+	if resp, body := c.answer("GET"); !resp.Close || body != "GET /late " {
+		t.Errorf("got %q, and the last answer: %v", body, resp.Close)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// waitClosed waits until nobody listens.
+func waitClosed(t *testing.T, addr string) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+	t.Fatal("the listener stays open")
+}

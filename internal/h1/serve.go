@@ -137,7 +137,7 @@ func (x *Exchange) settle() bool {
 	case !x.body.Done() && !x.discard():
 		x.linger()
 		return false
-	case x.shut || x.srv.draining.Load():
+	case x.shut: // the answer said so; a drain that has begun since is the next one's to tell
 		if x.r < x.w {
 			x.linger()
 		}
