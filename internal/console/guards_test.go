@@ -39,6 +39,7 @@ rules: [{predictor: result_window, limit: 100}, {predictor: result_window, limit
 // The page shows what queries were predicted to cost, by whom and what became of
 // them; names and paths in it are text.
 func TestGuardsInPage(t *testing.T) {
+	browser := browsertest.Start(t)
 	t.Parallel()
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 	defer worker.Close()
@@ -85,7 +86,7 @@ func TestGuardsInPage(t *testing.T) {
 		_, _ = io.Copy(io.Discard, res.Body)
 		return res.StatusCode
 	}
-	p := browsertest.Start(t).Open("http://"+a.AdminAddr()+"/guards", browsertest.Look{})
+	p := browser.Open("http://"+a.AdminAddr()+"/guards", browsertest.Look{})
 	p.Wait(`document.querySelector("#callers-empty").checkVisibility() && document.querySelector("#plot-sum").innerText.includes("No query has been answered")`)
 	const search = "/shop/_search"
 	s.until("it serves", func() bool {
