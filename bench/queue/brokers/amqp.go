@@ -66,7 +66,7 @@ func (r *rabbit) bare(_ context.Context, n int, run func([]byte) error) error {
 	if err != nil {
 		return err
 	}
-	defer ch.Close()
+	defer func() { _ = ch.Close() }()
 	if err := ch.Qos(r.n, 0, false); err != nil {
 		return err
 	}
