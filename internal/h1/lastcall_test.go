@@ -53,8 +53,12 @@ func TestServerLastCall(t *testing.T) {
 // An answer that did not say that it is the last one is not, although the server
 // was told to stop before it had ended.
 func TestAnswerThatBeganBeforeTheStop(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	began, end, called := make(chan bool, 1), make(chan bool), make(chan bool, 1)
-	addr, stop := serve(t, ServerConfig{LastCall: func() time.Duration { called <- true; return patience }}, func(x *Exchange) {
+	stop := serveOn(t, ln, ServerConfig{LastCall: func() time.Duration { called <- true; return patience }}, func(x *Exchange) {
 		if x.Req.Target != "/slow" {
 			echo(x)
 			return
@@ -67,13 +71,13 @@ func TestAnswerThatBeganBeforeTheStop(t *testing.T) {
 		_ = x.Write([]byte("k"))
 		_ = x.End(nil)
 	})
-	c := dial(t, addr)
+	c := dial(t, ln.Addr().String())
 	c.send("GET /slow HTTP/1.1\nHost: x\n\n")
 	<-began
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	<-called
-	waitClosed(t, addr)
+	_, _ = ln.Accept() // until it is closed
 	close(end)
 	if resp, body := c.answer("GET"); resp.Close || body != "ok" {
 		t.Fatalf("got %q, and the last answer: %v", body, resp.Close)
@@ -85,17 +89,4 @@ func TestAnswerThatBeganBeforeTheStop(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-}
-
-// waitClosed waits until nobody listens.
-func waitClosed(t *testing.T, addr string) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			return
-		}
-		c.Close()
-	}
-	t.Fatal("the listener stays open")
 }
