@@ -111,7 +111,7 @@ func (c Config) Validate() error {
 		fault("Topic: %.100q is no name of a topic", c.Topic)
 	}
 	if c.Group == "" {
-		fault("Group: is missing: ?group=NAME names the consumer group")
+		fault("the consumer group is missing: add ?group=NAME")
 	}
 	switch {
 	case !legalName.MatchString(c.DeadLetter):

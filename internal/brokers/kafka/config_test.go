@@ -13,7 +13,7 @@ func TestURLs(t *testing.T) {
 		t.Errorf("%+v: %v", c, err)
 	}
 	for text, says := range map[string]string{
-		"kafka://a/orders":                       "Group: is missing",
+		"kafka://a/orders":                       "the consumer group is missing",
 		"kafka://a/?group=g":                     "Topic:",
 		"kafka://a/no topic?group=g":             "Topic:",
 		"kafka://a/t?group=g&sasl=plain":         "needs a user",
