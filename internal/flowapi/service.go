@@ -233,12 +233,17 @@ func (s *Service) Start(ctx context.Context, st Start) (Run, error) {
 	if s.c.Start == nil {
 		return Run{}, missing("no flow can be started here")
 	}
-	if !slices.ContainsFunc(s.c.Flows(), func(d flow.Definition) bool { return d.Name == st.Flow }) {
+	all := s.c.Flows()
+	i := slices.IndexFunc(all, func(d flow.Definition) bool { return d.Name == st.Flow })
+	if i < 0 {
 		return Run{}, missing("there is no flow %.100q", st.Flow)
+	}
+	if _, err := all[i].Values(st.Params); err != nil {
+		return Run{}, adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, err.Error())
 	}
 	id, err := s.c.Start(ctx, st)
 	if err != nil {
-		return Run{}, fmt.Errorf("start flow %s: %w", st.Flow, err)
+		return Run{}, err // it names the flow
 	}
 	return s.Run(ctx, id)
 }

@@ -224,6 +224,28 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// A parameter that the flow has not, or that is missing, is the caller's fault.
+func TestParametersOfAStart(t *testing.T) {
+	d := flow.Definition{Name: "daily", Params: []flow.Param{{Name: "day", Required: true}}}
+	svc, err := New(Config{
+		Store: fixture(), Flows: func() []flow.Definition { return []flow.Definition{d} },
+		Start: func(context.Context, Start) (string, error) { return "run1", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, st := range map[string]Start{
+		"":                         {Flow: "daily", Params: map[string]string{"day": "1"}},
+		adminapi.CodeInvalid:       {Flow: "daily", Params: map[string]string{"day": "1", "night": "2"}},
+		adminapi.CodeInvalid + " ": {Flow: "daily"},
+		adminapi.CodeNotFound:      {Flow: "weekly"},
+	} {
+		if _, err := svc.Start(t.Context(), st); code(err) != strings.TrimSpace(want) || (err == nil) != (want == "") {
+			t.Errorf("%+v: %v, want %q", st, err, want)
+		}
+	}
+}
+
 // Callers who send nonsense are told so, and nothing of it reaches the store.
 func TestRefusals(t *testing.T) {
 	svc, err := New(Config{Store: fixture()})
