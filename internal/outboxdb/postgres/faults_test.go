@@ -108,6 +108,7 @@ func with(t testing.TB, at, name, value string) string {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	d := newOutbox(t, connect(t, server(t)))
 	for _, test := range []struct {
 		name string
