@@ -16,7 +16,7 @@ func ExampleWrite() {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // of no effect after Commit
+		defer tx.Rollback()
 		if _, err := tx.ExecContext(ctx, `INSERT INTO orders (number, content) VALUES ($1, $2)`, number, order); err != nil {
 			return err
 		}

@@ -239,7 +239,7 @@ func TestSendTx(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(ctx) //nolint:errcheck // of no effect
+	defer other.Close(ctx)
 	foreign, err := other.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestSend(t *testing.T) {
 	})
 	db, err := postgres.Open(ctx, postgres.Config{URL: url, Schema: schema})
 	check(err)
-	defer db.Close() //nolint:errcheck // of no effect
+	defer db.Close()
 	engine, err := queue.New(queue.Config{}, db.Queue())
 	check(err)
 	for _, name := range []string{"invoices", "steps.fifo"} {
@@ -49,7 +49,7 @@ func TestSend(t *testing.T) {
 	}
 	s, err := pgqueue.Open(ctx, pgqueue.Config{URL: url, Schema: schema})
 	check(err)
-	defer s.Close() //nolint:errcheck // of no effect
+	defer s.Close()
 	_, err = conn.Exec(ctx, `CREATE TABLE `+schema+`_orders (id int)`)
 	check(err)
 

@@ -16,7 +16,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, target string) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +43,15 @@ func (p *proxy) to(target string) {
 }
 
 func (p *proxy) serve(c net.Conn) {
-	defer c.Close() //nolint:errcheck // of no effect
+	defer c.Close()
 	p.mu.Lock()
 	target := p.target
 	p.mu.Unlock()
-	s, err := net.Dial("tcp", target) //nolint:noctx // of a test
+	s, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
-	defer s.Close() //nolint:errcheck // of no effect
+	defer s.Close()
 	over := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{c, s}, {s, c}} {
 		go func() {

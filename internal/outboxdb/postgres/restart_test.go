@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 	if os.Getenv("BEZOAR_SOAK") == "" {
 		t.Skip("a server of its own takes long: set BEZOAR_SOAK")
 	}
-	home, err := os.MkdirTemp("", "outbox-restart-")
+	home, err := os.MkdirTemp("", "outbox-restart-") //nolint:usetesting // the folder of the test is closed to the user of the server
 	if err != nil {
 		t.Fatal(err)
 	}
