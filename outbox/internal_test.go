@@ -18,6 +18,10 @@ func quiet() *alarms { return newAlarms(slog.New(slog.DiscardHandler)) }
 
 func TestCacheForgetsTheOldest(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testCache)
+}
+
+func testCache(t *testing.T) {
 	record := func(i int64) Record {
 		return Record{Position: i, Event: Event{Topic: fmt.Sprint("t", i%2), Payload: make([]byte, 744)}}
 	}
@@ -33,6 +37,9 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 			}
 		}
 	}
+	if !c.stuck {
+		t.Fatal("whoever puts waits again although nothing leaves")
+	}
 	found, missing := c.take([]Ref{{Position: 1}, {Position: 498}, {Position: 499}})
 	if len(found) != 2 || len(missing) != 1 || missing[0].Position != 1 {
 		t.Fatalf("found %v, missing %v", found, missing)
@@ -42,7 +49,7 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 		rest = append(rest, Ref{Position: i})
 	}
 	c.take(rest)
-	if c.bytes != 0 || c.has("t0") || c.has("t1") || len(c.order) > 128 {
+	if c.bytes != 0 || c.has("t0") || c.has("t1") || len(c.order) > 128 || c.stuck {
 		t.Fatalf("%d bytes, %v, %d positions are left", c.bytes, c.topics, len(c.order))
 	}
 }
