@@ -80,6 +80,9 @@ func (l *leader) startAll(topics []string) (started bool) {
 func (l *leader) start(topic string, sink int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.work.Err() != nil {
+		return false
+	}
 	if t := l.topics[topic]; t != nil {
 		t.again = true
 		return false

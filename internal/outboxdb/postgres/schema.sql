@@ -311,15 +311,21 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- drop_partition drops one partition whose events are all older than keep, if there
--- is one and it can be locked at once. Events that are not delivered move.
+-- is one and it can be locked at once. Events that are not delivered move; with many
+-- of them the partition stays, since nobody can write meanwhile.
 CREATE OR REPLACE FUNCTION {schema}.drop_partition(keep interval) RETURNS TABLE (dropped integer, moved bigint) LANGUAGE plpgsql AS $$
 DECLARE
+	most CONSTANT bigint := 5000;
 	p record;
+	stay bigint; -- events of p that are not delivered
 BEGIN
 	dropped := 0;
 	moved := 0;
-	SELECT * INTO p FROM {schema}.partitions WHERE after < clock_timestamp() - keep ORDER BY after LIMIT 1;
-	IF NOT FOUND THEN
+	FOR p IN SELECT * FROM {schema}.partitions WHERE after < clock_timestamp() - keep ORDER BY after LOOP
+		SELECT count(*) INTO stay FROM (SELECT FROM {schema}.pending WHERE written_at >= p.first AND written_at < p.after LIMIT most + 1) n;
+		EXIT WHEN stay <= most;
+	END LOOP;
+	IF stay IS NULL OR stay > most THEN
 		RETURN NEXT;
 		RETURN;
 	END IF;
