@@ -180,6 +180,16 @@ func (l *leader) renew() {
 			l.alarms.set(alarmDatabase, "", err.Error())
 		} else {
 			l.alarms.clear(alarmDatabase)
+			l.note()
+		}
+	}
+}
+
+// note keeps what the relay did where people find it without this process.
+func (l *leader) note() {
+	if n, ok := l.c.Store.(Notebook); ok && l.life.Err() == nil {
+		if err := n.Note(l.life, l.epoch, l.Stats()); err != nil && l.life.Err() == nil {
+			l.c.Log.Warn("the database does not know what the relay did", "error", err)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (l *leader) start(topic string, sink int) bool {
 // upkeep keeps the outbox in order, one small step after the other, and counts
 // what is parked.
 func (l *leader) upkeep() {
-	const often, counted = 15 * time.Second, 1000
+	const often = 15 * time.Second
 	for l.work.Err() == nil {
 		u, err := l.c.Store.Upkeep(l.work, l.epoch, l.c.Keep)
 		switch {
@@ -106,15 +106,10 @@ func (l *leader) upkeep() {
 		case err != nil && l.work.Err() == nil:
 			l.c.Log.Warn("the outbox could not be kept in order; it is tried again", "error", err)
 		}
-		parked, err := l.c.Store.Waiting(l.work, Query{State: Parked, Limit: counted, Bare: true})
-		switch {
-		case err != nil:
-		case len(parked) == 0:
+		if parked, err := l.c.Store.Count(l.work, Query{State: Parked}); err == nil && parked > 0 {
+			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", parked))
+		} else if err == nil {
 			l.alarms.clear(alarmParked)
-		case len(parked) == counted:
-			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events or more are parked, and wait for a decision", counted))
-		default:
-			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", len(parked)))
 		}
 		wait := min(often, max(l.c.Keep/100, 100*time.Millisecond))
 		if u.More {

@@ -164,3 +164,13 @@ type Waker interface {
 	// here at all, as behind a pooler that shares sessions between transactions.
 	Wake(ctx context.Context, wake func()) error
 }
+
+// Notebook is a [Store] that keeps the last Stats of the relay, for people who have
+// only the database.
+type Notebook interface {
+	// Note is ErrFenced unless the epoch is that of the current lease.
+	Note(ctx context.Context, epoch int64, s Stats) error
+	// Noted returns the last Stats, and when they were noted, by the database's
+	// clock; the zero time: never.
+	Noted(ctx context.Context) (Stats, time.Time, error)
+}

@@ -116,7 +116,7 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 	for i := range n {
 		s.write(event(fmt.Sprint(i), fmt.Sprint("k", i%7)))
 	}
-	r, _ := s.relay(outbox.Config{Sinks: to(&p), ParkAfter: 1})
+	r, _ := s.relay(outbox.Config{Sinks: to(&p), ParkAfter: 1, Lease: time.Second})
 	s.eventually("the sink pauses, again and again", func() bool { return r.Stats().Sinks[0].Pauses > 20 })
 	s.equal("alarm", []any{alarm(r, "sink-paused"), r.Stats().Sinks[0].Reason}, []any{true, away.Error()})
 	s.equal("parked", len(s.waiting(outbox.Parked)), 0)
@@ -124,6 +124,14 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 		if w.Blamed != 0 {
 			s.t.Fatalf("%s is blamed", w.ID)
 		}
+	}
+	if book, ok := s.Store.(outbox.Notebook); ok {
+		s.eventually("the database knows why", func() bool {
+			st, at, err := book.Noted(s.ctx())
+			s.check(err)
+			return !at.IsZero() && st.Leader && st.Sinks[0].Reason == away.Error()
+		})
+		s.is("a note with a stale epoch", book.Note(s.ctx(), 0, outbox.Stats{}), outbox.ErrFenced)
 	}
 	p.set(nil)
 	s.eventually("all is delivered", func() bool { return p.count() == n })

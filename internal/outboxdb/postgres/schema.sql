@@ -87,6 +87,13 @@ CREATE INDEX IF NOT EXISTS pending_held ON {schema}.pending (lane, position) WHE
 CREATE INDEX IF NOT EXISTS pending_retrying ON {schema}.pending (not_before) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS pending_set_aside ON {schema}.pending (position) WHERE state IN (1, 2);
 
+-- What the relay did, for people.
+CREATE TABLE IF NOT EXISTS {schema}.notes (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	at timestamptz NOT NULL,
+	stats text NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS {schema}.lease (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	owner text NOT NULL DEFAULT '',
