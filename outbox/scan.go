@@ -115,8 +115,11 @@ func (l *leader) upkeep() {
 			l.alarms.clear(alarmParked)
 		}
 		wait := min(often, max(l.c.Keep/100, 100*time.Millisecond))
-		if u.More {
+		switch {
+		case u.More:
 			wait = 100 * time.Millisecond
+		case u.Busy:
+			wait = min(wait, time.Second)
 		}
 		pause(l.work, wait)
 	}
