@@ -11,10 +11,14 @@ import (
 // the work ends. It looks often after it found something, and less often when
 // nothing comes.
 func (l *leader) scan() {
-	const calm = 500 * time.Millisecond // while a feed tells of events
+	const (
+		calm  = 500 * time.Millisecond // while a feed tells of events
+		share = 4
+	)
 	wait := l.c.PollBusy
 	for l.work.Err() == nil {
 		var topics []string
+		began := time.Now()
 		if !l.store(l.work, func() (err error) {
 			topics, err = l.c.Store.Ready(l.work, l.epoch)
 			return err
@@ -25,9 +29,11 @@ func (l *leader) scan() {
 		if l.startAll(topics) {
 			wait = l.c.PollBusy
 		}
-		still := wait
+		// A transaction that stays open for long makes looking slow: the rows of what
+		// was delivered cannot be removed. Looking takes a share of the time, not all.
+		still := max(wait, share*time.Since(began))
 		if l.isFed() && len(topics) == 0 {
-			still = max(calm, wait)
+			still = max(calm, still)
 		}
 		t := time.NewTimer(still)
 		select {

@@ -150,8 +150,10 @@ type TxSink interface {
 type TxStore interface {
 	// Within reports whether sink works in this store's transactions.
 	Within(ctx context.Context, sink TxSink) (bool, error)
-	// AdvanceTx is Advance with what send returns as its settlement.
-	AdvanceTx(ctx context.Context, epoch int64, next *Claim, send func(ctx context.Context, tx any) (*Settlement, error)) (*Flight, error)
+	// AdvanceTx is Advance with what send returns as the settlement of flight. If the
+	// flight is settled already, because an earlier call succeeded whose answer was
+	// lost, it does not call send, and claims.
+	AdvanceTx(ctx context.Context, epoch, flight int64, next *Claim, send func(ctx context.Context, tx any) (*Settlement, error)) (*Flight, error)
 }
 
 // Waker is a [Store] that can say that events were written. It only saves time:

@@ -104,7 +104,7 @@ func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		var r outbox.Record
 		switch err := json.Unmarshal(scan.Bytes(), &r); {

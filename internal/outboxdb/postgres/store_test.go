@@ -19,6 +19,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	d := newOutbox(t, connect(t, server(t)))
 	outboxtest.Run(t, func(t testing.TB) outboxtest.Outbox {
 		d.empty(t)
