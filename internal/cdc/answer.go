@@ -61,6 +61,9 @@ func (s *Stream) quiet() time.Duration {
 func (s *Stream) send(wantReply bool) error {
 	confirmed, _ := s.track.position()
 	received := max(LSN(s.received.Load()), confirmed)
+	if gate := LSN(s.gate.Load()); gate != 0 {
+		confirmed = min(confirmed, gate)
+	}
 	if confirmed == 0 {
 		return nil
 	}

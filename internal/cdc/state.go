@@ -92,6 +92,7 @@ type Health string
 const (
 	Starting Health = "starting" // it connects, or copies tables
 	Reading  Health = "reading"
+	Stopped  Health = "stopped"
 	Failing  Health = "failing" // see Reason; it tries again
 	Broken   Health = "broken"  // see Reason; somebody has to act
 )

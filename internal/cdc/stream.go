@@ -19,6 +19,8 @@ var (
 	errSilent = errors.New("the server does not answer")
 )
 
+const heartbeatPrefix = "bezoar.heartbeat"
+
 // Stream reads one slot over one connection.
 type Stream struct {
 	c        Config
@@ -30,6 +32,7 @@ type Stream struct {
 	received atomic.Uint64 // LSN
 	waiting  atomic.Int64  // since when a message is waited for, in ns; 0: the receiver works
 	beaten   atomic.Int64  // when the last heartbeat came back, in ns
+	gate     atomic.Uint64 // LSN: nothing after it is confirmed; 0: no gate
 	reply    chan struct{} // the server wants to hear of us
 
 	relations map[uint32]*Relation
