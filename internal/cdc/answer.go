@@ -21,7 +21,7 @@ const (
 func (s *Stream) answer(ctx context.Context, end context.CancelCauseFunc) {
 	every := answerEvery
 	if s.timeout > 0 {
-		every = min(every, s.timeout/4)
+		every = min(every, s.timeout/8)
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()

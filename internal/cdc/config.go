@@ -77,6 +77,7 @@ func (c Config) settings(replication bool) (*pgx.ConnConfig, error) {
 		// Of several servers, the one that takes writes.
 		s.ValidateConnect = writable
 	}
+	s.RuntimeParams["client_encoding"] = "UTF8"
 	s.RuntimeParams["datestyle"] = "ISO"
 	s.RuntimeParams["intervalstyle"] = "iso_8601"
 	s.RuntimeParams["timezone"] = "UTC"

@@ -34,12 +34,11 @@ func (r *reader) Status() Status {
 	return s
 }
 
-// say changes the status. An empty reason keeps the one before, unless the reader
-// was failing.
+// say changes the status. An empty reason keeps what was wrong when the reader began.
 func (r *reader) say(h Health, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if reason == "" && r.status.Health != Failing && r.status.Health != Broken {
+	if reason == "" && (r.status.Health == Starting || r.status.Health == Reading) {
 		reason = r.status.Reason
 	}
 	if r.status.Health != h {
@@ -109,14 +108,18 @@ func (r *reader) beat(ctx context.Context, conn *pgx.Conn, s *Stream, beside fun
 // ended notes why the reader does not read, if the database can be reached.
 func (r *reader) ended(ctx context.Context, err error) {
 	if ctx.Err() != nil {
-		r.say(Stopped, "")
+		r.endedAs(ctx, Stopped, "")
 	} else {
-		r.say(Failing, err.Error())
+		r.endedAs(ctx, Failing, err.Error())
 	}
+}
+
+func (r *reader) endedAs(ctx context.Context, h Health, reason string) {
+	r.say(h, reason)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	conn, failed := r.c.connect(ctx)
-	if failed != nil {
+	conn, err := r.c.connect(ctx)
+	if err != nil {
 		return // the status says so
 	}
 	defer closeConn(conn)

@@ -68,12 +68,16 @@ func database(t testing.TB, s *pgtest.Server) *base {
 	})
 	b.exec(`CREATE SCHEMA box; CREATE TABLE box.events (position bigserial, id text NOT NULL UNIQUE DEFAULT gen_random_uuid()::text, topic text NOT NULL,
 		key text NOT NULL, seq bigint NOT NULL, type text NOT NULL, headers jsonb NOT NULL DEFAULT '{}', payload bytea NOT NULL,
-		written_at timestamptz NOT NULL DEFAULT now())`)
+		written_at timestamptz NOT NULL DEFAULT now());
+		CREATE TABLE box.pending (position bigint);
+		CREATE FUNCTION box.write(topic text, key text, type text, headers jsonb, payload bytea, id text) RETURNS bigint LANGUAGE sql AS $$
+			INSERT INTO box.events (topic, key, seq, type, headers, payload, id) VALUES ($1, $2, 1, $3, $4, $5, coalesce(nullif($6, ''), gen_random_uuid()::text));
+			INSERT INTO box.pending SELECT currval('box.events_position_seq') RETURNING position $$`)
 	return b
 }
 
 func (b *base) config() Config {
-	return Config{URL: b.server.URL(b.name), Slot: b.name, Publication: b.name, Heartbeat: 200 * time.Millisecond}
+	return Config{URL: b.server.URL(b.name) + "&options=-c%20wal_sender_timeout%3D2s", Slot: b.name, Publication: b.name, Heartbeat: 200 * time.Millisecond}
 }
 
 func (b *base) exec(sql string, args ...any) {

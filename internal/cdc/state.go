@@ -92,6 +92,8 @@ type Health string
 const (
 	Starting Health = "starting" // it connects, or copies tables
 	Reading  Health = "reading"
+	Full     Health = "full"    // the outbox has no room; the server keeps the WAL
+	Waiting  Health = "waiting" // another process reads
 	Stopped  Health = "stopped"
 	Failing  Health = "failing" // see Reason; it tries again
 	Broken   Health = "broken"  // see Reason; somebody has to act

@@ -1,7 +1,6 @@
 package cdc
 
 import (
-	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -25,7 +24,7 @@ func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
 	f := b.feed(nil)
 	f.awaitReading(t)
 	neighbour := database(t, b.server)
-	for range 3 {
+	for range 2 {
 		neighbour.exec("INSERT INTO box.events (topic, key, seq, type, payload) SELECT 't', 'k', g, 'y', decode(repeat('00', 1000), 'hex') FROM generate_series(1, 2000) g")
 		end := b.written()
 		eventually(t, "the slot is past what the neighbour wrote", func() bool { return b.confirmed() >= end })
@@ -43,15 +42,13 @@ func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
 // A transaction that is far larger than what the connection buffers, and a receiver
 // that takes several times as long as the server waits for a sign of life.
 func TestALargeTransactionAndASlowReceiver(t *testing.T) {
-	rows, stall, timeout := 20_000, 1500*time.Millisecond, 400
+	rows, stall := 20_000, 3*time.Second // 2 s is wal_sender_timeout
 	if os.Getenv("BEZOAR_SOAK") != "" {
-		rows, stall, timeout = 1_000_000, 20*time.Second, 2000
+		rows, stall = 1_000_000, 20*time.Second
 	}
 	b := database(t, server(t))
-	c := b.config()
-	c.URL += fmt.Sprintf("&options=-c%%20wal_sender_timeout%%3D%d", timeout)
 	var once sync.Once
-	f := b.feedWith(c, func() {
+	f := b.feed(func() {
 		once.Do(func() { <-time.After(stall) })
 	})
 	f.awaitReading(t)
