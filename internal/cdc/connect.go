@@ -71,10 +71,7 @@ func (c Config) open(ctx context.Context, position LSN) (*Stream, error) {
 		closeConn(conn)
 		return nil, err
 	}
-	args := []string{"proto_version '1'", fmt.Sprintf("publication_names '%s'", c.Publication)}
-	if version(conn) >= 14 {
-		args = append(args, "messages 'true'")
-	}
+	args := []string{"proto_version '1'", fmt.Sprintf("publication_names '%s'", c.Publication), "messages 'true'"}
 	err = pglogrepl.StartReplication(ctx, conn, c.Slot, position, pglogrepl.StartReplicationOptions{
 		Mode: pglogrepl.LogicalReplication, PluginArgs: args,
 	})

@@ -91,12 +91,10 @@ func (r *reading) awaitReading(t testing.TB) {
 	eventually(t, "the feed reads", func() bool { return r.Status().Health == Reading })
 }
 
-const insert = `INSERT INTO box.events (topic, key, seq, type, headers, payload) VALUES ($1, $2, $3, $4, $5, $6)`
-
 func (b *base) write(payloads ...string) {
 	b.t.Helper()
-	for i, p := range payloads {
-		b.exec(insert, "orders", "7", i+1, "paid", map[string]string{"a": `b"c`}, []byte(p))
+	for _, p := range payloads {
+		b.exec("SELECT box.write('orders', '7', 'paid', $1, $2)", map[string]string{"a": `b"c`}, []byte(p))
 	}
 }
 

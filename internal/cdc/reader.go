@@ -9,6 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// stalled is how much later than usual a heartbeat may come back.
+const stalled = 30 * time.Second
+
 // reader is what a [Feed] and a [Capture] share: a slot, what they say about it, and
 // the connection by which they write that down.
 type reader struct {
@@ -30,6 +33,10 @@ func (r *reader) Status() Status {
 		s.Position, _ = r.stream.track.position()
 		s.Received = LSN(r.stream.received.Load())
 		s.Beat = time.Unix(0, r.stream.beaten.Load())
+		if silent := time.Since(s.Beat); s.Health == Reading && silent > stalled+5*r.c.Heartbeat {
+			s.Health, s.Since = Stalled, s.Beat
+			s.Reason = fmt.Sprintf("no heartbeat has come back for %v: what is committed does not arrive here, or is not taken", silent.Round(time.Second))
+		}
 	}
 	return s
 }
@@ -83,7 +90,6 @@ func (r *reader) read(ctx context.Context, conn *pgx.Conn, position LSN, to Rece
 
 // beat writes a message into the WAL at every heartbeat, until ctx ends or it
 // fails. The message is not transactional: it takes no transaction ID and no row.
-// A heartbeat that does not come back is a slot that stands still.
 func (r *reader) beat(ctx context.Context, conn *pgx.Conn, s *Stream, beside func(context.Context, *Stream) error) error {
 	tick := time.NewTicker(r.c.Heartbeat)
 	defer tick.Stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/postgres"
 	"github.com/bezoar-dev/bezoar/internal/pgtest"
 )
 
@@ -47,7 +48,7 @@ func server(t testing.TB) *pgtest.Server {
 	return shared.server
 }
 
-// base is a database with the tables of an outbox, as far as they matter here.
+// base is a database with an outbox in the schema box.
 type base struct {
 	t      testing.TB
 	server *pgtest.Server
@@ -66,13 +67,11 @@ func database(t testing.TB, s *pgtest.Server) *base {
 		_, _ = b.conn.Exec(context.Background(), `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
 			WHERE database = current_database() AND NOT active`)
 	})
-	b.exec(`CREATE SCHEMA box; CREATE TABLE box.events (position bigserial, id text NOT NULL UNIQUE DEFAULT gen_random_uuid()::text, topic text NOT NULL,
-		key text NOT NULL, seq bigint NOT NULL, type text NOT NULL, headers jsonb NOT NULL DEFAULT '{}', payload bytea NOT NULL,
-		written_at timestamptz NOT NULL DEFAULT now());
-		CREATE TABLE box.pending (position bigint);
-		CREATE FUNCTION box.write(topic text, key text, type text, headers jsonb, payload bytea, id text) RETURNS bigint LANGUAGE sql AS $$
-			INSERT INTO box.events (topic, key, seq, type, headers, payload, id) VALUES ($1, $2, 1, $3, $4, $5, coalesce(nullif($6, ''), gen_random_uuid()::text));
-			INSERT INTO box.pending SELECT currval('box.events_position_seq') RETURNING position $$`)
+	sql, err := postgres.SQL("box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(sql)
 	return b
 }
 

@@ -92,6 +92,7 @@ type Health string
 const (
 	Starting Health = "starting" // it connects, or copies tables
 	Reading  Health = "reading"
+	Stalled  Health = "stalled" // heartbeats do not come back: nothing arrives, or nothing is taken
 	Full     Health = "full"    // the outbox has no room; the server keeps the WAL
 	Waiting  Health = "waiting" // another process reads
 	Stopped  Health = "stopped"

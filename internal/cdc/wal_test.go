@@ -25,7 +25,7 @@ func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
 	f.awaitReading(t)
 	neighbour := database(t, b.server)
 	for range 2 {
-		neighbour.exec("INSERT INTO box.events (topic, key, seq, type, payload) SELECT 't', 'k', g, 'y', decode(repeat('00', 1000), 'hex') FROM generate_series(1, 2000) g")
+		neighbour.exec("SELECT box.write('t', payload => decode(repeat('00', 1000), 'hex')) FROM generate_series(1, 2000)")
 		end := b.written()
 		eventually(t, "the slot is past what the neighbour wrote", func() bool { return b.confirmed() >= end })
 		// The WAL that the server keeps begins at restart_lsn, which a checkpoint moves.
@@ -53,7 +53,7 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 	})
 	f.awaitReading(t)
 	pid := f.Status().PID
-	b.exec("INSERT INTO box.events (topic, key, seq, type, payload) SELECT 't', 'k', g, 'y', decode(repeat('00', 500), 'hex') FROM generate_series(1, $1::int) g", rows)
+	b.exec("SELECT box.write('t', payload => decode(repeat('00', 500), 'hex')) FROM generate_series(1, $1::int)", rows)
 	f.await(t, rows)
 	if s := f.Status(); s.PID != pid {
 		t.Fatalf("the connection did not last: %s", s)
@@ -63,8 +63,8 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 		t.Fatalf("%d records of %d", len(f.got), rows)
 	}
 	for i, r := range f.got {
-		if r.Sequence != int64(i+1) {
-			t.Fatalf("record %d has sequence %d", i, r.Sequence)
+		if r.Position != f.got[0].Position+int64(i) {
+			t.Fatalf("record %d has position %d", i, r.Position)
 		}
 	}
 }
