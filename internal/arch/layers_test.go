@@ -209,7 +209,7 @@ func bans() []ban {
 		{"internal/fleet", "net/...", nil, wire},
 		{"internal/dispatch", "net/...", nil, wire},
 		{"...", "database/sql/...", []string{"internal/store/*", "guard/sqlguard"}, sql},
-		{"...", "github.com/jackc/...", []string{"internal/store/*", "guard/sqlguard"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "guard/sqlguard", "internal/cdc"}, sql},
 		{"...", "modernc.org/...", []string{"internal/store/*"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},

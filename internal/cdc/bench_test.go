@@ -1,0 +1,159 @@
+package cdc
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/postgres"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// timed is a sink that notes when each record came.
+type timed struct {
+	mu  sync.Mutex
+	got map[string]time.Time
+}
+
+func (s *timed) Send(_ context.Context, records []outbox.Record) []error {
+	now := time.Now()
+	s.mu.Lock()
+	for _, r := range records {
+		s.got[string(r.Payload)] = now
+	}
+	s.mu.Unlock()
+	return make([]error, len(records))
+}
+
+func (s *timed) Close() error { return nil }
+
+func (s *timed) when(payload string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got[payload]
+}
+
+// counting is a sink that only counts.
+type counting struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (s *counting) Send(_ context.Context, records []outbox.Record) []error {
+	s.mu.Lock()
+	s.n += len(records)
+	s.mu.Unlock()
+	return make([]error, len(records))
+}
+
+func (s *counting) Close() error { return nil }
+
+func (s *counting) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+const backlog = 100_000
+
+// writeBacklog makes the feed's slot and then writes events for 1,000 keys, of
+// 200 bytes each.
+func (b *base) writeBacklog() {
+	b.t.Helper()
+	f := b.feed(nil)
+	f.awaitReading(b.t)
+	_ = f.end()
+	b.exec("SELECT box.write('orders', (g % 1000)::text, 'paid', '{}', decode(repeat('ab', 200), 'hex'), '') FROM generate_series(1, $1::int) g", backlog)
+	b.exec("ANALYZE")
+}
+
+// What the feed alone hands over.
+func BenchmarkFeedBacklog(t *testing.B) {
+	for range t.N {
+		t.StopTimer()
+		b := database(t, server(t))
+		b.writeBacklog()
+		t.StartTimer()
+		began := time.Now()
+		f := b.feed(nil)
+		f.await(t, backlog)
+		t.ReportMetric(backlog/time.Since(began).Seconds(), "events/s")
+		t.StopTimer()
+		_ = f.end()
+	}
+}
+
+// What a relay delivers: by the feed, and, to compare, by polling.
+func BenchmarkRelayBacklog(t *testing.B) {
+	for _, how := range []string{"cdc", "poll"} {
+		t.Run(how, func(t *testing.B) {
+			for range t.N {
+				t.StopTimer()
+				b := database(t, server(t))
+				b.writeBacklog()
+				sink := &counting{}
+				t.StartTimer()
+				began := time.Now()
+				if how == "cdc" {
+					relay(t, b.config().URL, b.name, sink)
+				} else {
+					poll(t, b.config().URL, sink)
+				}
+				eventually(t, "everything is delivered", func() bool { return sink.count() >= backlog })
+				t.ReportMetric(backlog/time.Since(began).Seconds(), "events/s")
+			}
+		})
+	}
+}
+
+// poll runs a relay without a feed until the test ends.
+func poll(t testing.TB, url string, sink outbox.Sink) {
+	t.Helper()
+	store, err := postgres.Open(context.Background(), postgres.Config{URL: url, Schema: "box"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := outbox.New(outbox.Config{Store: store, Owner: "test", Sinks: []outbox.Route{{Name: "sink", Topics: []string{"*"}, Sink: sink}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = r.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; _ = store.Close() })
+}
+
+// How long an event takes from its commit to the sink when little happens.
+func BenchmarkLatency(t *testing.B) {
+	for _, how := range []string{"cdc", "poll"} {
+		t.Run(how, func(t *testing.B) {
+			b := database(t, server(t))
+			sink := &timed{got: map[string]time.Time{}}
+			if how == "cdc" {
+				r, f := relay(t, b.config().URL, b.name, sink)
+				eventually(t, "the feed reads", func() bool { return f.Status().Health == Reading && r.Stats().Leader })
+			} else {
+				poll(t, b.config().URL, sink)
+			}
+			var took []time.Duration
+			t.ResetTimer()
+			for i := range max(t.N, 300) {
+				payload := time.Now().Format(time.RFC3339Nano)
+				b.exec("SELECT box.write('orders', 'k', 'paid', '{}', convert_to($1, 'UTF8'), '')", payload)
+				committed := time.Now()
+				for sink.when(payload).IsZero() {
+					time.Sleep(100 * time.Microsecond)
+				}
+				if i >= 20 { // warm
+					took = append(took, sink.when(payload).Sub(committed))
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			slices.Sort(took)
+			t.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			t.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
