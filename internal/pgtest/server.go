@@ -153,6 +153,14 @@ func (s *Server) Promote(t testing.TB) {
 	}
 }
 
+// PID is the server's first process.
+func (s *Server) PID() int {
+	text, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	first, _, _ := strings.Cut(string(text), "\n")
+	n, _ := strconv.Atoi(first)
+	return n
+}
+
 // Remove stops the server if it runs, and removes its data.
 func (s *Server) Remove() {
 	_ = s.ctl("-w", "-m", "immediate", "stop") // it may have been stopped
