@@ -129,24 +129,6 @@ func BenchmarkFeedBacklog(t *testing.B) {
 	}
 }
 
-// What this process does for it, without the server.
-func BenchmarkRecord(t *testing.B) {
-	rel := &Relation{}
-	for _, name := range []string{"position", "written_at", "id", "topic", "key", "seq", "type", "headers", "payload"} {
-		rel.Columns = append(rel.Columns, Column{Name: name})
-	}
-	var row []Value
-	for _, text := range []string{"123456", "2026-11-30 01:02:03.456789+00", "7b0d3d62-6d0f-4b5e-9d43-4a2d9c9b1f11", "orders", "4711", "12", "order.paid", "{}", `\x` + strings.Repeat("ab", 200)} {
-		row = append(row, Value{Text: []byte(text)})
-	}
-	cols := columnsOf(rel)
-	for t.Loop() {
-		if _, err := cols.record(row); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // What a relay delivers: by the feed, and, to compare, by polling.
 func BenchmarkRelayBacklog(t *testing.B) {
 	for _, how := range []string{"cdc", "poll"} {

@@ -24,6 +24,8 @@ type Config struct {
 	// what is committed arrives. 0: 10 s.
 	Heartbeat time.Duration
 	Log       *slog.Logger // nil: none
+
+	binary bool // values in PostgreSQL's binary format, which costs less
 }
 
 // Validate reports every field that is out of bounds.

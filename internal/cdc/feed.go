@@ -43,6 +43,7 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 		return nil, err
 	}
 	f := &Feed{reader{c: c.Config.withDefaults(), schema: c.Schema}}
+	f.reader.c.binary = true
 	f.say(Starting, "")
 	return f, nil
 }
@@ -186,7 +187,11 @@ func (r *feedReceiver) Change(ctx context.Context, c Change) error {
 		return nil
 	}
 	if c.Relation != r.rel {
-		r.rel, r.cols = c.Relation, columnsOf(c.Relation)
+		cols, err := columnsOf(c.Relation)
+		if err != nil {
+			return err
+		}
+		r.rel, r.cols = c.Relation, cols
 	}
 	record, err := r.cols.record(c.New)
 	if err != nil {
