@@ -53,7 +53,8 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 	})
 	f.awaitReading(t)
 	pid := f.Status().PID
-	b.exec("SELECT box.write('t', payload => decode(repeat('00', 500), 'hex')) FROM generate_series(1, $1::int)", rows)
+	b.exec(`INSERT INTO box.events SELECT nextval('box.positions'), now(), g::text, 't', '', 0, 't', '{}', decode(repeat('00', 500), 'hex')
+		FROM generate_series(1, $1::int) g`, rows)
 	f.await(t, rows)
 	if s := f.Status(); s.PID != pid {
 		t.Fatalf("the connection did not last: %s", s)
