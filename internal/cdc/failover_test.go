@@ -106,6 +106,7 @@ func relay(t testing.TB, url, slot string, sink outbox.Sink) (*outbox.Relay, *Fe
 // The primary is killed under load and its standby promoted: what was committed is
 // delivered, in the order of each key. The slot is not on the standby.
 func TestAPromotedStandbyLosesNothing(t *testing.T) {
+	t.Parallel()
 	first := pgtest.Start(t, "fsync = off")
 	t.Cleanup(first.Remove)
 	b := database(t, first)

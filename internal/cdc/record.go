@@ -22,8 +22,15 @@ func columnsOf(r *Relation) (eventColumns, error) {
 		name string
 		to   *int
 	}{
-		{"position", &c.position}, {"id", &c.id}, {"topic", &c.topic}, {"key", &c.key}, {"seq", &c.seq},
-		{"type", &c.kind}, {"headers", &c.headers}, {"payload", &c.payload}, {"written_at", &c.written},
+		{"position", &c.position},
+		{"id", &c.id},
+		{"topic", &c.topic},
+		{"key", &c.key},
+		{"seq", &c.seq},
+		{"type", &c.kind},
+		{"headers", &c.headers},
+		{"payload", &c.payload},
+		{"written_at", &c.written},
 	} {
 		*f.to = -1
 		for i, column := range r.Columns {

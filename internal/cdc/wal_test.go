@@ -20,6 +20,7 @@ func (b *base) written() int64 {
 }
 
 func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	f := b.feed(nil)
 	f.awaitReading(t)
@@ -42,6 +43,7 @@ func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
 // A transaction that is far larger than what the connection buffers, and a receiver
 // that takes several times as long as the server waits for a sign of life.
 func TestALargeTransactionAndASlowReceiver(t *testing.T) {
+	t.Parallel()
 	rows, stall := 20_000, 3*time.Second // 2 s is wal_sender_timeout
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		rows, stall = 1_000_000, 20*time.Second
@@ -72,6 +74,7 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 
 // What is not handed over is not confirmed, however far the WAL goes on.
 func TestWhatIsNotTakenIsNotConfirmed(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	gate := make(chan struct{})
 	open := sync.OnceFunc(func() { close(gate) })

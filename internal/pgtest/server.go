@@ -53,7 +53,7 @@ func prepare(t testing.TB) *Server {
 		t.Skip("no PostgreSQL: run make test, or export BEZOAR_TEST_POSTGRES=$(scripts/postgres start)")
 	}
 	s := &Server{bin: binaries(t)}
-	dir, err := os.MkdirTemp("", "bezoar-pg-")
+	dir, err := os.MkdirTemp("", "bezoar-pg-") //nolint:usetesting // it outlives the test if tests share the server
 	if err != nil {
 		t.Fatal(err)
 	}
