@@ -155,6 +155,24 @@ func poll(t testing.TB, url string, sink outbox.Sink) {
 	t.Cleanup(func() { cancel(); <-ended; _ = store.Close() })
 }
 
+// What a capture writes of the rows of one transaction.
+func BenchmarkCapture(t *testing.B) {
+	for range t.N {
+		t.StopTimer()
+		b := database(t, server(t))
+		b.exec("CREATE TABLE items (id int PRIMARY KEY, state text, total numeric)")
+		c, end := b.capture(nil, Table{Name: "items"})
+		c.await(t, Reading)
+		t.StartTimer()
+		b.work(t, func() {
+			b.exec("INSERT INTO items SELECT g, 'paid', 12.50 FROM generate_series(1, $1::int) g", backlog)
+			eventually(t, "all are captured", func() bool { return one[int](b, "SELECT last_value FROM box.positions") >= backlog })
+		})
+		t.StopTimer()
+		end()
+	}
+}
+
 // How long an event takes from its commit to the sink when little happens.
 func BenchmarkLatency(t *testing.B) {
 	for _, how := range []string{"cdc", "poll"} {

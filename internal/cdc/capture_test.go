@@ -263,3 +263,31 @@ func TestACaptureWaitsForRoom(t *testing.T) {
 	b.awaitEvents(50)
 	c.await(t, Reading)
 }
+
+// What a capture writes and what producers write has the same form: positions and
+// sequences of a key have one order, without holes.
+func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int)`)
+	b.exec(`SELECT box.write('public.items', 'a')`)
+	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.who}"})
+	c.await(t, Reading)
+	b.exec(`INSERT INTO items SELECT g, CASE g % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' END, g FROM generate_series(1, 300) g`)
+	b.awaitEvents(301)
+	b.exec(`SELECT box.write('public.items', 'a')`)
+	same(t, one[[]string](b, `SELECT array_agg(format('%s %s %s %s', key, n, first, last) ORDER BY key) FROM (
+		SELECT key, count(*) n, min(seq) first, max(seq) last FROM box.events GROUP BY key) k`), " 100 0 0", "a 102 1 102", "b 100 1 100")
+	if n := one[int](b, `SELECT count(*) FROM (SELECT seq - lag(seq) OVER (PARTITION BY key ORDER BY position) d FROM box.events WHERE key <> '') s WHERE d <> 1`); n != 0 {
+		t.Fatalf("%d events are out of order", n)
+	}
+	if n := one[int](b, `SELECT count(*) FROM (SELECT (convert_from(payload, 'UTF8')::json->'after'->>'n')::int n,
+		lag((convert_from(payload, 'UTF8')::json->'after'->>'n')::int) OVER (PARTITION BY key ORDER BY position) before
+		FROM box.events WHERE payload <> '') s WHERE n < before`); n != 0 {
+		t.Fatalf("%d changes are out of order", n)
+	}
+	if n := one[int](b, `SELECT count(*) FROM box.pending p JOIN box.events e USING (position, written_at) LEFT JOIN box.keys k ON k.topic = e.topic AND k.key = e.key
+		WHERE p.lane IS NOT DISTINCT FROM k.lane AND p.topic = e.topic AND p.bytes = octet_length(e.payload) + octet_length(e.key) + octet_length(e.headers::text)`); n != 302 {
+		t.Fatalf("%d of 302 events wait as they should", n)
+	}
+}
