@@ -101,6 +101,9 @@ func layers() []layer {
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
+		{"queue/pgqueue", 4, "sends messages in an application's transactions, to a store in its database"},
+		{"internal/outboxdb/*", 3, "outboxes in the databases of applications"},
+		{"internal/outboxqueue", 3, "delivers events of an outbox to queues, in the outbox's transaction"},
 		{"internal/flowletters", 3, "shows the dead letters of flows to triage"},
 		{"internal/flowpage", 3, "tells people about flows"},
 		{"internal/flowlocal", 4, "runs flows over a state directory"},
@@ -129,6 +132,7 @@ func testOnly() map[string]string {
 		"internal/brokers/brokertest": "the suite that every source for a message broker passes",
 		"internal/worktest":           "runs bezoar work as a process",
 		"internal/pace":               "tells tests how much to do, and how much of it at once",
+		"outbox/outboxtest":           "the suite that every store of an outbox passes",
 		"internal/live/livetest":      "the suite that every store of settings passes",
 	}
 }
@@ -186,7 +190,7 @@ type ban struct {
 func bans() []ban {
 	pure := "a policy is a step function: the caller passes time and randomness, holds the lock and does the I/O"
 	wire := "the deciding core must not know the wire, so that a front can be swapped"
-	sql := "only stores know SQL, and the guard of an application's own: a front that does cannot be served by another store"
+	sql := "only stores know SQL, and what is in an application's own database: a front that does cannot be served by another store"
 	std := "words and policies must be readable, and importable, without anything else"
 	return []ban{
 		{".", "vendor/...", nil, std},
@@ -208,9 +212,9 @@ func bans() []ban {
 		{"internal/ledger", "net/...", nil, wire},
 		{"internal/fleet", "net/...", nil, wire},
 		{"internal/dispatch", "net/...", nil, wire},
-		{"...", "database/sql/...", []string{"internal/store/*", "guard/sqlguard"}, sql},
-		{"...", "github.com/jackc/...", []string{"internal/store/*", "guard/sqlguard", "internal/cdc"}, sql},
-		{"...", "modernc.org/...", []string{"internal/store/*"}, sql},
+		{"...", "database/sql/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "outbox"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "queue/pgqueue", "internal/cdc"}, sql},
+		{"...", "modernc.org/...", []string{"internal/store/*", "internal/outboxdb/*"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
 		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},

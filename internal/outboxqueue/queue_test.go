@@ -166,6 +166,41 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
+// TestALostAnswer repeats a call that has succeeded: it sends nothing again.
+func TestALostAnswer(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		return outbox.Write(ctx, outbox.Pgx(tx).In(w.schema), outbox.Event{Topic: "t", Payload: []byte("1")}, outbox.Event{Topic: "t", Payload: []byte("2")})
+	}))
+	lease, err := w.store.Acquire(ctx, "test", time.Hour)
+	check(err)
+	claim := &outbox.Claim{Topic: "t", Events: 1, Bytes: 1}
+	f, err := w.store.Advance(ctx, lease.Epoch, nil, claim)
+	check(err)
+	sink := w.sink(t)
+	var next *outbox.Flight
+	for range 2 {
+		next, err = w.store.AdvanceTx(ctx, lease.Epoch, f.ID, claim, func(ctx context.Context, tx any) (*outbox.Settlement, error) {
+			records, err := w.store.Read(ctx, f.Refs)
+			if err == nil {
+				_, err = sink.SendTx(ctx, tx, records)
+			}
+			return &outbox.Settlement{Flight: f.ID, Delivered: []int64{f.Refs[0].Position}}, err
+		})
+		check(err)
+	}
+	if n := w.messages(t); n != 1 || next == nil || next.Refs[0].Position == f.Refs[0].Position {
+		t.Fatalf("%d messages, then %+v", n, next)
+	}
+}
+
 // TestSendTx sends with the caller's transaction: a rollback leaves no message.
 func TestSendTx(t *testing.T) {
 	w := newWorld(t)
@@ -204,7 +239,7 @@ func TestSendTx(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(ctx) //nolint:errcheck // of no effect
+	defer other.Close(ctx)
 	foreign, err := other.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)

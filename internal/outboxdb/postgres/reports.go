@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +38,36 @@ func (s *Store) Status(ctx context.Context) (st outbox.Status, err error) {
 	}
 	st.Flight, err = pgx.CollectRows(rows, pgx.RowToStructByPos[outbox.FlightStatus])
 	return st, s.fault(ctx, "list flights", err)
+}
+
+// Note implements [outbox.Notebook].
+func (s *Store) Note(ctx context.Context, epoch int64, st outbox.Stats) error {
+	const what = "note what the relay did"
+	text, err := json.Marshal(st)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, err = s.pool.Exec(ctx, s.in(`WITH f AS MATERIALIZED (SELECT {schema}.fence($1))
+		INSERT INTO {schema}.notes (at, stats) SELECT clock_timestamp(), $2 FROM f ON CONFLICT (one) DO UPDATE SET at = excluded.at, stats = excluded.stats`),
+		epoch, string(text))
+	return s.fault(ctx, what, err)
+}
+
+// Noted implements [outbox.Notebook].
+func (s *Store) Noted(ctx context.Context) (st outbox.Stats, at time.Time, err error) {
+	const what = "read what the relay did"
+	var text string
+	err = s.pool.QueryRow(ctx, s.in(`SELECT stats, at FROM {schema}.notes`)).Scan(&text, &at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return st, at, nil
+	}
+	if err != nil {
+		return st, at, s.fault(ctx, what, err)
+	}
+	if err := json.Unmarshal([]byte(text), &st); err != nil {
+		return st, at, fmt.Errorf("%s: %w", what, err)
+	}
+	return st, at, nil
 }
 
 // topics counts. The limit is for each topic together.
@@ -97,19 +129,9 @@ func step(keep time.Duration) time.Duration { return min(keep/4, 24*time.Hour) }
 // Upkeep implements [outbox.Flights].
 func (s *Store) Upkeep(ctx context.Context, epoch int64, keep time.Duration) (u outbox.Upkept, err error) {
 	const what, batch = "keep the outbox in order", 5000
-	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1)`), epoch); err != nil {
-			return err
-		}
-		var made int
-		if err := tx.QueryRow(ctx, s.in(`SELECT {schema}.make_partitions($1::bigint * interval '1 microsecond', $2)`), step(keep).Microseconds(), partitionSteps).Scan(&made); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, s.in(`SELECT {schema}.sweep($1::bigint * interval '1 microsecond', $2)`), keep.Microseconds(), batch).Scan(&u.Deleted); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, s.in(`SELECT dropped, moved FROM {schema}.drop_partition($1::bigint * interval '1 microsecond')`), keep.Microseconds()).Scan(&u.Partitions, &u.Moved)
-	})
+	const microsecond = `::bigint * interval '1 microsecond'`
+	err = s.pool.QueryRow(ctx, s.in(`SELECT deleted, dropped, moved FROM {schema}.upkeep($1::bigint, $2`+microsecond+`, $3`+microsecond+`, $4::int, $5::int)`),
+		epoch, keep.Microseconds(), step(keep).Microseconds(), partitionSteps, batch).Scan(&u.Deleted, &u.Partitions, &u.Moved)
 	u.More = u.Partitions > 0 || u.Deleted == batch
 	return u, s.fault(ctx, what, err)
 }
