@@ -179,11 +179,12 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	c, end = b.capture(nil, Table{Name: "items", Copy: true})
 	c.await(t, Broken)
-	if s := c.Status(); !strings.Contains(s.Reason, "made anew or moved: what was committed between 0/") {
+	if s := c.Status(); !strings.Contains(s.Reason, "made anew or moved: what was committed between 0/") ||
+		!strings.HasSuffix(s.Reason, `: DELETE FROM "box"."cdc" WHERE slot = '`+b.name+"'") {
 		t.Fatalf("status %s", s)
 	}
 	b.exec(`INSERT INTO items VALUES (3)`)
-	if err := c.c.Reset(context.Background()); err != nil { // a person decides
+	if err := c.reader.c.Reset(context.Background(), "box"); err != nil { // a person decides
 		t.Fatal(err)
 	}
 	c.await(t, Reading)
@@ -290,4 +291,29 @@ func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
 		WHERE p.lane IS NOT DISTINCT FROM k.lane AND p.topic = e.topic AND p.bytes = octet_length(e.payload) + octet_length(e.key) + octet_length(e.headers::text)`); n != 302 {
 		t.Fatalf("%d of 302 events wait as they should", n)
 	}
+}
+
+func TestDropLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY)`)
+	left := func() int {
+		return one[int](b, `SELECT (SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1) + (SELECT count(*) FROM pg_publication)`, b.name)
+	}
+	drop := func() error { return b.config().Drop(context.Background(), "box") }
+	if err := drop(); err != nil { // nothing is there
+		t.Fatal(err)
+	}
+	c, end := b.capture(nil, Table{Name: "items"})
+	c.await(t, Reading)
+	if err := drop(); err == nil || !strings.Contains(err.Error(), "is active") {
+		t.Fatalf("error %v", err)
+	}
+	end()
+	eventually(t, "the slot is dropped", func() bool { return drop() == nil })
+	if n := left(); n != 0 || one[int](b, "SELECT count(*) FROM box.cdc") != 0 {
+		t.Fatalf("%d are left", n)
+	}
+	c, _ = b.capture(nil, Table{Name: "items"}) // as if it had never been
+	c.await(t, Reading)
 }

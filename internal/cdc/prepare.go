@@ -41,7 +41,8 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	}
 	if lost := gap(before, at, s); lost != "" {
 		if !c.c.CopyOnLoss {
-			return nil, &brokenError{lost + ". Changes of that time are missing. Reset the capture to go on without them"}
+			return nil, &brokenError{lost + ". Changes of that time are missing. Either copy the tables (copy_on_loss), or go on without: " +
+				c.reader.c.forgetting(c.schema)}
 		}
 		c.reader.c.Log.Error("changes of tables are missing; the tables are copied", "slot", c.c.Slot, "reason", lost)
 		c.say(Starting, lost+"; the tables were copied again")
