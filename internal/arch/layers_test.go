@@ -98,6 +98,8 @@ func layers() []layer {
 		{"internal/tracing", 3, "sends spans of requests to a collector"},
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
+		{"internal/apidoc", 3, "the description of the admin API, made from its contract by a test"},
+
 		{"internal/app", 4, "wires everything"},
 		{"internal/flowletters", 3, "shows the dead letters of flows to triage"},
 		{"internal/flowpage", 3, "tells people about flows"},
