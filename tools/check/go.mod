@@ -5,6 +5,7 @@ module github.com/bezoar-dev/bezoar/tools/check
 go 1.26.7
 
 require (
+	github.com/golangci/misspell v0.8.0
 	github.com/pb33f/libopenapi v0.42.5
 	github.com/pb33f/libopenapi-validator v0.16.3
 	github.com/prometheus/common v0.72.1
