@@ -36,6 +36,7 @@ type parameter struct {
 
 func text(name, about string) parameter   { return parameter{name: name, text: about} }
 func number(name, about string) parameter { return parameter{name: name, text: about, number: true} }
+
 func repeated(name, about string) parameter {
 	return parameter{name: name, text: about, many: true}
 }
