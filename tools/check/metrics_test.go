@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -102,7 +102,7 @@ func checkExpression(t *testing.T, where, text string, have map[string]metric) p
 func checkSelector(t *testing.T, where string, s *parser.VectorSelector, path []parser.Node, m metric) {
 	t.Helper()
 	for _, l := range s.LabelMatchers {
-		if l.Name != labels.MetricName && l.Name != "instance" && !slices.Contains(m.labels, l.Name) {
+		if l.Name != model.MetricNameLabel && l.Name != "instance" && !slices.Contains(m.labels, l.Name) {
 			t.Errorf("%s: %s has no label %s", where, s.Name, l.Name)
 		}
 	}
