@@ -1,6 +1,9 @@
 package check
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,9 +21,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// rendered are the objects of deploy/kubernetes as kustomize renders them, read
-// strictly by the types of Kubernetes: a key that they do not have is a fault.
-func rendered(t *testing.T) (all []runtime.Object) {
+// rendered are the objects of a folder as kustomize renders them, read strictly by
+// the types of Kubernetes: a key that they do not have is a fault.
+func rendered(t *testing.T, folder string) (all []runtime.Object) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{core.AddToScheme, apps.AddToScheme, policy.AddToScheme, networking.AddToScheme} {
@@ -29,7 +32,7 @@ func rendered(t *testing.T) (all []runtime.Object) {
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), root+"deploy/kubernetes")
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +62,7 @@ func of[T runtime.Object](all []runtime.Object) (out []T) {
 
 // The manifests are valid, and fit each other.
 func TestManifestsOfKubernetes(t *testing.T) {
-	all := rendered(t)
+	all := rendered(t, root+"deploy/kubernetes")
 	deployments, settings := of[*apps.Deployment](all), of[*core.ConfigMap](all)
 	if len(deployments) != 2 || len(settings) != 1 || settings[0].Data["bezoar.yaml"] == "" {
 		t.Fatalf("there are %d deployments and %d settings", len(deployments), len(settings))
@@ -159,5 +162,66 @@ func checkPod(t *testing.T, name string, pod *core.PodSpec, settings string) {
 	}
 	if pod.TerminationGracePeriodSeconds == nil || *pod.TerminationGracePeriodSeconds < 50 {
 		t.Errorf("%s is killed before it has drained", name)
+	}
+}
+
+var (
+	overlay = regexp.MustCompile("(?s)```yaml\n(# kustomization.yaml\n.*?)```")
+	literal = regexp.MustCompile(`--from-literal=([a-z-]+)=`)
+)
+
+// The overlay of the guide changes images and settings, and the secret of the guide
+// has all keys that the manifests ask for.
+func TestTheGuideToKubernetes(t *testing.T) {
+	guide := string(file(t, "docs/deploy.md"))
+	block := overlay.FindStringSubmatch(guide)
+	if block == nil {
+		t.Fatal("docs/deploy.md has no overlay")
+	}
+	base, err := filepath.EvalSymlinks(root + "deploy/kubernetes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err = filepath.Abs(base); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err = filepath.Rel(dir, base); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(block[1], "https://github.com/bezoar-dev/bezoar//deploy/kubernetes", base, 1)
+	for name, text := range map[string]string{"kustomization.yaml": text, "bezoar.yaml": "queues: {mine: {}}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := rendered(t, dir)
+	if settings := of[*core.ConfigMap](all); len(settings) != 1 || settings[0].Data["bezoar.yaml"] != "queues: {mine: {}}\n" {
+		t.Errorf("the settings are %v", settings)
+	}
+	var keys []string
+	for _, m := range literal.FindAllStringSubmatch(guide, -1) {
+		keys = append(keys, m[1])
+	}
+	for _, d := range of[*apps.Deployment](all) {
+		pod := d.Spec.Template.Spec
+		for _, c := range pod.Containers {
+			if d.Namespace != "shop" || !strings.HasPrefix(c.Image, "registry.shop.example/") {
+				t.Errorf("%s in %q has the image %s", d.Name, d.Namespace, c.Image)
+			}
+			for _, e := range c.Env {
+				if from := e.ValueFrom; from != nil && !slices.Contains(keys, from.SecretKeyRef.Key) {
+					t.Errorf("the secret of the guide has no %s", from.SecretKeyRef.Key)
+				}
+			}
+		}
+		for _, v := range pod.Volumes {
+			if v.Secret != nil && !slices.Contains(keys, v.Secret.Items[0].Key) {
+				t.Errorf("the secret of the guide has no %s", v.Secret.Items[0].Key)
+			}
+		}
 	}
 }
