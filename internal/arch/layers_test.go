@@ -54,6 +54,7 @@ func layers() []layer {
 		{"internal/triage", 2, "engine: where people deal with dead letters"},
 		{"guard", 2, "engine"},
 		{"flow", 2, "engine: runs tasks in the order of a graph"},
+		{"outbox", 2, "engine: delivers what a database has committed"},
 		{"guard/hints", 2, "engine: asks backends for hints, and learns from their answers"},
 		{"crash", 2, "engine"},
 		{"sift", 2, "engine: finds the rows that make a run fail"},
