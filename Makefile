@@ -27,7 +27,7 @@ build: ## one static binary: bin/bezoar
 .PHONY: test
 test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox
+	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox tools/check
 else
 	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
 endif
@@ -81,6 +81,7 @@ lint: ## golangci-lint with .golangci.yaml, go vet in it (the first run builds i
 	cd bench/queue && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd bench/outbox && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd clients && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
+	cd tools/check && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd tools/release && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 
 .PHONY: fmt

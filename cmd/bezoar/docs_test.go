@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -238,54 +237,6 @@ func TestArchitectureNamesTestsThatAreThere(t *testing.T) {
 		cut := strings.Contains(string(page), name+"…")
 		if !slices.ContainsFunc(all, func(have string) bool { return have == name || cut && strings.HasPrefix(have, name) }) {
 			t.Errorf("ARCHITECTURE.md names %s, which is not there", name)
-		}
-	}
-}
-
-var (
-	link     = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
-	unlinked = regexp.MustCompile(`[^\pL\pN _-]+`) // what the anchor of a title is without
-)
-
-// Links between pages, to their titles, and to code lead somewhere.
-func TestLinksLeadSomewhere(t *testing.T) {
-	var pages []string
-	for _, where := range []string{"*.md", "docs/*.md", "*/README.md"} {
-		found, err := fs.Glob(os.DirFS("../.."), where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, found...)
-	}
-	texts, anchors := map[string]string{}, map[string]map[string]bool{}
-	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join("../..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[page], anchors[page] = string(text), map[string]bool{}
-		for line := range strings.Lines(string(text)) {
-			if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
-				title = unlinked.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
-				anchors[page]["#"+strings.ReplaceAll(title, " ", "-")] = true
-			}
-		}
-	}
-	for _, page := range pages {
-		for _, m := range link.FindAllStringSubmatch(texts[page], -1) {
-			to := path.Join(path.Dir(page), m[1])
-			if m[1] == "" {
-				to = page
-			}
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
-				t.Errorf("%s: %v", page, err)
-			}
-			if m[2] != "" && anchors[to] != nil && !anchors[to][m[2]] {
-				t.Errorf("%s: nothing in %s has the title of %s", page, to, m[2])
-			}
 		}
 	}
 }

@@ -30,6 +30,9 @@ type Config struct {
 	Page http.Handler
 	// Extra serves [PathExtra] under the same guard as the API. Nil means none.
 	Extra http.Handler
+	// Description is the description of the API that [adminapi.PathDescription]
+	// answers. Nil means that there is none.
+	Description []byte
 	// Flows serves [adminapi.PathFlows] under the same guard as the API. Nil
 	// means that there are none.
 	Flows http.Handler

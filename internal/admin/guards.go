@@ -2,20 +2,22 @@ package admin
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
 // listGuards says what the guards of routes have counted.
 func (s *Server) listGuards(w http.ResponseWriter, r *http.Request) error {
-	limit := adminapi.DefaultGuardRows
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > adminapi.MaxGuardRows {
-			return invalid("limit is %.40q, want 1 to %d", text, adminapi.MaxGuardRows)
-		}
-		limit = n
+	q, err := known(r.URL, "limit")
+	if err != nil {
+		return err
+	}
+	limit, err := number(q, "limit", 1, adminapi.MaxGuardRows)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		limit = adminapi.DefaultGuardRows
 	}
 	out := adminapi.Guards{Guards: []adminapi.Guard{}}
 	if s.cfg.Guards != nil {

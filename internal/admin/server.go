@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type Server struct {
 	streams chan struct{} // one token per open event stream
 	closing chan struct{} // closed when streams must end
 	handler http.Handler
+	calls   []string // the patterns of handler
 	silent  sync.Map // of net.Conn: those that have not asked for anything yet
 	conns   int      // at once, when it serves
 }
@@ -115,8 +117,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// Calls are the patterns of all that this server answers, such as "GET /livez".
+func (s *Server) Calls() []string { return slices.Clone(s.calls) }
+
 func (s *Server) routes() http.Handler {
-	api := http.NewServeMux()
+	var api, mux adminapi.Mux
 	short := func(pattern string, h func(http.ResponseWriter, *http.Request) error) {
 		api.Handle(pattern, s.bounded(h))
 	}
@@ -152,6 +157,9 @@ func (s *Server) routes() http.Handler {
 		short("GET "+adminapi.PathTop, s.listTop)
 		short("GET "+adminapi.PathGuards, s.listGuards)
 	}
+	if s.cfg.Description != nil {
+		short("GET "+adminapi.PathDescription, s.describe)
+	}
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
 	}
@@ -163,8 +171,7 @@ func (s *Server) routes() http.Handler {
 	}
 	api.Handle("/api/", s.answered(noSuchPath))
 
-	mux := http.NewServeMux()
-	mux.Handle("/api/", s.private(api))
+	mux.Handle("/api/", s.private(&api))
 	mux.Handle("GET /metrics", s.private(s.metrics()))
 	mux.Handle("GET /livez", orLive(s.cfg.Livez))
 	mux.Handle("GET /readyz", s.answered(s.ready))
@@ -174,7 +181,18 @@ func (s *Server) routes() http.Handler {
 	if s.cfg.Page != nil {
 		mux.Handle("/", s.cfg.Page)
 	}
-	return mux
+	s.calls = append(api.Patterns(), mux.Patterns()...)
+	return &mux
+}
+
+// describe answers the description as it stands.
+func (s *Server) describe(w http.ResponseWriter, r *http.Request) error {
+	if _, err := known(r.URL); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(s.cfg.Description) // the caller may be gone
+	return nil
 }
 
 // bounded is answered with a deadline.

@@ -15,6 +15,27 @@ import (
 // PathFlows is below which the API of flows is mounted. Package flowapi has it.
 const PathFlows = "/api/flow/"
 
+// PathDescription is the description of the API in the format of OpenAPI.
+const PathDescription = "/api/v1/openapi.json"
+
+// A Mux is an [http.ServeMux] that remembers its patterns.
+type Mux struct {
+	mux      http.ServeMux
+	patterns []string
+}
+
+// Handle is as that of [http.ServeMux].
+func (m *Mux) Handle(pattern string, h http.Handler) {
+	m.mux.Handle(pattern, h)
+	m.patterns = append(m.patterns, pattern)
+}
+
+// Patterns are those of Handle, in its order.
+func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
+
+// ServeHTTP is as that of [http.ServeMux].
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
+
 // Invalid is a refusal of a request that makes no sense.
 func Invalid(format string, args ...any) error {
 	return NewProblem(http.StatusBadRequest, CodeInvalid, fmt.Sprintf(format, args...))

@@ -20,6 +20,7 @@ import (
 	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
+	"github.com/bezoar-dev/bezoar/internal/apidoc"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
@@ -238,7 +239,7 @@ func (a *App) openAdmin() error {
 		return err
 	}
 	cfg := admin.Config{
-		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
+		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log, Description: apidoc.Document(),
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
 		Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },

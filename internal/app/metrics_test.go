@@ -1,11 +1,7 @@
 package app_test
 
 import (
-	"fmt"
-	"maps"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,89 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/bezoar-dev/bezoar/internal/app"
 )
-
-// metric is one as it is described.
-type metric struct{ labels, help string }
-
-var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"), unit: "", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
-
-// described are the metrics that a Bezoar can show, by name.
-func described(t *testing.T) map[string]metric {
-	t.Helper()
-	cfg := setup{Workers: []string{"http://127.0.0.1:1"}}.config()
-	a, err := app.New(t.Context(), cfg, app.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := contextOf(t)
-	cancel()
-	defer func() { _ = a.Run(ctx) }() // which closes it
-	out := map[string]metric{}
-	for _, d := range a.Described() {
-		m := descText.FindStringSubmatch(d.String())
-		if m == nil {
-			t.Fatalf("a description that cannot be read: %s", d)
-		}
-		var help string
-		if _, err := fmt.Sscanf(m[2], "%q", &help); err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := out[m[1]]; ok {
-			t.Errorf("%s is described twice", m[1])
-		}
-		out[m[1]] = metric{strings.Join(strings.FieldsFunc(m[3], func(r rune) bool { return r == ',' }), ", "), help}
-	}
-	return out
-}
-
-var metricRow = regexp.MustCompile("(?m)^\\| `(bezoar_\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*)\\| (.*) \\|$")
-
-// glossaryLink is the link of a word's first use, which the program does not print.
-var glossaryLink = regexp.MustCompile(`\[([^\]]+)\]\(glossary\.md#[^)]+\)`)
-
-// documented are the rows of docs/metrics.md about this process.
-func documented(t *testing.T) (rows map[string]metric, types map[string]string) {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, _ := strings.Cut(glossaryLink.ReplaceAllString(string(page), "$1"), "## bezoar work")
-	rows, types = map[string]metric{}, map[string]string{}
-	for _, m := range metricRow.FindAllStringSubmatch(text, -1) {
-		if _, ok := rows[m[1]]; ok {
-			t.Errorf("docs/metrics.md has %s twice", m[1])
-		}
-		rows[m[1]], types[m[1]] = metric{strings.TrimSpace(strings.ReplaceAll(m[3], "`", "")), m[4]}, m[2]
-	}
-	return rows, types
-}
-
-// The page of metrics and what /metrics can show are the same.
-func TestThePageOfMetricsIsWhatThereIs(t *testing.T) {
-	have := described(t)
-	rows, types := documented(t)
-	for _, name := range slices.Sorted(maps.Keys(have)) {
-		m := have[name]
-		if row, ok := rows[name]; !ok || row != m {
-			t.Errorf("docs/metrics.md has of %s %q\nwant a row\n| `%s` | … | %s | %s |", name, row, name, m.labels, m.help)
-		}
-		if counter := strings.HasSuffix(name, "_total"); counter != (types[name] == "counter") {
-			t.Errorf("docs/metrics.md says that %s is a %s", name, types[name])
-		}
-		if !strings.HasSuffix(m.help, ".") {
-			t.Errorf("the help of %s is %q", name, m.help)
-		}
-	}
-	for name := range rows {
-		if _, ok := have[name]; !ok {
-			t.Errorf("docs/metrics.md has %s, which is not there", name)
-		}
-	}
-}
 
 // scrape reads /metrics as Prometheus does.
 func (n *node) scrape() map[string]*dto.MetricFamily {
@@ -171,7 +85,7 @@ func TestRequestsAreSeen(t *testing.T) {
 			t.Errorf("%s is not there", name)
 		}
 	}
-	_, types := documented(t)
+	types := metricTypes(t)
 	for name, f := range families {
 		if want := strings.ToLower(f.GetType().String()); strings.HasPrefix(name, "bezoar_") && types[name] != want {
 			t.Errorf("docs/metrics.md says that %s is a %s, and it is a %s", name, types[name], want)

@@ -100,6 +100,8 @@ func layers() []layer {
 		{"internal/tracing", 3, "sends spans of requests to a collector"},
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
+		{"internal/apidoc", 3, "the description of the admin API, made from its contract by a test"},
+
 		{"internal/app", 4, "wires everything"},
 		{"queue/pgqueue", 4, "sends messages in an application's transactions, to a store in its database"},
 		{"internal/outboxdb/*", 3, "outboxes in the databases of applications"},

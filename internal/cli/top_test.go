@@ -3,10 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -98,37 +96,5 @@ func TestTopWatches(t *testing.T) {
 	var got adminapi.Top
 	if err := json.Unmarshal([]byte(lines[2]), &got); err != nil || got.Callers[0].Value != uint64(61*time.Second) {
 		t.Errorf("%v %+v", err, got)
-	}
-}
-
-// What bezoar work shows at /metrics is what docs/metrics.md says.
-func TestThePageOfMetricsIsWhatWorkShows(t *testing.T) {
-	page, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(page), "\n## bezoar work\n")
-	if !ok {
-		t.Fatal(errors.New("docs/metrics.md has no section about bezoar work"))
-	}
-	m := newWorkMetrics(func() float64 { return 0 })
-	m.messages.WithLabelValues("done", "deleted").Inc()
-	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, f := range families {
-		if !strings.HasPrefix(f.GetName(), "bezoar_") {
-			continue
-		}
-		n++
-		row := "| `" + f.GetName() + "` | " + strings.ToLower(f.GetType().String()) + " | "
-		if _, rest, ok := strings.Cut(section, row); !ok || !strings.Contains(strings.SplitN(rest, "\n", 2)[0], f.GetHelp()) {
-			t.Errorf("docs/metrics.md has no row %s… | %s |", row, f.GetHelp())
-		}
-	}
-	if rows := strings.Count(section, "| `bezoar_"); rows != n {
-		t.Errorf("docs/metrics.md has %d rows about bezoar work, which shows %d metrics", rows, n)
 	}
 }

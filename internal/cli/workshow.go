@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/metrics"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
@@ -39,7 +40,7 @@ type workShow struct {
 	recent  [10]int // done in each of the last seconds
 	second  int64
 	drawn   bool
-	metrics *workMetrics // nil without
+	metrics *metrics.Work // nil without
 	over    chan struct{}
 	ended   sync.WaitGroup
 }
@@ -187,7 +188,7 @@ func (w *workShow) tell(e worker.Event) {
 		w.dead++
 	}
 	if w.metrics != nil {
-		w.metrics.tell(e)
+		w.metrics.Ended(e.Class.String(), string(e.Outcome), e.Rows, e.Elapsed)
 	}
 	if w.s.json {
 		// Stdout may be gone, which is no reason to stop.

@@ -51,14 +51,14 @@ func wrap(err error, format string, args ...any) error {
 
 // Flows lists what can be started.
 func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
-	var out flows
+	var out List
 	err := c.api.Call(ctx, http.MethodGet, PathFlows, nil, nil, &out)
 	return out.Flows, wrap(err, "list flows")
 }
 
 // Runs lists runs, the newest first.
 func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
-	var out runs
+	var out Runs
 	err := c.api.Call(ctx, http.MethodGet, PathRuns,
 		query("flow", q.Flow, "state", q.State, "backfill", q.Backfill, "before", q.Before, "limit", q.Limit), nil, &out)
 	return out.Runs, wrap(err, "list runs")
@@ -73,7 +73,7 @@ func (c *Client) Run(ctx context.Context, id string) (Run, error) {
 
 // Instances lists instances: by task, then index.
 func (c *Client) Instances(ctx context.Context, run string, q InstanceQuery) ([]Instance, error) {
-	var out instances
+	var out Instances
 	err := c.api.Call(ctx, http.MethodGet, at(PathInstances, run),
 		query("task", q.Task, "state", q.State, "offset", q.Offset, "limit", q.Limit), nil, &out)
 	return out.Instances, wrap(err, "list the tasks of run %.40q", run)
@@ -81,7 +81,7 @@ func (c *Client) Instances(ctx context.Context, run string, q InstanceQuery) ([]
 
 // Attempts lists attempts in the order in which they were made.
 func (c *Client) Attempts(ctx context.Context, run string, q AttemptQuery) ([]Attempt, error) {
-	var out attempts
+	var out Attempts
 	values := query("task", q.Task, "after", q.After, "limit", q.Limit)
 	if q.Index != nil {
 		values.Set("index", strconv.Itoa(*q.Index))

@@ -21,7 +21,7 @@ const patience = 30 * time.Second
 type Server struct {
 	flows Flows
 	log   *slog.Logger
-	mux   *http.ServeMux
+	mux   adminapi.Mux
 }
 
 // NewServer returns a handler for everything below [adminapi.PathFlows]. Who may
@@ -31,7 +31,7 @@ func NewServer(f Flows, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{flows: f, log: log, mux: http.NewServeMux()}
+	s := &Server{flows: f, log: log}
 	for pattern, h := range map[string]handler{
 		"GET " + PathFlows:     s.list,
 		"GET " + PathRuns:      s.runs,
@@ -53,6 +53,9 @@ func NewServer(f Flows, log *slog.Logger) *Server {
 	}))
 	return s
 }
+
+// Calls are the patterns of all that this server answers.
+func (s *Server) Calls() []string { return s.mux.Patterns() }
 
 type handler func(http.ResponseWriter, *http.Request) error
 
@@ -87,7 +90,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return adminapi.Reply(w, http.StatusOK, flows{all})
+	return adminapi.Reply(w, http.StatusOK, List{all})
 }
 
 func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
@@ -103,7 +106,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return adminapi.Reply(w, http.StatusOK, runs{all})
+	return adminapi.Reply(w, http.StatusOK, Runs{all})
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
@@ -143,7 +146,7 @@ func (s *Server) instances(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return adminapi.Reply(w, http.StatusOK, instances{all})
+	return adminapi.Reply(w, http.StatusOK, Instances{all})
 }
 
 func (s *Server) attempts(w http.ResponseWriter, r *http.Request) error {
@@ -171,7 +174,7 @@ func (s *Server) attempts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return adminapi.Reply(w, http.StatusOK, attempts{all})
+	return adminapi.Reply(w, http.StatusOK, Attempts{all})
 }
 
 func (s *Server) order(w http.ResponseWriter, r *http.Request) error {

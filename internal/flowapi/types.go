@@ -188,18 +188,22 @@ type Start struct {
 	Who    string            `json:"-"` // the server takes it from the call
 }
 
-type runs struct {
+// Runs answers GET [PathRuns], the newest first.
+type Runs struct {
 	Runs []Run `json:"runs"`
 }
 
-type instances struct {
+// Instances answers GET [PathInstances].
+type Instances struct {
 	Instances []Instance `json:"instances"`
 }
 
-type attempts struct {
+// Attempts answers GET [PathAttempts].
+type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-type flows struct {
+// List answers GET [PathFlows].
+type List struct {
 	Flows []Flow `json:"flows"`
 }
