@@ -96,7 +96,11 @@ func (g *Gateway) answer(j *job) {
 	}
 	if rt.policy != nil {
 		defer j.releaseAdmission()
-		if !j.admit(time.Now()) {
+		now := j.rec.Time // a moment ago
+		if now.IsZero() {
+			now = time.Now()
+		}
+		if !j.admit(now) {
 			return
 		}
 	}

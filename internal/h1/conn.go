@@ -51,6 +51,7 @@ func (c *Conn) Watch(w Watch) { c.watch = w }
 // An error after the write shows in [Conn.ReadHead]. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
+	now := c.lately()
 	if c.raw == nil || !canStart {
 		if len(head)+len(body) > atOnce {
 			return 0, nil // it could block, and nothing would end that
@@ -60,7 +61,6 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	}
 	c.out = outbox{head: head, body: body, more: more}
 	for !c.out.tried {
-		now := time.Now()
 		if err := c.arm(now, now); err != nil {
 			return 0, err
 		}
@@ -69,7 +69,7 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 			return 0, err // closed
 		}
 		if !c.out.tried {
-			c.armed = time.Time{} // an earlier exchange's deadline came just now
+			now, c.armed = time.Now(), time.Time{} // an earlier exchange's deadline came just now
 		}
 	}
 	wrote, werr := c.out.wrote, c.out.err

@@ -116,7 +116,8 @@ func (p *Pool) pop() (*Conn, error) {
 		return nil, nil
 	}
 	c := p.idle[n-1]
-	if time.Since(c.since) > p.cfg.IdleTimeout { // then so are all the others
+	c.at = time.Now()
+	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // then so are all the others
 		p.drop(n)
 		return nil, nil
 	}

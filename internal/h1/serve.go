@@ -42,7 +42,7 @@ func (x *Exchange) accept() bool {
 			break
 		}
 	}
-	x.Began = time.Now()
+	x.Began, x.at = time.Now(), time.Time{}
 	x.mark.Store(x.Began.UnixNano())
 	x.phase.Store(phaseHead)
 	var head string
@@ -145,6 +145,7 @@ func (x *Exchange) settle() bool {
 	}
 	x.served = true
 	x.last = time.Now()
+	x.at = x.last
 	x.mark.Store(x.last.UnixNano())
 	return true
 }

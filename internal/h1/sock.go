@@ -39,6 +39,7 @@ type sock struct {
 	r, w  int       // the unread bytes are buf[r:w]
 	brim  bool      // the last read filled the buffer: the next deserves a larger one
 	armed time.Time // the read deadline that nc has; at or before the one wanted
+	at    time.Time // it was so late a moment ago; zero when nobody has looked
 
 	probe peeker
 }
@@ -46,7 +47,7 @@ type sock struct {
 func (s *sock) open(nc net.Conn, pool *buffers) {
 	s.nc, s.pool, s.buf = nc, pool, pool.getSmall()
 	s.r, s.w, s.brim = 0, 0, false
-	s.armed = time.Time{}
+	s.armed, s.at = time.Time{}, time.Time{}
 	s.stop.Store(false)
 	s.wakes.Store(0)
 	s.raw, s.over = rawOf(nc), false
@@ -108,7 +109,7 @@ func (s *sock) fill() error {
 
 // read reads at least one byte into p.
 func (s *sock) read(p []byte) (int, error) {
-	since := time.Now()
+	since := s.lately()
 	if err := s.arm(since, since); err != nil {
 		return 0, err
 	}
@@ -128,6 +129,15 @@ func (s *sock) read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// lately returns at, once, or else what time it is.
+func (s *sock) lately() time.Time {
+	now := s.at
+	if s.at = (time.Time{}); now.IsZero() {
+		now = time.Now()
+	}
+	return now
 }
 
 // arm asks the watch and sets the read deadline if the one that is set would
