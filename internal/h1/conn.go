@@ -36,8 +36,7 @@ type outbox struct {
 	tried      bool
 	wrote      int
 	err        error // of the write
-	n          int
-	rerr       error // of the read
+	n          int   // bytes of the answer
 }
 
 // Watch sets who bounds the waits of the reads to come.
@@ -73,7 +72,7 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 		}
 	}
 	wrote, werr := c.out.wrote, c.out.err
-	c.w += max(c.out.n, 0)
+	c.w += c.out.n
 	c.out = outbox{}
 	return wrote, werr // what stopped the wait, the next read finds again
 }

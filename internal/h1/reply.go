@@ -206,7 +206,8 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-func (x *Exchange) writeOnce() (int64, error) {
+// writeNet writes vec by package net.
+func (x *Exchange) writeNet() (int64, error) {
 	if len(x.vec) > 1 {
 		return x.vec.WriteTo(x.nc) // skips empty ones
 	}

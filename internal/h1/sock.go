@@ -42,6 +42,7 @@ type sock struct {
 	at    time.Time // it was so late a moment ago; zero when nobody has looked
 
 	probe peeker
+	io    rawIO
 }
 
 func (s *sock) open(nc net.Conn, pool *buffers) {
@@ -114,7 +115,7 @@ func (s *sock) read(p []byte) (int, error) {
 		return 0, err
 	}
 	for {
-		n, err := s.nc.Read(p)
+		n, err := s.recv(p)
 		switch {
 		case n > 0:
 			s.over = s.over || err != nil // TLS tells the end with the last bytes
