@@ -65,6 +65,8 @@ type Pool struct {
 	cfg  PoolConfig
 	bufs buffers
 
+	crowd crowd // of requests
+
 	mu     sync.Mutex
 	idle   []*Conn // the newest last
 	busy   Conn    // ring of the connections in use, linked through next and prev

@@ -235,6 +235,7 @@ func (x *Exchange) End(trailers []Field) error {
 		x.err = errors.New("the answer is shorter than its Content-Length")
 		return x.err
 	}
+	x.srv.crowd.pass(time.Now())
 	err := x.Flush()
 	x.ended = err == nil
 	return err

@@ -85,6 +85,7 @@ type Server struct {
 	handler func(*Exchange)
 	bufs    buffers
 	clock   atomic.Pointer[stamp]
+	crowd   crowd // of answers
 
 	draining atomic.Bool
 	closes   atomic.Int64  // Unix nanoseconds when idle connections end, while draining
