@@ -5,16 +5,25 @@ import (
 	"time"
 )
 
-func TestACrowdIsWhereRequestsFollowCloselyUponEachOther(t *testing.T) {
+func TestACrowdIsWhereConnectionsFollowCloselyUponEachOther(t *testing.T) {
 	var c crowd
 	now := time.Unix(1_000_000, 0)
 	for i, step := range []struct {
 		after time.Duration
+		who   uint8
 		want  bool
-	}{{0, false}, {closely - 1, true}, {0, true}, {closely, false}, {time.Hour, false}, {1, true}} {
+	}{
+		{0, 1, false},
+		{closely / 2, 2, true},
+		{0, 3, true},
+		{1, 3, false}, // the same again
+		{closely + time.Microsecond, 1, false},
+		{time.Hour, 2, false},
+		{1, 255, true},
+	} {
 		now = now.Add(step.after)
-		if got := c.dense(now); got != step.want {
-			t.Errorf("step %d: after %v dense = %v, want %v", i, step.after, got, step.want)
+		if got := c.dense(now, step.who); got != step.want {
+			t.Errorf("step %d: %d after %v: dense = %v, want %v", i, step.who, step.after, got, step.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package h1
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type sock struct {
 	base  syscall.RawConn // what peek looks at: raw, or what lies below TLS; nil for neither
 	over  bool            // the peer has said that nothing follows
 	watch Watch
+	who   uint8         // to a crowd
 	stop  atomic.Bool   // ends reads with ErrInterrupted
 	wakes atomic.Uint32 // counts wake, to notice one that comes while arming
 
@@ -49,6 +51,7 @@ func (s *sock) open(nc net.Conn, pool *buffers) {
 	s.nc, s.pool, s.buf = nc, pool, pool.getSmall()
 	s.r, s.w, s.brim = 0, 0, false
 	s.armed, s.at = time.Time{}, time.Time{}
+	s.who = uint8(rand.Uint32())
 	s.stop.Store(false)
 	s.wakes.Store(0)
 	s.raw, s.over = rawOf(nc), false
