@@ -58,7 +58,7 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 		c.scratch = append(append(c.scratch[:0], head...), body...)
 		return c.nc.Write(c.scratch)
 	}
-	c.pool.crowd.pass(now, c.who)
+	c.pool.crowd.Pass(now, c.who)
 	c.out = outbox{head: head, body: body, more: more}
 	for !c.out.tried {
 		if err := c.arm(now, now); err != nil {

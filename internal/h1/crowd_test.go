@@ -6,7 +6,7 @@ import (
 )
 
 func TestACrowdIsWhereConnectionsFollowCloselyUponEachOther(t *testing.T) {
-	var c crowd
+	var c Crowd
 	now := time.Unix(1_000_000, 0)
 	for i, step := range []struct {
 		after time.Duration

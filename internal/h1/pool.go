@@ -65,7 +65,7 @@ type Pool struct {
 	cfg  PoolConfig
 	bufs buffers
 
-	crowd crowd // of requests
+	crowd Crowd // of requests
 
 	mu     sync.Mutex
 	idle   []*Conn // the newest last

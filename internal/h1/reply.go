@@ -235,7 +235,7 @@ func (x *Exchange) End(trailers []Field) error {
 		x.err = errors.New("the answer is shorter than its Content-Length")
 		return x.err
 	}
-	x.srv.answers.pass(time.Now(), x.who)
+	x.srv.answers.Pass(time.Now(), x.who)
 	err := x.Flush()
 	x.ended = err == nil
 	return err

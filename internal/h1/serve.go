@@ -22,12 +22,12 @@ func (x *Exchange) serve() {
 		return
 	}
 	for x.accept() {
-		x.srv.heads.pass(x.Began, x.who)
+		x.srv.heads.Pass(x.Began, x.who)
 		x.srv.handler(x)
 		if !x.settle() {
 			break
 		}
-		x.srv.nexts.pass(x.last, x.who)
+		x.srv.nexts.Pass(x.last, x.who)
 	}
 	x.free()
 }
