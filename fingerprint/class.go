@@ -209,8 +209,10 @@ func appendClass(dst, v []byte, k set) []byte {
 }
 
 // appendBucket appends the length's bucket: 0, 1, 2–3, 4–7, 8–15 and so on.
-func appendBucket(dst []byte, n int64) []byte {
-	b := byte(bits.Len64(uint64(n)))
+func appendBucket(dst []byte, n int64) []byte { return appendBits(dst, byte(bits.Len64(uint64(n)))) }
+
+// appendBits appends a bucket.
+func appendBits(dst []byte, b byte) []byte {
 	if b >= 10 {
 		dst = append(dst, '0'+b/10)
 	}

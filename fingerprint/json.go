@@ -92,6 +92,12 @@ func (s *scratch) literal(b []byte, i int, word, class string) int {
 // object appends the members sorted by name. Members of one name keep their
 // order, all of them: parsers disagree about which of them counts.
 func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
+	g, ordered := s.guess(depth, ignore), true
+	if g.hit {
+		if end := s.tryFlat(g.plan, b, i); end > 0 {
+			return end
+		}
+	}
 	s.buf = append(s.buf, '{')
 	s.skel = append(s.skel, '{')
 	start, sstart := len(s.buf), len(s.skel)
@@ -101,7 +107,6 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 		s.skel = append(s.skel, '}')
 		return i + 1
 	}
-	g, ordered := s.guess(depth, ignore), true
 	for {
 		at, sat := len(s.buf), len(s.skel)
 		next := 0

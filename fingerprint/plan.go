@@ -16,8 +16,9 @@ type plan struct {
 	order []byte // the members in order, by their place; empty when they came in order
 
 	raw, united []byte // the skeletons of the last object's members, and the set of them
+	sigs        []sig  // of that object's values, where flat has read it; or else empty
 
-	names, sets misses // of what it says of each
+	names, sets, flats misses // of what it says of each
 }
 
 // misses counts the objects in a row that were not as a plan says.
@@ -121,6 +122,7 @@ func (s *scratch) settle(g *guess, base, ibase, start int, ordered bool) {
 // many or too long.
 func (s *scratch) learn(p *plan, base, ibase int) bool {
 	p.text, p.skel, p.ends, p.order, s.froms = p.text[:0], p.skel[:0], p.ends[:0], p.order[:0], s.froms[:0]
+	p.sigs, p.flats = p.sigs[:0], 0
 	if len(s.keys)-base > maxPlanned {
 		return false
 	}
@@ -151,20 +153,23 @@ func (s *scratch) rearrange(p *plan, base, start int) {
 
 // uniteBy is unite, which need not be done again for what it was done for last: the set
 // depends on nothing but the text, in which no name or class has a comma, an equals
-// sign or a brace.
-func (s *scratch) uniteBy(p *plan, base, start int) {
+// sign or a brace. It reports whether p has the set now.
+func (s *scratch) uniteBy(p *plan, base, start int) bool {
 	raw := s.skel[start:]
 	switch {
 	case p == nil || len(s.items)-base > maxPlanned || len(raw) > maxPlanText:
 		s.unite(base, start)
+		return false
 	case bytes.Equal(raw, p.raw):
 		p.sets = 0
 		s.skel = append(s.skel[:start], p.united...)
 	case !p.sets.learn():
 		s.unite(base, start)
+		return false
 	default:
-		p.raw = append(p.raw[:0], raw...)
+		p.raw, p.sigs = append(p.raw[:0], raw...), p.sigs[:0]
 		s.unite(base, start)
 		p.united = append(p.united[:0], s.skel[start:]...)
 	}
+	return true
 }

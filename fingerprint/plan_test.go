@@ -39,11 +39,16 @@ func anyJSON(b *strings.Builder, r *rand.Rand, depth int) {
 		b.WriteByte('}')
 	case 3, 4:
 		b.WriteByte('[')
+		row := r.IntN(2) == 0
 		for i := range r.IntN(6) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			space()
+			if row {
+				anyRow(b, r)
+				continue
+			}
 			anyJSON(b, r, depth-1)
 		}
 		b.WriteByte(']')
@@ -54,6 +59,33 @@ func anyJSON(b *strings.Builder, r *rand.Rand, depth int) {
 	default:
 		fmt.Fprint(b, r.IntN(1000))
 	}
+}
+
+// anyRow writes an object of plain values, which is nearly like all others of its kind.
+func anyRow(b *strings.Builder, r *rand.Rand) {
+	values := []string{
+		"true", "false", "null", "0", "-0", "12.50", "-17", `""`, `"blue door"`, `"P-00042"`, `"a@b.example"`, `"été"`, `"\u0041"`, `"a\tb"`,
+		"\"\x7f\"", "\"\xff\"", "1e5", "1E+05", "01", "1.", "nul", "{}", "[1]", `"open`, `"2026-01-02"`, "1234567",
+	}
+	space := func() { b.WriteString([]string{"", "", "", "", "", "", "", "", " ", "\n"}[r.IntN(10)]) }
+	b.WriteByte('{')
+	names := [][]string{{"sku", "count", "note"}, {"a", "b", "c"}, {"note", "sku", "count", "a"}}[max(0, r.IntN(8)-5)]
+	for i, name := range names {
+		if i > 0 {
+			space()
+			b.WriteByte(',')
+		}
+		space()
+		fmt.Fprintf(b, "%q:", name)
+		space()
+		if r.IntN(8) > 0 {
+			b.WriteString(values[5+i])
+		} else {
+			b.WriteString(values[r.IntN(len(values))])
+		}
+		space()
+	}
+	b.WriteByte('}')
 }
 
 // What a Printer remembers of earlier requests changes nothing: of any request it says

@@ -21,6 +21,8 @@ type scratch struct {
 	feat  *featureSet // nil until features are asked for
 	plans [maxPlans]plan
 	froms []int32 // of learn
+	flats [maxPlanned]flatValue
+	sigs  [maxPlanned]sig // of flats
 }
 
 // span is a range of buf or skel.

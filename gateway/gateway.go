@@ -25,6 +25,8 @@ type Gateway struct {
 	jobs    sync.Pool    // of *job
 	large   sync.Pool    // of *[DefaultBuffer]byte
 	reads   sync.Pool    // of *[readSize]byte, for bodies over net/http
+
+	heads, answers h1.Crowd // over net/http, HTTP/1.1: about to be handled, and to be sent
 }
 
 // New returns a gateway, or every fault of cfg.
@@ -96,7 +98,11 @@ func (g *Gateway) answer(j *job) {
 	}
 	if rt.policy != nil {
 		defer j.releaseAdmission()
-		if !j.admit(time.Now()) {
+		now := j.rec.Time // a moment ago
+		if now.IsZero() {
+			now = time.Now()
+		}
+		if !j.admit(now) {
 			return
 		}
 	}

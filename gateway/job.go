@@ -74,8 +74,9 @@ type job struct {
 	place  *h2.Place        // or this
 	target *dispatch.Target // of Send
 	wait   wait
-	up     *upload // of the present attempt; nil without one
-	resp   h1.Head // for the caller
+	ended  time.Time // when a worker's answer had been sent; zero where that was not noted
+	up     *upload   // of the present attempt; nil without one
+	resp   h1.Head   // for the caller
 }
 
 var _ dispatch.Job = (*job)(nil)

@@ -68,7 +68,11 @@ func (j *job) do() dispatch.Answer {
 	j.admission.began, j.admission.outcome = time.Now(), outcome{failed: true} // if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.admission.outcome = outcomeOf(a)
-	j.observed(time.Since(j.admission.began), a)
+	now := time.Now()
+	if a.Kind == dispatch.Answered {
+		j.ended = now
+	}
+	j.observed(now.Sub(j.admission.began), a)
 	return a
 }
 
@@ -78,7 +82,10 @@ func (j *job) releaseAdmission() {
 		return
 	}
 	j.cacheWriter.recorder.Discard()
-	now := time.Now()
+	now := j.ended
+	if now.IsZero() {
+		now = time.Now()
+	}
 	j.admission.release(now)
 	j.admission.chargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
 }
@@ -110,7 +117,7 @@ func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	if s.policy == nil {
 		return fields, nil
 	}
-	s.head = time.Now()
+	s.head = j.wait.head
 	if j.marked.Name != "" {
 		fields = append(fields, j.marked)
 	}

@@ -47,7 +47,8 @@ type meter struct {
 	caller
 	rec   *Record
 	timed bool
-	bare  bool // the answer has no body
+	bare  bool      // the answer has no body
+	head  time.Time // when the head had come that Begin gets; zero where that was not noted
 }
 
 func (m *meter) Next() ([]byte, error) {
@@ -59,7 +60,11 @@ func (m *meter) Next() ([]byte, error) {
 func (m *meter) Begin(h *h1.Head) error {
 	m.rec.Status, m.bare = h.Status, h.Bare
 	if m.timed {
-		m.rec.TTFB = time.Since(m.rec.Time)
+		if m.head.IsZero() {
+			m.head = time.Now()
+		}
+		m.rec.TTFB = m.head.Sub(m.rec.Time)
+		m.head = time.Time{}
 	}
 	return m.caller.Begin(h)
 }
@@ -131,7 +136,10 @@ func (j *job) close() {
 		j.endTrace()
 	}
 	if c.Observe != nil {
-		j.rec.Duration = time.Since(j.rec.Time)
+		if j.ended.IsZero() {
+			j.ended = time.Now()
+		}
+		j.rec.Duration = j.ended.Sub(j.rec.Time)
 		c.Observe(&j.rec)
 	}
 }

@@ -94,12 +94,11 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
-	j.wait.begin(time.Now())
-	t.Begun()
+	now := j.begun(t)
 	j.answerHead(r)
 	if isStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
-		j.admission.stream(time.Now())
+		j.admission.stream(now)
 	}
 	if err := j.from.Begin(&j.resp); err != nil {
 		res.Fault, res.Err = dispatch.CallerGone, err
@@ -111,6 +110,15 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	f := j.copyAnswer(c)
 	f.Status = r.Status
 	return f
+}
+
+// begun notes when the head of the answer has come.
+func (j *job) begun(t *dispatch.Target) time.Time {
+	now := time.Now()
+	j.wait.begin(now)
+	t.Begun(now)
+	j.meter.head = now
+	return now
 }
 
 // receiveHead reads up to the final head and passes interim ones on, apart from

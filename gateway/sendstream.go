@@ -185,12 +185,11 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	}
 	r := s.head(j.req.Method)
 	res := dispatch.Result{Status: r.Status}
-	j.wait.begin(time.Now())
-	t.Begun()
+	now := j.begun(t)
 	j.answerHead(&r)
 	if isStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
-		j.admission.stream(time.Now())
+		j.admission.stream(now)
 	}
 	if err := j.from.Begin(&j.resp); err != nil {
 		res.Fault, res.Err = dispatch.CallerGone, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -103,7 +104,15 @@ func (s *Server) std(work context.Context, run stdRun, inside *sync.WaitGroup) *
 			if s.leaving.Load() || s.old(r) {
 				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
 			}
-			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
+			body := orDefault(s.cfg.BodyTimeout, 30*time.Second)
+			if r.ProtoMajor > 1 { // its connections have a goroutine that writes for all requests
+				s.gateway.serveStd(w, r, body, take)
+				return
+			}
+			who := uint8(rand.Uint32())
+			s.gateway.heads.Pass(time.Now(), who)
+			s.gateway.serveStd(w, r, body, take)
+			s.gateway.answers.Pass(time.Now(), who)
 		}),
 		TLSConfig:         run.tls,
 		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),

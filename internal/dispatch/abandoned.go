@@ -46,7 +46,7 @@ func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Res
 	a.Result = res
 	if e == nil || res.Begun {
 		d.cfg.Fleet.Release(c.target.Worker)
-		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
+		d.cfg.Ledger.Finish(time.Now(), t, c.bw.Fingerprint, blame.Abandoned)
 		return done(a)
 	}
 	c.bw = d.cfg.Ledger.Detach(t) // the request is gone when this returns
@@ -77,7 +77,7 @@ func (d *Dispatcher) watchAbandoned(ctx context.Context, s abandonedRun) {
 		switch health {
 		case fleet.Alive:
 			d.cfg.Fleet.Release(s.worker)
-			d.cfg.Ledger.Finish(s.ticket, s.work.Fingerprint, blame.Abandoned)
+			d.cfg.Ledger.Finish(time.Now(), s.ticket, s.work.Fingerprint, blame.Abandoned)
 			return
 		case fleet.Gone:
 			d.cfg.Ledger.End(s.ticket, blame.Abandoned) // a finding stands

@@ -113,7 +113,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	if by := c.w.Deadline; !by.IsZero() && by.Before(hung) {
 		c.target.Deadline = by
 	}
-	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, hung, inLane) {
+	if !d.cfg.Ledger.Begin(now, t, &c.bw, c.target.Epoch, hung, inLane) {
 		c.job.Drop()
 		return c.unsent(ctx, w, "the worker ended"), false
 	}
@@ -128,11 +128,12 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
 		return c.callerLeft(ctx, t, e, res, hung), true
 	}
+	now = time.Now()
 	switch res.Fault {
 	case NoFault:
-		c.observe(res)
+		c.observe(now, res)
 		d.cfg.Fleet.Release(w)
-		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
 		return done(Answer{Kind: Answered, Result: res}), true
 	case Unsent:
 		c.attempts--
@@ -151,12 +152,12 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 			return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 		}
 		d.cfg.Fleet.Release(w)
-		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
+		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Abandoned)
 		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 	case BadAnswer:
-		c.observe(res)
+		c.observe(now, res)
 		d.cfg.Fleet.Release(w)
-		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
 		if res.Begun {
 			return done(Answer{Kind: Cut, Result: res}), true
 		}
@@ -177,7 +178,7 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
 	if !c.gone && !c.target.Lane {
 		// That is never the work's fault, however often it happens to it.
-		c.d.cfg.Fleet.Observe(w, balance.Outcome{Failed: true, Caller: c.w.Caller})
+		c.d.cfg.Fleet.Observe(time.Now(), w, balance.Outcome{Failed: true, Caller: c.w.Caller})
 	}
 	return step{again: true}
 }
@@ -196,15 +197,15 @@ func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
 // observe tells the fleet how an attempt that was sent went. What runs in the
 // lane is suspected already, and says nothing about its worker; nor does what
 // failed before.
-func (c *call) observe(res Result) {
+func (c *call) observe(now time.Time, res Result) {
 	if c.target.Lane {
 		return
 	}
 	o := balance.Outcome{Status: res.Status, Failed: res.Fault != NoFault, Caller: c.w.Caller, Repeat: c.failed}
 	if o.Latency = c.target.took; o.Latency == 0 {
-		o.Latency = time.Since(c.target.sent)
+		o.Latency = now.Sub(c.target.sent)
 	}
-	c.d.cfg.Fleet.Observe(c.target.Worker, o)
+	c.d.cfg.Fleet.Observe(now, c.target.Worker, o)
 }
 
 // judge finds out what became of a worker that broke off or fell silent, and
@@ -219,11 +220,12 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	if health == fleet.Unresponsive && doubt == fleet.Overdue {
 		d.cfg.Fleet.Kill(context.WithoutCancel(ctx), w, "it answers neither its health check nor a request that is overdue")
 	}
+	now := time.Now()
 	if health != fleet.Gone {
-		c.observe(res)
+		c.observe(now, res)
 	}
 	c.failed = true
-	c.ran = time.Since(c.target.sent)
+	c.ran = now.Sub(c.target.sent)
 	d.cfg.Ledger.End(t, strike) // a finding stands
 	f, crashed := d.cfg.Ledger.Finding(t)
 	d.cfg.Fleet.Release(w)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
@@ -21,7 +22,7 @@ func (instant) Gone() bool                                      { return false }
 func (instant) Sample() string                                  { return "" }
 func (instant) Keep() bezoar.Request                            { return bezoar.Request{} }
 func (instant) Send(_ context.Context, t *dispatch.Target) dispatch.Result {
-	t.Begun()
+	t.Begun(time.Now())
 	return dispatch.Result{Status: 200}
 }
 

@@ -120,7 +120,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	case dawdle:
 		work = time.Hour
 	case streams:
-		t.Begun()
+		t.Begun(time.Now())
 		t.Stream()
 		j.r.began <- time.Now()
 		select {
@@ -130,7 +130,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 			return dispatch.Result{Fault: dispatch.BrokenConn, Begun: true, Status: 200, Err: errors.New("EOF")}
 		}
 	case fatal:
-		t.Begun()
+		t.Begun(time.Now())
 		t.Stream()
 		select {
 		case <-j.life.dead:
@@ -162,7 +162,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		mute := j.life.mute
 		j.r.mu.Unlock()
 		if !mute {
-			t.Begun()
+			t.Begun(time.Now())
 			return dispatch.Result{Status: 200}
 		}
 		work = time.Hour // stuck behind what hangs

@@ -83,15 +83,15 @@ type Target struct {
 
 // Begun must be called by Send when the head of the answer has arrived whole,
 // before it is passed on.
-func (t *Target) Begun() {
+func (t *Target) Begun(now time.Time) {
 	if t.ledger != nil {
-		t.ledger.Begun(t.ticket)
+		t.ledger.Begun(now, t.ticket)
 	}
 	if t.began != nil {
 		t.began.Store(true)
 		return
 	}
-	t.took = time.Since(t.sent)
+	t.took = now.Sub(t.sent)
 }
 
 // Stream may be called by Send, after Begun, when the answer is a stream: it may go on

@@ -53,7 +53,7 @@ func TestProof(t *testing.T) {
 	f := open(t, 1, fleet.Config{})
 	w := acquire(t, f, fleet.Want{})
 	for _, o := range []balance.Outcome{{Status: 200}, {Status: 404}, {Status: 500}, {Failed: true}, {Status: 200, Failed: true}} {
-		f.Observe(w, o)
+		f.Observe(time.Now(), w, o)
 	}
 	f.Release(w)
 	if n, out := f.Proof("w0", 1); n != 2 || out != "" {

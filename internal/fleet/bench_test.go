@@ -69,7 +69,7 @@ func BenchmarkObserve(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				f.Observe(w, bc.o)
+				f.Observe(time.Now(), w, bc.o)
 			}
 		})
 	}

@@ -62,11 +62,10 @@ func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 
 // Observe tells how one attempt in the fleet went, once per attempt. Attempts in
 // the lane are not told: what runs there is suspected already.
-func (f *Fleet) Observe(w *Worker, o balance.Outcome) {
+func (f *Fleet) Observe(now time.Time, w *Worker, o balance.Outcome) {
 	if !o.Failed && o.Status < 500 {
 		w.answered.Add(1)
 	}
-	now := time.Now()
 	w.recordMu.Lock()
 	suspect := w.record.Add(now, f.eject.Load(), o)
 	w.recordMu.Unlock()

@@ -40,7 +40,7 @@ func (j *judgements) String() string {
 func observe(f *fleet.Fleet, worker string, n, status int) {
 	w := f.Worker(worker, epoch(f, worker))
 	for range n {
-		f.Observe(w, balance.Outcome{Status: status, Latency: time.Millisecond})
+		f.Observe(time.Now(), w, balance.Outcome{Status: status, Latency: time.Millisecond})
 	}
 }
 
@@ -129,7 +129,7 @@ func TestPoisonEjectsNobody(t *testing.T) {
 	}
 	w := f.TryAcquire(fleet.Want{})
 	for range 100 {
-		f.Observe(w, balance.Outcome{Failed: true, Repeat: true})
+		f.Observe(time.Now(), w, balance.Outcome{Failed: true, Repeat: true})
 	}
 	if st := f.Stats(); st.Ejections != 0 {
 		t.Errorf("%d were ejected", st.Ejections)
@@ -293,7 +293,7 @@ func TestConcurrentOpinions(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				f.Observe(w, balance.Outcome{Failed: (k+i)%3 == 0, Caller: want.Caller})
+				f.Observe(time.Now(), w, balance.Outcome{Failed: (k+i)%3 == 0, Caller: want.Caller})
 				f.Release(w)
 			}
 		})

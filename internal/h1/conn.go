@@ -36,8 +36,7 @@ type outbox struct {
 	tried      bool
 	wrote      int
 	err        error // of the write
-	n          int
-	rerr       error // of the read
+	n          int   // bytes of the answer
 }
 
 // Watch sets who bounds the waits of the reads to come.
@@ -51,6 +50,7 @@ func (c *Conn) Watch(w Watch) { c.watch = w }
 // An error after the write shows in [Conn.ReadHead]. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
+	now := c.lately()
 	if c.raw == nil || !canStart {
 		if len(head)+len(body) > atOnce {
 			return 0, nil // it could block, and nothing would end that
@@ -58,9 +58,9 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 		c.scratch = append(append(c.scratch[:0], head...), body...)
 		return c.nc.Write(c.scratch)
 	}
+	c.pool.crowd.Pass(now, c.who)
 	c.out = outbox{head: head, body: body, more: more}
 	for !c.out.tried {
-		now := time.Now()
 		if err := c.arm(now, now); err != nil {
 			return 0, err
 		}
@@ -69,11 +69,11 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 			return 0, err // closed
 		}
 		if !c.out.tried {
-			c.armed = time.Time{} // an earlier exchange's deadline came just now
+			now, c.armed = time.Now(), time.Time{} // an earlier exchange's deadline came just now
 		}
 	}
 	wrote, werr := c.out.wrote, c.out.err
-	c.w += max(c.out.n, 0)
+	c.w += c.out.n
 	c.out = outbox{}
 	return wrote, werr // what stopped the wait, the next read finds again
 }

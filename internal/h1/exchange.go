@@ -45,6 +45,7 @@ type Exchange struct {
 	opened     time.Time     // when the connection was accepted
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // end of the body, zero means open
+	send       rawOut
 
 	reply
 }

@@ -42,13 +42,13 @@ func (s *sock) peek() liveness {
 }
 
 func (p *peeker) look(fd uintptr) {
-	n, _, err := syscall.Recvfrom(int(fd), p.b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	n, e := rawPeek(fd, p.b[:])
 	switch {
-	case err == syscall.EAGAIN || err == syscall.EINTR:
+	case e == syscall.EAGAIN || e == syscall.EINTR:
 		p.found = quiet
-	case err == nil && n > 0:
+	case e == 0 && n > 0:
 		p.found = talking
-	case err == nil:
+	case e == 0:
 		p.found = ended
 	default:
 		p.found = dead

@@ -65,6 +65,8 @@ type Pool struct {
 	cfg  PoolConfig
 	bufs buffers
 
+	crowd Crowd // of requests
+
 	mu     sync.Mutex
 	idle   []*Conn // the newest last
 	busy   Conn    // ring of the connections in use, linked through next and prev
@@ -116,7 +118,8 @@ func (p *Pool) pop() (*Conn, error) {
 		return nil, nil
 	}
 	c := p.idle[n-1]
-	if time.Since(c.since) > p.cfg.IdleTimeout { // then so are all the others
+	c.at = time.Now()
+	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // then so are all the others
 		p.drop(n)
 		return nil, nil
 	}

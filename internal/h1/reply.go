@@ -206,7 +206,8 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-func (x *Exchange) writeOnce() (int64, error) {
+// writeNet writes vec by package net.
+func (x *Exchange) writeNet() (int64, error) {
 	if len(x.vec) > 1 {
 		return x.vec.WriteTo(x.nc) // skips empty ones
 	}
@@ -234,6 +235,7 @@ func (x *Exchange) End(trailers []Field) error {
 		x.err = errors.New("the answer is shorter than its Content-Length")
 		return x.err
 	}
+	x.srv.answers.Pass(time.Now(), x.who)
 	err := x.Flush()
 	x.ended = err == nil
 	return err

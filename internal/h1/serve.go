@@ -22,10 +22,12 @@ func (x *Exchange) serve() {
 		return
 	}
 	for x.accept() {
+		x.srv.heads.Pass(x.Began, x.who)
 		x.srv.handler(x)
 		if !x.settle() {
 			break
 		}
+		x.srv.nexts.Pass(x.last, x.who)
 	}
 	x.free()
 }
@@ -42,7 +44,7 @@ func (x *Exchange) accept() bool {
 			break
 		}
 	}
-	x.Began = time.Now()
+	x.Began, x.at = time.Now(), time.Time{}
 	x.mark.Store(x.Began.UnixNano())
 	x.phase.Store(phaseHead)
 	var head string
@@ -145,6 +147,7 @@ func (x *Exchange) settle() bool {
 	}
 	x.served = true
 	x.last = time.Now()
+	x.at = x.last
 	x.mark.Store(x.last.UnixNano())
 	return true
 }

@@ -85,6 +85,9 @@ type Server struct {
 	handler func(*Exchange)
 	bufs    buffers
 	clock   atomic.Pointer[stamp]
+	heads   Crowd // about to be handled
+	answers Crowd // about to be sent
+	nexts   Crowd // heads about to be read
 
 	draining atomic.Bool
 	closes   atomic.Int64  // Unix nanoseconds when idle connections end, while draining

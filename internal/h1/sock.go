@@ -2,6 +2,7 @@ package h1
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type sock struct {
 	base  syscall.RawConn // what peek looks at: raw, or what lies below TLS; nil for neither
 	over  bool            // the peer has said that nothing follows
 	watch Watch
+	who   uint8         // to a crowd
 	stop  atomic.Bool   // ends reads with ErrInterrupted
 	wakes atomic.Uint32 // counts wake, to notice one that comes while arming
 
@@ -39,14 +41,17 @@ type sock struct {
 	r, w  int       // the unread bytes are buf[r:w]
 	brim  bool      // the last read filled the buffer: the next deserves a larger one
 	armed time.Time // the read deadline that nc has; at or before the one wanted
+	at    time.Time // it was so late a moment ago; zero when nobody has looked
 
 	probe peeker
+	io    rawIO
 }
 
 func (s *sock) open(nc net.Conn, pool *buffers) {
 	s.nc, s.pool, s.buf = nc, pool, pool.getSmall()
 	s.r, s.w, s.brim = 0, 0, false
-	s.armed = time.Time{}
+	s.armed, s.at = time.Time{}, time.Time{}
+	s.who = uint8(rand.Uint32())
 	s.stop.Store(false)
 	s.wakes.Store(0)
 	s.raw, s.over = rawOf(nc), false
@@ -108,12 +113,12 @@ func (s *sock) fill() error {
 
 // read reads at least one byte into p.
 func (s *sock) read(p []byte) (int, error) {
-	since := time.Now()
+	since := s.lately()
 	if err := s.arm(since, since); err != nil {
 		return 0, err
 	}
 	for {
-		n, err := s.nc.Read(p)
+		n, err := s.recv(p)
 		switch {
 		case n > 0:
 			s.over = s.over || err != nil // TLS tells the end with the last bytes
@@ -128,6 +133,15 @@ func (s *sock) read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// lately returns at, once, or else what time it is.
+func (s *sock) lately() time.Time {
+	now := s.at
+	if s.at = (time.Time{}); now.IsZero() {
+		now = time.Now()
+	}
+	return now
 }
 
 // arm asks the watch and sets the read deadline if the one that is set would

@@ -1,6 +1,6 @@
 package h1
 
-import "golang.org/x/sys/unix"
+import "syscall"
 
 const canStart = true
 
@@ -11,34 +11,29 @@ func (c *Conn) start(fd uintptr) bool {
 	o := &c.out
 	if !o.tried {
 		o.tried = true
-		o.write(int(fd))
+		o.write(fd)
 		return o.more || o.err != nil || o.wrote < len(o.head)+len(o.body)
 	}
-	n, err := unix.Read(int(fd), c.buf[c.w:])
-	if err == unix.EAGAIN || err == unix.EINTR {
+	n, e := rawRead(fd, c.buf[c.w:])
+	if e == syscall.EAGAIN || e == syscall.EINTR {
 		return false
 	}
-	o.n, o.rerr = n, err
+	o.n = n
 	return true
 }
 
-func (o *outbox) write(fd int) {
+func (o *outbox) write(fd uintptr) {
+	parts := [...][]byte{o.head, o.body}
 	for {
-		var n int
-		var err error
-		if len(o.body) == 0 {
-			n, err = unix.Write(fd, o.head)
-		} else {
-			n, err = unix.Writev(fd, [][]byte{o.head, o.body})
-		}
-		switch err {
-		case nil:
+		n, e := rawWrite(fd, parts[:])
+		switch e {
+		case 0:
 			o.wrote = n
-		case unix.EINTR:
+		case syscall.EINTR:
 			continue
-		case unix.EAGAIN:
+		case syscall.EAGAIN:
 		default:
-			o.err = err
+			o.err = e
 		}
 		return
 	}

@@ -73,7 +73,7 @@ func (ns *nodes) kill(i int, w blame.Work, epoch uint64) {
 	l := ns.all[i]
 	l.Opened(epoch)
 	tk, _, _ := l.Admit(w)
-	if !l.Begin(tk, &w, epoch, time.Time{}, true) {
+	if !l.Begin(time.Now(), tk, &w, epoch, time.Time{}, true) {
 		ns.t.Fatal("the epoch is over")
 	}
 	l.Ended(epoch, false, bezoar.Evidence{Worker: "a", Epoch: epoch, Class: bezoar.Crash, ExitCode: 1})
@@ -147,8 +147,8 @@ func TestOneNodeProbesForAll(t *testing.T) {
 			t.Errorf("while another node probes a copy got %+v", d)
 		}
 		ns.all[1].Opened(5000)
-		ns.all[1].Begin(tk, &w, 5000, time.Time{}, true)
-		ns.all[1].Finish(tk, w.Fingerprint, blame.Survived)
+		ns.all[1].Begin(time.Now(), tk, &w, 5000, time.Time{}, true)
+		ns.all[1].Finish(time.Now(), tk, w.Fingerprint, blame.Survived)
 		ns.pass(2*time.Second + follow) // its worker has outlived the window
 		ns.want(w, "", "")
 	})

@@ -232,8 +232,7 @@ func (l *Ledger) Open(w blame.Work) blame.Ticket {
 
 // Begin writes down an attempt before its first byte leaves; false when the
 // epoch is over.
-func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
-	now := time.Now()
+func (l *Ledger) Begin(now time.Time, t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
 	successes, ok := l.begin(now, t, epoch, overdue, lane)
 	if ok && l.cfg.Journal != nil {
 		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: successes, Exempt: w.Exempt})
@@ -252,8 +251,7 @@ func (l *Ledger) begin(now time.Time, t blame.Ticket, epoch uint64, overdue time
 }
 
 // Begun notes that the answer has begun.
-func (l *Ledger) Begun(t blame.Ticket) {
-	now := time.Now()
+func (l *Ledger) Begun(now time.Time, t blame.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Begun(now, t)
@@ -304,11 +302,10 @@ func (l *Ledger) Close(t blame.Ticket, fp bezoar.Fingerprint) {
 }
 
 // Finish is End and Close in one.
-func (l *Ledger) Finish(t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
+func (l *Ledger) Finish(now time.Time, t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 	if l.cfg.Journal != nil {
 		l.cfg.Journal.End(int(t))
 	}
-	now := time.Now()
 	l.mu.Lock()
 	defer l.leave()
 	l.state.End(now, t, r)

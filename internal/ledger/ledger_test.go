@@ -116,7 +116,7 @@ func (b *rig) kill(w blame.Work) bool {
 	}
 	b.lives++
 	b.Opened(b.lives)
-	b.Begin(t, &w, b.lives, time.Time{}, d.Action == blame.ToLane)
+	b.Begin(time.Now(), t, &w, b.lives, time.Time{}, d.Action == blame.ToLane)
 	b.Ended(b.lives, false, bezoar.Evidence{Worker: "w", At: time.Now(), Class: bezoar.Crash, ExitCode: -1, Signal: "SIGSEGV"})
 	f, ok := b.Finding(t)
 	if !ok {
@@ -306,8 +306,8 @@ func TestDuplicatesAreWoken(t *testing.T) {
 		}
 		b.Opened(1)
 		w := work(1)
-		b.Begin(first, &w, 1, time.Time{}, false)
-		b.Finish(first, w.Fingerprint, blame.Survived)
+		b.Begin(time.Now(), first, &w, 1, time.Time{}, false)
+		b.Finish(time.Now(), first, w.Fingerprint, blame.Survived)
 		wg.Wait() // a bubble in which somebody waits for ever panics
 	})
 }
@@ -366,8 +366,8 @@ func TestConcurrentUse(t *testing.T) {
 				}
 				e := lives.Add(1)
 				b.Opened(e)
-				b.Begin(tk, &w, e, time.Time{}, d.Action == blame.ToLane)
-				b.Begun(tk)
+				b.Begin(time.Now(), tk, &w, e, time.Time{}, d.Action == blame.ToLane)
+				b.Begun(time.Now(), tk)
 				if (i+g)%17 == 0 {
 					b.Ended(e, false, bezoar.Evidence{Worker: fmt.Sprint(g), At: time.Now(), Class: bezoar.Crash})
 					f, _ := b.Finding(tk)
@@ -375,7 +375,7 @@ func TestConcurrentUse(t *testing.T) {
 					b.Close(tk, w.Fingerprint)
 					continue
 				}
-				b.Finish(tk, w.Fingerprint, blame.Survived)
+				b.Finish(time.Now(), tk, w.Fingerprint, blame.Survived)
 				b.Ended(e, true, bezoar.Evidence{})
 			}
 		})
@@ -399,7 +399,7 @@ func ExampleLedger() {
 	w := blame.Work{Fingerprint: bezoar.Fingerprint{1}}
 	t, decision, _ := l.Admit(w)
 	fmt.Println(decision.Action == blame.ToFleet)
-	l.Begin(t, &w, 1, time.Time{}, false)
+	l.Begin(time.Now(), t, &w, 1, time.Time{}, false)
 	l.Ended(1, false, bezoar.Evidence{Worker: "search-1", Class: bezoar.Crash})
 	f, _ := l.Finding(t)
 	fmt.Println(f.Share, f.Convicted)
@@ -422,7 +422,7 @@ func BenchmarkAttempt(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		t, _, _ := l.Admit(w)
-		l.Begin(t, &w, 1, time.Time{}, false)
-		l.Finish(t, w.Fingerprint, blame.Survived)
+		l.Begin(time.Now(), t, &w, 1, time.Time{}, false)
+		l.Finish(time.Now(), t, w.Fingerprint, blame.Survived)
 	}
 }

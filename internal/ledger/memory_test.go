@@ -39,8 +39,8 @@ func TestLaw10MemoryIsFlat(t *testing.T) {
 	runsClean := func(n uint64) {
 		w := unique(n, 1000)
 		tk, _, _ := l.Admit(w)
-		l.Begin(tk, &w, 1, time.Time{}, false)
-		l.Finish(tk, w.Fingerprint, blame.Survived)
+		l.Begin(time.Now(), tk, &w, 1, time.Time{}, false)
+		l.Finish(time.Now(), tk, w.Fingerprint, blame.Survived)
 	}
 	lives := uint64(1)
 	kills := func(n uint64) {
@@ -54,7 +54,7 @@ func TestLaw10MemoryIsFlat(t *testing.T) {
 			}
 			lives++
 			l.Opened(lives)
-			l.Begin(tk, &w, lives, time.Time{}, d.Action == blame.ToLane)
+			l.Begin(time.Now(), tk, &w, lives, time.Time{}, d.Action == blame.ToLane)
 			l.Ended(lives, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash, Detail: "signal: aborted"})
 			l.Close(tk, w.Fingerprint)
 		}

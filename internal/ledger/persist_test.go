@@ -32,8 +32,8 @@ func (b *rig) well() {
 	for n := range byte(30) {
 		w := work(200 + n)
 		t, _, _ := b.Admit(w)
-		b.Begin(t, &w, b.lives, time.Time{}, false)
-		b.Finish(t, w.Fingerprint, blame.Survived)
+		b.Begin(time.Now(), t, &w, b.lives, time.Time{}, false)
+		b.Finish(time.Now(), t, w.Fingerprint, blame.Survived)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestDecisionsAreToldInOrder(t *testing.T) {
 				}
 				e := lives.Add(1)
 				b.Opened(e)
-				b.Begin(tk, &w, e, time.Time{}, d.Action == blame.ToLane)
+				b.Begin(time.Now(), tk, &w, e, time.Time{}, d.Action == blame.ToLane)
 				if (i+g)%5 == 0 {
 					b.Ended(e, false, bezoar.Evidence{Worker: fmt.Sprint(g), Class: bezoar.Crash})
 				} else {
@@ -242,7 +242,7 @@ func BenchmarkUnprovenAttemptAmongConvicts(b *testing.B) {
 		n++
 		w := unique(n)
 		t, _, _ := l.Admit(w)
-		l.Begin(t, &w, 1, time.Time{}, false)
-		l.Finish(t, w.Fingerprint, blame.Survived)
+		l.Begin(time.Now(), t, &w, 1, time.Time{}, false)
+		l.Finish(time.Now(), t, w.Fingerprint, blame.Survived)
 	}
 }

@@ -283,8 +283,8 @@ func TestThePaceOfACallerIsStored(t *testing.T) {
 			tk, _, _ := b.Admit(w)
 			b.lives++
 			b.Opened(b.lives)
-			b.Begin(tk, &w, b.lives, time.Time{}, false)
-			b.Finish(tk, w.Fingerprint, blame.Survived)
+			b.Begin(time.Now(), tk, &w, b.lives, time.Time{}, false)
+			b.Finish(time.Now(), tk, w.Fingerprint, blame.Survived)
 		}
 		time.Sleep(3 * time.Second) // of the bubble's time
 		for i := range byte(6) {
@@ -364,14 +364,14 @@ func TestPanicsHoldUpNobody(t *testing.T) {
 	other := w
 	other.Fingerprint = work(2).Fingerprint
 	abandoned, _, _ := b.Admit(other)
-	b.Begin(abandoned, &other, b.lives, time.Time{}, false)
+	b.Begin(time.Now(), abandoned, &other, b.lives, time.Time{}, false)
 	for name, call := range map[string]func(){
 		"Admit":     func() { b.Admit(w) },
 		"Redrive":   func() { b.Redrive(w) },
 		"Convicted": func() { b.Convicted(w) },
 		"Refused":   func() { b.Refused(w, "/*", kept(1)) },
 		"Conclude":  func() { b.Conclude(t.Context(), w, "/*", kept(1), true) },
-		"Finish":    func() { b.Finish(abandoned, other.Fingerprint, blame.Abandoned) },
+		"Finish":    func() { b.Finish(time.Now(), abandoned, other.Fingerprint, blame.Abandoned) },
 	} {
 		func() {
 			defer func() {
