@@ -40,6 +40,9 @@
 //   - A side effect happens at most once for its key, unless a person says
 //     otherwise: an attempt that ended in any other way than success may have had
 //     its effect.
+//   - A death of Bezoar costs the attempts that ran at that time nothing. An
+//     instance that was running at task.MaxTogether deaths runs alone on its node
+//     from then on, so that the others are cleared and the cause is found.
 //   - People are told once of each failure group of a run. After a crash of
 //     Bezoar at the wrong moment they are told again, or, of the end of a run that
 //     FAILED, not at all.

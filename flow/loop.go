@@ -31,6 +31,8 @@ type loop struct {
 	away     map[int64]*job // on other nodes, or offered to them
 	keyed    map[string][]*job
 	later    []*job // wait for a side effect of others
+	held     []*job // to run alone here, once nothing else does
+	closed   bool   // nothing else begins here: see alone
 	breakers map[string]*breaker.Breaker
 	seen     map[int64]bool // foreign attempts whose stop was carried out
 

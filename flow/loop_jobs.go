@@ -96,6 +96,9 @@ func (l *loop) exhume(ctx context.Context, j *job) {
 }
 
 func (l *loop) stopJob(ctx context.Context, s Stop) {
+	if l.unhold(s) {
+		return
+	}
 	l.jobs.Go(func() {
 		if err := l.exec.Stop(ctx, s.Token, s.Class, s.Why); err != nil && ctx.Err() == nil {
 			l.log.WarnContext(ctx, "an attempt could not be stopped", "attempt", s.Token, "err", err)

@@ -11,13 +11,14 @@ import (
 // offers takes attempts that name no node.
 func (l *loop) offers(ctx context.Context) error {
 	free := l.cfg.Slots - len(l.local)
-	if free <= 0 || len(l.cfg.Labels) == 0 {
+	if free <= 0 || l.closed || len(l.cfg.Labels) == 0 {
 		return nil
 	}
 	all, err := l.store.Offers(ctx, l.node, free)
 	if err != nil {
 		return fmt.Errorf("claim attempts: %w", err)
 	}
+	var alone []*job
 	for _, a := range all {
 		j := l.away[a.Token]
 		switch {
@@ -30,8 +31,14 @@ func (l *loop) offers(ctx context.Context) error {
 		default:
 			j = &job{attempt: a}
 		}
-		j.spec = *a.Spec
+		if j.spec = *a.Spec; j.spec.Alone {
+			alone = append(alone, j)
+			continue
+		}
 		l.start(ctx, j)
+	}
+	for _, j := range alone {
+		l.holdBack(ctx, j)
 	}
 	return nil
 }

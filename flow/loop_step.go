@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -29,6 +30,7 @@ func (l *loop) step(ctx context.Context) (again bool, err error) {
 			p.tick(now)
 			p.settle(now)
 		}
+		l.release(ctx)
 		begun = l.fill(now)
 	}
 	for _, p := range l.round {
@@ -104,6 +106,7 @@ func (l *loop) apply(ctx context.Context, b Batch) (Applied, error) {
 // usage is what open attempts that this engine knows take.
 type usage struct {
 	pools, keys map[string]int
+	alone       map[string]int // by labels: offered to other nodes, or running there alone
 	local, away int
 }
 
@@ -114,17 +117,21 @@ func (u *usage) add(a *Attempt) {
 	if a.Key != "" {
 		u.keys[a.Key]++
 	}
+	if a.Spec != nil && a.Spec.Alone {
+		u.alone[strings.Join(a.Labels, ",")]++
+	}
 }
 
 // fill chooses what begins now: runs take turns.
 func (l *loop) fill(now time.Time) (out []*job) {
-	u := &usage{map[string]int{}, map[string]int{}, len(l.local), len(l.away)}
+	u := &usage{pools: map[string]int{}, keys: map[string]int{}, alone: map[string]int{}, local: len(l.local), away: len(l.away)}
 	for _, j := range l.local {
 		u.add(&j.attempt)
 	}
 	for _, j := range l.away {
 		u.add(&j.attempt)
 	}
+	l.closed = l.alone(u, now, &out)
 	for more := true; more && len(out) < maxBatch; {
 		more = false
 		for _, p := range l.round {
@@ -147,10 +154,13 @@ func (l *loop) fill(now time.Time) (out []*job) {
 const fairShare = 16
 
 func (l *loop) fromLane(p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
-	here := HasAll(l.cfg.Labels, lane.labels)
+	here, most := HasAll(l.cfg.Labels, lane.labels), l.cfg.Slots
+	if lane.alone || l.closed { // alone begins the former
+		most = 1
+	}
 	size := lane.poolSize(l.cfg.Pools)
 	for range fairShare {
-		if now.Before(lane.blocked) || here && u.local >= l.cfg.Slots || !here && u.away >= maxAway ||
+		if now.Before(lane.blocked) || here && u.local >= most || !here && (u.away >= maxAway || lane.alone && u.alone[lane.laneKey.labels] > 0) ||
 			lane.pool != "" && size > 0 && u.pools[lane.pool] >= size {
 			return took
 		}
@@ -320,7 +330,7 @@ func (l *loop) taken(ctx context.Context, j *job, e Effect, now time.Time) error
 // forget lets go of runs that are over and written.
 func (l *loop) forget(ctx context.Context) (again bool, err error) {
 	for _, p := range slices.Clone(l.round) {
-		again = again || p.ready.n > 0 && p.open && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
+		again = again || p.ready.n > 0 && p.open && !l.closed && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
 		if !p.over || p.changed || len(p.dirty) > 0 || len(p.orders) > 0 || !p.told() {
 			continue
 		}

@@ -1,0 +1,162 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/policy/task"
+)
+
+// existence is one life of a node that a task can kill: its store does not answer
+// any more then, and what it runs goes on unseen.
+type existence struct {
+	store *frozen
+	died  chan struct{}
+	once  sync.Once
+	stop  context.CancelFunc
+	done  chan error
+
+	mu      sync.Mutex // guards what follows
+	running int
+	beside  []int // of each start of the killer: what ran beside it
+}
+
+func (e *existence) kill() {
+	e.once.Do(func() {
+		e.store.stop()
+		close(e.died)
+	})
+}
+
+func (e *existence) in() (beside int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running++
+	return e.running - 1
+}
+
+func (e *existence) out() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+}
+
+// functions are an innocent that takes longer than the killer lets it, and notes
+// nothing, and a killer.
+func (e *existence) functions() flow.Functions {
+	return flow.Functions{
+		"innocent": func(ctx context.Context, in flow.Input) ([]byte, error) {
+			e.in()
+			defer e.out()
+			return takes(10*time.Second)(ctx, in)
+		},
+		"killer": func(ctx context.Context, in flow.Input) ([]byte, error) {
+			beside := e.in()
+			defer e.out()
+			time.Sleep(2 * time.Second)
+			e.mu.Lock()
+			e.beside = append(e.beside, beside, e.running-1)
+			e.mu.Unlock()
+			e.kill()
+			return takes(time.Hour)(ctx, in)
+		},
+	}
+}
+
+func live(t *testing.T, s flow.Store, c flow.Config) *existence {
+	t.Helper()
+	e := &existence{store: &frozen{Store: s}, died: make(chan struct{}), done: make(chan error, 1)}
+	c.Store, c.Functions = e.store, e.functions()
+	engine, err := flow.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	go func() { e.done <- engine.Run(ctx) }()
+	return e
+}
+
+// end lets a dead life find out that it is over.
+func (e *existence) end() {
+	e.stop()
+	e.once.Do(func() { e.store.stop() })
+	e.store.resume()
+	<-e.done
+}
+
+// A task that kills Bezoar costs the tasks beside it nothing: after a few deaths each
+// of them runs alone, where they end and it is found.
+func TestATaskThatKillsBezoarIsFoundAlone(t *testing.T) {
+	for name, labels := range map[string][]string{"planned here": nil, "on another node": {"gpu"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { killerIsFound(t, labels) })
+		})
+	}
+}
+
+func killerIsFound(t *testing.T, labels []string) {
+	s := newStore(t)
+	planner := start(t, flow.Config{Store: s, Node: "planner", Labels: []string{"plans"}})
+	d := flow.Definition{Name: "d", Tasks: []flow.Task{
+		{Name: "a", Func: "innocent"}, {Name: "killer", Func: "killer"}, {Name: "b", Func: "innocent"}, {Name: "c", Func: "innocent"},
+	}}
+	for k := range d.Tasks {
+		d.Tasks[k].RunsOn = labels
+	}
+	c := flow.Config{Node: "node", Slots: 8, Lease: 3 * time.Second, Works: labels != nil, Labels: labels}
+	if labels == nil {
+		planner.stop()
+	}
+	id := planner.start(d)
+	var all []*existence
+	view := func() flow.View {
+		v, err := flow.Show(t.Context(), s, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for len(all) < 100 && view().Run.State == flow.RunRunning {
+		e := live(t, s, c)
+		all = append(all, e)
+		select {
+		case <-e.died:
+		case <-time.After(2 * time.Minute):
+		}
+	}
+	v := view()
+	deaths, lost := 0, map[string]int{}
+	for _, i := range v.Instances {
+		lost[i.Task] = i.History.Lost
+	}
+	for k, e := range all {
+		deaths += len(e.beside) / 2
+		if k >= task.MaxTogether+1 && fmt.Sprint(e.beside) != "[0 0]" && len(e.beside) > 0 {
+			t.Errorf("life %d: %v ran beside the killer when it began and when it killed, want nothing", k, e.beside)
+		}
+	}
+	if is := states(v); v.Run.State != flow.RunHeld || is["killer"] != task.DeadLetter || is["a"] != task.Success || is["b"] != task.Success || is["c"] != task.Success {
+		t.Errorf("after %d lives: %s %v, lost %v", len(all), v.Run.State, is, lost)
+	}
+	for _, i := range v.Instances {
+		if i.Task == "killer" && !strings.Contains(i.Why, "while it ran alone 15 times, the limit is 15") {
+			t.Errorf("why %q", i.Why)
+		}
+	}
+	if want := task.MaxTogether + task.MaxAlone; deaths != want || lost["a"]+lost["b"]+lost["c"] > 3*(task.MaxTogether+1) {
+		t.Errorf("%d deaths, want %d; attempts lost: %v", deaths, want, lost)
+	}
+	for _, e := range all {
+		e.end()
+	}
+	if labels != nil {
+		planner.stop()
+	}
+}
