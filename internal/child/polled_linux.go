@@ -33,9 +33,9 @@ func canPoll() bool {
 	return err == nil
 }
 
-// doPolled is Do.
-func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
-	p, l, err := r.newProcess(ctx, j)
+// doPolled is Do. It runs on the thread of the slot if one is lent.
+func (r *Runner) doPolled(ctx context.Context, j *Job, lent *slot) Result {
+	p, l, err := r.newProcess(ctx, j, lent)
 	if err != nil {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
@@ -43,28 +43,40 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
-	p.slot.thread.Do(func() {
-		if err = q.spawn(l); err != nil {
-			return
-		}
-		p.begin(j)
-		drained := p.heed(ctx)
-		defer drained()
-		q.write()
-		for !q.wait(-1) {
-		}
-		oom = p.end()
-		p.lost = p.collect()
-		q.rest()
-	})
+	do := func() { oom, err = q.run(ctx, j, l) }
+	if p.lent {
+		do()
+	} else {
+		p.slot.thread.Do(do)
+	}
 	if err != nil {
-		r.give(p.slot)
+		if !p.lent {
+			r.give(p.slot)
+		}
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
 	close(p.done)
 	p.conclude(ctx, oom, p.lost)
 	p.result.Unread = q.unread
 	return p.result
+}
+
+// run starts the process and sees it to its end. It returns how many the kernel had
+// killed for memory.
+func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err error) {
+	if err := q.spawn(l); err != nil {
+		return 0, err
+	}
+	q.p.begin(j)
+	drained := q.p.heed(ctx)
+	defer drained()
+	q.write()
+	for !q.wait(-1) {
+	}
+	oom = q.p.end()
+	q.p.lost = q.p.collect()
+	q.rest()
+	return oom, nil
 }
 
 // spawn starts the process with pipes of its own.
@@ -74,14 +86,22 @@ func (q *polled) spawn(l launch) error {
 	open := 0
 	defer func() {
 		for i, fd := range theirs[:open] {
-			if i == stdin {
+			if i != stdin {
+				_ = unix.Close(int(fd))
+			} else if len(q.body) > 0 {
 				q.peer = int(fd)
-				continue
 			}
-			_ = unix.Close(int(fd))
 		}
 	}()
 	for i := range pipeCount {
+		if i == stdin && len(q.body) == 0 {
+			null, err := p.slot.nothing()
+			if err != nil {
+				return err
+			}
+			theirs[i], open = null, open+1
+			continue
+		}
 		var ends [2]int
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return fmt.Errorf("make a pipe: %w", err)
@@ -174,9 +194,11 @@ func (q *polled) write() {
 // rest reads what the dead have written, and then waits for nothing more.
 // Whoever escaped may hold a pipe for ever.
 func (q *polled) rest() {
-	left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
-	q.unread = err == nil && q.given > 0 && left == q.given
-	q.closePeer()
+	if q.peer >= 0 {
+		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
+		q.unread = err == nil && q.given > 0 && left == q.given
+		q.closePeer()
+	}
 	q.closeOne(stdin)
 	_ = unix.Close(q.pidfd)
 	q.pidfd = -1
