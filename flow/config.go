@@ -101,9 +101,9 @@ type Letters interface {
 	Settle(ctx context.Context, id, why string) error
 }
 
-// Letter is an instance, or a bad row of one, that waits for a person.
+// Letter is an instance that waits for a person.
 type Letter struct {
-	ID       string // run, task, index and attempt; of a row also its number
+	ID       string // run, task, index and attempt
 	Flow     string
 	Run      string
 	Task     string
@@ -114,7 +114,6 @@ type Letter struct {
 	Why      string // with the arithmetic
 	Failures []task.Failure
 	Ending   Ending // of the last attempt, without rows
-	Row      *Row
 	At       time.Time
 }
 

@@ -21,6 +21,10 @@
 // instance for each item, and one of index -1 that stands for all of them: it is
 // RUNNING while one of them goes on, HELD when the rest waits for a person.
 //
+// The bad rows of an attempt that is done (Ending.Rows) are stored before its end, as
+// a run of their own: the task alone, with one instance in DEAD_LETTER for each row.
+// A retry gives it the row on standard input. [RetryRows] retries all of an instance.
+//
 // # Guarantees
 //
 //   - An attempt is written down before it starts. The next attempt of an

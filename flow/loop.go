@@ -197,7 +197,7 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 				return err
 			default:
 			}
-			l.drain()
+			l.drain(hard)
 			continue
 		}
 		timer.Reset(time.Until(l.wakeAt()))
@@ -210,7 +210,7 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 		case err := <-fenced:
 			return err
 		case end := <-l.ends:
-			l.end(end)
+			l.end(hard, end)
 		case note := <-l.notes:
 			note()
 		case <-l.wake:
@@ -225,16 +225,16 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 		if err != nil {
 			return err
 		}
-		l.drain()
+		l.drain(hard)
 	}
 }
 
 // drain takes what has come meanwhile, so that it shares a batch.
-func (l *loop) drain() {
+func (l *loop) drain(ctx context.Context) {
 	for range 4096 {
 		select {
 		case end := <-l.ends:
-			l.end(end)
+			l.end(ctx, end)
 		case note := <-l.notes:
 			note()
 		default:

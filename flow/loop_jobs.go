@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -107,7 +108,7 @@ func (l *loop) stopJob(ctx context.Context, s Stop) {
 }
 
 // end takes that an attempt of this node has ended.
-func (l *loop) end(e ending) {
+func (l *loop) end(ctx context.Context, e ending) {
 	j := l.local[e.token]
 	if j == nil {
 		return
@@ -121,7 +122,7 @@ func (l *loop) end(e ending) {
 		l.reports = append(l.reports, over(j.attempt, e, time.Now()))
 		return
 	}
-	if l.keepRows(j, e) {
+	if l.keepRows(ctx, j, e) {
 		return
 	}
 	delete(l.local, e.token)
@@ -133,23 +134,51 @@ func over(a Attempt, e ending, now time.Time) Attempt {
 	return a
 }
 
-// keepRows makes dead letters of bad rows before the attempt's end is written
-// down. It reports whether the end comes again when that is done.
-func (l *loop) keepRows(j *job, e ending) bool {
-	if len(e.Rows) == 0 || e.rowsKept || l.cfg.Letters == nil {
+// keepRows makes dead letters of the bad rows of an attempt that is done, before its
+// end is written down. An attempt that failed is tried again, and names them again. It
+// reports whether the end comes again when that is done.
+func (l *loop) keepRows(ctx context.Context, j *job, e ending) bool {
+	if len(e.Rows) == 0 || e.rowsKept || e.Class != bezoar.Done {
 		return false
 	}
-	letters := j.plan.rows(j.inst, j.attempt.N, e.Ending, time.Now())
+	run, all, left, err := rowRun(&j.plan.run, &j.inst.Instance, &j.attempt, e.Rows[:min(len(e.Rows), MaxRows)], time.Now())
+	if left > 0 {
+		l.log.WarnContext(ctx, "bad rows stay with their attempt: they cannot be tried alone",
+			"run", j.attempt.Run, "task", j.attempt.Task, "rows", left, "err", err)
+	}
+	if err != nil || len(all) < 2 {
+		return false
+	}
 	e.rowsKept = true
 	l.jobs.Go(func() {
-		for _, letter := range letters {
-			if !l.letters.until(letter) {
-				return
-			}
+		if l.createRows(ctx, run, all) {
+			l.tell(e)
 		}
-		l.tell(e)
 	})
 	return true
+}
+
+// createRows stores a run of bad rows, however long the store does not answer.
+func (l *loop) createRows(ctx context.Context, run Run, all []Instance) bool {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := l.store.CreateRun(ctx, run, all)
+		switch {
+		case err == nil:
+			l.log.WarnContext(ctx, "a task has named bad rows, which wait for a person", "flow", run.Flow, "rows", len(all)-1, "run", run.ID)
+			l.Wake()
+			return true
+		case errors.Is(err, ErrExists): // Bezoar was killed after it had stored them
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		l.log.ErrorContext(ctx, "bad rows were not stored; it is tried again", "err", err, "in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // finish takes the end of an attempt that this node planned.

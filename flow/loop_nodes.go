@@ -97,14 +97,14 @@ func (l *loop) others(ctx context.Context) error {
 		}
 		for _, a := range all {
 			if j := l.away[a.Token]; j != nil && !j.ended {
-				l.elsewhere(j, a, now)
+				l.elsewhere(ctx, j, a, now)
 			}
 		}
 	}
 	return nil
 }
 
-func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
+func (l *loop) elsewhere(ctx context.Context, j *job, a Attempt, now time.Time) {
 	e := ending{token: a.Token, started: a.Started, Ending: a.Ending}
 	switch {
 	case a.State == AttemptEnded:
@@ -122,5 +122,5 @@ func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
 	j.ended = true
 	delete(l.away, a.Token)
 	l.local[a.Token] = j // until its end is taken
-	l.end(e)
+	l.end(ctx, e)
 }

@@ -178,7 +178,7 @@ func (l *loop) resume(ctx context.Context, p *plan, i *inst, a Attempt, now time
 	switch is := l.local[a.Token]; {
 	case a.State == AttemptEnded:
 		l.local[a.Token] = j
-		l.end(ending{token: a.Token, started: a.Started, Ending: a.Ending})
+		l.end(ctx, ending{token: a.Token, started: a.Started, Ending: a.Ending})
 	case is != nil: // it runs here, for a planner that is gone
 		is.plan, is.inst, is.attempt = p, i, a
 	case a.Node == l.node.Name:

@@ -131,7 +131,8 @@ type Ending struct {
 	LogBytes    int64
 }
 
-// Row is a row that a task called bad. It becomes a dead letter of its own.
+// Row is a row that a task called bad. If the task is done all the same, the row
+// becomes a dead letter of its own.
 type Row struct {
 	Index  int
 	Reason string

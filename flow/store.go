@@ -163,6 +163,7 @@ type RunQuery struct {
 	Flow     string
 	State    RunState
 	Backfill string
+	Key      string
 	Before   string // ids older than this one
 	Limit    int    // 1 to 1,000; 0 means 100
 }

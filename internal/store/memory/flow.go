@@ -114,7 +114,7 @@ func (s *flowStore) ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, 
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
 		r := s.runs[id].Run
 		if q.Flow != "" && r.Flow != q.Flow || q.State != "" && r.State != q.State || q.Backfill != "" && r.Backfill != q.Backfill ||
-			q.Before != "" && r.ID >= q.Before {
+			q.Key != "" && r.Key != q.Key || q.Before != "" && r.ID >= q.Before {
 			continue
 		}
 		r.Definition = flow.Definition{}

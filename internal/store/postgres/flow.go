@@ -183,7 +183,7 @@ func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
 }
 
 func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run, error) {
-	if !plain(rq.Flow + rq.Backfill + rq.Before + string(rq.State)) {
+	if !plain(rq.Flow + rq.Backfill + rq.Key + rq.Before + string(rq.State)) {
 		return nil, nil
 	}
 	q := query{s.in(`SELECT ` + flowRunColumns + ` FROM {schema}.flow_runs r WHERE true`), nil}
@@ -195,6 +195,9 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	}
 	if rq.Backfill != "" {
 		q.add("AND r.backfill <> '' AND r.backfill = $?", rq.Backfill)
+	}
+	if rq.Key != "" {
+		q.add("AND r.key <> '' AND r.key = $?", rq.Key)
 	}
 	if rq.Before != "" {
 		q.add("AND r.id < $?", rq.Before)

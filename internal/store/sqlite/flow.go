@@ -166,6 +166,9 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	if rq.Backfill != "" {
 		q.add(`AND r.backfill = ? AND r.backfill <> ''`, rq.Backfill)
 	}
+	if rq.Key != "" {
+		q.add(`AND r.key = ? AND r.key <> ''`, rq.Key)
+	}
 	if rq.Before != "" {
 		q.add(`AND r.id < ?`, rq.Before)
 	}
