@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
@@ -22,7 +23,8 @@ type Config struct {
 	Works     bool                  // it only runs attempts, and plans nothing
 	Pools     map[string]int        // sizes of pools that definitions do not tell
 	Flows     []Definition          // whose schedules start runs
-	Breaker   breaker.Config        // of each downstream; Probes is 1
+	Breaker   breaker.Config        // of each downstream, if Judge is nil
+	Judge     *judge.Judge          // knows the downstreams; nil: one that knows what this engine has seen
 	Letters   Letters               // nil: dead letters are in the runs alone
 	Pager     Pager                 // nil: the log is told
 	Lease     time.Duration         // how long a node may be silent; default 15 s
@@ -52,7 +54,7 @@ func (c Config) WithDefaults() Config {
 	if c.Renewed == nil {
 		c.Renewed = func(time.Time) {}
 	}
-	c.Breaker.Probes, c.Breaker.Node = 1, ""
+	c.Breaker.Node = ""
 	return c
 }
 

@@ -56,8 +56,9 @@
 //   - A task may run more than once: Bezoar or its machine may die. Make tasks
 //     idempotent, or side effects with a key.
 //   - Functions with [InProcess] cannot be stopped if they ignore their context.
-//   - Each node has circuit breakers of its own, and learns by itself how long
-//     tasks take.
+//   - Each node learns by itself how long tasks take, and counts by itself how often
+//     a downstream fails. That it does not work, nodes tell each other by
+//     Config.Judge; without it each has circuit breakers of its own.
 //   - A run is planned by one node at a time, in memory: some 100,000 instances,
 //     and 64 MiB of outputs.
 //

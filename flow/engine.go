@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // Engine plans runs and has their attempts run. It is safe for concurrent use.
@@ -20,6 +22,9 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("flow engine: %w", err)
 	}
 	e := &Engine{cfg: c.WithDefaults(), exec: c.Executor, stats: newStats(), wake: make(chan struct{}, 1)}
+	if e.cfg.Judge == nil {
+		e.cfg.Judge = judge.New(judge.Config{Store: unshared{}, Breaker: e.cfg.Breaker, Log: e.cfg.Log})
+	}
 	if e.exec == nil {
 		e.exec = InProcess(c.Functions)
 	}

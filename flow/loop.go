@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // loop is one life of an engine: from one lease to its end. Its goroutine owns
@@ -25,16 +25,15 @@ type loop struct {
 	node  Node
 	hold  Hold
 
-	plans    map[string]*plan
-	round    []*plan // in the order in which they take turns
-	local    map[int64]*job
-	away     map[int64]*job // on other nodes, or offered to them
-	keyed    map[string][]*job
-	later    []*job // wait for a side effect of others
-	held     []*job // to run alone here, once nothing else does
-	closed   bool   // nothing else begins here: see alone
-	breakers map[string]*breaker.Breaker
-	seen     map[int64]bool // foreign attempts whose stop was carried out
+	plans  map[string]*plan
+	round  []*plan // in the order in which they take turns
+	local  map[int64]*job
+	away   map[int64]*job // on other nodes, or offered to them
+	keyed  map[string][]*job
+	later  []*job         // wait for a side effect of others
+	held   []*job         // to run alone here, once nothing else does
+	closed bool           // nothing else begins here: see alone
+	seen   map[int64]bool // foreign attempts whose stop was carried out
 
 	ended    []Attempt // to be written down with the next batch
 	reports  []Attempt // ends of attempts that others planned
@@ -58,10 +57,9 @@ type job struct {
 	plan    *plan // nil: another node planned it
 	inst    *inst
 	spec    Spec
-	ticket  breaker.Ticket
-	probing bool      // a ticket is to be given back
-	lost    time.Time // when its node was found to be lost
-	ended   bool      // its end waits for its rows
+	trial   *judge.Trial // the leave of a downstream that is tried again
+	lost    time.Time    // when its node was found to be lost
+	ended   bool         // its end waits for its rows
 }
 
 // ending is that an attempt has ended.
@@ -106,7 +104,7 @@ func (e *Engine) life(ctx context.Context) error {
 		Engine: e, store: e.cfg.Store, exec: e.exec, log: e.cfg.Log, node: n,
 		hold:  Hold{Node: n.Name, Epoch: n.Epoch, Runs: map[string]int64{}},
 		plans: map[string]*plan{}, local: map[int64]*job{}, away: map[int64]*job{}, keyed: map[string][]*job{},
-		breakers: map[string]*breaker.Breaker{}, seen: map[int64]bool{},
+		seen: map[int64]bool{},
 		ends: make(chan ending, e.cfg.Slots+64), notes: make(chan func(), 64), dead: make(chan struct{}),
 	}
 	hard, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, so that what ends then is written down

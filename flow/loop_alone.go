@@ -10,7 +10,7 @@ import (
 // alone begins an instance that has to run alone, once nothing else runs on this
 // node. It reports whether nothing else may begin here: such an instance runs, or
 // waits until what runs here has ended.
-func (l *loop) alone(u *usage, now time.Time, out *[]*job) (closed bool) {
+func (l *loop) alone(ctx context.Context, u *usage, now time.Time, out *[]*job) (closed bool) {
 	if len(l.held) > 0 {
 		return true
 	}
@@ -30,7 +30,7 @@ func (l *loop) alone(u *usage, now time.Time, out *[]*job) (closed bool) {
 			if u.local > 0 {
 				return true
 			}
-			l.fromLane(p, lane, u, now, out)
+			l.fromLane(ctx, p, lane, u, now, out)
 			if u.local > 0 {
 				return true
 			}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
 // start has an attempt run here.
@@ -126,7 +125,7 @@ func (l *loop) end(ctx context.Context, e ending) {
 		return
 	}
 	delete(l.local, e.token)
-	l.finish(j, e)
+	l.finish(ctx, j, e)
 }
 
 func over(a Attempt, e ending, now time.Time) Attempt {
@@ -182,12 +181,12 @@ func (l *loop) createRows(ctx context.Context, run Run, all []Instance) bool {
 }
 
 // finish takes the end of an attempt that this node planned.
-func (l *loop) finish(j *job, e ending) {
+func (l *loop) finish(ctx context.Context, j *job, e ending) {
 	now := time.Now()
 	if j.attempt.State != AttemptEnded { // else the node that ran it has written it down
 		l.ended = append(l.ended, over(j.attempt, e, now))
 	}
-	l.result(j, e.Ending, now)
+	l.result(ctx, j, e.Ending, now)
 	if j.attempt.Key != "" {
 		l.unkey(j.attempt.Key, 1)
 	}
@@ -218,30 +217,4 @@ func (l *loop) unkey(key string, most int) {
 		return
 	}
 	l.keyed[key] = all
-}
-
-// result tells the breaker of the attempt's downstream how it ended.
-func (l *loop) result(j *job, e Ending, now time.Time) {
-	name := j.inst.node.task.Downstream
-	if name == "" || !j.probing {
-		return
-	}
-	r := breaker.Result{}
-	switch e.Class {
-	case bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Timeout:
-		r.Failed = e.Downstream == "" || e.Downstream == name
-		r.Ignored = !r.Failed
-	case bezoar.Done:
-	default:
-		r.Ignored = true // it says nothing about the downstream
-	}
-	if l.breaker(name).Done(now, j.ticket, r, randomFloat()) {
-		for _, p := range l.round {
-			for _, lane := range p.ready.all {
-				if lane.downstream == name {
-					lane.blocked = time.Time{}
-				}
-			}
-		}
-	}
 }

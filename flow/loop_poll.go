@@ -23,6 +23,7 @@ func (l *loop) poll(ctx context.Context) error {
 		j.plan.back(j.inst)
 	}
 	l.later = nil
+	l.regate()
 	if err := l.look(ctx); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (l *loop) take(ctx context.Context) error {
 // adopt makes the plan of a run that this node has taken. What ran in the life
 // of whoever held it before is proven to be gone before it goes on.
 func (l *loop) adopt(ctx context.Context, run Run) error {
-	l.drop(run.ID) // it was over, and a person had it opened again
+	l.drop(ctx, run.ID) // it was over, and a person had it opened again
 	l.hold.Runs[run.ID] = run.Epoch
 	all, err := l.store.Instances(ctx, run.ID)
 	if err != nil {

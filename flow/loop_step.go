@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -31,7 +30,7 @@ func (l *loop) step(ctx context.Context) (again bool, err error) {
 			p.settle(now)
 		}
 		l.release(ctx)
-		begun = l.fill(now)
+		begun = l.fill(ctx, now)
 	}
 	for _, p := range l.round {
 		p.settle(now)
@@ -123,7 +122,7 @@ func (u *usage) add(a *Attempt) {
 }
 
 // fill chooses what begins now: runs take turns.
-func (l *loop) fill(now time.Time) (out []*job) {
+func (l *loop) fill(ctx context.Context, now time.Time) (out []*job) {
 	u := &usage{pools: map[string]int{}, keys: map[string]int{}, alone: map[string]int{}, local: len(l.local), away: len(l.away)}
 	for _, j := range l.local {
 		u.add(&j.attempt)
@@ -131,7 +130,7 @@ func (l *loop) fill(now time.Time) (out []*job) {
 	for _, j := range l.away {
 		u.add(&j.attempt)
 	}
-	l.closed = l.alone(u, now, &out)
+	l.closed = l.alone(ctx, u, now, &out)
 	for more := true; more && len(out) < maxBatch; {
 		more = false
 		for _, p := range l.round {
@@ -139,7 +138,7 @@ func (l *loop) fill(now time.Time) (out []*job) {
 				continue
 			}
 			for _, lane := range p.ready.all {
-				took := l.fromLane(p, lane, u, now, &out)
+				took := l.fromLane(ctx, p, lane, u, now, &out)
 				more = more || took
 			}
 		}
@@ -153,7 +152,7 @@ func (l *loop) fill(now time.Time) (out []*job) {
 // fairShare is how many attempts of one lane begin before the next one's turn.
 const fairShare = 16
 
-func (l *loop) fromLane(p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
+func (l *loop) fromLane(ctx context.Context, p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
 	here, most := HasAll(l.cfg.Labels, lane.labels), l.cfg.Slots
 	if lane.alone || l.closed { // alone begins the former
 		most = 1
@@ -173,7 +172,7 @@ func (l *loop) fromLane(p *plan, lane *lane, u *usage, now time.Time, out *[]*jo
 			p.refuse(i, fmt.Errorf("pool %s has %d slots, and the task takes %d", lane.pool, size, i.node.task.Slots), now)
 			continue
 		}
-		if !l.propose(p, lane, i, u, size, now, out) {
+		if !l.propose(ctx, p, lane, i, u, size, now, out) {
 			return took
 		}
 	}
@@ -189,7 +188,7 @@ func (lane *lane) poolSize(others map[string]int) int {
 
 // propose makes the attempt of one instance, unless its pool, its key or its
 // breaker says no. It returns false when the lane is blocked.
-func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now time.Time, out *[]*job) bool {
+func (l *loop) propose(ctx context.Context, p *plan, lane *lane, i *inst, u *usage, size int, now time.Time, out *[]*job) bool {
 	t := i.node.task
 	if lane.pool != "" && u.pools[lane.pool]+t.Slots > size {
 		p.back(i)
@@ -204,16 +203,8 @@ func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now tim
 		l.keyed[a.Key] = append(l.keyed[a.Key], j)
 		return true
 	}
-	if t.Downstream != "" {
-		ticket, d := l.breaker(t.Downstream).Allow(now)
-		if !d.Allowed {
-			lane.blocked = now.Add(max(d.RetryAfter, time.Millisecond))
-			i.Why = "the circuit breaker of " + t.Downstream + ": " + d.Reason
-			p.touch(i)
-			p.back(i)
-			return false
-		}
-		j.ticket, j.probing = ticket, true
+	if !l.admitted(ctx, lane, j, now) {
+		return false
 	}
 	j.attempt.PoolSize = size
 	if lane.pool == "" {
@@ -232,15 +223,6 @@ func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now tim
 	return true
 }
 
-func (l *loop) breaker(name string) *breaker.Breaker {
-	b := l.breakers[name]
-	if b == nil {
-		b = &breaker.Breaker{Config: l.cfg.Breaker}
-		l.breakers[name] = b
-	}
-	return b
-}
-
 type attemptID struct {
 	run, task string
 	index, n  int
@@ -257,12 +239,12 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 	for _, j := range all {
 		a := written[idOf(&j.attempt)]
 		if l.plans[j.attempt.Run] != j.plan { // it is not this node's any more
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			continue
 		}
 		if a == nil {
 			j.plan.notBegun(j.inst, now)
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			if err := l.putBack(ctx, j, applied.Taken, now); err != nil {
 				return err
 			}
@@ -277,14 +259,6 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 		}
 	}
 	return nil
-}
-
-// giveBack returns a leave of a breaker that was not used.
-func (l *loop) giveBack(j *job) {
-	if j.probing {
-		l.breaker(j.inst.node.task.Downstream).Done(time.Now(), j.ticket, breaker.Result{Ignored: true}, randomFloat())
-		j.probing = false
-	}
 }
 
 // putBack says what an instance waits for whose attempt was not begun.

@@ -56,7 +56,7 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Judge: a.queues.Judge(), Query: store.Probe,
 		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
 	})
 	if err != nil {
