@@ -57,7 +57,7 @@ type job struct {
 	plan    *plan // nil: another node planned it
 	inst    *inst
 	spec    Spec
-	trial   *judge.Trial // the leave of a downstream that is tried again
+	leave   *judge.Trial // the leave of a downstream that is tried again
 	lost    time.Time    // when its node was found to be lost
 	ended   bool         // its end waits for its rows
 }

@@ -21,9 +21,9 @@ func (unshared) PutMark(_ context.Context, m marks.Mark) (marks.Mark, error) {
 
 func (unshared) DeleteMark(context.Context, string, int64) error { return nil }
 
-// minTrial is how long a task without a timeout may try its downstream, at least,
+// minLeave is how long a task without a timeout may try its downstream, at least,
 // until that counts as failed.
-const minTrial = 10 * time.Minute
+const minLeave = 10 * time.Minute
 
 // admitted asks whether an instance may use its downstream. If not, its lane waits.
 func (l *loop) admitted(ctx context.Context, lane *lane, j *job, now time.Time) bool {
@@ -34,12 +34,12 @@ func (l *loop) admitted(ctx context.Context, lane *lane, j *job, now time.Time) 
 	limit := t.Timeout + t.Grace
 	if t.Timeout == 0 {
 		_, p99, _ := l.stats.of(j.plan.run.Flow, i.Task)
-		limit = max(minTrial, 2*p99)
+		limit = max(minLeave, 2*p99)
 	}
 	l.cfg.Judge.Refresh(ctx, now)
 	pass := l.cfg.Judge.Gate(ctx, now, judge.Source{Group: t.Downstream}, limit)
 	if pass.Open {
-		j.trial = pass.Trial
+		j.leave = pass.Trial
 		return true
 	}
 	lane.blocked = now.Add(max(pass.Wait, time.Millisecond))
@@ -53,8 +53,8 @@ func (l *loop) admitted(ctx context.Context, lane *lane, j *job, now time.Time) 
 
 // giveBack returns a leave of a downstream that was not used.
 func (l *loop) giveBack(ctx context.Context, j *job) {
-	l.cfg.Judge.Waste(ctx, time.Now(), j.trial)
-	j.trial = nil
+	l.cfg.Judge.Waste(ctx, time.Now(), j.leave)
+	j.leave = nil
 }
 
 // regate has instances ask again that wait for a downstream: others may have found
@@ -71,23 +71,23 @@ func (l *loop) regate() {
 
 // result tells the judge how an attempt that used a downstream ended.
 func (l *loop) result(ctx context.Context, j *job, e Ending, now time.Time) {
-	name, trial := j.inst.node.task.Downstream, j.trial
+	name, leave := j.inst.node.task.Downstream, j.leave
 	if name == "" {
 		return
 	}
 	src := judge.Source{Group: name}
 	switch {
 	case e.Class == bezoar.Done:
-		l.cfg.Judge.Worked(ctx, now, src, bezoar.Fingerprint{}, 0, trial)
+		l.cfg.Judge.Worked(ctx, now, src, bezoar.Fingerprint{}, 0, leave)
 	case !judge.BlamesDownstream(e.Class): // it says nothing about the downstream
-		l.cfg.Judge.Returned(ctx, now, trial, e.Class, "")
+		l.cfg.Judge.Returned(ctx, now, leave, e.Class, "")
 	case e.Downstream != "" && e.Downstream != name:
-		l.cfg.Judge.Returned(ctx, now, trial, bezoar.Interrupted, "")
+		l.cfg.Judge.Returned(ctx, now, leave, bezoar.Interrupted, "")
 		l.cfg.Judge.Failed(ctx, now, judge.Source{Group: e.Downstream}, judge.Failure{Class: e.Class})
 	default:
-		l.cfg.Judge.Failed(ctx, now, src, judge.Failure{Class: e.Class, Trial: trial})
+		l.cfg.Judge.Failed(ctx, now, src, judge.Failure{Class: e.Class, Trial: leave})
 	}
-	if trial == nil {
+	if leave == nil {
 		return
 	}
 	for _, p := range l.round {
