@@ -3,6 +3,8 @@ package flow
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/judge"
@@ -14,6 +16,7 @@ type Engine struct {
 	exec  Executor
 	stats *stats
 	wake  chan struct{}
+	flows atomic.Pointer[[]Definition] // whose schedules start runs
 }
 
 // New returns an engine.
@@ -28,7 +31,22 @@ func New(c Config) (*Engine, error) {
 	if e.exec == nil {
 		e.exec = InProcess(c.Functions)
 	}
+	e.flows.Store(&e.cfg.Flows)
 	return e, nil
+}
+
+// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep
+// their definition.
+func (e *Engine) SetFlows(all []Definition) error {
+	for i := range all {
+		if err := all[i].Validate(); err != nil {
+			return fmt.Errorf("change the flows: %s: %w", all[i].Name, err)
+		}
+	}
+	all = slices.Clone(all)
+	e.flows.Store(&all)
+	e.Wake()
+	return nil
 }
 
 // StartRequest is what a run is made of.

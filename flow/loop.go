@@ -45,6 +45,7 @@ type loop struct {
 	settles  *sender[settlement]
 	pages    *sender[Incident]
 	timed    []*clock
+	flows    *[]Definition // that timed is of
 	stopping bool
 	stopBy   time.Time
 	polled   time.Time

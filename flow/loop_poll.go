@@ -27,7 +27,7 @@ func (l *loop) poll(ctx context.Context) error {
 	if err := l.look(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules, l.admitAll, l.forgetOld} {
+	for _, part := range []func(context.Context) error{l.others, l.wishes, l.admitAll, l.forgetOld} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (l *loop) look(ctx context.Context) error {
 	if l.stopping {
 		return nil
 	}
-	for _, part := range []func(context.Context) error{l.take, l.orders, l.offers} {
+	for _, part := range []func(context.Context) error{l.take, l.orders, l.offers, l.schedules} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
