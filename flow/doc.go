@@ -47,9 +47,9 @@
 //   - A death of Bezoar costs the attempts that ran at that time nothing. An
 //     instance that was running at task.MaxTogether deaths runs alone on its node
 //     from then on, so that the others are cleared and the cause is found.
-//   - People are told once of each failure group of a run. After a crash of
-//     Bezoar at the wrong moment they are told again, or, of the end of a run that
-//     FAILED, not at all.
+//   - People are told once of each failure group of a run, and of the end of a run
+//     that FAILED. That is written down in the same transaction as the failure. After
+//     a crash of Bezoar at the wrong moment they are told again.
 //
 // # Not guaranteed
 //

@@ -305,7 +305,7 @@ func (l *loop) taken(ctx context.Context, j *job, e Effect, now time.Time) error
 func (l *loop) forget(ctx context.Context) (again bool, err error) {
 	for _, p := range slices.Clone(l.round) {
 		again = again || p.ready.n > 0 && p.open && !l.closed && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
-		if !p.over || p.changed || len(p.dirty) > 0 || len(p.orders) > 0 || !p.told() {
+		if !p.over || p.changed || len(p.dirty) > 0 || len(p.orders) > 0 || p.run.Untold() {
 			continue
 		}
 		delete(l.plans, p.run.ID)
@@ -322,9 +322,4 @@ func (l *loop) forget(ctx context.Context) (again bool, err error) {
 // couldBegin reports whether a lane waits for nothing but a slot.
 func (p *plan) couldBegin(now time.Time) bool {
 	return slices.ContainsFunc(p.ready.all, func(l *lane) bool { return len(l.all) > 0 && !now.Before(l.blocked) })
-}
-
-// told reports whether people know all that they are to be told.
-func (p *plan) told() bool {
-	return !slices.ContainsFunc(p.run.Pages, func(page Page) bool { return !page.Sent })
 }

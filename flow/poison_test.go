@@ -277,3 +277,38 @@ func (x *rowsOnly) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	}
 	return e, err
 }
+
+// What people were not told of a run that is over they are told in the next life.
+func TestPagesOfRunsThatAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := newStore(t), &pager{fail: 1000}
+		c := flow.Config{Store: s, Pager: p, Functions: flow.Functions{"slow": takes(time.Hour)}}
+		r := start(t, c)
+		d := one(flow.Task{Name: "a", Func: "slow"})
+		d.Deadline = time.Minute
+		v := r.wait(r.start(d))
+		r.stop()
+		if v.Run.State != flow.RunFailed || len(p.all) != 0 {
+			t.Fatalf("%s, pages %+v", v.Run.State, p.all)
+		}
+		p.fail = 0
+		r = start(t, c)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		kinds := map[string]bool{}
+		for _, in := range p.all {
+			kinds[in.Kind] = in.Run == v.Run.ID && in.Why != ""
+		}
+		if len(p.all) != 2 || !kinds[flow.KindFailure] || !kinds[flow.KindDeadline] {
+			t.Errorf("pages %+v, want one of the deadline and one of the failure", p.all)
+		}
+		r.stop()
+		r = start(t, c)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if after := r.wait(v.Run.ID); after.Run.State != flow.RunFailed || after.Run.Untold() || len(after.Attempts) != 1 || len(p.all) != 2 {
+			t.Errorf("%+v, %d attempts, %d pages: want that nothing else has changed", after.Run, len(after.Attempts), len(p.all))
+		}
+		r.stop()
+	})
+}

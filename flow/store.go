@@ -58,9 +58,9 @@ type Nodes interface {
 	// Leave ends a lease: others may take over at once.
 	Leave(ctx context.Context, n Node) error
 	ListNodes(ctx context.Context) ([]Node, error)
-	// Take gives the node runs that are not over and that nobody holds, at most
-	// max, each with a new epoch. Attempts on nodes whose lease is over become
-	// lost.
+	// Take gives the node runs that nobody holds, at most max, each with a new epoch:
+	// those that are not over, and those that are over and have pages that were not
+	// sent. Attempts on nodes whose lease is over become lost.
 	Take(ctx context.Context, n Node, max int) ([]Run, error)
 }
 

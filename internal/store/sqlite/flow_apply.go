@@ -15,7 +15,7 @@ import (
 const (
 	holdsNode  = `SELECT 1 FROM flow_nodes WHERE name = ? AND epoch = ? AND until > ?`
 	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND epoch = ?`
-	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ? WHERE id = ?`
+	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ?, untold = ? WHERE id = ?`
 	takeNumber = `UPDATE flow_numbers SET last = last + ? WHERE kind = ? RETURNING last`
 	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '', '') ON CONFLICT (run, task, idx, n) DO NOTHING`
@@ -125,7 +125,7 @@ func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 
 func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, err error) {
 	for n, r := range b.Runs {
-		err := t.exec(updateRun, string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, docs.pages[n], r.ID)
+		err := t.exec(updateRun, string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, docs.pages[n], r.State.Over() && r.Untold(), r.ID)
 		if err != nil {
 			return done, err
 		}
