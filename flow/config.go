@@ -30,6 +30,7 @@ type Config struct {
 	Lease     time.Duration         // how long a node may be silent; default 15 s
 	Poll      time.Duration         // how often the store is asked for what others did; default 500 ms
 	Keep      time.Duration         // how long runs are kept after their end; default 30 days
+	KeepKeys  time.Duration         // how long a side effect is known, and its run at least; default 400 days
 	Renewed   func(until time.Time) // is told of each lease, and how long it lasts by this machine's clock at least; nil: nobody
 	Log       *slog.Logger          // nil discards
 }
@@ -47,6 +48,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Keep == 0 {
 		c.Keep = 30 * 24 * time.Hour
+	}
+	if c.KeepKeys == 0 {
+		c.KeepKeys = 400 * 24 * time.Hour
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -80,6 +84,9 @@ func (c Config) Validate() error {
 	}
 	if c.Keep < time.Minute {
 		fault("Keep: %v, want at least 1m", c.Keep)
+	}
+	if c.KeepKeys < c.Keep {
+		fault("KeepKeys: %v, want at least Keep (%v)", c.KeepKeys, c.Keep)
 	}
 	if err := c.Breaker.Validate(); err != nil {
 		fault("Breaker: %w", err)

@@ -41,8 +41,8 @@
 //     together.
 //   - A retry is tried only if it fits the run's deadline. The deadline is
 //     absolute, and set when the run is created.
-//   - A side effect happens at most once for its key, unless a person says
-//     otherwise: an attempt that ended in any other way than success may have had
+//   - A side effect happens at most once for its key within Config.KeepKeys, unless a
+//     person says otherwise: an attempt that ended in any other way than success may have had
 //     its effect.
 //   - A death of Bezoar costs the attempts that ran at that time nothing. An
 //     instance that was running at task.MaxTogether deaths runs alone on its node

@@ -41,14 +41,18 @@ const (
 	forgetMost  = 100
 )
 
-// forgetOld deletes runs that ended long ago.
+// forgetOld deletes runs that ended long ago, and side effects that are older still.
 func (l *loop) forgetOld(ctx context.Context) error {
 	if l.cfg.Works || l.stopping || time.Since(l.forgot) < forgetEvery {
 		return nil
 	}
 	l.forgot = time.Now()
 	n, err := l.store.Forget(ctx, l.cfg.Keep, forgetMost)
-	if n == forgetMost {
+	if err != nil {
+		return err
+	}
+	effects, err := l.store.ForgetEffects(ctx, l.cfg.KeepKeys, forgetMost)
+	if n == forgetMost || effects == forgetMost {
 		l.forgot = time.Time{} // there is more
 	}
 	return err

@@ -46,6 +46,9 @@ type Runs interface {
 	// instances, attempts and orders: the oldest first, at most limit. It returns
 	// how many. Which side effects have happened stays known.
 	Forget(ctx context.Context, age time.Duration, limit int) (int, error)
+	// ForgetEffects forgets side effects that an attempt took more than age ago, and
+	// whose run is forgotten: the oldest first, at most limit. It returns how many.
+	ForgetEffects(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Nodes keeps leases.

@@ -294,3 +294,14 @@ func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n
 	})
 	return n, s.fault(ctx, err, "forget runs that are over")
 }
+
+func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	err = s.change(ctx, func(tx pgx.Tx) error {
+		gone, err := tx.Exec(ctx, s.in(`DELETE FROM {schema}.flow_effects WHERE key IN (SELECT key FROM {schema}.flow_effects e
+			WHERE e.at < `+clock+` - $1 AND NOT EXISTS (SELECT FROM {schema}.flow_runs r WHERE r.id = e.run)
+			ORDER BY e.at LIMIT $2 FOR UPDATE SKIP LOCKED)`), age.Microseconds(), limit)
+		n = int(gone.RowsAffected())
+		return err
+	})
+	return n, s.fault(ctx, err, "forget old side effects")
+}
