@@ -42,8 +42,8 @@
 //   - A retry is tried only if it fits the run's deadline. The deadline is
 //     absolute, and set when the run is created.
 //   - A side effect happens at most once for its key within Config.KeepKeys, unless a
-//     person says otherwise: an attempt that ended in any other way than success may have had
-//     its effect.
+//     person says otherwise: an attempt that ended in any other way than success
+//     may have had its effect.
 //   - A death of Bezoar costs the attempts that ran at that time nothing. An
 //     instance that was running at task.MaxTogether deaths runs alone on its node
 //     from then on, so that the others are cleared and the cause is found.
@@ -55,7 +55,13 @@
 //
 //   - A task may run more than once: Bezoar or its machine may die. Make tasks
 //     idempotent, or side effects with a key.
-//   - Functions with [InProcess] cannot be stopped if they ignore their context.
+//   - A function runs in this process, and nothing can stop it from outside. At its
+//     timeout, at the deadline and when a person cancels it, its context ends. One
+//     that ignores its context goes on: its attempt is not over, it keeps its slot,
+//     and the next attempt waits. The end of the process waits for it for at most 30
+//     seconds and its grace. Its memory has no limit of its own. A panic is caught
+//     in its own goroutine only; in another one it ends the process. What must be
+//     stopped for certain is a task with a command.
 //   - Each node learns by itself how long tasks take, and counts by itself how often
 //     a downstream fails. That it does not work, nodes tell each other by
 //     Config.Judge; without it each has circuit breakers of its own.
