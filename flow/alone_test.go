@@ -160,3 +160,46 @@ func killerIsFound(t *testing.T, labels []string) {
 		planner.stop()
 	}
 }
+
+// What has to run alone waits until nothing else runs, and nothing else begins
+// meanwhile; people see why.
+func TestWhatRunsAloneWaitsForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, flow.Config{Functions: flow.Functions{"slow": takes(time.Minute), "fine": fine}})
+		slow := r.start(one(flow.Task{Name: "slow", Func: "slow"}))
+		time.Sleep(time.Second)
+		d := one(flow.Task{Name: "suspect", Func: "slow"})
+		suspect := flow.Run{ID: slow[:25] + "~", Flow: "d", Definition: d.WithDefaults(), State: flow.RunRunning, Created: time.Now(), Due: time.Now(), Version: 1}
+		if err := r.store.CreateRun(t.Context(), suspect, []flow.Instance{{
+			Run: suspect.ID, Task: "suspect", State: task.Ready, Since: time.Now(), History: task.History{Attempts: 5, Lost: task.MaxTogether},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		plain := r.start(one(flow.Task{Name: "plain", Func: "fine"}))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		state := func(id string) flow.Instance {
+			v, err := r.Show(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.Instances[0]
+		}
+		if i := state(suspect.ID); i.State != task.Ready || !strings.Contains(i.Why, "has died 5 times while it ran: it runs alone, as soon as nothing else runs on node n1") {
+			t.Errorf("%s, %q", i.State, i.Why)
+		}
+		if i := state(plain); i.State != task.Ready {
+			t.Errorf("a task is %s while another one waits to run alone", i.State)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if a, b := state(suspect.ID), state(plain); a.State != task.Running || b.State != task.Ready {
+			t.Errorf("%s, and beside it %s", a.State, b.State)
+		}
+		if v := r.wait(plain); v.Run.State != flow.RunSuccess || state(suspect.ID).State != task.Success {
+			t.Errorf("%s, %s", v.Run.State, state(suspect.ID).State)
+		}
+		r.stop()
+	})
+}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/task"
@@ -28,6 +29,7 @@ func (l *loop) alone(ctx context.Context, u *usage, now time.Time, out *[]*job) 
 				continue
 			}
 			if u.local > 0 {
+				l.waitsAlone(ctx, p, lane.all[0])
 				return true
 			}
 			l.fromLane(ctx, p, lane, u, now, out)
@@ -37,6 +39,18 @@ func (l *loop) alone(ctx context.Context, u *usage, now time.Time, out *[]*job) 
 		}
 	}
 	return false
+}
+
+// waitsAlone says why nothing begins on this node.
+func (l *loop) waitsAlone(ctx context.Context, p *plan, i *inst) {
+	why := fmt.Sprintf("Bezoar, or its machine, has died %d times while it ran: it runs alone, as soon as nothing else runs on node %s", i.History.Lost, l.node.Name)
+	if i.Why == why {
+		return
+	}
+	i.Why = why
+	p.touch(i)
+	l.log.WarnContext(ctx, "no task begins on this node until one has run alone: it may be what kills Bezoar",
+		"run", i.Run, "task", i.Task, "index", i.Index, "deaths", i.History.Lost)
 }
 
 // waits drops what is not ready any more from the front of a lane, and reports
