@@ -63,9 +63,7 @@ func (r *Runner) bury(p *Process) {
 	r.mu.Lock()
 	delete(r.live, p)
 	r.mu.Unlock()
-	if !p.lent {
-		r.give(p.slot)
-	}
+	r.give(p.slot)
 }
 
 // end ends everything that a dead leader has left, while its number is its. It
@@ -82,7 +80,8 @@ func (p *Process) end() int64 {
 	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
 	cell := p.slot.cell
 	// The leader is not collected yet, so that it counts. If one counts, that is the
-	// leader, and nobody else is in the cell.
+	// leader, and nobody else is in the cell. A leader that is root may have left the
+	// cell; its orphans come to us all the same.
 	lone := cell != nil && cell.Counted() == 1
 	if cell != nil && !lone {
 		if empty, err := cell.Empty(); err != nil || !empty {

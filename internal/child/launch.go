@@ -14,22 +14,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
-// newProcess prepares a job, in a slot of its own unless one is lent. What is
-// returned must be started, and buried.
-func (r *Runner) newProcess(ctx context.Context, j *Job, lent *slot) (*Process, launch, error) {
+// newProcess prepares a job in a slot of its own. What is returned must be
+// started, and buried.
+func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, error) {
 	p := r.processOf(j)
 	if err := errors.Join(checkEnv("env", j.Env), checkCommand(p.command), checkMemory(j.Memory)); err != nil {
 		return nil, launch{}, err
 	}
-	path, err := r.paths.find(p.command[0])
+	s, err := r.take(ctx, cmp.Or(j.Memory, r.cfg.Memory))
 	if err != nil {
 		return nil, launch{}, err
 	}
-	s := lent
-	if p.lent = lent != nil; !p.lent {
-		if s, err = r.take(ctx, cmp.Or(j.Memory, r.cfg.Memory)); err != nil {
-			return nil, launch{}, err
-		}
+	path, err := r.paths.find(p.command[0])
+	if err != nil {
+		r.give(s)
+		return nil, launch{}, err
 	}
 	seq := r.seq.Add(1)
 	owner := r.id.owner(seq)
@@ -114,7 +113,7 @@ func (p *Process) begin(j *Job) {
 
 // start starts a job whose streams are read by goroutines.
 func (r *Runner) start(ctx context.Context, j *Job, piped bool) (*Process, error) {
-	p, l, err := r.newProcess(ctx, j, nil)
+	p, l, err := r.newProcess(ctx, j)
 	if err != nil {
 		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
 	}

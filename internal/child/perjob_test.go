@@ -3,9 +3,7 @@ package child
 import (
 	"context"
 	"os"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,42 +48,5 @@ func TestTheCauseOfAStop(t *testing.T) {
 	}})
 	if res.Class != bezoar.Timeout || !strings.HasPrefix(res.Detail, "the run's deadline is over") {
 		t.Errorf("result %+v", res)
-	}
-}
-
-// Jobs of one goroutine run one after the other in one place. Nothing of one is left
-// when the next begins, and what wants another limit takes another place.
-func TestJobsOfOneGoroutine(t *testing.T) {
-	r := run(t, func(c *Config) { c.Command, c.PerJob, c.Pids = nil, true, 100 })
-	var got []Result
-	done := make(chan struct{})
-	<-r.begun
-	r.Go(0, func(do func(context.Context, Job) Result) {
-		defer close(done)
-		for _, j := range []Job{
-			{Command: []string{"sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"}},
-			{Command: []string{"sh", "-c", "cat; echo end >&2; exit 3"}},
-			{Command: []string{"sh", "-c", "cat"}, Stdin: []byte("body")},
-			{Command: []string{"true"}, Memory: 64 << 20},
-			{Command: []string{"/none"}},
-			{Command: []string{"true"}},
-		} {
-			res := do(t.Context(), j)
-			got = append(got, res)
-			if len(got) == 1 {
-				if pid, err := strconv.Atoi(strings.TrimSpace(string(res.Stdout))); err != nil || syscall.Kill(pid, 0) == nil {
-					t.Errorf("process %d (%v), which a job has left, is there", pid, err)
-				}
-			}
-		}
-	})
-	<-done
-	for i, want := range []bezoar.Class{bezoar.Done, bezoar.Bug, bezoar.Done, bezoar.Done, bezoar.SpawnFailed, bezoar.Done} {
-		if got[i].Class != want {
-			t.Errorf("job %d: %+v, want %s", i, got[i], want)
-		}
-	}
-	if string(got[1].Stderr) != "end\n" || len(got[1].Stdout) != 0 || string(got[2].Stdout) != "body" || len(got[2].Stderr) != 0 {
-		t.Errorf("they wrote %q, %q, then %q, %q", got[1].Stdout, got[1].Stderr, got[2].Stdout, got[2].Stderr)
 	}
 }

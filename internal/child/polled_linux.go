@@ -33,9 +33,9 @@ func canPoll() bool {
 	return err == nil
 }
 
-// doPolled is Do. It runs on the thread of the slot if one is lent.
-func (r *Runner) doPolled(ctx context.Context, j *Job, lent *slot) Result {
-	p, l, err := r.newProcess(ctx, j, lent)
+// doPolled is Do.
+func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
+	p, l, err := r.newProcess(ctx, j)
 	if err != nil {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
@@ -43,16 +43,9 @@ func (r *Runner) doPolled(ctx context.Context, j *Job, lent *slot) Result {
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
-	do := func() { oom, err = q.run(ctx, j, l) }
-	if p.lent {
-		do()
-	} else {
-		p.slot.thread.Do(do)
-	}
+	p.slot.thread.Do(func() { oom, err = q.run(ctx, j, l) })
 	if err != nil {
-		if !p.lent {
-			r.give(p.slot)
-		}
+		r.give(p.slot)
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
 	close(p.done)

@@ -36,7 +36,6 @@ type Process struct {
 
 	r       *Runner
 	slot    *slot
-	lent    bool        // the slot is the caller's: see [Runner.Go]
 	os      *os.Process // nil when it is polled
 	family  proc.Family
 	name    string

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +181,7 @@ func (r *Runner) close(s *slot) {
 // the job reached another by itself within the grace.
 func (r *Runner) Do(ctx context.Context, j Job) Result {
 	if r.polls {
-		return r.doPolled(ctx, &j, nil)
+		return r.doPolled(ctx, &j)
 	}
 	p, err := r.start(ctx, &j, false)
 	if err != nil {
@@ -190,48 +189,6 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 	}
 	p.attend(ctx)
 	return p.result
-}
-
-// Go calls f on a goroutine of its own. Jobs that f runs by do, one after the other,
-// take less than by [Runner.Do]: f runs on the thread that forks them. The first of
-// them may use as much memory as is said, the others too or they take another place.
-// f must not start other programs.
-func (r *Runner) Go(memory int64, f func(do func(context.Context, Job) Result)) {
-	select {
-	case <-r.begun:
-	default:
-		go f(r.Do)
-		return
-	}
-	memory = cmp.Or(memory, r.cfg.Memory)
-	s, err := r.take(context.Background(), memory)
-	if !r.polls || err != nil {
-		if err == nil {
-			r.give(s)
-		}
-		go f(r.Do)
-		return
-	}
-	s.thread.Go(func() {
-		defer r.giveHere(s)
-		f(func(ctx context.Context, j Job) Result {
-			if s.spoilt || cmp.Or(j.Memory, r.cfg.Memory) != memory {
-				return r.Do(ctx, j)
-			}
-			defer s.stdout.Reset()
-			defer s.stderr.Reset()
-			return r.doPolled(ctx, &j, s)
-		})
-	})
-}
-
-// giveHere is give on the slot's thread, which cannot wait for its own end.
-func (r *Runner) giveHere(s *slot) {
-	if s.spoilt {
-		go r.give(s)
-		return
-	}
-	r.give(s)
 }
 
 // Start starts a job whose stdin and stdout belong to the caller. When ctx ends

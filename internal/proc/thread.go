@@ -10,13 +10,12 @@ import "runtime"
 // killed with it.
 type Thread struct {
 	jobs chan func()
-	bell *bell
 	done chan struct{}
 }
 
 // NewThread starts a thread.
 func NewThread() *Thread {
-	t := &Thread{jobs: make(chan func(), 1), bell: newBell(), done: make(chan struct{})}
+	t := &Thread{jobs: make(chan func()), done: make(chan struct{})}
 	go t.run(func() {})
 	return t
 }
@@ -34,13 +33,7 @@ func (t *Thread) run(locked func()) {
 		return
 	}
 	defer close(t.done) // still locked: the thread ends with this goroutine
-	defer t.bell.close()
-	for {
-		t.bell.wait()
-		job, ok := <-t.jobs
-		if !ok {
-			return
-		}
+	for job := range t.jobs {
 		job()
 	}
 }
@@ -48,21 +41,13 @@ func (t *Thread) run(locked func()) {
 // Do runs fn on the thread and waits for it.
 func (t *Thread) Do(fn func()) {
 	done := make(chan struct{})
-	t.Go(func() { defer close(done); fn() })
+	t.jobs <- func() { defer close(done); fn() }
 	<-done
-}
-
-// Go does fn on the thread, and waits only until what the thread was given before is
-// done.
-func (t *Thread) Go(fn func()) {
-	t.jobs <- fn
-	t.bell.ring()
 }
 
 // Close ends the thread, and with it every child that was forked from it with
 // Pdeathsig.
 func (t *Thread) Close() {
 	close(t.jobs)
-	t.bell.ring()
 	<-t.done
 }

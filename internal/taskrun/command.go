@@ -76,7 +76,7 @@ const stuckPause = time.Second
 
 // do runs a job until nothing of it is left.
 func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
-	res := a.do(ctx, j)
+	res := r.child.Do(ctx, j)
 	closeMask(j.Stdout)
 	closeMask(j.Stderr)
 	for tries := 0; res.Left != nil; tries++ {

@@ -47,7 +47,6 @@ type attempt struct {
 	spec   flow.Spec
 	cancel context.CancelCauseFunc
 	log    *logFile
-	do     func(context.Context, child.Job) child.Result // of a [child.Runner]
 	done   chan struct{}
 	ending flow.Ending // once done is closed
 	err    error       // likewise: why the ending could not be written down
@@ -207,42 +206,23 @@ func (r *Runner) Close() error {
 
 // Start starts an attempt, unless its token was started before.
 func (r *Runner) Start(ctx context.Context, s flow.Spec) error {
-	ctx, a, err := r.begin(ctx, s)
-	switch {
-	case a == nil:
-		return err
-	case s.Func != "" || s.Sensor != nil || s.Sift != nil:
-		a.do = r.child.Do
-		go r.attend(ctx, a)
-	default:
-		r.child.Go(s.Memory, func(do func(context.Context, child.Job) child.Result) {
-			a.do = do
-			r.attend(ctx, a)
-		})
-	}
-	return nil
-}
-
-// begin writes down that an attempt starts, and returns what is to be attended; nil
-// if it was started before, or must not start.
-func (r *Runner) begin(ctx context.Context, s flow.Spec) (context.Context, *attempt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.attempts[s.Token] != nil:
-		return nil, nil, nil
+		return nil
 	case r.stopped:
-		return nil, nil, ErrStopped
+		return ErrStopped
 	}
 	fresh, err := r.journal.begin(s.Token)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if !fresh {
 		if r.journal.isVoid(s.Token) {
-			return nil, nil, fmt.Errorf("start attempt %d: %w", s.Token, ErrVoid)
+			return fmt.Errorf("start attempt %d: %w", s.Token, ErrVoid)
 		}
-		return nil, nil, nil // an earlier life did; Wait knows how it ended
+		return nil // an earlier life did; Wait knows how it ended
 	}
 	a := &attempt{spec: s, done: make(chan struct{}), log: &logFile{
 		path: r.logPath(s.Token), mark: filepath.Join(r.cfg.Dir, "rings", logName(s.Token)), limit: r.cfg.LogLimit,
@@ -250,13 +230,12 @@ func (r *Runner) begin(ctx context.Context, s flow.Spec) (context.Context, *atte
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel = cancel
 	r.attempts[s.Token] = a
-	r.running.Add(1)
-	return ctx, a, nil
+	r.running.Go(func() { r.attend(ctx, a) })
+	return nil
 }
 
 // attend runs an attempt to its end, and writes that down.
 func (r *Runner) attend(ctx context.Context, a *attempt) {
-	defer r.running.Done()
 	began := time.Now()
 	a.ending = r.run(ctx, a)
 	if a.ending.Elapsed == 0 {
