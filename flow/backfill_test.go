@@ -240,3 +240,39 @@ func TestSchedules(t *testing.T) {
 		}
 	})
 }
+
+// Schedules can be replaced while the engine runs. One that is there before and after
+// skips no due time, and runs that have begun keep their definition.
+func TestSchedulesAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins on 2000-01-01
+		of := func(name, cron, f string) flow.Definition {
+			return flow.Definition{Name: name, MaxRuns: 2, Schedule: &flow.Schedule{Cron: cron}, Tasks: []flow.Task{{Name: "a", Func: f}}}
+		}
+		r := start(t, flow.Config{
+			Functions: flow.Functions{"fine": fine, "slow": takes(10 * time.Hour)}, Flows: []flow.Definition{of("kept", "0 * * * *", "slow"), of("gone", "0 * * * *", "fine")},
+		})
+		time.Sleep(time.Hour + time.Minute)
+		synctest.Wait()
+		if err := r.SetFlows([]flow.Definition{of("kept", "0 * * * *", "fine"), of("new", "30 * * * *", "fine")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.SetFlows([]flow.Definition{of("bad", "x", "fine")}); err == nil {
+			t.Error("a schedule that cannot be read is taken")
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		all, err := r.Runs(t.Context(), flow.RunQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, run := range all {
+			got = append(got, fmt.Sprintf("%s %s %s", run.Flow, run.Due.Format("15:04"), run.State))
+		}
+		slices.Sort(got)
+		if want := []string{"gone 01:00 SUCCESS", "kept 01:00 RUNNING", "kept 02:00 SUCCESS", "new 01:30 SUCCESS"}; !slices.Equal(got, want) {
+			t.Errorf("runs %q, want %q", got, want)
+		}
+		r.stop()
+	})
+}

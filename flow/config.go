@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
@@ -22,12 +23,14 @@ type Config struct {
 	Works     bool                  // it only runs attempts, and plans nothing
 	Pools     map[string]int        // sizes of pools that definitions do not tell
 	Flows     []Definition          // whose schedules start runs
-	Breaker   breaker.Config        // of each downstream; Probes is 1
+	Breaker   breaker.Config        // of each downstream, if Judge is nil
+	Judge     *judge.Judge          // knows the downstreams; nil: one that knows what this engine has seen
 	Letters   Letters               // nil: dead letters are in the runs alone
 	Pager     Pager                 // nil: the log is told
 	Lease     time.Duration         // how long a node may be silent; default 15 s
 	Poll      time.Duration         // how often the store is asked for what others did; default 500 ms
 	Keep      time.Duration         // how long runs are kept after their end; default 30 days
+	KeepKeys  time.Duration         // how long a side effect is known, and its run at least; default 400 days
 	Renewed   func(until time.Time) // is told of each lease, and how long it lasts by this machine's clock at least; nil: nobody
 	Log       *slog.Logger          // nil discards
 }
@@ -46,13 +49,16 @@ func (c Config) WithDefaults() Config {
 	if c.Keep == 0 {
 		c.Keep = 30 * 24 * time.Hour
 	}
+	if c.KeepKeys == 0 {
+		c.KeepKeys = 400 * 24 * time.Hour
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Renewed == nil {
 		c.Renewed = func(time.Time) {}
 	}
-	c.Breaker.Probes, c.Breaker.Node = 1, ""
+	c.Breaker.Node = ""
 	return c
 }
 
@@ -79,6 +85,9 @@ func (c Config) Validate() error {
 	if c.Keep < time.Minute {
 		fault("Keep: %v, want at least 1m", c.Keep)
 	}
+	if c.KeepKeys < c.Keep {
+		fault("KeepKeys: %v, want at least Keep (%v)", c.KeepKeys, c.Keep)
+	}
 	if err := c.Breaker.Validate(); err != nil {
 		fault("Breaker: %w", err)
 	}
@@ -101,9 +110,9 @@ type Letters interface {
 	Settle(ctx context.Context, id, why string) error
 }
 
-// Letter is an instance, or a bad row of one, that waits for a person.
+// Letter is an instance that waits for a person.
 type Letter struct {
-	ID       string // run, task, index and attempt; of a row also its number
+	ID       string // run, task, index and attempt
 	Flow     string
 	Run      string
 	Task     string
@@ -114,7 +123,6 @@ type Letter struct {
 	Why      string // with the arithmetic
 	Failures []task.Failure
 	Ending   Ending // of the last attempt, without rows
-	Row      *Row
 	At       time.Time
 }
 

@@ -141,9 +141,9 @@ type Hook struct {
 	Mail    string   `json:"mail,omitempty"` // an address
 }
 
-// Func is a task in this process. Its context ends at the task's timeout; a
-// function that ignores its context cannot be stopped, and its next attempt
-// waits for it.
+// Func is a task in this process. Its context ends at the task's timeout. A
+// function that ignores its context cannot be stopped: it goes on beyond the
+// timeout with its slot, and its next attempt waits for it. See the package comment.
 type Func func(ctx context.Context, in Input) (output []byte, err error)
 
 // Functions are the tasks that are functions, by name.

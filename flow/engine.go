@@ -3,7 +3,11 @@ package flow
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // Engine plans runs and has their attempts run. It is safe for concurrent use.
@@ -12,6 +16,7 @@ type Engine struct {
 	exec  Executor
 	stats *stats
 	wake  chan struct{}
+	flows atomic.Pointer[[]Definition] // whose schedules start runs
 }
 
 // New returns an engine.
@@ -20,10 +25,28 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("flow engine: %w", err)
 	}
 	e := &Engine{cfg: c.WithDefaults(), exec: c.Executor, stats: newStats(), wake: make(chan struct{}, 1)}
+	if e.cfg.Judge == nil {
+		e.cfg.Judge = judge.New(judge.Config{Store: unshared{}, Breaker: e.cfg.Breaker, Log: e.cfg.Log})
+	}
 	if e.exec == nil {
 		e.exec = InProcess(c.Functions)
 	}
+	e.flows.Store(&e.cfg.Flows)
 	return e, nil
+}
+
+// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep
+// their definition.
+func (e *Engine) SetFlows(all []Definition) error {
+	for i := range all {
+		if err := all[i].Validate(); err != nil {
+			return fmt.Errorf("change the flows: %s: %w", all[i].Name, err)
+		}
+	}
+	all = slices.Clone(all)
+	e.flows.Store(&all)
+	e.Wake()
+	return nil
 }
 
 // StartRequest is what a run is made of.

@@ -53,5 +53,6 @@ type Spec struct {
 	Timeout time.Duration
 	Grace   time.Duration
 	Memory  int64
+	Alone   bool  // nothing else runs on the node meanwhile; the engine sees to it
 	Input   Input // for functions
 }

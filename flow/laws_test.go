@@ -554,3 +554,29 @@ func (x sensing) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	e.NotYet = time.Now().Before(x.there) // of a task that is no sensor, nobody cares
 	return e, err
 }
+
+// A side effect is known for as long as Config.KeepKeys says, also when its run is
+// forgotten earlier.
+func TestSideEffectsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		f := func(context.Context, flow.Input) ([]byte, error) {
+			sent++
+			return nil, nil
+		}
+		r := start(t, flow.Config{Functions: flow.Functions{"mail": f}, Keep: 10 * time.Minute, KeepKeys: time.Hour, Poll: 4 * time.Second})
+		d := one(flow.Task{Name: "mail", Func: "mail", SideEffect: true, Idempotent: "report"})
+		first := r.start(d)
+		for at, want := range []int{1, 1, 2} { // at once, after half an hour, after an hour and more
+			if v := r.wait(r.start(d)); v.Run.State != flow.RunSuccess || sent != want {
+				t.Errorf("%d: %s, sent %d times, want %d", at, v.Run.State, sent, want)
+			}
+			time.Sleep(35 * time.Minute)
+			synctest.Wait()
+		}
+		if _, err := r.store.Run(t.Context(), first); !errors.Is(err, flow.ErrNotFound) {
+			t.Errorf("the first run: %v, want it forgotten", err)
+		}
+		r.stop()
+	})
+}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // loop is one life of an engine: from one lease to its end. Its goroutine owns
@@ -25,14 +25,15 @@ type loop struct {
 	node  Node
 	hold  Hold
 
-	plans    map[string]*plan
-	round    []*plan // in the order in which they take turns
-	local    map[int64]*job
-	away     map[int64]*job // on other nodes, or offered to them
-	keyed    map[string][]*job
-	later    []*job // wait for a side effect of others
-	breakers map[string]*breaker.Breaker
-	seen     map[int64]bool // foreign attempts whose stop was carried out
+	plans  map[string]*plan
+	round  []*plan // in the order in which they take turns
+	local  map[int64]*job
+	away   map[int64]*job // on other nodes, or offered to them
+	keyed  map[string][]*job
+	later  []*job         // wait for a side effect of others
+	held   []*job         // to run alone here, once nothing else does
+	closed bool           // nothing else begins here: see alone
+	seen   map[int64]bool // foreign attempts whose stop was carried out
 
 	ended    []Attempt // to be written down with the next batch
 	reports  []Attempt // ends of attempts that others planned
@@ -44,6 +45,7 @@ type loop struct {
 	settles  *sender[settlement]
 	pages    *sender[Incident]
 	timed    []*clock
+	flows    *[]Definition // that timed is of
 	stopping bool
 	stopBy   time.Time
 	polled   time.Time
@@ -56,10 +58,9 @@ type job struct {
 	plan    *plan // nil: another node planned it
 	inst    *inst
 	spec    Spec
-	ticket  breaker.Ticket
-	probing bool      // a ticket is to be given back
-	lost    time.Time // when its node was found to be lost
-	ended   bool      // its end waits for its rows
+	leave   *judge.Trial // the leave of a downstream that is tried again
+	lost    time.Time    // when its node was found to be lost
+	ended   bool         // its end waits for its rows
 }
 
 // ending is that an attempt has ended.
@@ -104,7 +105,7 @@ func (e *Engine) life(ctx context.Context) error {
 		Engine: e, store: e.cfg.Store, exec: e.exec, log: e.cfg.Log, node: n,
 		hold:  Hold{Node: n.Name, Epoch: n.Epoch, Runs: map[string]int64{}},
 		plans: map[string]*plan{}, local: map[int64]*job{}, away: map[int64]*job{}, keyed: map[string][]*job{},
-		breakers: map[string]*breaker.Breaker{}, seen: map[int64]bool{},
+		seen: map[int64]bool{},
 		ends: make(chan ending, e.cfg.Slots+64), notes: make(chan func(), 64), dead: make(chan struct{}),
 	}
 	hard, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, so that what ends then is written down
@@ -195,7 +196,7 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 				return err
 			default:
 			}
-			l.drain()
+			l.drain(hard)
 			continue
 		}
 		timer.Reset(time.Until(l.wakeAt()))
@@ -208,7 +209,7 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 		case err := <-fenced:
 			return err
 		case end := <-l.ends:
-			l.end(end)
+			l.end(hard, end)
 		case note := <-l.notes:
 			note()
 		case <-l.wake:
@@ -223,16 +224,16 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 		if err != nil {
 			return err
 		}
-		l.drain()
+		l.drain(hard)
 	}
 }
 
 // drain takes what has come meanwhile, so that it shares a batch.
-func (l *loop) drain() {
+func (l *loop) drain(ctx context.Context) {
 	for range 4096 {
 		select {
 		case end := <-l.ends:
-			l.end(end)
+			l.end(ctx, end)
 		case note := <-l.notes:
 			note()
 		default:

@@ -22,7 +22,7 @@ func (l *loop) without(ctx context.Context, b *Batch) bool {
 		if r.Owner != l.node.Name || r.Epoch != l.hold.Runs[id] {
 			gone[id] = true
 			l.log.WarnContext(ctx, "a run is not this node's any more", "run", id)
-			l.drop(id)
+			l.drop(ctx, id)
 		}
 	}
 	b.Runs = slices.DeleteFunc(b.Runs, func(r Run) bool { return gone[r.ID] })
@@ -38,7 +38,7 @@ func (l *loop) without(ctx context.Context, b *Batch) bool {
 }
 
 // drop forgets a run. What runs of it here is for whoever plans it from now on.
-func (l *loop) drop(id string) {
+func (l *loop) drop(ctx context.Context, id string) {
 	p := l.plans[id]
 	if p == nil {
 		return
@@ -48,13 +48,13 @@ func (l *loop) drop(id string) {
 	l.round = slices.DeleteFunc(l.round, func(is *plan) bool { return is == p })
 	for _, j := range l.local {
 		if j.plan == p {
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			j.plan, j.inst = nil, nil
 		}
 	}
 	for token, j := range l.away {
 		if j.plan == p {
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			delete(l.away, token)
 		}
 	}

@@ -2,10 +2,10 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
 // start has an attempt run here.
@@ -96,6 +96,9 @@ func (l *loop) exhume(ctx context.Context, j *job) {
 }
 
 func (l *loop) stopJob(ctx context.Context, s Stop) {
+	if l.unhold(s) {
+		return
+	}
 	l.jobs.Go(func() {
 		if err := l.exec.Stop(ctx, s.Token, s.Class, s.Why); err != nil && ctx.Err() == nil {
 			l.log.WarnContext(ctx, "an attempt could not be stopped", "attempt", s.Token, "err", err)
@@ -104,7 +107,7 @@ func (l *loop) stopJob(ctx context.Context, s Stop) {
 }
 
 // end takes that an attempt of this node has ended.
-func (l *loop) end(e ending) {
+func (l *loop) end(ctx context.Context, e ending) {
 	j := l.local[e.token]
 	if j == nil {
 		return
@@ -118,11 +121,11 @@ func (l *loop) end(e ending) {
 		l.reports = append(l.reports, over(j.attempt, e, time.Now()))
 		return
 	}
-	if l.keepRows(j, e) {
+	if l.keepRows(ctx, j, e) {
 		return
 	}
 	delete(l.local, e.token)
-	l.finish(j, e)
+	l.finish(ctx, j, e)
 }
 
 func over(a Attempt, e ending, now time.Time) Attempt {
@@ -130,32 +133,60 @@ func over(a Attempt, e ending, now time.Time) Attempt {
 	return a
 }
 
-// keepRows makes dead letters of bad rows before the attempt's end is written
-// down. It reports whether the end comes again when that is done.
-func (l *loop) keepRows(j *job, e ending) bool {
-	if len(e.Rows) == 0 || e.rowsKept || l.cfg.Letters == nil {
+// keepRows makes dead letters of the bad rows of an attempt that is done, before its
+// end is written down. An attempt that failed is tried again, and names them again. It
+// reports whether the end comes again when that is done.
+func (l *loop) keepRows(ctx context.Context, j *job, e ending) bool {
+	if len(e.Rows) == 0 || e.rowsKept || e.Class != bezoar.Done {
 		return false
 	}
-	letters := j.plan.rows(j.inst, j.attempt.N, e.Ending, time.Now())
+	run, all, left, err := rowRun(&j.plan.run, &j.inst.Instance, &j.attempt, e.Rows[:min(len(e.Rows), MaxRows)], time.Now())
+	if left > 0 {
+		l.log.WarnContext(ctx, "bad rows stay with their attempt: they cannot be tried alone",
+			"run", j.attempt.Run, "task", j.attempt.Task, "rows", left, "err", err)
+	}
+	if err != nil || len(all) < 2 {
+		return false
+	}
 	e.rowsKept = true
 	l.jobs.Go(func() {
-		for _, letter := range letters {
-			if !l.letters.until(letter) {
-				return
-			}
+		if l.createRows(ctx, run, all) {
+			l.tell(e)
 		}
-		l.tell(e)
 	})
 	return true
 }
 
+// createRows stores a run of bad rows, however long the store does not answer.
+func (l *loop) createRows(ctx context.Context, run Run, all []Instance) bool {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := l.store.CreateRun(ctx, run, all)
+		switch {
+		case err == nil:
+			l.log.WarnContext(ctx, "a task has named bad rows, which wait for a person", "flow", run.Flow, "rows", len(all)-1, "run", run.ID)
+			l.Wake()
+			return true
+		case errors.Is(err, ErrExists): // Bezoar was killed after it had stored them
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		l.log.ErrorContext(ctx, "bad rows were not stored; it is tried again", "err", err, "in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // finish takes the end of an attempt that this node planned.
-func (l *loop) finish(j *job, e ending) {
+func (l *loop) finish(ctx context.Context, j *job, e ending) {
 	now := time.Now()
 	if j.attempt.State != AttemptEnded { // else the node that ran it has written it down
 		l.ended = append(l.ended, over(j.attempt, e, now))
 	}
-	l.result(j, e.Ending, now)
+	l.result(ctx, j, e.Ending, now)
 	if j.attempt.Key != "" {
 		l.unkey(j.attempt.Key, 1)
 	}
@@ -186,30 +217,4 @@ func (l *loop) unkey(key string, most int) {
 		return
 	}
 	l.keyed[key] = all
-}
-
-// result tells the breaker of the attempt's downstream how it ended.
-func (l *loop) result(j *job, e Ending, now time.Time) {
-	name := j.inst.node.task.Downstream
-	if name == "" || !j.probing {
-		return
-	}
-	r := breaker.Result{}
-	switch e.Class {
-	case bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Timeout:
-		r.Failed = e.Downstream == "" || e.Downstream == name
-		r.Ignored = !r.Failed
-	case bezoar.Done:
-	default:
-		r.Ignored = true // it says nothing about the downstream
-	}
-	if l.breaker(name).Done(now, j.ticket, r, randomFloat()) {
-		for _, p := range l.round {
-			for _, lane := range p.ready.all {
-				if lane.downstream == name {
-					lane.blocked = time.Time{}
-				}
-			}
-		}
-	}
 }

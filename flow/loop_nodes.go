@@ -11,13 +11,14 @@ import (
 // offers takes attempts that name no node.
 func (l *loop) offers(ctx context.Context) error {
 	free := l.cfg.Slots - len(l.local)
-	if free <= 0 || len(l.cfg.Labels) == 0 {
+	if free <= 0 || l.closed || len(l.cfg.Labels) == 0 {
 		return nil
 	}
 	all, err := l.store.Offers(ctx, l.node, free)
 	if err != nil {
 		return fmt.Errorf("claim attempts: %w", err)
 	}
+	var alone []*job
 	for _, a := range all {
 		j := l.away[a.Token]
 		switch {
@@ -30,8 +31,14 @@ func (l *loop) offers(ctx context.Context) error {
 		default:
 			j = &job{attempt: a}
 		}
-		j.spec = *a.Spec
+		if j.spec = *a.Spec; j.spec.Alone {
+			alone = append(alone, j)
+			continue
+		}
 		l.start(ctx, j)
+	}
+	for _, j := range alone {
+		l.holdBack(ctx, j)
 	}
 	return nil
 }
@@ -90,14 +97,14 @@ func (l *loop) others(ctx context.Context) error {
 		}
 		for _, a := range all {
 			if j := l.away[a.Token]; j != nil && !j.ended {
-				l.elsewhere(j, a, now)
+				l.elsewhere(ctx, j, a, now)
 			}
 		}
 	}
 	return nil
 }
 
-func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
+func (l *loop) elsewhere(ctx context.Context, j *job, a Attempt, now time.Time) {
 	e := ending{token: a.Token, started: a.Started, Ending: a.Ending}
 	switch {
 	case a.State == AttemptEnded:
@@ -115,5 +122,5 @@ func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
 	j.ended = true
 	delete(l.away, a.Token)
 	l.local[a.Token] = j // until its end is taken
-	l.end(e)
+	l.end(ctx, e)
 }

@@ -23,10 +23,11 @@ func (l *loop) poll(ctx context.Context) error {
 		j.plan.back(j.inst)
 	}
 	l.later = nil
+	l.regate()
 	if err := l.look(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{l.others, l.wishes, l.schedules, l.admitAll, l.forgetOld} {
+	for _, part := range []func(context.Context) error{l.others, l.wishes, l.admitAll, l.forgetOld} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
@@ -40,14 +41,18 @@ const (
 	forgetMost  = 100
 )
 
-// forgetOld deletes runs that ended long ago.
+// forgetOld deletes runs that ended long ago, and side effects that are older still.
 func (l *loop) forgetOld(ctx context.Context) error {
 	if l.cfg.Works || l.stopping || time.Since(l.forgot) < forgetEvery {
 		return nil
 	}
 	l.forgot = time.Now()
 	n, err := l.store.Forget(ctx, l.cfg.Keep, forgetMost)
-	if n == forgetMost {
+	if err != nil {
+		return err
+	}
+	effects, err := l.store.ForgetEffects(ctx, l.cfg.KeepKeys, forgetMost)
+	if n == forgetMost || effects == forgetMost {
 		l.forgot = time.Time{} // there is more
 	}
 	return err
@@ -69,7 +74,7 @@ func (l *loop) look(ctx context.Context) error {
 	if l.stopping {
 		return nil
 	}
-	for _, part := range []func(context.Context) error{l.take, l.orders, l.offers} {
+	for _, part := range []func(context.Context) error{l.take, l.orders, l.offers, l.schedules} {
 		if err := l.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}
@@ -107,7 +112,7 @@ func (l *loop) take(ctx context.Context) error {
 // adopt makes the plan of a run that this node has taken. What ran in the life
 // of whoever held it before is proven to be gone before it goes on.
 func (l *loop) adopt(ctx context.Context, run Run) error {
-	l.drop(run.ID) // it was over, and a person had it opened again
+	l.drop(ctx, run.ID) // it was over, and a person had it opened again
 	l.hold.Runs[run.ID] = run.Epoch
 	all, err := l.store.Instances(ctx, run.ID)
 	if err != nil {
@@ -178,7 +183,7 @@ func (l *loop) resume(ctx context.Context, p *plan, i *inst, a Attempt, now time
 	switch is := l.local[a.Token]; {
 	case a.State == AttemptEnded:
 		l.local[a.Token] = j
-		l.end(ending{token: a.Token, started: a.Started, Ending: a.Ending})
+		l.end(ctx, ending{token: a.Token, started: a.Started, Ending: a.Ending})
 	case is != nil: // it runs here, for a planner that is gone
 		is.plan, is.inst, is.attempt = p, i, a
 	case a.Node == l.node.Name:

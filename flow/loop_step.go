@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -29,7 +29,8 @@ func (l *loop) step(ctx context.Context) (again bool, err error) {
 			p.tick(now)
 			p.settle(now)
 		}
-		begun = l.fill(now)
+		l.release(ctx)
+		begun = l.fill(ctx, now)
 	}
 	for _, p := range l.round {
 		p.settle(now)
@@ -104,6 +105,7 @@ func (l *loop) apply(ctx context.Context, b Batch) (Applied, error) {
 // usage is what open attempts that this engine knows take.
 type usage struct {
 	pools, keys map[string]int
+	alone       map[string]int // by labels: offered to other nodes, or running there alone
 	local, away int
 }
 
@@ -114,17 +116,21 @@ func (u *usage) add(a *Attempt) {
 	if a.Key != "" {
 		u.keys[a.Key]++
 	}
+	if a.Spec != nil && a.Spec.Alone {
+		u.alone[strings.Join(a.Labels, ",")]++
+	}
 }
 
 // fill chooses what begins now: runs take turns.
-func (l *loop) fill(now time.Time) (out []*job) {
-	u := &usage{map[string]int{}, map[string]int{}, len(l.local), len(l.away)}
+func (l *loop) fill(ctx context.Context, now time.Time) (out []*job) {
+	u := &usage{pools: map[string]int{}, keys: map[string]int{}, alone: map[string]int{}, local: len(l.local), away: len(l.away)}
 	for _, j := range l.local {
 		u.add(&j.attempt)
 	}
 	for _, j := range l.away {
 		u.add(&j.attempt)
 	}
+	l.closed = l.alone(ctx, u, now, &out)
 	for more := true; more && len(out) < maxBatch; {
 		more = false
 		for _, p := range l.round {
@@ -132,7 +138,7 @@ func (l *loop) fill(now time.Time) (out []*job) {
 				continue
 			}
 			for _, lane := range p.ready.all {
-				took := l.fromLane(p, lane, u, now, &out)
+				took := l.fromLane(ctx, p, lane, u, now, &out)
 				more = more || took
 			}
 		}
@@ -146,11 +152,14 @@ func (l *loop) fill(now time.Time) (out []*job) {
 // fairShare is how many attempts of one lane begin before the next one's turn.
 const fairShare = 16
 
-func (l *loop) fromLane(p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
-	here := HasAll(l.cfg.Labels, lane.labels)
+func (l *loop) fromLane(ctx context.Context, p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
+	here, most := HasAll(l.cfg.Labels, lane.labels), l.cfg.Slots
+	if lane.alone || l.closed { // alone begins the former
+		most = 1
+	}
 	size := lane.poolSize(l.cfg.Pools)
 	for range fairShare {
-		if now.Before(lane.blocked) || here && u.local >= l.cfg.Slots || !here && u.away >= maxAway ||
+		if now.Before(lane.blocked) || here && u.local >= most || !here && (u.away >= maxAway || lane.alone && u.alone[lane.laneKey.labels] > 0) ||
 			lane.pool != "" && size > 0 && u.pools[lane.pool] >= size {
 			return took
 		}
@@ -163,7 +172,7 @@ func (l *loop) fromLane(p *plan, lane *lane, u *usage, now time.Time, out *[]*jo
 			p.refuse(i, fmt.Errorf("pool %s has %d slots, and the task takes %d", lane.pool, size, i.node.task.Slots), now)
 			continue
 		}
-		if !l.propose(p, lane, i, u, size, now, out) {
+		if !l.propose(ctx, p, lane, i, u, size, now, out) {
 			return took
 		}
 	}
@@ -179,7 +188,7 @@ func (lane *lane) poolSize(others map[string]int) int {
 
 // propose makes the attempt of one instance, unless its pool, its key or its
 // breaker says no. It returns false when the lane is blocked.
-func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now time.Time, out *[]*job) bool {
+func (l *loop) propose(ctx context.Context, p *plan, lane *lane, i *inst, u *usage, size int, now time.Time, out *[]*job) bool {
 	t := i.node.task
 	if lane.pool != "" && u.pools[lane.pool]+t.Slots > size {
 		p.back(i)
@@ -194,16 +203,8 @@ func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now tim
 		l.keyed[a.Key] = append(l.keyed[a.Key], j)
 		return true
 	}
-	if t.Downstream != "" {
-		ticket, d := l.breaker(t.Downstream).Allow(now)
-		if !d.Allowed {
-			lane.blocked = now.Add(max(d.RetryAfter, time.Millisecond))
-			i.Why = "the circuit breaker of " + t.Downstream + ": " + d.Reason
-			p.touch(i)
-			p.back(i)
-			return false
-		}
-		j.ticket, j.probing = ticket, true
+	if !l.admitted(ctx, lane, j, now) {
+		return false
 	}
 	j.attempt.PoolSize = size
 	if lane.pool == "" {
@@ -222,15 +223,6 @@ func (l *loop) propose(p *plan, lane *lane, i *inst, u *usage, size int, now tim
 	return true
 }
 
-func (l *loop) breaker(name string) *breaker.Breaker {
-	b := l.breakers[name]
-	if b == nil {
-		b = &breaker.Breaker{Config: l.cfg.Breaker}
-		l.breakers[name] = b
-	}
-	return b
-}
-
 type attemptID struct {
 	run, task string
 	index, n  int
@@ -247,12 +239,12 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 	for _, j := range all {
 		a := written[idOf(&j.attempt)]
 		if l.plans[j.attempt.Run] != j.plan { // it is not this node's any more
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			continue
 		}
 		if a == nil {
 			j.plan.notBegun(j.inst, now)
-			l.giveBack(j)
+			l.giveBack(ctx, j)
 			if err := l.putBack(ctx, j, applied.Taken, now); err != nil {
 				return err
 			}
@@ -267,14 +259,6 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 		}
 	}
 	return nil
-}
-
-// giveBack returns a leave of a breaker that was not used.
-func (l *loop) giveBack(j *job) {
-	if j.probing {
-		l.breaker(j.inst.node.task.Downstream).Done(time.Now(), j.ticket, breaker.Result{Ignored: true}, randomFloat())
-		j.probing = false
-	}
 }
 
 // putBack says what an instance waits for whose attempt was not begun.
@@ -320,8 +304,8 @@ func (l *loop) taken(ctx context.Context, j *job, e Effect, now time.Time) error
 // forget lets go of runs that are over and written.
 func (l *loop) forget(ctx context.Context) (again bool, err error) {
 	for _, p := range slices.Clone(l.round) {
-		again = again || p.ready.n > 0 && p.open && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
-		if !p.over || p.changed || len(p.dirty) > 0 || len(p.orders) > 0 || !p.told() {
+		again = again || p.ready.n > 0 && p.open && !l.closed && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
+		if !p.over || p.changed || len(p.dirty) > 0 || len(p.orders) > 0 || p.run.Untold() {
 			continue
 		}
 		delete(l.plans, p.run.ID)
@@ -338,9 +322,4 @@ func (l *loop) forget(ctx context.Context) (again bool, err error) {
 // couldBegin reports whether a lane waits for nothing but a slot.
 func (p *plan) couldBegin(now time.Time) bool {
 	return slices.ContainsFunc(p.ready.all, func(l *lane) bool { return len(l.all) > 0 && !now.Before(l.blocked) })
-}
-
-// told reports whether people know all that they are to be told.
-func (p *plan) told() bool {
-	return !slices.ContainsFunc(p.run.Pages, func(page Page) bool { return !page.Sent })
 }

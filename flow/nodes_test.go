@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/internal/store/memory"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -213,6 +217,47 @@ func TestARunThatIsOpenedAgainDisturbsNobody(t *testing.T) {
 		}
 		if v := r.wait(other); v.Run.State != flow.RunSuccess || len(v.Attempts) != 1 {
 			t.Errorf("the other run: %s after %d attempts", v.Run.State, len(v.Attempts))
+		}
+		r.stop()
+	})
+}
+
+// What another engine has found out about a downstream holds here too.
+func TestDownstreamsAreSharedWithOtherEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		knows := func(node string) *judge.Judge {
+			return judge.New(judge.Config{Store: db.Queue(), Shared: true, Trust: time.Second, Breaker: breaker.Config{Probes: 1, Node: node}})
+		}
+		there, calls := knows("there"), 0
+		for range 10 { // in a row, which is enough
+			there.Failed(t.Context(), time.Now(), judge.Source{Queue: "orders", Group: "db"}, judge.Failure{Class: bezoar.Outage})
+		}
+		r := start(t, flow.Config{Store: db.Flow(), Judge: knows("here"), Functions: flow.Functions{"f": func(context.Context, flow.Input) ([]byte, error) {
+			calls++
+			return nil, nil
+		}}})
+		d := flow.Definition{Name: "d", Tasks: []flow.Task{{Name: "a", Func: "f", Downstream: "db"}, {Name: "b", Func: "f"}}}
+		id := r.start(d)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		v, err := r.Show(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := states(v); is["a"] != task.Ready || is["b"] != task.Success || calls != 1 || !strings.Contains(v.Instances[0].Why, "the breaker of db is open") {
+			t.Errorf("%v after %d calls, %q: want that a waits for db", is, calls, v.Instances[0].Why)
+		}
+		if v = r.wait(id); v.Run.State != flow.RunSuccess || calls != 2 {
+			t.Errorf("%s after %d calls", v.Run.State, calls)
+		}
+		time.Sleep(2 * time.Second)
+		there.Refresh(t.Context(), time.Now())
+		if p := there.Gate(t.Context(), time.Now(), judge.Source{Group: "db"}, 0); !p.Open || p.Trial != nil {
+			t.Errorf("%+v there, want that the task's success has closed the breaker", p)
 		}
 		r.stop()
 	})

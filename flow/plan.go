@@ -89,6 +89,7 @@ func newPlan(run Run, all []Instance, s *stats, random func() float64, glob func
 		byName: make(map[string]*node, len(run.Definition.Tasks)),
 	}
 	p.ready.byKey = map[laneKey]*lane{}
+	p.over = run.State.Over() // it was taken for its pages
 	p.plain = !hasTemplates(run.Definition.Env)
 	p.addNodes()
 	for k := range all {

@@ -13,7 +13,10 @@ import (
 )
 
 // laneKey is what decides together whether instances may begin.
-type laneKey struct{ pool, downstream, labels string }
+type laneKey struct {
+	pool, downstream, labels string
+	alone                    bool // they run alone on their node
+}
 
 // lane holds instances that are ready, the oldest first.
 type lane struct {
@@ -42,7 +45,7 @@ func (p *plan) enqueue(i *inst) {
 	}
 	i.queued = true
 	t := i.node.task
-	key := laneKey{t.Pool, t.Downstream, strings.Join(t.RunsOn, ",")}
+	key := laneKey{t.Pool, t.Downstream, strings.Join(t.RunsOn, ","), i.History.Alone()}
 	l := p.ready.byKey[key]
 	if l == nil {
 		l = &lane{laneKey: key, labels: t.RunsOn, size: p.run.Definition.Pools[t.Pool]}

@@ -39,10 +39,6 @@ func letterID(run, name string, index, n int) string {
 	return fmt.Sprintf("%s/%s/%d/%d", run, name, index, n)
 }
 
-func rowID(run, name string, index, n int, row *Row) string {
-	return fmt.Sprintf("%s/%d", letterID(run, name, index, n), row.Index)
-}
-
 // bury makes a dead letter of an instance.
 func (p *plan) bury(i *inst) {
 	e := i.last
@@ -56,19 +52,6 @@ func (p *plan) bury(i *inst) {
 		ID: letterID(i.Run, i.Task, i.Index, i.History.Attempts), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index, Item: i.Item,
 		Attempt: i.History.Attempts, Params: p.params(i), Why: i.Why, Failures: i.History.Last, Ending: e, At: i.Since,
 	})
-}
-
-// rows makes dead letters of the bad rows of an attempt.
-func (p *plan) rows(i *inst, n int, e Ending, now time.Time) (all []Letter) {
-	rows := e.Rows[:min(len(e.Rows), MaxRows)]
-	e.Rows, e.Output = nil, nil
-	for _, row := range rows {
-		all = append(all, Letter{
-			ID: rowID(i.Run, i.Task, i.Index, n, &row), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index,
-			Item: i.Item, Attempt: n, Params: p.params(i), Why: row.Reason, Ending: e, Row: &row, At: now,
-		})
-	}
-	return all
 }
 
 // settled says that nobody has to deal with the letter of an instance any more.

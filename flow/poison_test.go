@@ -233,20 +233,82 @@ func TestPermittedFailures(t *testing.T) {
 func TestBadRowsAreLettersOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLetters()
-		r := start(t, flow.Config{Executor: rowsOnly{flow.InProcess(flow.Functions{"fine": fine})}, Letters: l})
-		v := r.wait(r.start(flow.Definition{Name: "d", Tasks: []flow.Task{{Name: "a", Func: "fine"}}}))
-		one := l.all[v.Run.ID+"/a/0/1/7"]
-		if v.Run.State != flow.RunSuccess || len(l.all) != 2 || one.Row == nil || string(one.Row.Body) != "x,{{y}}" || one.Why != "no date" {
-			t.Errorf("%s, letters %+v", v.Run.State, l.all)
+		r := start(t, flow.Config{Executor: &rowsOnly{Executor: flow.InProcess(flow.Functions{"": fine})}, Letters: l})
+		v := r.wait(r.start(flow.Definition{Name: "d", MaxRuns: 1, Tasks: []flow.Task{{Name: "a", Command: []string{"a"}}}}))
+		runs, err := r.Runs(t.Context(), flow.RunQuery{Key: "rows " + v.Run.ID + "/a/0/1"})
+		if err != nil || len(runs) != 1 || runs[0].State != flow.RunHeld || v.Run.State != flow.RunSuccess {
+			t.Fatalf("%s, runs %+v, %v", v.Run.State, runs, err)
+		}
+		synctest.Wait()
+		one := l.all[runs[0].ID+"/a/0/0"]
+		if len(l.all) != 2 || one.Item != "x,{{y}}" || !strings.Contains(one.Why, "row 7 of task a, attempt 1") || one.Ending.Reason != "no date" {
+			t.Errorf("letters %+v", l.all)
 		}
 		r.stop()
 	})
 }
 
-type rowsOnly struct{ flow.Executor }
+// rowsOnly names bad rows at the end of an attempt without stdin.
+type rowsOnly struct {
+	flow.Executor
+	mu    sync.Mutex // guards stdin
+	stdin map[int64]string
+}
 
-func (x rowsOnly) Wait(ctx context.Context, token int64) (flow.Ending, error) {
+func (x *rowsOnly) Start(ctx context.Context, s flow.Spec) error {
+	x.mu.Lock()
+	if x.stdin == nil {
+		x.stdin = map[int64]string{}
+	}
+	x.stdin[s.Token] = string(s.Stdin)
+	x.mu.Unlock()
+	return x.Executor.Start(ctx, s)
+}
+
+func (x *rowsOnly) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	e, err := x.Executor.Wait(ctx, token)
-	e.Rows = []flow.Row{{Index: 7, Reason: "no date", Body: []byte("x,{{y}}")}, {Index: 9, Reason: "no date"}}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch x.stdin[token] {
+	case "":
+		e.Rows = []flow.Row{{Index: 7, Reason: "no date", Body: []byte("x,{{y}}")}, {Index: 9, Reason: "no date", Body: []byte("z")}, {Index: 11, Body: []byte{255}}}
+	case "z":
+		e.Class, e.Reason = bezoar.Invalid, "no date at all"
+	}
 	return e, err
+}
+
+// What people were not told of a run that is over they are told in the next life.
+func TestPagesOfRunsThatAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := newStore(t), &pager{fail: 1000}
+		c := flow.Config{Store: s, Pager: p, Functions: flow.Functions{"slow": takes(time.Hour)}}
+		r := start(t, c)
+		d := one(flow.Task{Name: "a", Func: "slow"})
+		d.Deadline = time.Minute
+		v := r.wait(r.start(d))
+		r.stop()
+		if v.Run.State != flow.RunFailed || len(p.all) != 0 {
+			t.Fatalf("%s, pages %+v", v.Run.State, p.all)
+		}
+		p.fail = 0
+		r = start(t, c)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		kinds := map[string]bool{}
+		for _, in := range p.all {
+			kinds[in.Kind] = in.Run == v.Run.ID && in.Why != ""
+		}
+		if len(p.all) != 2 || !kinds[flow.KindFailure] || !kinds[flow.KindDeadline] {
+			t.Errorf("pages %+v, want one of the deadline and one of the failure", p.all)
+		}
+		r.stop()
+		r = start(t, c)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if after := r.wait(v.Run.ID); after.Run.State != flow.RunFailed || after.Run.Untold() || len(after.Attempts) != 1 || len(p.all) != 2 {
+			t.Errorf("%+v, %d attempts, %d pages: want that nothing else has changed", after.Run, len(after.Attempts), len(p.all))
+		}
+		r.stop()
+	})
 }

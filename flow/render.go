@@ -182,7 +182,7 @@ func (p *plan) spec(i *inst) (s Spec, key, effect string, err error) {
 	s = Spec{
 		Run: p.run.ID, Flow: p.run.Flow, Task: t.Name, Index: max(i.Index, 0), Item: i.Item, N: i.History.Attempts + 1,
 		Command: r.list(t.Command), Func: t.Func, Env: r.values(d.Env, t.Env), Dir: d.Dir,
-		Timeout: t.Timeout, Grace: t.Grace, Memory: t.Memory,
+		Timeout: t.Timeout, Grace: t.Grace, Memory: t.Memory, Alone: i.History.Alone(),
 	}
 	if t.Stdin != "" {
 		s.Stdin = []byte(r.text(t.Stdin))

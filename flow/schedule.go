@@ -82,12 +82,23 @@ type clock struct {
 	due  time.Time // the next one
 }
 
-// clocks are those of all flows with a schedule.
-func (l *loop) clocks(ctx context.Context) ([]*clock, error) {
+// clocks are those of all flows with a schedule. A schedule that was there before
+// goes on.
+func (l *loop) clocks(ctx context.Context, flows []Definition) ([]*clock, error) {
 	var out []*clock
-	for k := range l.cfg.Flows {
-		d := &l.cfg.Flows[k]
+	for k := range flows {
+		d := &flows[k]
 		if d.Schedule == nil {
+			continue
+		}
+		same := func(c *clock) bool {
+			s := c.flow.Schedule
+			return c.flow.Name == d.Name && s.Cron == d.Schedule.Cron && s.Zone == d.Schedule.Zone
+		}
+		if i := slices.IndexFunc(l.timed, same); i >= 0 {
+			kept := *l.timed[i]
+			kept.flow = d
+			out = append(out, &kept)
 			continue
 		}
 		c, err := newCalendar(*d.Schedule)
@@ -110,13 +121,15 @@ func (l *loop) clocks(ctx context.Context) ([]*clock, error) {
 // schedules starts the runs that are due. All nodes do; the run's key lets one
 // of them.
 func (l *loop) schedules(ctx context.Context) (err error) {
-	if l.cfg.Works || l.stopping || len(l.cfg.Flows) == 0 {
+	if l.cfg.Works || l.stopping {
 		return nil
 	}
-	if l.timed == nil {
-		if l.timed, err = l.clocks(ctx); err != nil {
+	if flows := l.Engine.flows.Load(); l.flows != flows {
+		timed, err := l.clocks(ctx, *flows)
+		if err != nil {
 			return err
 		}
+		l.timed, l.flows = timed, flows
 	}
 	now, any := time.Now(), false
 	for _, c := range l.timed {

@@ -122,9 +122,6 @@ func (l *loop) note(f func()) {
 
 // stored takes that a dead letter is where people look.
 func (l *loop) stored(letter Letter) {
-	if letter.Row != nil {
-		return
-	}
 	l.note(func() {
 		p := l.plans[letter.Run]
 		if p == nil {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -38,6 +39,11 @@ type Run struct {
 	Epoch      int64  // of the owner's hold; grows with each owner
 	Version    int64  // grows with each change
 	Pages      []Page // at most MaxPages
+}
+
+// Untold reports whether people have not been told yet of all pages.
+func (r *Run) Untold() bool {
+	return slices.ContainsFunc(r.Pages, func(p Page) bool { return !p.Sent })
 }
 
 // Page is that people are told of one failure group of a run.
@@ -131,7 +137,8 @@ type Ending struct {
 	LogBytes    int64
 }
 
-// Row is a row that a task called bad. It becomes a dead letter of its own.
+// Row is a row that a task called bad. If the task is done all the same, the row
+// becomes a dead letter of its own.
 type Row struct {
 	Index  int
 	Reason string

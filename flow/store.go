@@ -46,6 +46,9 @@ type Runs interface {
 	// instances, attempts and orders: the oldest first, at most limit. It returns
 	// how many. Which side effects have happened stays known.
 	Forget(ctx context.Context, age time.Duration, limit int) (int, error)
+	// ForgetEffects forgets side effects that an attempt took more than age ago, and
+	// whose run is forgotten: the oldest first, at most limit. It returns how many.
+	ForgetEffects(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Nodes keeps leases.
@@ -58,9 +61,9 @@ type Nodes interface {
 	// Leave ends a lease: others may take over at once.
 	Leave(ctx context.Context, n Node) error
 	ListNodes(ctx context.Context) ([]Node, error)
-	// Take gives the node runs that are not over and that nobody holds, at most
-	// max, each with a new epoch. Attempts on nodes whose lease is over become
-	// lost.
+	// Take gives the node runs that nobody holds, at most max, each with a new epoch:
+	// those that are not over, and those that are over and have pages that were not
+	// sent. Attempts on nodes whose lease is over become lost.
 	Take(ctx context.Context, n Node, max int) ([]Run, error)
 }
 
@@ -163,6 +166,7 @@ type RunQuery struct {
 	Flow     string
 	State    RunState
 	Backfill string
+	Key      string
 	Before   string // ids older than this one
 	Limit    int    // 1 to 1,000; 0 means 100
 }

@@ -57,6 +57,10 @@ func (e *Engine) newJudge() *judge.Judge {
 	})
 }
 
+// Judge returns what knows the downstreams of the queues. Another engine of this
+// process that uses it shares what is known of them.
+func (e *Engine) Judge() *judge.Judge { return e.judge }
+
 // maxConditions bounds the queues, and the groups, that something is known of.
 const maxConditions = 10_000
 

@@ -1,13 +1,15 @@
 package flowtest
 
 import (
+	"time"
+
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
 func effectTests() map[string]func(*rig) {
-	return map[string]func(*rig){"Effects": testEffects, "EffectsFromAfar": testEffectsFromAfar}
+	return map[string]func(*rig){"Effects": testEffects, "EffectsFromAfar": testEffectsFromAfar, "EffectsAreForgotten": testForgetEffects}
 }
 
 func mail(a *flow.Attempt) { a.Effect = "mail 1" }
@@ -57,4 +59,35 @@ func testEffectsFromAfar(r *rig) {
 	r.must(r.Report(r.ctx(), n, []flow.Attempt{ended(all[0], flow.Ending{Output: []byte("sent")})}))
 	got := r.tryBegin(h, run.ID, "b", mail)
 	same(r, "what has it", got.Taken, []flow.Effect{{Key: "mail 1", Token: all[0].Token, Run: run.ID, Task: "a", Done: true, Output: []byte("sent")}})
+}
+
+// A side effect is known after its run was forgotten, and is forgotten itself when it
+// is old.
+func testForgetEffects(r *rig) {
+	run, other := r.run(2, nil), r.run(1, nil)
+	h := r.take(r.node("n1"))
+	a := r.begin(h, run.ID, "a", mail)
+	r.begin(h, other.ID, "a", func(a *flow.Attempt) { a.Effect = "mail 2" })
+	forget := func(age time.Duration, limit, want int) {
+		r.Helper()
+		if n, err := r.ForgetEffects(r.ctx(), age, limit); err != nil || n != want {
+			r.Errorf("forgot %d, %v, want %d", n, err, want)
+		}
+	}
+	forget(-time.Hour, 10, 0) // both runs are there
+	run.State, run.Ended, run.Version = flow.RunSuccess, time.Now().Add(-48*time.Hour), 5
+	r.apply(h, flow.Batch{Runs: []flow.Run{run}, End: []flow.Attempt{ended(a, flow.Ending{Output: []byte("sent")})}})
+	if n, err := r.Forget(r.ctx(), time.Hour, 10); err != nil || n != 1 {
+		r.Fatalf("forgot %d runs, %v", n, err)
+	}
+	taken := func() int { return len(r.tryBegin(h, other.ID, "b", mail).Taken) }
+	if taken() != 1 {
+		r.Error("a side effect is not known any more although only its run was forgotten")
+	}
+	forget(time.Hour, 10, 0) // it was taken just now
+	forget(-time.Hour, 0, 0)
+	forget(-time.Hour, 10, 1)
+	if taken() != 0 {
+		r.Error("a side effect that was forgotten is known")
+	}
 }

@@ -10,7 +10,7 @@ import (
 
 func nodeTests() map[string]func(*rig) {
 	return map[string]func(*rig){
-		"Leases": testLeases, "NextLifeFences": testNextLifeFences, "TakeGivesWhatNobodyHolds": testTake, "LeaveFreesAtOnce": testLeave,
+		"Leases": testLeases, "NextLifeFences": testNextLifeFences, "TakeGivesWhatNobodyHolds": testTake, "LeaveFreesAtOnce": testLeave, "PagesThatWereNotSent": testUntold,
 		"AttemptsOfLostNodes": testLostNodes, "Offers": testOffers, "Reports": testReports,
 	}
 }
@@ -205,4 +205,30 @@ func testReports(r *rig) {
 	same(r, "the attempt at its end", r.attempts(flow.AttemptQuery{Run: run.ID, Task: "a"}), []flow.Attempt{a})
 	r.must(r.Report(r.ctx(), n, []flow.Attempt{ended(a, flow.Ending{Reason: "again"})}))
 	same(r, "after a second end", r.attempts(flow.AttemptQuery{Run: run.ID, Task: "a"}), []flow.Attempt{a})
+}
+
+// A run that is over is taken as long as a page of it was not sent.
+func testUntold(r *rig) {
+	run := r.run(1, nil)
+	n := r.node("n1")
+	h := r.take(n)
+	run.State, run.Ended, run.Version, run.Pages = flow.RunFailed, at(9), 7, []flow.Page{{Group: "run", Kind: flow.KindFailure, At: at(9)}}
+	r.apply(h, flow.Batch{Runs: []flow.Run{run}})
+	if all, err := r.Take(r.ctx(), n, 10); err != nil || len(all) != 0 {
+		r.Errorf("took %+v, %v, and holds it", all, err)
+	}
+	n = r.node("n1") // its next life
+	all, err := r.Take(r.ctx(), n, 10)
+	if err != nil || len(all) != 1 || all[0].ID != run.ID || all[0].State != flow.RunFailed || len(all[0].Pages) != 1 || all[0].Owner != "n1" {
+		r.Fatalf("took %+v, %v, want the run whose page was not sent", all, err)
+	}
+	run.Pages[0].Sent, run.Version = true, 9
+	r.apply(flow.Hold{Node: n.Name, Epoch: n.Epoch, Runs: map[string]int64{run.ID: all[0].Epoch}}, flow.Batch{Runs: []flow.Run{run}})
+	n = r.node("n1")
+	if all, err := r.Take(r.ctx(), n, 10); err != nil || len(all) != 0 {
+		r.Errorf("took %+v, %v, want nothing: the page was sent", all, err)
+	}
+	if got, err := r.Run(r.ctx(), run.ID); err != nil || got.State != flow.RunFailed || !got.Pages[0].Sent {
+		r.Errorf("%+v, %v", got, err)
+	}
 }

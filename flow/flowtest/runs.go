@@ -86,7 +86,7 @@ func testListRuns(r *rig) {
 	r.run(1, nil)
 	r.run(1, func(run *flow.Run) { run.Flow, run.State = "weekly", flow.RunFailed })
 	r.run(1, func(run *flow.Run) { run.Backfill = "spring" })
-	r.run(1, func(run *flow.Run) { run.State = flow.RunHeld })
+	r.run(1, func(run *flow.Run) { run.State, run.Key = flow.RunHeld, "rows of 1" })
 	for name, tc := range map[string]struct {
 		q    flow.RunQuery
 		want []string
@@ -98,6 +98,8 @@ func testListRuns(r *rig) {
 		"state":    {flow.RunQuery{State: flow.RunHeld}, []string{"4"}},
 		"backfill": {flow.RunQuery{Backfill: "spring"}, []string{"3"}},
 		"two":      {flow.RunQuery{Flow: "daily", State: flow.RunRunning, Limit: 1}, []string{"3"}},
+		"key":      {flow.RunQuery{Key: "rows of 1"}, []string{"4"}},
+		"no key":   {flow.RunQuery{Key: "rows of"}, nil},
 		"none":     {flow.RunQuery{Flow: "none"}, nil},
 	} {
 		got, err := r.ListRuns(r.ctx(), tc.q)

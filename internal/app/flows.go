@@ -8,8 +8,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/admin"
@@ -30,23 +32,26 @@ import (
 type flowParts struct {
 	flows       *flownode.Node
 	flowAPI     *flowapi.Server
-	flowLetters []triage.Source
+	flowDefs    atomic.Pointer[[]flow.Definition] // that can be started
+	flowFiles   flowfile.Files                    // what they were read from, as the next one under the lock of reloading
+	flowLetters []triage.Source                   // also of flows that are gone: their runs may wait
 }
 
 // openFlows makes the node of flows, if the settings want one. Definitions are read
-// now; runs keep the one that they began with.
+// now, and by reloadFlows; runs keep the one that they began with.
 func (a *App) openFlows(ctx context.Context) error {
 	c := a.cfg.Flows
 	if c == nil {
 		return nil
 	}
-	var all []flow.Definition
 	if c.Dir != "" {
 		var err error
-		if all, err = flowfile.Folder(c.Dir); err != nil {
+		if a.flowFiles, err = flowfile.Reread(c.Dir, nil); err != nil {
 			return fmt.Errorf("flows.dir: %w", err)
 		}
 	}
+	all := a.flowFiles.Definitions()
+	a.flowDefs.Store(&all)
 	pager, err := flowpage.New(flowpage.Config{
 		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: append(tell.SecretVars(), a.opt.Secrets...), Mail: tell.ServerFrom(os.Getenv)}),
 		Secret: tell.SecretFrom(os.Getenv), Log: a.log,
@@ -56,7 +61,7 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Judge: a.queues.Judge(), Query: store.Probe,
 		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
 	})
 	if err != nil {
@@ -64,19 +69,16 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	api, err := flowapi.New(flowapi.Config{
 		Store: a.stores.Flow, Rows: a.stores.Flow, Logs: a.flows.Logs(), Node: a.node,
-		Flows:   func() []flow.Definition { return all },
-		Start:   func(ctx context.Context, s flowapi.Start) (string, error) { return a.startFlow(ctx, all, s) },
+		Flows:   func() []flow.Definition { return *a.flowDefs.Load() },
+		Start:   a.startFlow,
 		Ordered: func(flow.Order) { a.flows.Engine().Wake() },
 	})
 	if err != nil {
 		return err
 	}
 	a.flowAPI = flowapi.NewServer(auditedFlows{api, a}, a.log)
-	for i := range all {
-		a.flowLetters = append(a.flowLetters, flowletters.New(all[i].Name, a.stores.Flow, a.flows.Engine().Wake))
-	}
-	if err := a.triage.SetSources(a.sources(a.now.Load())); err != nil {
-		return fmt.Errorf("show the dead letters of flows: %w", err)
+	if err := a.showFlowLetters(all); err != nil {
+		return err
 	}
 	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
 	return nil
@@ -99,7 +101,62 @@ func poolsOf(c *config.Flows) map[string]int {
 	return pools
 }
 
-func (a *App) startFlow(ctx context.Context, all []flow.Definition, s flowapi.Start) (string, error) {
+// showFlowLetters has triage show the dead letters of flows.
+func (a *App) showFlowLetters(all []flow.Definition) error {
+	for i := range all {
+		name := flowletters.Prefix + all[i].Name
+		if !slices.ContainsFunc(a.flowLetters, func(s triage.Source) bool { return s.Name() == name }) {
+			a.flowLetters = append(a.flowLetters, flowletters.New(all[i].Name, a.stores.Flow, a.flows.Engine().Wake))
+		}
+	}
+	if err := a.triage.SetSources(a.sources(a.now.Load())); err != nil {
+		return fmt.Errorf("show the dead letters of flows: %w", err)
+	}
+	return nil
+}
+
+// reloadFlows reads the folder of definitions again. A file with a fault changes
+// nothing, and the log says so.
+func (a *App) reloadFlows() {
+	if a.cfg.Flows == nil || a.cfg.Flows.Dir == "" {
+		return
+	}
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	files, fault := flowfile.Reread(a.cfg.Flows.Dir, a.flowFiles)
+	if fault != nil {
+		a.log.Error("files of flows have faults; where a flow was read before, that one stays", "err", fault)
+	}
+	all := files.Definitions()
+	err := a.flows.Engine().SetFlows(all)
+	if err == nil {
+		was := *a.flowDefs.Load()
+		a.flowFiles = files
+		a.flowDefs.Store(&all)
+		err = a.showFlowLetters(all)
+		a.log.Info("read the flows again", "flows", len(all), "changed", changedFlows(was, all))
+	}
+	if err != nil {
+		a.log.Error("the flows were not changed", "err", err)
+	}
+}
+
+// changedFlows names the flows that are new, gone or different.
+func changedFlows(was, is []flow.Definition) []string {
+	names := map[string]bool{}
+	for _, pair := range [2][2][]flow.Definition{{was, is}, {is, was}} {
+		for _, d := range pair[0] {
+			i := slices.IndexFunc(pair[1], func(o flow.Definition) bool { return o.Name == d.Name })
+			if i < 0 || !reflect.DeepEqual(pair[1][i], d) {
+				names[d.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (a *App) startFlow(ctx context.Context, s flowapi.Start) (string, error) {
+	all := *a.flowDefs.Load()
 	i := slices.IndexFunc(all, func(d flow.Definition) bool { return d.Name == s.Flow })
 	if i < 0 {
 		return "", fmt.Errorf("flow %.100q: %w", s.Flow, flow.ErrNotFound)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +143,56 @@ func TestFlowWorkerNeedsPostgres(t *testing.T) {
 	err := app.FlowWorker{Store: "sqlite:x.db", Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "PostgreSQL") {
 		t.Errorf("Run = %v, want what it needs", err)
+	}
+}
+
+// SIGHUP reads the folder of flows again. A file with a fault keeps its flow.
+func TestFlowsAreReadAgain(t *testing.T) {
+	dir, flows := t.TempDir(), flowsIn(t, twoTasks)
+	hangUp, log := make(chan struct{}), new(syncBuffer)
+	n := serveWith(t, head(sqliteIn(dir), dir)+fmt.Sprintf("flows: %q\n", flows), app.Options{Restart: hangUp, Log: slog.New(slog.NewTextHandler(log, nil))})
+	c := flowapi.NewClient(n.admin)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(flows, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("two.yaml", "tasks: {a: {comand: [x]}}\n")
+	write("more.yaml", "tasks: {only: {command: ['true']}}\n")
+	hangUp <- struct{}{}
+	names := func() (all []string) {
+		known, err := c.Flows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range known {
+			all = append(all, f.Name)
+		}
+		return all
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !slices.Equal(names(), []string{"more", "two"}); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("the flows are %v", names())
+		}
+	}
+	for _, name := range []string{"more", "two"} { // the one as it was before
+		r, err := c.Start(t.Context(), flowapi.Start{Flow: name, Params: map[string]map[string]string{"two": {"who": "you"}}[name]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(patience); r.State == "RUNNING"; <-tick.C {
+			if r, err = c.Run(t.Context(), r.ID); err != nil || time.Now().After(deadline) {
+				t.Fatalf("%s: %+v, %v", name, r, err)
+			}
+		}
+		if r.State != "SUCCESS" {
+			t.Errorf("%s is %s: %s", name, r.State, r.Why)
+		}
+	}
+	if text := log.String(); !strings.Contains(text, "two.yaml:1:") || !strings.Contains(text, "changed=[more]") {
+		t.Errorf("the log says neither the fault nor what has changed:\n%s", text)
 	}
 }

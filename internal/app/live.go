@@ -62,6 +62,7 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 // settings, the fleets' workers are replaced one after another.
 func (a *App) hangUp(ctx context.Context) {
 	a.refreshGuards(true)
+	a.reloadFlows()
 	if a.live == nil {
 		a.restartAll()
 		return

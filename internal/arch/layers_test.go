@@ -159,6 +159,7 @@ func edges() []edge {
 		{"internal/lease", "queue", "it decides in the queue's words"},
 		{"internal/brokers/*", "worker", "each is a Source of a worker, in its words"},
 		{"queue", "internal/judge", "one judge for all fronts: whose fault a failed message is"},
+		{"flow", "internal/judge", "and whether a task's downstream works"},
 		{"guard/hints", "guard", "it fills the guard's store of hints, in its words"},
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
 		{"internal/procstat", "internal/cgroup", "one reader of where groups are mounted, in both versions"},

@@ -86,6 +86,7 @@ func wordExceptions() []struct{ word, in, why string } {
 		{"trials", "queue/", "likewise"},
 		{"trial", "internal/judge/", "likewise"},
 		{"trial", "worker/", "likewise"},
+		{"trial", "flow/", "likewise, of a downstream"},
 		{"guest", "internal/brokers/amqp/", "the name of RabbitMQ's own user"},
 		{"guest", "docs/rabbitmq.md", "likewise"},
 		{"guest", "scripts/rabbitmq", "likewise"},

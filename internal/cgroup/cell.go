@@ -187,7 +187,7 @@ func readNumber(f *os.File) int64 {
 		return 0
 	}
 	var buf [32]byte
-	n, _ := f.ReadAt(buf[:], 0)
+	n := readStart(f, buf[:])
 	number, _ := strconv.ParseInt(strings.TrimSpace(string(buf[:n])), 10, 64)
 	return number
 }

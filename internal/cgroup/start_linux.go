@@ -133,6 +133,15 @@ func peek(name string, buf []byte) (int, error) {
 	}
 }
 
+// readStart reads the start of an open file of the kernel's, in one call.
+func readStart(f *os.File, buf []byte) int {
+	n, err := unix.Pread(int(f.Fd()), buf, 0)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // Enter makes the calling thread live in a version 1 cell; in version 2 it does
 // nothing. The calling goroutine must be locked to its thread, which must not be
 // the process's first; see [Group.Start].

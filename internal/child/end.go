@@ -79,7 +79,11 @@ func (p *Process) end() int64 {
 	log := p.r.cfg.Log
 	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
 	cell := p.slot.cell
-	if cell != nil {
+	// The leader is not collected yet, so that it counts. If one counts, that is the
+	// leader, and nobody else is in the cell. A leader that is root may have left the
+	// cell; its orphans come to us all the same.
+	lone := cell != nil && cell.Counted() == 1
+	if cell != nil && !lone {
 		if empty, err := cell.Empty(); err != nil || !empty {
 			if err := cell.Kill(); err != nil {
 				p.slot.spoilt, p.left = true, err
@@ -102,8 +106,8 @@ func (p *Process) end() int64 {
 	if err != nil {
 		log.Warn("kills for memory cannot be told", "job", p.name, "why", err)
 	}
-	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || cell.Counted() > 1 {
-		p.slot.spoilt = true // only the leader, which is not collected yet, should count
+	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || !lone && cell.Counted() > 1 {
+		p.slot.spoilt = true // only the leader should count
 	}
 	return kills
 }

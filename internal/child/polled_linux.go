@@ -43,20 +43,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
-	p.slot.thread.Do(func() {
-		if err = q.spawn(l); err != nil {
-			return
-		}
-		p.begin(j)
-		drained := p.heed(ctx)
-		defer drained()
-		q.write()
-		for !q.wait(-1) {
-		}
-		oom = p.end()
-		p.lost = p.collect()
-		q.rest()
-	})
+	p.slot.thread.Do(func() { oom, err = q.run(ctx, j, l) })
 	if err != nil {
 		r.give(p.slot)
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
@@ -67,6 +54,24 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	return p.result
 }
 
+// run starts the process and sees it to its end. It returns how many the kernel had
+// killed for memory.
+func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err error) {
+	if err := q.spawn(l); err != nil {
+		return 0, err
+	}
+	q.p.begin(j)
+	drained := q.p.heed(ctx)
+	defer drained()
+	q.write()
+	for !q.wait(-1) {
+	}
+	oom = q.p.end()
+	q.p.lost = q.p.collect()
+	q.rest()
+	return oom, nil
+}
+
 // spawn starts the process with pipes of its own.
 func (q *polled) spawn(l launch) error {
 	p := q.p
@@ -74,14 +79,22 @@ func (q *polled) spawn(l launch) error {
 	open := 0
 	defer func() {
 		for i, fd := range theirs[:open] {
-			if i == stdin {
+			if i != stdin {
+				_ = unix.Close(int(fd))
+			} else if len(q.body) > 0 {
 				q.peer = int(fd)
-				continue
 			}
-			_ = unix.Close(int(fd))
 		}
 	}()
 	for i := range pipeCount {
+		if i == stdin && len(q.body) == 0 {
+			null, err := p.slot.nothing()
+			if err != nil {
+				return err
+			}
+			theirs[i], open = null, open+1
+			continue
+		}
 		var ends [2]int
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return fmt.Errorf("make a pipe: %w", err)
@@ -174,9 +187,11 @@ func (q *polled) write() {
 // rest reads what the dead have written, and then waits for nothing more.
 // Whoever escaped may hold a pipe for ever.
 func (q *polled) rest() {
-	left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
-	q.unread = err == nil && q.given > 0 && left == q.given
-	q.closePeer()
+	if q.peer >= 0 {
+		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
+		q.unread = err == nil && q.given > 0 && left == q.given
+		q.closePeer()
+	}
 	q.closeOne(stdin)
 	_ = unix.Close(q.pidfd)
 	q.pidfd = -1

@@ -20,6 +20,7 @@ type slot struct {
 	cell   *cgroup.Cell // nil without
 	memory int64        // that its jobs may use; 0: no limit
 	spoilt bool         // must not be used again
+	null   *os.File     // the stdin of jobs that get none; nil until there is one
 
 	// The memory of these is used again.
 	buf            []byte // of [chunk] bytes, once it was needed
@@ -54,8 +55,21 @@ func (r *Runner) newSlot(memory int64) *slot {
 	return s
 }
 
+// nothing returns a stdin that is at its end.
+func (s *slot) nothing() (fd uintptr, err error) {
+	if s.null == nil {
+		if s.null, err = os.Open(os.DevNull); err != nil {
+			return 0, err
+		}
+	}
+	return s.null.Fd(), nil
+}
+
 // close ends what the slot holds. Its job must be over.
 func (s *slot) close() (err error) {
+	if s.null != nil {
+		_ = s.null.Close()
+	}
 	if s.cell != nil {
 		s.thread.Do(s.cell.Leave)
 		err = s.cell.Remove()

@@ -25,7 +25,7 @@ type flowRetryCmd struct {
 	Set   map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"A parameter with a new value, for these tasks alone. May be repeated."`
 	Group string            `short:"g" placeholder:"GROUP" help:"Only dead letters of this failure group."`
 	ID    string            `arg:"" name:"run" help:"The run: its ID, the beginning of it, or last."`
-	Rows  bool              `help:"Start a run over the bad rows that the task named, each alone on standard input."`
+	Rows  bool              `help:"Retry the bad rows that the task named, each alone on standard input."`
 	Task  string            `arg:"" optional:"" help:"The task, or TASK[INDEX] for one of its instances (default: all dead letters)."`
 }
 

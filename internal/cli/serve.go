@@ -33,7 +33,7 @@ type serveCmd struct {
 // Help says what serve does without a file.
 func (c *serveCmd) Help() string {
 	return "Bezoar follows the file: it applies a change within a second, without dropping a request, and ignores an invalid one. " +
-		"SIGHUP reads the file at once; if the file says live.watch: no, SIGHUP replaces the workers one after another. Without -c and without a bezoar.yaml here, Bezoar serves queues to SQS clients on " + config.DefaultSQS +
+		"SIGHUP reads the file and the folder of flows at once; if the file says live.watch: no, SIGHUP replaces the workers one after another. Without -c and without a bezoar.yaml here, Bezoar serves queues to SQS clients on " + config.DefaultSQS +
 		", from an embedded store. SIGTERM and SIGINT drain and stop."
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
-// rows starts a run over the bad rows of an instance.
+// rows retries the bad rows of an instance.
 func (s *Service) rows(ctx context.Context, run string, o Order) (Ordered, error) {
 	if s.c.Rows == nil {
-		return Ordered{}, missing("bad rows cannot be replayed here")
+		return Ordered{}, missing("bad rows cannot be retried here")
 	}
 	index := 0
 	if o.Index != nil {
 		index = *o.Index
 	}
-	started, err := flow.ReplayRows(ctx, s.c.Rows, run, o.Task, index)
+	rows, n, err := flow.RetryRows(ctx, s.c.Rows, run, o.Task, index, o.Who, o.Reason)
 	switch {
 	case errors.Is(err, flow.ErrNotFound):
 		return Ordered{}, missing("%s", err)
@@ -28,9 +28,9 @@ func (s *Service) rows(ctx context.Context, run string, o Order) (Ordered, error
 		return Ordered{}, conflict("%s", err)
 	}
 	if s.c.Ordered != nil {
-		s.c.Ordered(flow.Order{Run: started.ID, Verb: o.Verb, Task: o.Task, Index: -1, Who: o.Who})
+		s.c.Ordered(flow.Order{Run: rows.ID, Verb: o.Verb, Task: o.Task, Index: -1, Who: o.Who})
 	}
-	return Ordered{Run: started.ID, Instances: len(started.Definition.Tasks[0].Each.List)}, nil
+	return Ordered{Run: rows.ID, Instances: n}, nil
 }
 
 // check refuses orders that make no sense for the run.

@@ -36,7 +36,7 @@ type Config struct {
 	// run. Nil means that nothing can be started here.
 	Flows func() []flow.Definition
 	Start func(ctx context.Context, s Start) (run string, err error)
-	Rows  flow.RowStore // nil: bad rows cannot be replayed here
+	Rows  flow.RowStore // nil: bad rows cannot be retried here
 	// Ordered is called when an order is written. Nil means that nobody is told.
 	Ordered func(o flow.Order)
 	Now     func() time.Time // default time.Now

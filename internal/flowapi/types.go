@@ -169,7 +169,7 @@ type Order struct {
 	Index  *int              `json:"index,omitempty"` // nil: all
 	Group  string            `json:"group,omitempty"` // only instances with this failure group
 	Set    map[string]string `json:"set,omitempty"`   // of a retry: parameters with new values
-	Rows   bool              `json:"rows,omitempty"`  // of a retry: a run over the bad rows of the instance, each alone
+	Rows   bool              `json:"rows,omitempty"`  // of a retry: the bad rows of the instance, each alone
 	Reason string            `json:"reason,omitempty"`
 	Who    string            `json:"-"` // the server takes it from the call
 }

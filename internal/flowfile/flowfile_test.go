@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,5 +203,48 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := Parse("x.yaml", []byte(text.String())); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestReread(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func(f Files) (all []string) {
+		for _, d := range f.Definitions() {
+			all = append(all, d.Name+" "+d.Tasks[0].Name)
+		}
+		return all
+	}
+	write("a.yaml", "tasks: {one: {command: [x]}}")
+	write("b.yaml", "tasks: {one: {command: [x]}}")
+	write("c.yaml", "tasks: {one: {command: [x]}}")
+	was, err := Reread(dir, nil)
+	if err != nil || len(was) != 3 {
+		t.Fatalf("%v, %v", names(was), err)
+	}
+	write("a.yaml", "tasks: {two: {command: [x]}}")
+	write("b.yaml", "tasks: {two: {comand: [x]}}")
+	write("c.yaml", "name: a\ntasks: {two: {command: [x]}}") // it is in a.yaml
+	write("d.yaml", "tasks: {}")
+	is, err := Reread(dir, was)
+	if want := []string{"a two", "b one", "c one"}; !slices.Equal(names(is), want) {
+		t.Errorf("the flows are %v, want %v", names(is), want)
+	}
+	for _, want := range []string{"b.yaml:1:", "c.yaml: the flow a is also in", "d.yaml"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want that it names %s", err, want)
+		}
+	}
+	write("e.yaml", "name: b\ntasks: {three: {command: [x]}}") // the name is free: b.yaml has no flow that can be read
+	if is, _ = Reread(dir, is); !slices.Equal(names(is), []string{"a two", "c one", "b three"}) {
+		t.Errorf("the flows are %v", names(is))
+	}
+	if is, err := Reread(filepath.Join(dir, "none"), was); err == nil || len(is) != 3 {
+		t.Errorf("%v, %v, want what was there", names(is), err)
 	}
 }

@@ -3,6 +3,7 @@ package flowfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,34 +53,58 @@ func Parse(name string, data []byte) (flow.Definition, error) {
 	return d, nil
 }
 
+// Files are the flows of a folder, by the paths of their files.
+type Files map[string]flow.Definition
+
+// Definitions returns the flows in the order of their files.
+func (f Files) Definitions() []flow.Definition {
+	all := make([]flow.Definition, 0, len(f))
+	for _, path := range slices.Sorted(maps.Keys(f)) {
+		all = append(all, f[path])
+	}
+	return all
+}
+
 // Folder reads the flows in all *.yaml and *.yml files of a folder, in the order of
 // their names. Faults of all files are joined. Two flows with one name are a fault.
 func Folder(dir string) ([]flow.Definition, error) {
+	all, err := Reread(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return all.Definitions(), nil
+}
+
+// Reread reads a folder as [Folder] does. In the place of a file with a fault it
+// returns the flow that the file was before, if any, beside the faults. If the folder
+// cannot be read nothing has changed.
+func Reread(dir string, was Files) (Files, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the flows: %w", err)
+		return was, fmt.Errorf("read the flows: %w", err)
 	}
-	var all []flow.Definition
+	all, from := Files{}, map[string]string{}
 	var errs []error
-	from := map[string]string{}
+	var broken []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		d, err := Load(path)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case from[d.Name] != "":
-			errs = append(errs, fmt.Errorf("%s: the flow %s is also in %s — give one of them another name", path, d.Name, from[d.Name]))
-		default:
-			from[d.Name] = path
-			all = append(all, d)
+		if err == nil && from[d.Name] != "" {
+			err = fmt.Errorf("%s: the flow %s is also in %s — give one of them another name", path, d.Name, from[d.Name])
+		}
+		if err != nil {
+			errs, broken = append(errs, err), append(broken, path)
+			continue
+		}
+		from[d.Name], all[path] = path, d
+	}
+	for _, path := range broken {
+		if d, ok := was[path]; ok && from[d.Name] == "" {
+			from[d.Name], all[path] = path, d
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, errors.Join(errs...)
 }

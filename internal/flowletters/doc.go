@@ -8,5 +8,6 @@
 // What a run holds is read again when the run has changed, and after some seconds
 // in any case.
 //
-// It does not show bad rows of tasks that went on: these are with the attempt.
+// Bad rows of a task are instances in DEAD_LETTER of a run of their own, and are
+// shown like all others.
 package flowletters

@@ -216,29 +216,20 @@ func testKilled(t *testing.T, at string) {
 		l.until(t, fmt.Sprintf("end %d in life %d", goal, n), func() bool { return f.ends() >= goal })
 		l.kill()
 	}
-	if soaking() { // a task may have been cut off so often that it waits for a person
-		s, err := store.Open(t.Context(), at, store.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(s.Flow.Order(t.Context(), flow.Order{Run: id, Verb: flow.VerbRetry, Index: -1, Who: "test"}), s.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	l := spawn(t, at, dir, "one", 15*time.Second)
 	l.until(t, "the last end", func() bool { return len(f.lines("end")) == tasks })
 	l.kill()
 	l = spawn(t, at, dir, "one", 15*time.Second) // what the last one has left
 	v := finished(t, l, at, id)
-	interrupted := 0
+	interrupted, most := 0, 0
 	for _, i := range v.Instances {
 		if i.State != task.Success {
 			t.Errorf("task %s is %s: %s", i.Task, i.State, i.Why)
 		}
-		interrupted += i.History.Lost
+		interrupted, most = interrupted+i.History.Lost, max(most, i.History.Lost)
 	}
 	f.check(tasks)
-	t.Logf("%d tasks, %d kills: %d starts, %d attempts were cut off", tasks, kills+1, sum(f.lines("start")), interrupted)
+	t.Logf("%d tasks, %d kills: %d starts, %d attempts were cut off, of one task %d at most", tasks, kills+1, sum(f.lines("start")), interrupted, most)
 }
 
 func sum(all map[string]int) (n int) {

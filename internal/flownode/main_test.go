@@ -54,7 +54,7 @@ func runNode(at string) error {
 		return err
 	}
 	n, err := flownode.Open(ctx, flownode.Config{
-		Store: stores.Flow, Dir: os.Getenv(envDir), Name: os.Getenv(envName), Slots: 3, // so that hardly a task is cut off task.MaxLost times
+		Store: stores.Flow, Dir: os.Getenv(envDir), Name: os.Getenv(envName), Slots: 3,
 		Lease: lease, Watch: guardian.StartWatch, Log: logger(),
 	})
 	if err != nil {

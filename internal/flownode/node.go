@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/taskrun"
 )
@@ -31,6 +32,7 @@ type Config struct {
 	Lease     time.Duration // 0: the engine's default
 	Letters   flow.Letters
 	Pager     flow.Pager
+	Judge     *judge.Judge // knows the downstreams; nil: the node's own
 
 	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own
 	Inherit proc.Inherit // what commands get of it
@@ -47,7 +49,7 @@ type Config struct {
 func (c Config) engine(e flow.Executor) flow.Config {
 	return flow.Config{
 		Store: c.Store, Executor: e, Functions: c.Functions, Node: c.Name, Labels: c.Labels, Slots: c.Slots, Works: c.Works,
-		Pools: c.Pools, Flows: c.Flows, Letters: c.Letters, Pager: c.Pager, Lease: c.Lease, Log: c.Log,
+		Pools: c.Pools, Flows: c.Flows, Letters: c.Letters, Pager: c.Pager, Judge: c.Judge, Lease: c.Lease, Log: c.Log,
 	}
 }
 

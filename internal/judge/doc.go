@@ -1,5 +1,5 @@
 // Package judge tells whose fault a failed message is, for Bezoar's queue and for
-// workers of other queues. It asks in this order:
+// workers of other queues. Flows ask it about downstreams alone. It asks in this order:
 //
 //	is it everything?      package outage: many payloads fail alike, so the queue pauses
 //	is it the downstream?  package breaker: its group fails, so the group's queues pause

@@ -13,7 +13,7 @@ import (
 
 // Source is where messages come from.
 type Source struct {
-	Queue  string
+	Queue  string        // "": none, as of a task of a flow
 	Group  string        // the downstream that its messages depend on; "": none
 	Budget budget.Config // of retries
 }

@@ -86,6 +86,9 @@ func (s *groupState) merge(now time.Time, doc []byte) (same, changed bool, err e
 // queueState returns what is known of a queue, nil for nothing unless create.
 // The caller holds the lock.
 func (j *Judge) queueState(name string, create bool) *queueState {
+	if name == "" {
+		return nil
+	}
 	s := j.queues[name]
 	if s == nil && create && len(j.queues) < j.cfg.Max {
 		s = &queueState{mark: newMark(outageMarks, name), guard: outage.Guard{Config: j.cfg.Outage}}

@@ -41,14 +41,19 @@ func (r *Runner) command(ctx context.Context, a *attempt, env *environment, comm
 	if err != nil {
 		return notStarted(command[0], err)
 	}
-	defer func() { _ = os.Remove(out) }()
+	wrote := true
+	defer func() {
+		if wrote {
+			_ = os.Remove(out)
+		}
+	}()
 	bad := &badRows{stdin: a.spec.Stdin}
 	job := r.job(a, env, command)
 	job.Row = bad.add
 	res := r.do(ctx, a, job)
 	e := ofResult(&res, command[0])
 	if e.Class == bezoar.Done {
-		if e.Output, err = readOutput(out); err != nil {
+		if e.Output, wrote, err = readOutput(out); err != nil {
 			elapsed, cpu, rss := e.Elapsed, e.CPU, e.MaxRSS
 			e = failed(bezoar.Invalid, "output", err.Error())
 			e.ExitCode, e.Elapsed, e.CPU, e.MaxRSS = 0, elapsed, cpu, rss
@@ -168,19 +173,19 @@ func (r *Runner) openOutput(token int64) (string, error) {
 	return path, errors.Join(user.Give(f), f.Close())
 }
 
-// readOutput returns what a task wrote; nil when it wrote nothing.
-func readOutput(path string) ([]byte, error) {
+// readOutput returns what a task wrote, and whether the file is there.
+func readOutput(path string) (b []byte, wrote bool, err error) {
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, false, nil
 	} else if err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("its output is no regular file")
+		return nil, true, errors.New("its output is no regular file")
 	}
-	b, err := regular.Read(path, flow.MaxOutput)
+	b, err = regular.Read(path, flow.MaxOutput)
 	if err != nil {
 		if info, statErr := os.Stat(path); statErr == nil && info.Size() > flow.MaxOutput {
-			return nil, fmt.Errorf("its output has %d bytes, more than %d: write large results to a file of your own and its name to $BEZOAR_OUTPUT", info.Size(), flow.MaxOutput)
+			return nil, true, fmt.Errorf("its output has %d bytes, more than %d: write large results to a file of your own and its name to $BEZOAR_OUTPUT", info.Size(), flow.MaxOutput)
 		}
-		return nil, fmt.Errorf("its output cannot be read: %w", err)
+		return nil, true, fmt.Errorf("its output cannot be read: %w", err)
 	}
-	return b, nil
+	return b, true, nil
 }

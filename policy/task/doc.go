@@ -19,8 +19,13 @@
 // # What ends the retries
 //
 // Each cause has a budget of its own. [Rules.Attempts] are failures of the task
-// itself. Kills by the infrastructure, deaths of Bezoar, stops at the timeout and
-// failed starts have [MaxKilled], [MaxLost], [MaxOverdue] and [MaxUnstarted].
+// itself. Kills by the infrastructure, stops at the timeout and failed starts have
+// [MaxKilled], [MaxOverdue] and [MaxUnstarted].
+//
+// A death of Bezoar, or of its machine, is no fault of a task that ran beside
+// others, and costs it nothing. After [MaxTogether] of them the task runs alone:
+// see [History.Alone]. It then either ends, or [MaxAlone] further deaths show that
+// it is the cause.
 //
 // A failure repeats itself when the last ones have the same class and
 // fingerprint, in one build, since a person last retried the task: two of

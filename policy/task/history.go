@@ -31,6 +31,12 @@ type Failure struct {
 	At          time.Time `json:"at"`
 }
 
+// Alone reports whether the next attempt has to be the only one on its node.
+// Bezoar, or its machine, has died so often while the task ran that the task may be
+// the cause. Only an attempt that runs alone can show it: each other attempt that
+// ran at the same time may be the cause as well.
+func (h History) Alone() bool { return h.Lost >= MaxTogether }
+
 // Again is the history after a person retried the task: its budgets are fresh,
 // and what failed before is remembered, but counts no more.
 func (h History) Again() History {

@@ -14,7 +14,8 @@ import (
 // did costs no attempt of the task.
 const (
 	MaxKilled    = 5  // kills by the infrastructure
-	MaxLost      = 20 // deaths of Bezoar itself, or its machine
+	MaxTogether  = 5  // deaths of Bezoar itself, or its machine, that may have been the fault of any attempt that ran
+	MaxAlone     = 15 // such deaths beyond MaxTogether: the task ran alone
 	MaxOverdue   = 2  // stops at the timeout
 	MaxUnstarted = 2  // failed starts
 )
@@ -158,7 +159,7 @@ func (r Rules) interrupted(h History, e End, random float64) (History, Verdict) 
 	case e.Free:
 	case e.Lost:
 		h.Lost++
-		why = exhausted(h.Lost, MaxLost, "Bezoar, or its machine, died while it ran")
+		why = exhausted(h.Lost-MaxTogether, MaxAlone, "Bezoar, or its machine, died while it ran alone")
 	default:
 		h.Killed++
 		why = exhausted(h.Killed, MaxKilled, "the infrastructure ended it")

@@ -74,7 +74,7 @@ func TestWhatEndsTheRetries(t *testing.T) {
 		"malformed twice":                      {many, repeat(task.End{Class: bezoar.Invalid, Reason: "no date"}, 9), 2, task.SetAside, "the same failure 2 times"},
 		"attempts":                             {rules(), repeat(bug("", ""), 9), 3, task.SetAside, "it failed 3 times, the limit is 3"},
 		"kills by the infrastructure":          {rules(), repeat(killed, 9), task.MaxKilled, task.SetAside, "the infrastructure ended it 5 times, the limit is 5"},
-		"deaths of Bezoar":                     {rules(), repeat(lost, 99), task.MaxLost, task.SetAside, "died while it ran 20 times"},
+		"deaths of Bezoar":                     {rules(), repeat(lost, 99), task.MaxTogether + task.MaxAlone, task.SetAside, "died while it ran alone 15 times, the limit is 15"},
 		"stops of Bezoar cost nothing":         {rules(), repeat(task.End{Class: bezoar.Interrupted, Free: true}, 99), 99, task.Interrupt, ""},
 		"failed starts":                        {rules(), repeat(task.End{Class: bezoar.SpawnFailed, Reason: "no such file"}, 9), task.MaxUnstarted, task.SetAside, "it could not be started 2 times"},
 		"timeouts are no poison":               {many, repeat(task.End{Class: bezoar.Timeout, Fingerprint: "f", Quality: "A"}, 9), task.MaxOverdue, task.SetAside, "stopped at its timeout 2 times"},
@@ -201,7 +201,7 @@ func TestNoSequenceOfEndsGoesOnForEver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rules()
 		r.Attempts = rapid.IntRange(1, 10).Draw(t, "attempts")
-		limit := r.Attempts + task.MaxKilled + task.MaxLost + task.MaxOverdue + task.MaxUnstarted - 4
+		limit := r.Attempts + task.MaxKilled + task.MaxTogether + task.MaxAlone + task.MaxOverdue + task.MaxUnstarted - 4
 		var h task.History
 		for n := 1; ; n++ {
 			e := task.End{

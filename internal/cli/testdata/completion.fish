@@ -142,7 +142,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcom
 complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcommand_from flow' -l reason -r -F -d 'Why, for the audit log.'
 complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcommand_from flow' -l set -r -F -d 'A parameter with a new value, for these tasks alone. May be repeated.'
 complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcommand_from flow' -l group -s g -r -F -d 'Only dead letters of this failure group.'
-complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcommand_from flow' -l rows -d 'Start a run over the bad rows that the task named, each alone on standard input.'
+complete -c bezoar -n '__fish_seen_subcommand_from retry; and __fish_seen_subcommand_from flow' -l rows -d 'Retry the bad rows that the task named, each alone on standard input.'
 complete -c bezoar -n '__fish_seen_subcommand_from skip; and __fish_seen_subcommand_from flow' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from skip; and __fish_seen_subcommand_from flow' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from skip; and __fish_seen_subcommand_from flow' -l version -d 'Print the version.'

@@ -20,7 +20,7 @@ type flowStore struct {
 	nodes    map[string]flow.Node
 	attempts []*flow.Attempt // by token - 1
 	open     map[int64]*flow.Attempt
-	effects  map[string]flow.Effect
+	effects  map[string]flowEffect
 	orders   []flow.Order
 	order    int64 // the last one's ID
 }
@@ -31,6 +31,11 @@ type flowRun struct {
 	flow.Run
 	all      map[instanceKey]flow.Instance
 	attempts map[attemptKey]int64 // tokens
+}
+
+type flowEffect struct {
+	flow.Effect
+	at time.Time // it was taken
 }
 
 type instanceKey struct {
@@ -46,7 +51,7 @@ type attemptKey struct {
 func newFlowStore() *flowStore {
 	return &flowStore{
 		runs: make(map[string]*flowRun), byKey: make(map[string]string), nodes: make(map[string]flow.Node),
-		open: make(map[int64]*flow.Attempt), effects: make(map[string]flow.Effect),
+		open: make(map[int64]*flow.Attempt), effects: make(map[string]flowEffect),
 	}
 }
 
@@ -114,7 +119,7 @@ func (s *flowStore) ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, 
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
 		r := s.runs[id].Run
 		if q.Flow != "" && r.Flow != q.Flow || q.State != "" && r.State != q.State || q.Backfill != "" && r.Backfill != q.Backfill ||
-			q.Before != "" && r.ID >= q.Before {
+			q.Key != "" && r.Key != q.Key || q.Before != "" && r.ID >= q.Before {
 			continue
 		}
 		r.Definition = flow.Definition{}
@@ -208,4 +213,25 @@ func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (i
 		delete(s.runs, r.ID)
 	}
 	return len(over), nil
+}
+
+func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	before := time.Now().Add(-age)
+	var old []flowEffect
+	for _, e := range s.effects {
+		if s.runs[e.Run] == nil && e.at.Before(before) {
+			old = append(old, e)
+		}
+	}
+	slices.SortFunc(old, func(a, b flowEffect) int { return a.at.Compare(b.at) })
+	old = old[:min(len(old), limit)]
+	for _, e := range old {
+		delete(s.effects, e.Key)
+	}
+	return len(old), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
@@ -90,7 +91,7 @@ func (s *flowStore) begin(all []flow.Attempt) (out flow.Applied, left map[fullKe
 		}
 		taken, is := s.effects[a.Effect]
 		if is && a.Effect != "" {
-			out.Taken = append(out.Taken, taken)
+			out.Taken = append(out.Taken, taken.Effect)
 		}
 		if is && a.Effect != "" || a.Pool != "" && pools[a.Pool]+a.Slots > a.PoolSize || a.Key != "" && keys[a.Key] >= a.Limit {
 			left[attemptOf(a.Run, a.Task, a.Index)] = true
@@ -103,7 +104,7 @@ func (s *flowStore) begin(all []flow.Attempt) (out flow.Applied, left map[fullKe
 		s.attempts = append(s.attempts, &a)
 		s.open[a.Token], r.attempts[key] = &a, a.Token
 		if a.Effect != "" {
-			s.effects[a.Effect] = flow.Effect{Key: a.Effect, Token: a.Token, Run: a.Run, Task: a.Task, Index: a.Index}
+			s.effects[a.Effect] = flowEffect{flow.Effect{Key: a.Effect, Token: a.Token, Run: a.Run, Task: a.Task, Index: a.Index}, time.Now()}
 		}
 		out.Begun = append(out.Begun, flow.CloneAttempt(a))
 	}

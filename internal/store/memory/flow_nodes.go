@@ -100,7 +100,7 @@ func (s *flowStore) Take(ctx context.Context, n flow.Node, most int) ([]flow.Run
 		if len(out) == most {
 			break
 		}
-		if r.State.Over() || r.Owner != "" && s.alive(r.Owner) {
+		if r.State.Over() && !r.Untold() || r.Owner != "" && s.alive(r.Owner) {
 			continue
 		}
 		r.Owner = n.Name

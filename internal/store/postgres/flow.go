@@ -183,7 +183,7 @@ func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
 }
 
 func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run, error) {
-	if !plain(rq.Flow + rq.Backfill + rq.Before + string(rq.State)) {
+	if !plain(rq.Flow + rq.Backfill + rq.Key + rq.Before + string(rq.State)) {
 		return nil, nil
 	}
 	q := query{s.in(`SELECT ` + flowRunColumns + ` FROM {schema}.flow_runs r WHERE true`), nil}
@@ -195,6 +195,9 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	}
 	if rq.Backfill != "" {
 		q.add("AND r.backfill <> '' AND r.backfill = $?", rq.Backfill)
+	}
+	if rq.Key != "" {
+		q.add("AND r.key <> '' AND r.key = $?", rq.Key)
 	}
 	if rq.Before != "" {
 		q.add("AND r.id < $?", rq.Before)
@@ -290,4 +293,15 @@ func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n
 		return nil
 	})
 	return n, s.fault(ctx, err, "forget runs that are over")
+}
+
+func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	err = s.change(ctx, func(tx pgx.Tx) error {
+		gone, err := tx.Exec(ctx, s.in(`DELETE FROM {schema}.flow_effects WHERE key IN (SELECT key FROM {schema}.flow_effects e
+			WHERE e.at < `+clock+` - $1 AND NOT EXISTS (SELECT FROM {schema}.flow_runs r WHERE r.id = e.run)
+			ORDER BY e.at LIMIT $2 FOR UPDATE SKIP LOCKED)`), age.Microseconds(), limit)
+		n = int(gone.RowsAffected())
+		return err
+	})
+	return n, s.fault(ctx, err, "forget old side effects")
 }

@@ -14,9 +14,9 @@ import (
 const (
 	holdFlowRuns   = `SELECT id, epoch FROM {schema}.flow_runs WHERE id = ANY ($1::text[]) AND owner = $2 ORDER BY id FOR UPDATE`
 	updateFlowRuns = `UPDATE {schema}.flow_runs r SET state = u.state, why = u.why, deadline = u.deadline, ended = u.ended,
-			version = u.version, pages = u.pages
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
-			u (id, state, why, deadline, ended, version, pages) WHERE r.id = u.id`
+			version = u.version, pages = u.pages, untold = u.untold
+		FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::boolean[])
+			u (id, state, why, deadline, ended, version, pages, untold) WHERE r.id = u.id`
 	takeFlowLocks = `SELECT pg_advisory_xact_lock(l) FROM (SELECT DISTINCT l FROM unnest($1::bigint[]) l ORDER BY l) u`
 
 	// What was begun already, by the keys of attempts.
@@ -146,7 +146,7 @@ func (s *flowStore) before(ctx context.Context, tx pgx.Tx, b flow.Batch) error {
 		if err != nil {
 			return err
 		}
-		runs.add(r.ID, string(r.State), text(r.Why), record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, pages)
+		runs.add(r.ID, string(r.State), text(r.Why), record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, pages, r.State.Over() && r.Untold())
 	}
 	if len(runs) > 0 {
 		batch.Queue(s.in(updateFlowRuns), runs.args()...)

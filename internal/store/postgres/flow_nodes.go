@@ -21,7 +21,7 @@ const (
 		WHERE $2 = 0 OR n.epoch = $2
 		RETURNING epoch, seen, until`
 	freeFlowNode = `UPDATE {schema}.flow_runs SET owner = '' WHERE id IN (SELECT id FROM {schema}.flow_runs
-		WHERE owner = $1 AND state IN ('RUNNING', 'HELD') ORDER BY id FOR UPDATE)`
+		WHERE owner = $1 AND (state IN ('RUNNING', 'HELD') OR untold) ORDER BY id FOR UPDATE)`
 	forgetFlowNodes = `DELETE FROM {schema}.flow_nodes WHERE name IN (SELECT name FROM {schema}.flow_nodes
 		WHERE until < ` + clock + ` - $1 FOR UPDATE SKIP LOCKED)`
 	holdFlowNode = `SELECT FROM {schema}.flow_nodes WHERE name = $1 AND epoch = $2 AND until > ` + clock + ` FOR SHARE`
@@ -30,11 +30,11 @@ const (
 	lookForFlows = `WITH now AS MATERIALIZED (SELECT ` + clock + ` AS t),
 		alive AS MATERIALIZED (SELECT name, epoch FROM {schema}.flow_nodes WHERE until > (SELECT t FROM now))
 		SELECT EXISTS (SELECT FROM alive WHERE name = $1 AND epoch = $2),
-			EXISTS (SELECT FROM {schema}.flow_runs r WHERE r.state IN ('RUNNING', 'HELD') AND r.owner NOT IN (SELECT name FROM alive))
+			EXISTS (SELECT FROM {schema}.flow_runs r WHERE (r.state IN ('RUNNING', 'HELD') OR r.untold) AND r.owner NOT IN (SELECT name FROM alive))
 			OR EXISTS (SELECT FROM {schema}.flow_attempts a WHERE a.state <> 'ended' AND a.state <> 'lost' AND a.node <> ''
 				AND a.node NOT IN (SELECT name FROM alive))`
 	takeFlows = `WITH alive AS MATERIALIZED (SELECT name FROM {schema}.flow_nodes WHERE until > ` + clock + `),
-		free AS MATERIALIZED (SELECT r.id FROM {schema}.flow_runs r WHERE r.state IN ('RUNNING', 'HELD') AND r.owner NOT IN (SELECT name FROM alive)
+		free AS MATERIALIZED (SELECT r.id FROM {schema}.flow_runs r WHERE (r.state IN ('RUNNING', 'HELD') OR r.untold) AND r.owner NOT IN (SELECT name FROM alive)
 			ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)
 		UPDATE {schema}.flow_runs r SET owner = $1, epoch = r.epoch + 1, version = r.version + 1
 		FROM free, {schema}.flow_definitions d WHERE r.id = free.id AND d.sum = r.definition

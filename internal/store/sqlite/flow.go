@@ -166,6 +166,9 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	if rq.Backfill != "" {
 		q.add(`AND r.backfill = ? AND r.backfill <> ''`, rq.Backfill)
 	}
+	if rq.Key != "" {
+		q.add(`AND r.key = ? AND r.key <> ''`, rq.Key)
+	}
 	if rq.Before != "" {
 		q.add(`AND r.id < ?`, rq.Before)
 	}
@@ -268,6 +271,8 @@ const (
 	forgetInstances = `DELETE FROM flow_instances WHERE run = ?`
 	forgetAttempts  = `DELETE FROM flow_attempts WHERE run = ?`
 	forgetOrders    = `DELETE FROM flow_orders WHERE run = ?`
+	forgetEffects   = `DELETE FROM flow_effects WHERE key IN (SELECT key FROM flow_effects e WHERE e.at < ?
+		AND NOT EXISTS (SELECT 1 FROM flow_runs r WHERE r.id = e.run) ORDER BY e.at LIMIT ?)`
 )
 
 func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n int, err error) {
@@ -290,4 +295,14 @@ func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (n
 		return nil
 	})
 	return n, s.db.fault(ctx, err, "forget runs that are over")
+}
+
+func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	before := record.Micros(time.Now().Add(-age))
+	err = s.db.writer.run(ctx, func(t tx) error {
+		gone, err := t.changed(forgetEffects, before, limit)
+		n = int(gone)
+		return err
+	})
+	return n, s.db.fault(ctx, err, "forget old side effects")
 }

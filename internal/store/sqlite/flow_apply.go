@@ -15,7 +15,7 @@ import (
 const (
 	holdsNode  = `SELECT 1 FROM flow_nodes WHERE name = ? AND epoch = ? AND until > ?`
 	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND epoch = ?`
-	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ? WHERE id = ?`
+	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ?, untold = ? WHERE id = ?`
 	takeNumber = `UPDATE flow_numbers SET last = last + ? WHERE kind = ? RETURNING last`
 	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '', '') ON CONFLICT (run, task, idx, n) DO NOTHING`
@@ -25,7 +25,7 @@ const (
 	usedPool    = `SELECT coalesce(sum(slots), 0) FROM flow_attempts WHERE pool = ? AND pool <> '' AND state <> 'ended'`
 	usedKey     = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
 	getEffect   = `SELECT token, run, task, idx, done, output FROM flow_effects WHERE key = ?`
-	putEffect   = `INSERT INTO flow_effects (key, token, run, task, idx, done) VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (key) DO NOTHING`
+	putEffect   = `INSERT INTO flow_effects (key, token, run, task, idx, done, at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT (key) DO NOTHING`
 	doneEffect  = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
 	dropEffect  = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
 	freeEffect  = `DELETE FROM flow_effects WHERE key = ?`
@@ -125,7 +125,7 @@ func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 
 func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, err error) {
 	for n, r := range b.Runs {
-		err := t.exec(updateRun, string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, docs.pages[n], r.ID)
+		err := t.exec(updateRun, string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, docs.pages[n], r.State.Over() && r.Untold(), r.ID)
 		if err != nil {
 			return done, err
 		}
@@ -225,7 +225,7 @@ func beginOne(t tx, slots *record.Slots, a flow.Attempt, token int64, doc string
 			done.Taken = append(done.Taken, *taken)
 			return false, nil
 		}
-		if err := t.exec(putEffect, []byte(a.Effect), token, a.Run, a.Task, a.Index); err != nil {
+		if err := t.exec(putEffect, []byte(a.Effect), token, a.Run, a.Task, a.Index, time.Now().UnixMicro()); err != nil {
 			return false, err
 		}
 	}
@@ -255,7 +255,7 @@ func began(t tx, a flow.Attempt) (*flow.Attempt, error) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	if err == nil && there.Effect != "" && there.State != flow.AttemptEnded { // the batch that comes again may have freed it
-		err = t.exec(putEffect, []byte(there.Effect), there.Token, there.Run, there.Task, there.Index)
+		err = t.exec(putEffect, []byte(there.Effect), there.Token, there.Run, there.Task, there.Index, time.Now().UnixMicro())
 	}
 	return &there, err
 }

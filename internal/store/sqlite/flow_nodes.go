@@ -17,11 +17,11 @@ const (
 		ON CONFLICT (name) DO UPDATE SET epoch = flow_nodes.epoch + 1, labels = excluded.labels, slots = excluded.slots, plans = excluded.plans,
 		seen = excluded.seen, until = excluded.until RETURNING epoch`
 	forgetNodes = `DELETE FROM flow_nodes WHERE until < ?`
-	freeNode    = `UPDATE flow_runs SET owner = '' WHERE owner = ? AND state IN ('RUNNING', 'HELD')`
+	freeNode    = `UPDATE flow_runs SET owner = '' WHERE owner = ? AND (state IN ('RUNNING', 'HELD') OR untold = 1)`
 	leaveNode   = `UPDATE flow_nodes SET until = ? WHERE name = ? AND epoch = ?`
 
 	// What nobody holds.
-	freeRuns = `FROM flow_runs r WHERE r.state IN ('RUNNING', 'HELD')
+	freeRuns = `FROM flow_runs r WHERE (r.state IN ('RUNNING', 'HELD') OR r.untold = 1)
 		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = r.owner AND n.until > ?1)`
 	takeRun = `UPDATE flow_runs SET owner = ?, epoch = epoch + 1, version = version + 1 WHERE id = ?`
 	// Attempts whose node is gone.
