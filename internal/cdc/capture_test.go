@@ -220,6 +220,27 @@ func TestACaptureRefusesATableThatItWouldFreeze(t *testing.T) {
 	c.await(t, Reading)
 }
 
+func TestTheKeyIsToldOfDeletedRowsToo(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, code text NOT NULL UNIQUE, n int)`)
+	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.code}"})
+	c.await(t, Broken)
+	if s := c.Status(); !strings.Contains(s.Reason, "made of the column code, which PostgreSQL does not tell of a deleted row") {
+		t.Fatalf("status %s", s)
+	}
+	b.exec(`ALTER TABLE items REPLICA IDENTITY USING INDEX items_code_key`)
+	c.await(t, Reading)
+	b.exec(`INSERT INTO items VALUES (1, 'a'); UPDATE items SET id = 2; UPDATE items SET code = 'b'; DELETE FROM items`)
+	b.awaitEvents(5)
+	same(t, b.events(),
+		`public.items items.insert a null,"after":{"id":1,"code":"a","n":null}`,
+		`public.items items.update a null,"after":{"id":2,"code":"a","n":null}`,
+		`public.items items.delete a {"code":"a"},"after":null`,
+		`public.items items.insert b null,"after":{"id":2,"code":"b","n":null}`,
+		`public.items items.delete b {"code":"b"},"after":null`)
+}
+
 func TestTwoCapturesTakeTurns(t *testing.T) {
 	t.Parallel()
 	b := database(t, server(t))
@@ -270,7 +291,7 @@ func TestACaptureWaitsForRoom(t *testing.T) {
 func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
 	t.Parallel()
 	b := database(t, server(t))
-	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int)`)
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int); ALTER TABLE items REPLICA IDENTITY FULL`)
 	b.exec(`SELECT box.write('public.items', 'a')`)
 	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.who}"})
 	c.await(t, Reading)
