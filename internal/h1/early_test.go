@@ -16,8 +16,8 @@ func TestAnEarlyAnswerIsNotLost(t *testing.T) {
 		}
 	})
 	c := dial(t, addr)
-	c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 50000000\n\n")
-	c.send(strings.Repeat("x", 50_000_000))
+	// In one piece: while a second one was made, the server would wait for a second and close.
+	c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 50000000\n\n" + strings.Repeat("x", 50_000_000))
 	if resp, body := c.answer("POST"); resp.StatusCode != 413 || body != "too big" || !resp.Close {
 		t.Errorf("status %d, close %v, %q", resp.StatusCode, resp.Close, body)
 	}
