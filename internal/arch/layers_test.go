@@ -101,6 +101,10 @@ func layers() []layer {
 
 		{"internal/app", 4, "wires everything"},
 		{"internal/flowletters", 3, "shows the dead letters of flows to triage"},
+		{"internal/outboxletters", 3, "shows the parked events of outboxes to triage"},
+		{"internal/outboxdb", 3, "opens the outbox of a database by its URL"},
+		{"internal/outboxdb/*", 3, "stores of outboxes"},
+		{"internal/outboxdemo", 4, "shows what crashes do to orders and their events"},
 		{"internal/flowpage", 3, "tells people about flows"},
 		{"internal/flowlocal", 4, "runs flows over a state directory"},
 		{"internal/demo", 4, "runs the app against a crowd"},

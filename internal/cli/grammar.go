@@ -21,6 +21,7 @@ type grammar struct {
 	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
 	Queue      queueCmd      `cmd:"" group:"act" help:"Queues: what they hold, and messages in and out."`
+	Outbox     outboxCmd     `cmd:"" group:"act" help:"Events of an application's database: what waits, and what needs a person."`
 	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
 	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
 

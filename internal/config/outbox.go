@@ -16,7 +16,7 @@ type Outbox struct {
 	Schema      string        `yaml:"schema"`                  // PostgreSQL schema of the outbox's tables, or the beginning of their names elsewhere.
 	Relay       string        `yaml:"relay"`                   // How new events are found: poll reads the table, cdc follows the write-ahead log of PostgreSQL as well.
 	ParkAfter   int           `yaml:"park_after" range:"1..8"` // Attempts after which an event is parked that its sink refuses, or that kills the relay.
-	Keep        time.Duration `yaml:"keep" range:"0s..8760h"`  // How long delivered events are kept in the table.
+	Keep        time.Duration `yaml:"keep" range:"1m..8760h"`  // How long delivered events are kept in the table.
 	Batch       OutboxBatch   `yaml:"batch"`                   // Bounds of one delivery.
 	Sinks       []OutboxSink  `yaml:"sinks"`                   // Where events go. An event goes to the first sink that one of its topics matches.
 	Tables      []OutboxTable `yaml:"tables"`                  // Tables of the application whose changes become events. They need relay: cdc.
@@ -57,7 +57,7 @@ var (
 	sqlName      = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
 	tableName    = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
 	topicName    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
-	topicPattern = regexp.MustCompile(`^(\*|[A-Za-z0-9._-]{1,254}\*?)$`)
+	topicPattern = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
 )
 
 func (c *Config) checkOutboxes(k *checker) {
