@@ -148,6 +148,9 @@ func (s *Server) routes() http.Handler {
 		short("GET "+adminapi.PathHealth, s.health)
 	}
 	short("GET "+adminapi.PathAlarms, s.listAlarms)
+	if s.cfg.Outboxes != nil {
+		short("GET "+adminapi.PathOutboxes, s.listOutboxes)
+	}
 	if s.cfg.Top != nil {
 		short("GET "+adminapi.PathTop, s.listTop)
 		short("GET "+adminapi.PathGuards, s.listGuards)

@@ -12,7 +12,7 @@ type grammar struct {
 	Work  workCmd  `cmd:"" group:"start" help:"Handle the messages of a queue, each in its own process."`
 	Flow  flowCmd  `cmd:"" group:"start" help:"Run tasks in the order of a graph."`
 	Init  initCmd  `cmd:"" group:"start" help:"Write a settings file for the server of this folder."`
-	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them."`
+	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them, or crashes of an outbox."`
 
 	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
@@ -34,6 +34,7 @@ type grammar struct {
 	VersionCmd   versionCmd      `cmd:"" group:"tools" name:"version" help:"Print the version."`
 	Completion   completionCmd   `cmd:"" group:"tools" help:"Print a completion script for a shell."`
 	SampleWorker sampleWorkerCmd `cmd:"" group:"tools" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
+	SampleOutbox sampleOutboxCmd `cmd:"" group:"tools" hidden:"" name:"sample-outbox" help:"The application and the relay that the demonstration of an outbox kills."`
 }
 
 // groups are those of the top-level help, in its order.

@@ -5,6 +5,7 @@ import "github.com/bezoar-dev/bezoar/internal/outboxdb"
 type outboxInit struct {
 	outboxAt
 	PrintSQL bool   `name:"print-sql" help:"Print the SQL, and touch no database."`
+	Notify   bool   `help:"PostgreSQL: each commit also notifies relays, which saves them some milliseconds of polling."`
 	Dialect  string `enum:"postgres,mysql,sqlite" default:"postgres" placeholder:"NAME" help:"With --print-sql: postgres, mysql or sqlite (default ${default})."`
 }
 
@@ -20,7 +21,7 @@ func (c *outboxInit) Run(s *session) error {
 		if schema == "" {
 			schema = outboxdb.DefaultSchema
 		}
-		sql, err := outboxdb.SQL(c.Dialect, schema)
+		sql, err := outboxdb.SQL(c.Dialect, outboxdb.Config{Schema: schema, Notify: c.Notify})
 		if err != nil {
 			return &exitError{code: exitUsage, err: err}
 		}
@@ -34,7 +35,7 @@ func (c *outboxInit) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	id, err := outboxdb.Init(s, w.database, outboxdb.Config{Schema: w.schema})
+	id, err := outboxdb.Init(s, w.database, outboxdb.Config{Schema: w.schema, Notify: c.Notify})
 	if err != nil {
 		return outboxError(w, err)
 	}

@@ -15,6 +15,7 @@ type Outbox struct {
 	DatabaseEnv string        `yaml:"database_env"`            // Instead of database: environment variable that holds the URL.
 	Schema      string        `yaml:"schema"`                  // PostgreSQL schema of the outbox's tables, or the beginning of their names elsewhere.
 	Relay       string        `yaml:"relay"`                   // How new events are found: poll reads the table, cdc follows the write-ahead log of PostgreSQL as well.
+	Notify      bool          `yaml:"notify"`                  // Listens for notifications of PostgreSQL as well, as bezoar outbox init --notify has commits send them.
 	ParkAfter   int           `yaml:"park_after" range:"1..8"` // Attempts after which an event is parked that its sink refuses, or that kills the relay.
 	Keep        time.Duration `yaml:"keep" range:"1m..8760h"`  // How long delivered events are kept in the table.
 	Batch       OutboxBatch   `yaml:"batch"`                   // Bounds of one delivery.

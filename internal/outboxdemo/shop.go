@@ -46,7 +46,7 @@ func (t task) place(ctx context.Context, db *sql.DB, to *sender, order int) erro
 	case Outbox:
 		first = func() error {
 			return write(func(tx *sql.Tx) error {
-				if err := writeEvent(ctx, tx, t.outbox(), e); err != nil {
+				if err := t.writeEvent(ctx, tx, e); err != nil {
 					return err
 				}
 				at(Before) // the commit
@@ -92,5 +92,5 @@ const (
 	createOrders = `CREATE TABLE demo_orders (number integer PRIMARY KEY, customer text NOT NULL)`
 	insertOrder  = `INSERT INTO demo_orders (number, customer) VALUES ($1, $2)`
 	selectOrders = `SELECT number FROM demo_orders`
-	dropOrders   = `DROP TABLE demo_orders`
+	countOrders  = `SELECT count(*) FROM demo_orders`
 )

@@ -144,7 +144,7 @@ func (s *Source) death(w *outbox.Waiting) queue.Death {
 	o, at := outcome(w.Evidence), w.Parked
 	text := func(v string) queue.Attribute { return queue.Attribute{DataType: "String", String: v} }
 	attributes := map[string]queue.Attribute{
-		"Event": text(w.ID), "Topic": text(w.Topic), "Key": text(w.Key), "Type": text(w.Type), "Behind": text(strconv.FormatInt(w.Behind, 10)),
+		"Event": text(w.ID), "Topic": text(w.Topic), "Type": text(w.Type), "Behind": text(strconv.FormatInt(w.Behind, 10)),
 	}
 	for name, v := range w.Headers {
 		attributes[headerPrefix+name] = text(v)
