@@ -28,7 +28,20 @@ type Outbox struct {
 	Flights  []OutboxFlight `json:"flights"`
 	Sinks    []OutboxSink   `json:"sinks,omitempty"`  // of the process that was asked
 	Alarms   []OutboxAlarm  `json:"alarms,omitempty"` // likewise
+	Slot     *OutboxSlot    `json:"slot,omitempty"`   // of the replication that speeds delivery up
 	Error    string         `json:"error,omitempty"`  // why the database was not read
+}
+
+// OutboxSlot is a replication slot of PostgreSQL, and what it keeps from being
+// removed.
+type OutboxSlot struct {
+	Name     string `json:"name"`
+	State    string `json:"state"` // ok, degraded or down
+	Retained string `json:"retained"`
+	Room     string `json:"room,omitempty"` // until PostgreSQL gives the slot up
+	Full     string `json:"full,omitempty"` // when the disk is full at this rate
+	HeldBy   string `json:"held_by,omitempty"`
+	Why      string `json:"why,omitempty"` // it is not ok
 }
 
 // OutboxRelay is who delivers.
