@@ -72,10 +72,12 @@ type Flights interface {
 // Claim asks for a flight. The store chooses ready events of the topic in the
 // order of their positions. An event of a key is left out, and becomes behind, if
 // an earlier one of its topic and key is retrying, parked or behind; so no event
-// overtakes another of its key. An event with Blamed above 0 flies alone.
+// overtakes another of its key. An event with Blamed above 0, or Attempts above 2,
+// flies alone.
 //
 // One topic has at most one flight at a time: the caller settles it before it
-// claims the next.
+// claims the next. A claim removes a flight of the same epoch and topic that it
+// finds: its caller never got the answer.
 type Claim struct {
 	Topic  string
 	Events int   // at most

@@ -1,0 +1,236 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// leaseColumns are read by scanLease. The time that is left is counted by one
+// clock, the database's.
+const leaseColumns = `owner, epoch, CASE WHEN until = '-infinity' THEN 'epoch' ELSE until END,
+	greatest(0, extract(epoch FROM CASE WHEN until = '-infinity' THEN interval '0' ELSE until - clock_timestamp() END))::float8`
+
+func scanLease(row pgx.Row) (l outbox.Lease, err error) {
+	var left float64
+	err = row.Scan(&l.Owner, &l.Epoch, &l.Until, &left)
+	l.Left = time.Duration(left * float64(time.Second))
+	return l, err
+}
+
+// Acquire implements [outbox.Leases].
+func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (outbox.Lease, error) {
+	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`UPDATE {schema}.lease SET owner = $1, epoch = epoch + 1,
+			until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+		WHERE until < clock_timestamp() OR owner = $1 RETURNING `+leaseColumns), owner, ttl.Microseconds()))
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return l, s.fault(ctx, "acquire the lease of the outbox", err)
+	}
+	if l, err = s.lease(ctx); err != nil {
+		return l, err
+	}
+	return l, outbox.ErrHeld
+}
+
+func (s *Store) lease(ctx context.Context) (outbox.Lease, error) {
+	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`SELECT `+leaseColumns+` FROM {schema}.lease`)))
+	return l, s.fault(ctx, "read the lease of the outbox", err)
+}
+
+// Renew implements [outbox.Leases].
+func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (outbox.Lease, error) {
+	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`UPDATE {schema}.lease SET until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+		WHERE epoch = $1 RETURNING `+leaseColumns), epoch, ttl.Microseconds()))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, outbox.ErrFenced
+	}
+	return l, s.fault(ctx, "renew the lease of the outbox", err)
+}
+
+// Release implements [outbox.Leases].
+func (s *Store) Release(ctx context.Context, epoch int64) error {
+	_, err := s.pool.Exec(ctx, s.in(`UPDATE {schema}.lease SET until = '-infinity' WHERE epoch = $1`), epoch)
+	return s.fault(ctx, "release the lease of the outbox", err)
+}
+
+// Ready implements [outbox.Flights].
+func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
+	rows, err := s.pool.Query(ctx, s.in(`SELECT ready FROM {schema}.ready($1)`), epoch)
+	if err != nil {
+		return nil, s.fault(ctx, "look for events", err)
+	}
+	topics, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return topics, s.fault(ctx, "look for events", err)
+}
+
+// Lost implements [outbox.Flights].
+func (s *Store) Lost(ctx context.Context, epoch int64) ([]outbox.Flight, error) {
+	const what = "look for flights of former relays"
+	rows, err := s.pool.Query(ctx, s.in(`SELECT f.id, f.epoch, f.topic, p.position, p.written_at, p.attempts, p.blamed
+		FROM {schema}.flights f LEFT JOIN {schema}.pending p ON p.position = ANY (f.positions)
+		WHERE f.epoch < $1 AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1) ORDER BY f.id, p.position`), epoch)
+	if err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	var all []outbox.Flight
+	var f outbox.Flight
+	var position *int64
+	var written *time.Time
+	var attempts, blamed *int
+	_, err = pgx.ForEachRow(rows, []any{&f.ID, &f.Epoch, &f.Topic, &position, &written, &attempts, &blamed}, func() error {
+		if n := len(all); n == 0 || all[n-1].ID != f.ID {
+			all = append(all, f)
+		}
+		if position != nil { // otherwise all of it is settled
+			last := &all[len(all)-1]
+			last.Refs = append(last.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	if len(all) == 0 {
+		var current bool
+		err := s.pool.QueryRow(ctx, s.in(`SELECT EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1)`), epoch).Scan(&current)
+		if err == nil && !current {
+			return nil, outbox.ErrFenced
+		}
+		return nil, s.fault(ctx, what, err)
+	}
+	return all, nil
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Advance implements [outbox.Flights].
+func (s *Store) Advance(ctx context.Context, epoch int64, done *outbox.Settlement, next *outbox.Claim) (*outbox.Flight, error) {
+	f, err := s.advance(ctx, s.pool, epoch, done, next)
+	return f, s.fault(ctx, "settle and claim events", err)
+}
+
+func (s *Store) advance(ctx context.Context, db querier, epoch int64, done *outbox.Settlement, next *outbox.Claim) (*outbox.Flight, error) {
+	for {
+		f, more, err := s.advanceOnce(ctx, db, epoch, done, next)
+		if err != nil || f != nil || !more {
+			return f, err
+		}
+		done = nil // it is settled
+	}
+}
+
+func (s *Store) advanceOnce(ctx context.Context, db querier, epoch int64, done *outbox.Settlement, next *outbox.Claim) (*outbox.Flight, bool, error) {
+	var flight, events, bytes *int64
+	var delivered []int64
+	var failed, topic *string
+	if done != nil {
+		flight, delivered = &done.Flight, done.Delivered
+		var err error
+		if failed, err = encodeFailed(done.Failed); err != nil {
+			return nil, false, err
+		}
+	}
+	if next != nil {
+		n := int64(next.Events)
+		topic, events, bytes = &next.Topic, &n, &next.Bytes
+	}
+	rows, err := db.Query(ctx, s.in(`SELECT flight, position, written_at, attempts, blamed, more
+		FROM {schema}.advance($1::bigint, $2::bigint, $3::bigint[], $4::text::jsonb, $5::text, $6::int, $7::bigint) ORDER BY position`),
+		epoch, flight, delivered, failed, topic, events, bytes)
+	if err != nil {
+		return nil, false, err
+	}
+	var f *outbox.Flight
+	var id, position *int64
+	var written *time.Time
+	var attempts, blamed *int
+	var more, again bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &position, &written, &attempts, &blamed, &more}, func() error {
+		if position == nil {
+			again = more
+			return nil
+		}
+		if f == nil {
+			f = &outbox.Flight{ID: *id, Epoch: epoch, Topic: *topic}
+		}
+		f.Refs = append(f.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
+		return nil
+	})
+	return f, again, err
+}
+
+func encodeFailed(failed []outbox.Setback) (*string, error) {
+	if len(failed) == 0 {
+		return nil, nil
+	}
+	type row struct {
+		Position int64           `json:"position"`
+		Attempts int             `json:"attempts"`
+		Blamed   int             `json:"blamed"`
+		Parked   bool            `json:"parked"`
+		Wait     int64           `json:"wait"`
+		Evidence outbox.Evidence `json:"evidence"`
+	}
+	rows := make([]row, len(failed))
+	for i, f := range failed {
+		rows[i] = row{f.Position, f.Attempts, f.Blamed, f.Parked, f.Wait.Microseconds(), f.Evidence}
+		rows[i].Evidence.Reason = plain(f.Evidence.Reason)
+	}
+	text, err := json.Marshal(rows)
+	s := string(text)
+	return &s, err
+}
+
+// Read implements [outbox.Flights].
+func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	positions, first, last := make([]int64, len(refs)), refs[0].Written, refs[0].Written
+	attempts := make(map[int64]int, len(refs))
+	for i, r := range refs {
+		positions[i], attempts[r.Position] = r.Position, r.Attempts
+		if r.Written.Before(first) {
+			first = r.Written
+		}
+		if r.Written.After(last) {
+			last = r.Written
+		}
+	}
+	// The times choose the partitions.
+	rows, err := s.pool.Query(ctx, s.in(`SELECT `+recordColumns+` FROM {schema}.events e
+		WHERE e.position = ANY ($1::bigint[]) AND e.written_at BETWEEN $2::timestamptz AND $3::timestamptz ORDER BY e.position`), positions, first, last)
+	if err != nil {
+		return nil, s.fault(ctx, "read events", err)
+	}
+	all := make([]outbox.Record, 0, len(refs))
+	for rows.Next() {
+		var r outbox.Record
+		if err := scanRecord(rows, &r); err != nil {
+			rows.Close()
+			return nil, s.fault(ctx, "read events", err)
+		}
+		r.Attempts = attempts[r.Position]
+		all = append(all, r)
+	}
+	return all, s.fault(ctx, "read events", rows.Err())
+}
+
+const recordColumns = `e.position, e.written_at, e.id, e.topic, e.key, e.seq, e.type, nullif(e.headers, '{}')::text, e.payload`
+
+func scanRecord(rows pgx.Rows, r *outbox.Record, more ...any) error {
+	var headers *string
+	err := rows.Scan(append([]any{&r.Position, &r.Written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
+	if err != nil || headers == nil {
+		return err
+	}
+	return json.Unmarshal([]byte(*headers), &r.Headers)
+}

@@ -1,0 +1,333 @@
+-- An outbox of Bezoar, version 1, for PostgreSQL 14 and later.
+--
+-- It may run again: what is there stays, and functions are replaced. Run it as the
+-- role that the relay uses. A producer's role needs two rights:
+--
+--     GRANT USAGE ON SCHEMA {schema} TO app;
+--     GRANT EXECUTE ON FUNCTION {schema}.write TO app;
+--
+-- and writes an event in the transaction that changes its own tables:
+--
+--     SELECT {schema}.write('orders.paid', '4711', payload => convert_to('{"total": 12}', 'UTF8'));
+BEGIN;
+
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+CREATE TABLE IF NOT EXISTS {schema}.meta (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	id uuid NOT NULL DEFAULT gen_random_uuid(),
+	version integer NOT NULL,
+	made timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- One script makes or changes an outbox at a time, and none takes it back.
+SELECT pg_advisory_xact_lock(hashtextextended('bezoar outbox {schema}', 0));
+DO $$ BEGIN
+	IF (SELECT version FROM {schema}.meta) > 1 THEN
+		RAISE EXCEPTION 'the outbox in schema {schema} is of a later version of Bezoar';
+	END IF;
+END $$;
+INSERT INTO {schema}.meta (version) VALUES (1) ON CONFLICT (one) DO UPDATE SET version = 1;
+
+CREATE SEQUENCE IF NOT EXISTS {schema}.positions;
+
+-- What was written. Rows never change, but for a parked event that a person edits.
+CREATE TABLE IF NOT EXISTS {schema}.events (
+	position bigint NOT NULL,
+	written_at timestamptz NOT NULL,
+	id text NOT NULL,
+	topic text NOT NULL,
+	key text NOT NULL,
+	seq bigint NOT NULL,
+	type text NOT NULL,
+	headers jsonb NOT NULL,
+	payload bytea NOT NULL,
+	PRIMARY KEY (position, written_at)
+) PARTITION BY RANGE (written_at);
+
+-- Where events go if no partition was made in time, and what outlives its own.
+CREATE TABLE IF NOT EXISTS {schema}.events_rest PARTITION OF {schema}.events DEFAULT;
+
+CREATE TABLE IF NOT EXISTS {schema}.partitions (
+	name name PRIMARY KEY,
+	first timestamptz NOT NULL, -- that it takes
+	after timestamptz NOT NULL  -- that it does not take
+);
+
+-- A row for each topic and key: it is the lock that gives the events of a key
+-- their order, and counts them.
+CREATE TABLE IF NOT EXISTS {schema}.keys (
+	topic text NOT NULL,
+	key text NOT NULL,
+	lane bigint GENERATED ALWAYS AS IDENTITY,
+	seq bigint NOT NULL,
+	PRIMARY KEY (topic, key)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- The events that are not delivered: a row each, which is deleted on delivery.
+-- state: 0 ready, 1 retrying, 2 parked, 3 behind one of these of its lane.
+CREATE TABLE IF NOT EXISTS {schema}.pending (
+	position bigint PRIMARY KEY,
+	written_at timestamptz NOT NULL,
+	lane bigint, -- null: no key
+	not_before timestamptz,
+	bytes integer NOT NULL,
+	state smallint NOT NULL DEFAULT 0,
+	attempts smallint NOT NULL DEFAULT 0,
+	blamed smallint NOT NULL DEFAULT 0,
+	topic text NOT NULL,
+	parked_at timestamptz,
+	evidence jsonb
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
+	autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
+CREATE INDEX IF NOT EXISTS pending_ready ON {schema}.pending (topic, position) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS pending_held ON {schema}.pending (lane, position) WHERE state <> 0 AND lane IS NOT NULL;
+CREATE INDEX IF NOT EXISTS pending_retrying ON {schema}.pending (not_before) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS pending_set_aside ON {schema}.pending (position) WHERE state IN (1, 2);
+
+CREATE TABLE IF NOT EXISTS {schema}.lease (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	owner text NOT NULL DEFAULT '',
+	epoch bigint NOT NULL DEFAULT 0,
+	until timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO {schema}.lease DEFAULT VALUES ON CONFLICT DO NOTHING;
+
+-- Batches under way.
+CREATE TABLE IF NOT EXISTS {schema}.flights (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	epoch bigint NOT NULL,
+	topic text NOT NULL,
+	since timestamptz NOT NULL DEFAULT clock_timestamp(),
+	positions bigint[] NOT NULL
+);
+
+-- write adds an event to the transaction and returns its position. The lock of the
+-- key comes before the position: so positions of a key have the order of commits.
+CREATE OR REPLACE FUNCTION {schema}.write(topic text, key text DEFAULT '', type text DEFAULT '', headers jsonb DEFAULT '{}',
+	payload bytea DEFAULT '', id text DEFAULT '') RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+	lane_ bigint;
+	seq_ bigint := 0;
+	at_ timestamptz;
+	position_ bigint;
+BEGIN
+	key := coalesce(key, '');
+	type := coalesce(nullif(type, ''), topic);
+	headers := coalesce(headers, '{}');
+	payload := coalesce(payload, '');
+	id := coalesce(nullif(id, ''), gen_random_uuid()::text);
+	IF topic IS NULL OR topic !~ '^[A-Za-z0-9._-]{1,255}$' THEN
+		RAISE EXCEPTION 'outbox: % is no topic: 1 to 255 letters, digits, dots, dashes and underscores', coalesce(quote_literal(left(topic, 100)), 'null')
+			USING ERRCODE = 'check_violation';
+	ELSIF octet_length(key) > 512 OR octet_length(type) > 255 OR octet_length(id) > 64 THEN
+		RAISE EXCEPTION 'outbox: the key may have 512 bytes, the type 255, the id 64' USING ERRCODE = 'check_violation';
+	ELSIF octet_length(payload) > 16777216 OR octet_length(headers::text) > 131072 THEN
+		RAISE EXCEPTION 'outbox: the payload may have 16 MiB, the headers 128 KiB as JSON' USING ERRCODE = 'check_violation';
+	ELSIF headers <> '{}' AND (jsonb_typeof(headers) <> 'object' OR jsonb_path_exists(headers, 'strict $.* ? (@.type() != "string")')) THEN
+		RAISE EXCEPTION 'outbox: headers are an object of strings' USING ERRCODE = 'check_violation';
+	END IF;
+	IF key <> '' THEN
+		UPDATE {schema}.keys k SET seq = k.seq + 1 WHERE k.topic = topic AND k.key = key RETURNING k.lane, k.seq INTO lane_, seq_;
+		IF NOT FOUND THEN
+			INSERT INTO {schema}.keys AS k (topic, key, seq) VALUES (topic, key, 1)
+				ON CONFLICT ON CONSTRAINT keys_pkey DO UPDATE SET seq = k.seq + 1 RETURNING k.lane, k.seq INTO lane_, seq_;
+		END IF;
+	END IF;
+	position_ := nextval('{schema}.positions');
+	at_ := clock_timestamp();
+	INSERT INTO {schema}.events VALUES (position_, at_, id, topic, key, seq_, type, headers, payload);
+	INSERT INTO {schema}.pending (position, written_at, lane, bytes, topic)
+		VALUES (position_, at_, lane_, octet_length(payload) + octet_length(key) + octet_length(headers::text), topic);
+	RETURN position_;
+END $$;
+REVOKE ALL ON FUNCTION {schema}.write FROM PUBLIC;
+
+-- fence fails unless epoch is the current one, and keeps others from taking over
+-- until the transaction ends.
+CREATE OR REPLACE FUNCTION {schema}.fence(current_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM {schema}.lease WHERE epoch = current_ FOR SHARE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'another relay has taken over' USING ERRCODE = 'BZ001';
+	END IF;
+END $$;
+
+-- ready makes events ready whose wait is over, and returns the topics that have a
+-- ready one. It writes nothing if there is nothing to do.
+CREATE OR REPLACE FUNCTION {schema}.ready(current_ bigint) RETURNS SETOF text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+BEGIN
+	IF EXISTS (SELECT FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp()) THEN
+		PERFORM {schema}.fence(current_);
+		UPDATE {schema}.pending SET state = 0, not_before = NULL WHERE position IN (
+			SELECT position FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp() ORDER BY not_before LIMIT 10000);
+	ELSIF NOT EXISTS (SELECT FROM {schema}.lease WHERE epoch = current_) THEN
+		RAISE EXCEPTION 'another relay has taken over' USING ERRCODE = 'BZ001';
+	END IF;
+	RETURN QUERY WITH RECURSIVE t AS (
+		(SELECT topic FROM {schema}.pending WHERE state = 0 ORDER BY topic LIMIT 1)
+		UNION ALL
+		SELECT (SELECT p.topic FROM {schema}.pending p WHERE p.state = 0 AND p.topic > t.topic ORDER BY p.topic LIMIT 1) FROM t WHERE t.topic IS NOT NULL
+	) SELECT topic FROM t WHERE topic IS NOT NULL;
+END $$;
+
+-- discard deletes rows, and makes ready what is behind the first of their lanes:
+-- some at a time, since their deletion comes here again.
+CREATE OR REPLACE FUNCTION {schema}.discard(gone bigint[]) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+	n bigint;
+BEGIN
+	IF EXISTS (SELECT FROM {schema}.pending WHERE lane IS NOT NULL AND state <> 0) THEN
+		WITH lanes AS (
+			SELECT DISTINCT lane FROM {schema}.pending WHERE position = ANY (gone) AND lane IS NOT NULL
+		), free AS (
+			SELECT lane FROM lanes l WHERE 3 = (SELECT h.state FROM {schema}.pending h
+				WHERE h.lane = l.lane AND h.state <> 0 AND h.position <> ALL (gone) ORDER BY h.position LIMIT 1)
+		)
+		UPDATE {schema}.pending SET state = 0 WHERE position IN (
+			SELECT h.position FROM free CROSS JOIN LATERAL (SELECT b.position FROM {schema}.pending b
+				WHERE b.lane = free.lane AND b.state <> 0 AND b.position <> ALL (gone) ORDER BY b.position LIMIT 1000) h);
+	END IF;
+	DELETE FROM {schema}.pending WHERE position = ANY (gone);
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RETURN n;
+END $$;
+
+-- settle ends a flight. failed is an array of objects.
+CREATE OR REPLACE FUNCTION {schema}.settle(flight_ bigint, delivered bigint[], failed jsonb) RETURNS void
+LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+	IF cardinality(delivered) > 0 THEN
+		PERFORM {schema}.discard(delivered);
+	END IF;
+	IF failed IS NOT NULL THEN
+		UPDATE {schema}.pending p SET attempts = least(u.attempts, 32767), blamed = least(u.blamed, 32767), evidence = u.evidence,
+				state = CASE WHEN u.parked THEN 2 WHEN u.wait > 0 THEN 1 ELSE 0 END,
+				parked_at = CASE WHEN u.parked THEN clock_timestamp() END,
+				not_before = CASE WHEN NOT u.parked AND u.wait > 0 THEN clock_timestamp() + u.wait * interval '1 microsecond' END
+			FROM jsonb_to_recordset(failed) u (position bigint, attempts integer, blamed integer, parked boolean, wait bigint, evidence jsonb)
+			WHERE p.position = u.position;
+	END IF;
+	DELETE FROM {schema}.flights WHERE id = flight_;
+END $$;
+
+-- claim makes a flight, and returns a row for each event in it. A single row with
+-- position null says that there is nothing, or, if more is true, that what was
+-- looked at is behind another event, and there may be others.
+CREATE OR REPLACE FUNCTION {schema}.claim(current_ bigint, topic_ text, events_ integer, bytes_ bigint)
+	RETURNS TABLE (flight bigint, "position" bigint, written_at timestamptz, attempts smallint, blamed smallint, more boolean)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY WITH c AS MATERIALIZED (
+		SELECT p.position, p.written_at, p.lane, p.bytes, p.attempts, p.blamed FROM {schema}.pending p
+		WHERE p.topic = topic_ AND p.state = 0 ORDER BY p.position LIMIT events_
+	), h AS MATERIALIZED (
+		SELECT c.position FROM c WHERE c.lane IS NOT NULL AND EXISTS (
+			SELECT FROM {schema}.pending e WHERE e.lane = c.lane AND e.state <> 0 AND e.position < c.position)
+	), held AS (
+		UPDATE {schema}.pending p SET state = 3 FROM h WHERE p.position = h.position
+	), r AS (
+		SELECT c.position, c.written_at, c.attempts, c.blamed,
+			row_number() OVER w AS n, sum(c.bytes) OVER w AS total, bool_or(c.blamed > 0 OR c.attempts > 2) OVER w AS alone
+		FROM c WHERE NOT c.position = ANY (ARRAY (SELECT h.position FROM h)) WINDOW w AS (ORDER BY c.position)
+	), chosen AS MATERIALIZED (
+		SELECT * FROM r WHERE r.n = 1 OR (r.total <= bytes_ AND NOT r.alone)
+	), f AS (
+		INSERT INTO {schema}.flights (epoch, topic, positions)
+		SELECT current_, topic_, array_agg(chosen.position ORDER BY chosen.position) FROM chosen HAVING count(*) > 0 RETURNING id
+	)
+	SELECT f.id, chosen.position, chosen.written_at, chosen.attempts, chosen.blamed, false FROM f CROSS JOIN chosen
+	UNION ALL
+	SELECT NULL, NULL, NULL, NULL, NULL, EXISTS (SELECT FROM h) WHERE NOT EXISTS (SELECT FROM f);
+END $$;
+
+-- advance settles a flight, if one is given, and claims the next one, if a topic is.
+CREATE OR REPLACE FUNCTION {schema}.advance(current_ bigint, flight_ bigint, delivered bigint[], failed jsonb,
+	topic_ text, events_ integer, bytes_ bigint)
+	RETURNS TABLE (flight bigint, "position" bigint, written_at timestamptz, attempts smallint, blamed smallint, more boolean)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+	PERFORM {schema}.fence(current_);
+	IF flight_ IS NOT NULL THEN
+		PERFORM {schema}.settle(flight_, delivered, failed);
+	END IF;
+	IF topic_ IS NOT NULL THEN
+		-- One whose answer got lost.
+		DELETE FROM {schema}.flights WHERE topic = topic_ AND epoch = current_;
+		RETURN QUERY SELECT * FROM {schema}.claim(current_, topic_, events_, bytes_);
+	END IF;
+END $$;
+
+-- make_partitions makes room for the events of the next steps.
+CREATE OR REPLACE FUNCTION {schema}.make_partitions(step interval, steps integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	first_ timestamptz;
+	name_ text;
+	made integer := 0;
+BEGIN
+	PERFORM set_config('lock_timeout', '100ms', true);
+	LOOP
+		SELECT greatest(max(after), date_bin(step, clock_timestamp(), 'epoch'),
+			(SELECT date_bin(step, max(written_at), 'epoch') + step FROM {schema}.events_rest)) INTO first_ FROM {schema}.partitions;
+		EXIT WHEN first_ > clock_timestamp() + steps * step;
+		name_ := 'events_' || to_char(first_ AT TIME ZONE 'UTC', 'YYYYMMDD_HH24MISS');
+		EXECUTE format('CREATE TABLE {schema}.%I PARTITION OF {schema}.events FOR VALUES FROM (%L) TO (%L)', name_, first_, first_ + step);
+		INSERT INTO {schema}.partitions VALUES (name_, first_, first_ + step);
+		made := made + 1;
+	END LOOP;
+	RETURN made;
+EXCEPTION WHEN lock_not_available THEN
+	RETURN 0; -- next time
+END $$;
+
+-- drop_partition drops one partition whose events are all older than keep, if there
+-- is one and it can be locked at once. Events that are not delivered move.
+CREATE OR REPLACE FUNCTION {schema}.drop_partition(keep interval) RETURNS TABLE (dropped integer, moved bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	p record;
+BEGIN
+	dropped := 0;
+	moved := 0;
+	SELECT * INTO p FROM {schema}.partitions WHERE after < clock_timestamp() - keep ORDER BY after LIMIT 1;
+	IF NOT FOUND THEN
+		RETURN NEXT;
+		RETURN;
+	END IF;
+	PERFORM set_config('lock_timeout', '100ms', true);
+	-- The parent first, as producers do. Who waits for it makes others wait.
+	LOCK TABLE ONLY {schema}.events IN ACCESS EXCLUSIVE MODE;
+	EXECUTE format('CREATE TEMP TABLE bezoar_outbox_moved ON COMMIT DROP AS SELECT e.* FROM {schema}.%I e JOIN {schema}.pending USING (position)', p.name);
+	EXECUTE format('DROP TABLE {schema}.%I', p.name);
+	DELETE FROM {schema}.partitions WHERE name = p.name;
+	INSERT INTO {schema}.events SELECT * FROM bezoar_outbox_moved;
+	GET DIAGNOSTICS moved = ROW_COUNT;
+	DROP TABLE bezoar_outbox_moved;
+	dropped := 1;
+	RETURN NEXT;
+EXCEPTION WHEN lock_not_available THEN
+	dropped := 0;
+	moved := 0;
+	RETURN NEXT;
+END $$;
+
+-- sweep deletes what was delivered from the events that no partition takes.
+CREATE OR REPLACE FUNCTION {schema}.sweep(keep interval, limit_ integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	n bigint;
+BEGIN
+	DELETE FROM {schema}.events_rest WHERE ctid = ANY (ARRAY (
+		SELECT e.ctid FROM {schema}.events_rest e WHERE e.written_at < clock_timestamp() - keep
+			AND NOT EXISTS (SELECT FROM {schema}.pending p WHERE p.position = e.position) LIMIT limit_));
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RETURN n;
+END $$;
+
+SELECT {schema}.make_partitions(interval '6 hours', 8);
+
+COMMIT;

@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// Member is a [outbox.TxSink] that says where its place is.
+type Member interface {
+	// In reports whether the place is in the database of tx.
+	In(ctx context.Context, tx pgx.Tx) (bool, error)
+}
+
+// Within implements [outbox.TxStore].
+func (s *Store) Within(ctx context.Context, sink outbox.TxSink) (in bool, err error) {
+	m, ok := sink.(Member)
+	if !ok {
+		return false, nil
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		in, err = m.In(ctx, tx)
+		return err
+	})
+	return in, s.fault(ctx, "see whether the sink is in the database of the outbox", err)
+}
+
+// AdvanceTx implements [outbox.TxStore].
+func (s *Store) AdvanceTx(ctx context.Context, epoch int64, next *outbox.Claim,
+	send func(ctx context.Context, tx any) (*outbox.Settlement, error),
+) (f *outbox.Flight, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1)`), epoch); err != nil {
+			return err
+		}
+		done, err := send(ctx, tx)
+		if err != nil {
+			return err
+		}
+		f, err = s.advance(ctx, tx, epoch, done, next)
+		return err
+	})
+	if err != nil {
+		return nil, s.fault(ctx, "deliver, settle and claim events", err)
+	}
+	return f, nil
+}

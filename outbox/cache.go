@@ -1,0 +1,106 @@
+package outbox
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// cache keeps the records that a feed handed over until they are sent. When it is
+// full the oldest go: the tables have them too.
+type cache struct {
+	limit int64
+
+	mu     sync.Mutex
+	of     map[int64]Record
+	order  []int64 // positions, as they came; some are gone
+	bytes  int64
+	topics map[string]int // how many of each there are
+	room   chan struct{}  // closed when some left
+}
+
+func newCache(limit int64) *cache {
+	return &cache{limit: limit, of: make(map[int64]Record), topics: make(map[string]int), room: make(chan struct{})}
+}
+
+func size(r Record) int64 { return int64(len(r.Payload) + len(r.Key) + 256) }
+
+// put keeps records. It waits a moment if there is no room.
+func (c *cache) put(ctx context.Context, records []Record) {
+	const moment = 50 * time.Millisecond
+	c.mu.Lock()
+	full, room := c.bytes >= c.limit, c.room
+	c.mu.Unlock()
+	if full {
+		t := time.NewTimer(moment)
+		select {
+		case <-room:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range records {
+		if _, there := c.of[r.Position]; there {
+			continue
+		}
+		c.of[r.Position] = r
+		c.order = append(c.order, r.Position)
+		c.bytes += size(r)
+		c.topics[r.Topic]++
+	}
+	for c.bytes > c.limit {
+		c.remove(c.order[0])
+		c.order = c.order[1:]
+	}
+	for len(c.order) > 0 && len(c.order) > 2*len(c.of)+64 {
+		kept := c.order[:0]
+		for _, p := range c.order {
+			if _, there := c.of[p]; there {
+				kept = append(kept, p)
+			}
+		}
+		c.order = kept
+	}
+}
+
+func (c *cache) remove(position int64) (r Record, ok bool) {
+	if r, ok = c.of[position]; !ok {
+		return r, false
+	}
+	delete(c.of, position)
+	c.bytes -= size(r)
+	if c.topics[r.Topic]--; c.topics[r.Topic] == 0 {
+		delete(c.topics, r.Topic)
+	}
+	return r, true
+}
+
+// take returns the records of refs that it has, which it forgets, and the refs of
+// the others.
+func (c *cache) take(refs []Ref) (found []Record, missing []Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ref := range refs {
+		if r, ok := c.remove(ref.Position); ok {
+			r.Attempts = ref.Attempts
+			found = append(found, r)
+		} else {
+			missing = append(missing, ref)
+		}
+	}
+	if len(found) > 0 {
+		close(c.room)
+		c.room = make(chan struct{})
+	}
+	return found, missing
+}
+
+// has reports whether there is a record of the topic.
+func (c *cache) has(topic string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.topics[topic] > 0
+}

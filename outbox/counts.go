@@ -1,0 +1,114 @@
+package outbox
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// counts is what a relay did.
+type counts struct {
+	mu     sync.Mutex
+	of     Stats
+	topics map[string]*TopicStats
+	moved  time.Time // when a flight was settled last
+}
+
+func newCounts() *counts { return &counts{topics: make(map[string]*TopicStats), moved: time.Now()} }
+
+func (c *counts) stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.of
+	for _, t := range c.topics {
+		s.Topics = append(s.Topics, *t)
+	}
+	slices.SortFunc(s.Topics, func(a, b TopicStats) int { return strings.Compare(a.Topic, b.Topic) })
+	return s
+}
+
+func (c *counts) owner(l Lease, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Leader, c.of.Owner, c.moved = mine, l.Owner, time.Now()
+	if mine {
+		c.of.Epoch = l.Epoch
+	}
+}
+
+func (c *counts) led() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Leader = false
+}
+
+func (c *counts) topic(name string) *TopicStats {
+	t := c.topics[name]
+	if t == nil {
+		t = &TopicStats{Topic: name}
+		c.topics[name] = t
+	}
+	return t
+}
+
+// settled counts a batch.
+func (c *counts) settled(topic, sink string, v verdict, age time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.topic(topic)
+	t.Sink, t.Batches, t.Delivered, t.Bytes, t.Age = sink, t.Batches+1, t.Delivered+int64(v.worth), t.Bytes+v.bytes, age
+	c.failed(t, v.done)
+	if v.place == nil {
+		c.moved = time.Now()
+	}
+}
+
+func (c *counts) failed(t *TopicStats, done *Settlement) {
+	for _, f := range done.Failed {
+		switch {
+		case f.Parked:
+			t.Parked++
+			t.Failed++
+		case f.Blamed > 0:
+			t.Failed++
+		default:
+			t.PutOff++
+		}
+	}
+}
+
+func (c *counts) lost(topic string, done *Settlement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Lost++
+	c.failed(c.topic(topic), done)
+}
+
+func (c *counts) polled(idle bool) (stillFor time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Polls++
+	if idle {
+		c.moved = time.Now()
+	}
+	return time.Since(c.moved)
+}
+
+func (c *counts) unrouted(topic string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.topic(topic).Sink = ""
+}
+
+func (c *counts) fed(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Fed += int64(n)
+}
+
+func (c *counts) hit(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of.Hits += int64(n)
+}

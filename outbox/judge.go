@@ -1,0 +1,137 @@
+package outbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// verdict is what the results of a batch mean.
+type verdict struct {
+	done  *Settlement
+	worth int // delivered
+	bytes int64
+	// place is why the sink is at fault; nil: it is not.
+	place error
+	after time.Duration // that the place asked for
+}
+
+// judge decides, from the results of a batch, what was delivered, whose fault the
+// rest is, and when it is tried again. results are those of records; an event of
+// the flight without a record has lost its payload. calm is whether the sink
+// worked the last time.
+func (l *leader) judge(f *Flight, records []Record, results []error, sink string, calm bool) verdict {
+	v := verdict{done: &Settlement{Flight: f.ID}}
+	result := make(map[int64]error, len(results))
+	there := make(map[int64]bool, len(records))
+	for i, r := range records {
+		there[r.Position] = true
+		result[r.Position] = errors.New("the sink gave no result")
+		if i < len(results) {
+			result[r.Position] = results[i]
+		}
+		if result[r.Position] == nil {
+			v.bytes += int64(len(r.Payload))
+		}
+	}
+	var away []Ref // failed, and it was not theirs
+	own := 0
+	for _, ref := range f.Refs {
+		err := result[ref.Position]
+		switch {
+		case !there[ref.Position]:
+			own++
+			v.done.Failed = append(v.done.Failed, l.blame(ref, Evidence{Class: bezoar.Invalid.String(), Reason: "the event's payload is not in the database any more", Sink: sink}))
+		case err == nil:
+			v.done.Delivered = append(v.done.Delivered, ref.Position)
+		case errors.Is(err, ErrBehind):
+		case ownFault(err):
+			own++
+			v.done.Failed = append(v.done.Failed, l.blame(ref, l.evidence(err, sink)))
+		default:
+			away = append(away, ref)
+			v.place, v.after = cmp.Or(v.place, err), max(v.after, askedWait(err))
+		}
+	}
+	v.worth = len(v.done.Delivered)
+	alone := len(f.Refs) == 1
+	if few := 2*len(away) < len(away)+v.worth+own; len(away) > 0 && (few || alone) {
+		// The place works otherwise, or the next event shall try.
+		for _, ref := range away {
+			v.done.Failed = append(v.done.Failed, l.putOff(ref, l.evidence(result[ref.Position], sink)))
+		}
+		if few || calm && f.Refs[0].Attempts > 0 {
+			v.place = nil
+		}
+	}
+	return v
+}
+
+func ownFault(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug)
+}
+
+func askedWait(err error) time.Duration {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.RetryAfter
+	}
+	return 0
+}
+
+func (l *leader) evidence(err error, sink string) Evidence {
+	e := Evidence{Class: bezoar.Transient.String(), Reason: err.Error(), Sink: sink}
+	if f, ok := errors.AsType[*Failure](err); ok {
+		e.Class, e.Reason = f.Class.String(), f.Reason
+	}
+	return e
+}
+
+// sign completes evidence.
+func (l *leader) sign(e Evidence) Evidence {
+	const long = 4 << 10
+	if len(e.Reason) > long {
+		e.Reason = e.Reason[:long] + " …"
+	}
+	e.Relay, e.Epoch, e.Time = l.c.Owner, l.epoch, time.Now().UTC()
+	return e
+}
+
+// blame counts an attempt against an event.
+func (l *leader) blame(ref Ref, e Evidence) Setback {
+	s := Setback{Position: ref.Position, Attempts: ref.Attempts + 1, Blamed: ref.Blamed + 1, Evidence: l.sign(e)}
+	s.Parked = s.Blamed >= l.c.ParkAfter
+	s.Wait = l.c.Retry.Wait(s.Blamed-1, rand.Float64()) //nolint:gosec // jitter
+	return s
+}
+
+// putOff counts an attempt, but not against the event.
+func (l *leader) putOff(ref Ref, e Evidence) Setback {
+	s := Setback{Position: ref.Position, Attempts: ref.Attempts + 1, Blamed: ref.Blamed, Evidence: l.sign(e)}
+	s.Wait = max(l.c.Retry.Wait(s.Attempts-1, rand.Float64()), time.Millisecond) //nolint:gosec // jitter
+	return s
+}
+
+// blameAll counts an attempt against every event of a flight of which nobody knows
+// how it ended. The first time these are sent again at once, each alone; an event
+// that was blamed before lets others pass.
+func (l *leader) blameAll(f Flight, e Evidence) *Settlement {
+	done := &Settlement{Flight: f.ID}
+	for _, ref := range f.Refs {
+		s := l.blame(ref, e)
+		if ref.Blamed == 0 {
+			s.Wait = 0
+		}
+		done.Failed = append(done.Failed, s)
+	}
+	return done
+}
+
+// panicked is a sink that failed on a batch in this process.
+func panicked(value any) error {
+	return &Failure{Class: bezoar.Bug, Reason: fmt.Sprintf("the sink panicked: %v", value)}
+}

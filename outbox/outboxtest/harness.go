@@ -1,0 +1,192 @@
+package outboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// Outbox is a new outbox and its application.
+type Outbox struct {
+	Store outbox.Store
+	// Reopen opens another store over the same outbox, as another process would.
+	Reopen func(t testing.TB) outbox.Store
+	// Begin begins a transaction of the application.
+	Begin func(ctx context.Context) (Transaction, error)
+	// Serial says that the database has one writer at a time: a second Begin may
+	// wait for the first transaction to end.
+	Serial bool
+	// Age makes the events that are there older. nil: upkeep is not tested.
+	Age func(t testing.TB, by time.Duration)
+}
+
+// Transaction is one of the application. Rollback after Commit does nothing.
+type Transaction interface {
+	Write(ctx context.Context, events ...outbox.Event) error
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
+}
+
+// Run runs the suite. open makes an empty outbox and removes it after the test.
+func Run(t *testing.T, open func(t testing.TB) Outbox) {
+	t.Helper()
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, o *suite)
+	}{
+		{"leases have one owner", testLeases},
+		{"a stale epoch changes nothing", testFence},
+		{"records come back whole", testRecords},
+		{"a rollback leaves nothing", testRollback},
+		{"batches keep to their bounds", testBatches},
+		{"blamed events fly alone", testAlone},
+		{"a held key holds only itself", testHeld},
+		{"many behind one", testManyBehind},
+		{"retries wait", testRetries},
+		{"people retry, edit and skip", testLetters},
+		{"flights of the dead", testLost},
+		{"a late commit is found late", testLateCommit},
+		{"writers of one key take turns", testTurns},
+		{"status and proof", testReports},
+		{"upkeep spares what is not delivered", testUpkeep},
+		{"a relay delivers in order", testRelayOrder},
+		{"a relay parks what is refused", testRelayParks},
+		{"a relay waits for a place that is away", testRelayPlaceAway},
+		{"an event that fails alone does not stop the others", testRelayOneFails},
+		{"a sink that panics", testRelayPanic},
+		{"sinks are isolated", testRelayIsolated},
+		{"a standby takes over", testRelayTakeOver},
+		{"a feed saves reading", testRelayFeed},
+		{"interleavings", testInterleavings},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, &suite{Outbox: open(t), t: t}) })
+	}
+}
+
+// suite is an outbox with what tests do to it. Its methods fail the test.
+type suite struct {
+	Outbox
+	t testing.TB
+}
+
+// patience bounds what a test waits for: a fault, not the time, ends a test.
+const patience = 60 * time.Second
+
+func (s *suite) ctx() context.Context { return s.t.Context() }
+
+func (s *suite) check(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// write commits events in one transaction.
+func (s *suite) write(events ...outbox.Event) {
+	s.t.Helper()
+	tx := s.begin()
+	s.check(tx.Write(s.ctx(), events...))
+	s.check(tx.Commit(s.ctx()))
+}
+
+func (s *suite) begin() Transaction {
+	s.t.Helper()
+	tx, err := s.Begin(s.ctx())
+	s.check(err)
+	return tx
+}
+
+// lease takes the lease for long.
+func (s *suite) lease() int64 {
+	s.t.Helper()
+	l, err := s.Store.Acquire(s.ctx(), "suite", time.Hour)
+	s.check(err)
+	return l.Epoch
+}
+
+func (s *suite) advance(epoch int64, done *outbox.Settlement, next *outbox.Claim) *outbox.Flight {
+	s.t.Helper()
+	f, err := s.Store.Advance(s.ctx(), epoch, done, next)
+	s.check(err)
+	return f
+}
+
+// claim claims up to n events of the topic t.
+func (s *suite) claim(epoch int64, n int) *outbox.Flight {
+	s.t.Helper()
+	return s.advance(epoch, nil, &outbox.Claim{Topic: "t", Events: n, Bytes: 1 << 20})
+}
+
+// ids are those of the events of a flight, or of nothing.
+func (s *suite) ids(f *outbox.Flight) (ids []string) {
+	s.t.Helper()
+	if f == nil {
+		return nil
+	}
+	records, err := s.Store.Read(s.ctx(), f.Refs)
+	s.check(err)
+	for _, r := range records {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func delivered(f *outbox.Flight) *outbox.Settlement {
+	done := &outbox.Settlement{Flight: f.ID}
+	for _, r := range f.Refs {
+		done.Delivered = append(done.Delivered, r.Position)
+	}
+	return done
+}
+
+// drain claims and delivers all that is ready of the topic t, and returns the IDs.
+func (s *suite) drain(epoch int64) (ids []string) {
+	s.t.Helper()
+	for f := s.claim(epoch, 10); f != nil; {
+		ids = append(ids, s.ids(f)...)
+		f = s.advance(epoch, delivered(f), &outbox.Claim{Topic: "t", Events: 10, Bytes: 1 << 20})
+	}
+	return ids
+}
+
+func (s *suite) waiting(state outbox.State) []outbox.Waiting {
+	s.t.Helper()
+	all, err := s.Store.Waiting(s.ctx(), outbox.Query{State: state, Limit: 10_000})
+	s.check(err)
+	return all
+}
+
+func event(id, key string) outbox.Event {
+	return outbox.Event{ID: id, Topic: "t", Key: key, Payload: []byte(id)}
+}
+
+func (s *suite) equal(what string, got, want any) {
+	s.t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		s.t.Fatalf("%s: %s, want %s", what, g, w)
+	}
+}
+
+func (s *suite) is(what string, err, want error) {
+	s.t.Helper()
+	if !errors.Is(err, want) {
+		s.t.Fatalf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// eventually waits until ok.
+func (s *suite) eventually(what string, ok func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !ok(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("waited %v: %s", patience, what)
+		}
+		<-tick.C
+	}
+}

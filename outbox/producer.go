@@ -1,0 +1,156 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Tx is a transaction of an application in which events can be written. Make it
+// with [Pgx], [SQL] and their like.
+type Tx struct {
+	schema string
+	write  func(ctx context.Context, schema string, events []Event) error
+}
+
+// In returns tx for an outbox in another schema than bezoar_outbox.
+func (tx Tx) In(schema string) Tx {
+	tx.schema = schema
+	return tx
+}
+
+// Pgx is a transaction of pgx.
+func Pgx[Tag any](tx interface {
+	Exec(ctx context.Context, sql string, args ...any) (Tag, error)
+},
+) Tx {
+	return Tx{write: writePostgres(func(ctx context.Context, statement string, args []any) error {
+		_, err := tx.Exec(ctx, statement, args...)
+		return err
+	})}
+}
+
+// SQL is a transaction of database/sql with a driver for PostgreSQL, such as that
+// of pgx or lib/pq.
+func SQL(tx *sql.Tx) Tx {
+	return Tx{write: writePostgres(func(ctx context.Context, statement string, args []any) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	})}
+}
+
+// Write writes events in the transaction: they are delivered if and only if it
+// commits. Events of one topic and key keep their order. Until the transaction
+// ends no other can write events of the same keys; Write locks the keys in one
+// order, so that callers that write all their events at once do not deadlock.
+//
+// An error that is not of the form of an event has made the transaction fail.
+func Write(ctx context.Context, tx Tx, events ...Event) error {
+	if tx.write == nil {
+		return errors.New("write events: no transaction")
+	}
+	for i, e := range events {
+		if err := e.Validate(); err != nil {
+			return fmt.Errorf("write events: event %d: %w", i, err)
+		}
+	}
+	if tx.schema == "" {
+		tx.schema = "bezoar_outbox"
+	}
+	if !schemaName.MatchString(tx.schema) {
+		return fmt.Errorf("write events: %.80q is no schema", tx.schema)
+	}
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b Event) int {
+		if c := strings.Compare(a.Topic, b.Topic); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Key, b.Key)
+	})
+	for chunk := range slices.Chunk(events, 64) {
+		if err := tx.write(ctx, tx.schema, chunk); err != nil {
+			return fmt.Errorf("write events: %w", err)
+		}
+	}
+	return nil
+}
+
+var (
+	schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+	topicName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
+)
+
+// Validate reports everything that is wrong with an event.
+func (e Event) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !topicName.MatchString(e.Topic) {
+		fault("Topic: %.100q is not 1 to %d letters, digits, dots, dashes and underscores", e.Topic, MaxTopic)
+	}
+	for _, f := range []struct {
+		name, text string
+		limit      int
+	}{{"ID", e.ID, 64}, {"Key", e.Key, MaxKey}, {"Type", e.Type, MaxType}} {
+		if len(f.text) > f.limit {
+			fault("%s: %d bytes are more than %d", f.name, len(f.text), f.limit)
+		}
+		if !printable(f.text) {
+			fault("%s: is not UTF-8, or has a zero byte", f.name)
+		}
+	}
+	if len(e.Headers) > MaxHeaders {
+		fault("Headers: %d are more than %d", len(e.Headers), MaxHeaders)
+	}
+	n := 0
+	for name, value := range e.Headers {
+		n += len(name) + len(value)
+		if name == "" || !printable(name) || !printable(value) {
+			fault("Headers: %.100q has no name, is not UTF-8, or has a zero byte", name)
+		}
+	}
+	if n > MaxHeaderBytes {
+		fault("Headers: %d bytes are more than %d", n, MaxHeaderBytes)
+	}
+	if len(e.Payload) > MaxPayload {
+		fault("Payload: %d bytes are more than %d", len(e.Payload), MaxPayload)
+	}
+	return errors.Join(errs...)
+}
+
+func printable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+// writePostgres calls the function of the outbox, several times in one statement:
+// a list of expressions is evaluated in its order.
+func writePostgres(exec func(ctx context.Context, statement string, args []any) error) func(context.Context, string, []Event) error {
+	return func(ctx context.Context, schema string, events []Event) error {
+		var text strings.Builder
+		args := make([]any, 0, 6*len(events))
+		text.WriteString("SELECT ")
+		for i, e := range events {
+			headers := []byte("{}")
+			if len(e.Headers) > 0 {
+				var err error
+				if headers, err = json.Marshal(e.Headers); err != nil {
+					return err
+				}
+			}
+			if i > 0 {
+				text.WriteString(", ")
+			}
+			n := len(args)
+			fmt.Fprintf(&text, "%s.write($%d::text, $%d::text, $%d::text, $%d::text::jsonb, $%d::bytea, $%d::text)", schema, n+1, n+2, n+3, n+4, n+5, n+6)
+			payload := e.Payload
+			if payload == nil {
+				payload = []byte{}
+			}
+			args = append(args, e.Topic, e.Key, e.Type, string(headers), payload, e.ID)
+		}
+		return exec(ctx, text.String(), args)
+	}
+}

@@ -1,0 +1,195 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// scan looks for topics with events that are ready, and starts their loops, until
+// the work ends. It looks often after it found something, and less often when
+// nothing comes.
+func (l *leader) scan() {
+	const calm = 500 * time.Millisecond // while a feed tells of events
+	wait := l.c.PollBusy
+	for l.work.Err() == nil {
+		var topics []string
+		if !l.store(l.work, func() (err error) {
+			topics, err = l.c.Store.Ready(l.work, l.epoch)
+			return err
+		}) {
+			return
+		}
+		wait = min(2*wait, l.c.PollIdle)
+		if l.startAll(topics) {
+			wait = l.c.PollBusy
+		}
+		still := wait
+		if l.isFed() && len(topics) == 0 {
+			still = max(calm, wait)
+		}
+		t := time.NewTimer(still)
+		select {
+		case <-t.C:
+		case <-l.woken:
+		case <-l.work.Done():
+		}
+		t.Stop()
+	}
+}
+
+// startAll starts the loops of topics, and says what stands still.
+func (l *leader) startAll(topics []string) (started bool) {
+	var unrouted []string
+	paused, routed := true, 0
+	for _, topic := range topics {
+		sink, ok := l.route(topic)
+		if !ok {
+			unrouted = append(unrouted, topic)
+			l.counts.unrouted(topic)
+			continue
+		}
+		routed++
+		paused = paused && l.gates[sink].paused()
+		started = l.start(topic, sink) || started
+	}
+	if len(unrouted) > 0 {
+		const some = 5
+		what := fmt.Sprintf("no sink wants the events of %d topics: %s", len(unrouted), strings.Join(unrouted[:min(some, len(unrouted))], ", "))
+		l.alarms.set(alarmUnrouted, "", what)
+	} else {
+		l.alarms.clear(alarmUnrouted)
+	}
+	if still := l.counts.polled(routed == 0 || paused); still > l.c.Stalled {
+		l.alarms.set(alarmNoProgress, "", fmt.Sprintf("events are ready, and none was delivered for %v", still.Round(time.Second)))
+	} else {
+		l.alarms.clear(alarmNoProgress)
+	}
+	return started
+}
+
+// start starts the loop of a topic, or makes it look again before it ends. It
+// reports whether it was not running.
+func (l *leader) start(topic string, sink int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.topics[topic]; t != nil {
+		t.again = true
+		return false
+	}
+	t := &topicLoop{leader: l, topic: topic, sink: l.c.Sinks[sink], gate: l.gates[sink]}
+	l.topics[topic] = t
+	l.loops.Go(t.run)
+	return true
+}
+
+// upkeep keeps the outbox in order, one small step after the other, and counts
+// what is parked.
+func (l *leader) upkeep() {
+	const often, counted = 15 * time.Second, 1000
+	for l.work.Err() == nil {
+		u, err := l.c.Store.Upkeep(l.work, l.epoch, l.c.Keep)
+		switch {
+		case errors.Is(err, ErrFenced):
+			l.lost("another relay has taken over")
+			return
+		case err != nil && l.work.Err() == nil:
+			l.c.Log.Warn("the outbox could not be kept in order; it is tried again", "error", err)
+		}
+		parked, err := l.c.Store.Waiting(l.work, Query{State: Parked, Limit: counted, Bare: true})
+		switch {
+		case err != nil:
+		case len(parked) == 0:
+			l.alarms.clear(alarmParked)
+		case len(parked) == counted:
+			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events or more are parked, and wait for a decision", counted))
+		default:
+			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", len(parked)))
+		}
+		wait := min(often, max(l.c.Keep/100, 100*time.Millisecond))
+		if u.More {
+			wait = 100 * time.Millisecond
+		}
+		pause(l.work, wait)
+	}
+}
+
+// wake listens for notifications, if that is wanted.
+func (l *leader) wake() {
+	w, ok := l.c.Store.(Waker)
+	if !l.c.Wake || !ok {
+		return
+	}
+	l.repeat(alarmWake, func() error {
+		return w.Wake(l.work, func() {
+			l.alarms.clear(alarmWake)
+			select {
+			case l.woken <- struct{}{}:
+			default:
+			}
+		})
+	})
+}
+
+// feed takes what the feed hands over.
+func (l *leader) feed() {
+	if l.c.Feed == nil {
+		return
+	}
+	l.repeat(alarmFeed, func() error {
+		defer l.setFed(false)
+		return l.c.Feed.Run(l.work, l.give)
+	})
+}
+
+// repeat runs f until the work ends, with pauses that grow after quick failures.
+func (l *leader) repeat(alarm string, f func() error) {
+	wait := 100 * time.Millisecond
+	for l.work.Err() == nil {
+		began := time.Now()
+		err := f()
+		if l.work.Err() != nil {
+			break
+		}
+		if err == nil {
+			err = errors.New("it ended")
+		}
+		l.alarms.set(alarm, "", fmt.Sprintf("%v; the relay polls", err))
+		if wait = min(2*wait, 30*time.Second); time.Since(began) > time.Minute {
+			wait = 100 * time.Millisecond
+		}
+		pause(l.work, wait)
+	}
+	l.alarms.clear(alarm)
+}
+
+func (l *leader) isFed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.feeding
+}
+
+func (l *leader) setFed(on bool) {
+	l.mu.Lock()
+	l.feeding = on
+	l.mu.Unlock()
+}
+
+// give keeps records of the feed and starts the loops of their topics.
+func (l *leader) give(records []Record) {
+	l.setFed(true)
+	l.alarms.clear(alarmFeed)
+	l.counts.fed(len(records))
+	l.cache.put(l.work, records)
+	last := ""
+	for _, r := range records {
+		if r.Topic == last {
+			continue
+		}
+		last = r.Topic
+		if sink, ok := l.route(r.Topic); ok {
+			l.start(r.Topic, sink)
+		}
+	}
+}
