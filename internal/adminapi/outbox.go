@@ -94,7 +94,9 @@ type OutboxAlarm struct {
 func NewOutbox(name, database string, st outbox.Status) Outbox {
 	o := Outbox{
 		Name: name, Database: database, ID: st.ID, Version: st.Version, Topics: []OutboxTopic{}, Flights: []OutboxFlight{},
-		Relay: OutboxRelay{Owner: st.Lease.Owner, Epoch: st.Lease.Epoch, Until: st.Lease.Until, Alive: st.Lease.Epoch > 0 && st.Now.Before(st.Lease.Until)},
+	}
+	if l := st.Lease; l.Epoch > 0 {
+		o.Relay = OutboxRelay{Owner: l.Owner, Epoch: l.Epoch, Until: l.Until, Alive: st.Now.Before(l.Until)}
 	}
 	for _, t := range st.Topics {
 		one := OutboxTopic{Topic: t.Topic, Ready: t.Ready, Retrying: t.Retrying, Parked: t.Parked, Behind: t.Behind, Oldest: t.Oldest}

@@ -52,11 +52,9 @@ func (a *App) newOutbox(name string, c config.Outbox) (*outboxRun, error) {
 			errs = append(errs, fmt.Errorf("%s.database_env: the environment has no %s", at, c.DatabaseEnv))
 		}
 	}
-	for i, s := range c.Sinks {
-		if s.SecretEnv != "" && os.Getenv(s.SecretEnv) == "" {
-			errs = append(errs, fmt.Errorf("%s.sinks[%d].secret_env: the environment has no %s", at, i, s.SecretEnv))
-		}
-	}
+	_, closing, err := r.routes(context.Background()) // connects to nothing
+	closing()
+	errs = append(errs, err)
 	r.letters = outboxletters.New(name, lettersOf{r}, a.log)
 	return r, errors.Join(errs...)
 }

@@ -84,7 +84,7 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 	}
 	relay, err := outbox.New(outbox.Config{
 		Name: r.name, Store: store, Owner: r.app.node, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
-		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Log: r.app.log.With("outbox", r.name),
+		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Log: r.app.log,
 	})
 	if err != nil {
 		return err
@@ -108,33 +108,13 @@ func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing fun
 		}
 	}
 	for i, s := range r.cfg.Sinks {
-		sink, err := sinks.Open(ctx, s.To, sinks.Options{
-			Queue: r.app.queues, Secret: os.Getenv(s.SecretEnv), Getenv: os.Getenv, Log: r.app.log.With("outbox", r.name),
-		})
+		sink, err := sinks.Open(ctx, s.To, sinks.Options{Source: "/outbox/" + r.name, Queue: r.app.queues, Getenv: os.Getenv})
 		if err != nil {
 			return all, closing, fmt.Errorf("outbox.%s.sinks[%d].to: %w", r.name, i, err)
 		}
-		all = append(all, outbox.Route{Name: sinkName(s.To), Topics: s.Topics, Sink: sink})
+		all = append(all, outbox.Route{Name: sinks.Name(s.To), Topics: s.Topics, Sink: sink})
 	}
 	return all, closing, nil
-}
-
-// sinkName is an address without what may be secret in it.
-func sinkName(to string) string {
-	scheme, rest, _ := strings.Cut(to, ":")
-	if scheme == "queue" {
-		return to
-	}
-	rest = strings.TrimPrefix(rest, "https:")
-	rest = strings.TrimPrefix(rest, "//")
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		rest = rest[at+1:]
-	}
-	rest, _, _ = strings.Cut(rest, "?")
-	if host, _, ok := strings.Cut(rest, "/"); ok && strings.HasPrefix(scheme, "http") {
-		rest = host // who knows a webhook's path may write there
-	}
-	return scheme + ":" + rest
 }
 
 // has notes what is open; nil: nothing is.

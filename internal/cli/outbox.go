@@ -36,7 +36,7 @@ const databaseVar = "BEZOAR_OUTBOX_DATABASE"
 // outboxAt says which outbox is meant.
 type outboxAt struct {
 	Outbox   string `short:"o" placeholder:"NAME" help:"The outbox, as the settings file calls it (default: the only one there)."`
-	File     string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
+	Config   string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
 	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://…, mysql://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
 	Schema   string `placeholder:"NAME" help:"With --database: the schema of its tables (default bezoar_outbox)."`
 }
@@ -49,12 +49,12 @@ type where struct {
 // find says where the outbox is.
 func (a *outboxAt) find(s *session) (where, error) {
 	database := a.Database
-	if database == "" && a.Outbox == "" && a.File == "" {
+	if database == "" && a.Outbox == "" && a.Config == "" {
 		database = s.Getenv(databaseVar)
 	}
 	if database != "" {
-		if a.Outbox != "" || a.File != "" {
-			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --file with it")
+		if a.Outbox != "" || a.Config != "" {
+			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
 		w := where{"outbox", database, a.Schema}
 		if w.schema == "" {
@@ -65,7 +65,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 	if a.Schema != "" {
 		return where{}, exitf(exitUsage, "--schema goes with --database; the settings file has the schema of an outbox")
 	}
-	file := a.File
+	file := a.Config
 	if file == "" {
 		file = defaultFile
 	}
@@ -124,7 +124,7 @@ func outboxError(w where, err error) error {
 	case err == nil || errors.As(err, &exit):
 		return err
 	case errors.Is(err, outbox.ErrAbsent):
-		return hinted(&exitError{code: exitNotFound, err: fmt.Errorf("outbox %s: %w", w.name, err)}, "bezoar outbox init makes it")
+		return hinted(&exitError{code: exitNotFound, err: fmt.Errorf("the database has no outbox in schema %s", w.schema)}, "bezoar outbox init makes it")
 	case errors.Is(err, outbox.ErrNotFound):
 		return &exitError{code: exitNotFound, err: err}
 	case errors.Is(err, outbox.ErrNotParked):

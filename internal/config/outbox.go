@@ -31,9 +31,8 @@ type OutboxBatch struct {
 
 // OutboxSink is a place that events are delivered to.
 type OutboxSink struct {
-	Topics    []string `yaml:"topics"`     // Topics, or patterns: orders.* matches orders.paid, and * matches every topic.
-	To        string   `yaml:"to"`         // queue:NAME for a queue of this Bezoar, or a URL: sqs:https://…, kafka://…/topic, nats://…/subject, amqp://…/exchange, redis://…/stream, https://….
-	SecretEnv string   `yaml:"secret_env"` // Environment variable with the key that signs a webhook's events.
+	Topics []string `yaml:"topics"` // Topics, or patterns: orders.* matches orders.paid, and * matches every topic.
+	To     string   `yaml:"to"`     // A queue of this Bezoar, queue:NAME, or a URL: sqs:https://…, kafka://…/topic, nats://…/subject, amqp://…/exchange, redis://…/stream, https://…#secret_env=NAME.
 }
 
 // OutboxTable is a table whose changes become events.
@@ -121,7 +120,7 @@ func outboxDatabaseFlaw(database string) *flaw {
 
 // OutboxSchemes are how the addresses of sinks begin.
 func OutboxSchemes() []string {
-	return []string{"queue", "sqs", "kafka", "nats", "amqp", "amqps", "redis", "rediss", "https", "http"}
+	return []string{"queue", "https", "http", "kafka", "sqs", "amqp", "amqps", "nats", "redis", "rediss"}
 }
 
 func (s *OutboxSink) check(k *checker, at string, c *Config) {
@@ -138,13 +137,6 @@ func (s *OutboxSink) check(k *checker, at string, c *Config) {
 		if _, known := c.Queues[name]; !known {
 			k.add(at+".to", flawf("define it under queues"+didYouMean(name, sortedKeys(c.Queues)), "there is no queue %s", quoted(name)), "queues")
 		}
-	}
-	switch {
-	case s.SecretEnv == "":
-	case !envName.MatchString(s.SecretEnv):
-		k.addf(at+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
-	case !strings.HasPrefix(s.To, "http"):
-		k.add(at+".secret_env", flawf("remove it", "signs webhooks, and to is none"), at+".to")
 	}
 }
 
@@ -208,7 +200,18 @@ func (c *Config) outboxSecrets() []string {
 	for _, o := range c.Outbox {
 		all = append(all, o.DatabaseEnv)
 		for _, s := range o.Sinks {
-			all = append(all, s.SecretEnv)
+			all = append(all, variables(s.To)...)
+		}
+	}
+	return all
+}
+
+// variables are the environment variables that the address of a sink names.
+func variables(to string) (all []string) {
+	_, params, _ := strings.Cut(to, "#")
+	for param := range strings.SplitSeq(params, "&") {
+		if name, value, _ := strings.Cut(param, "="); strings.HasSuffix(name, "_env") {
+			all = append(all, value)
 		}
 	}
 	return all

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,19 +52,19 @@ func (r Report) write(w io.Writer, asJSON bool) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\torders\tevents\tlost\tinvented\tout of order\tdelivered again\tkilled\t\n")
+	const line = "%-16s  %8s  %8s  %8s  %8s  %12s  %15s  %s\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, line, "", "orders", "events", "lost", "invented", "out of order", "delivered again", "killed")
 	for _, one := range r.Ways {
-		killed := fmt.Sprintf("%d×", one.Crashes)
+		killed := fmt.Sprintf("%d times", one.Crashes)
 		if one.RelayCrashes > 0 {
-			killed += fmt.Sprintf(" + relay %d×", one.RelayCrashes)
+			killed += fmt.Sprintf(", and the relay %d times", one.RelayCrashes)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t\n", one.Way, one.Orders, one.Events, one.Lost, one.Invented, one.Late, one.Twice, killed)
+		n := strconv.Itoa
+		fmt.Fprintf(&text, line, one.Way, n(one.Orders), n(one.Events), n(one.Lost), n(one.Invented), n(one.Late), n(one.Twice), killed)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%d orders were asked for in each way; %s. An order that a crash hits before its commit is not placed.\n"+
+	fmt.Fprintf(&text, "\n%d orders were asked for in each way; %s. An order that a crash hits before its commit is not placed.\n"+
 		"Events that are delivered again have the same ID, by which a consumer drops them.\n", r.Asked, r.Database)
+	_, err := io.WriteString(w, text.String())
 	return err
 }
