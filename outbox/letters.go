@@ -23,6 +23,8 @@ type Letters interface {
 	// Waiting returns events that are not delivered, in the order of their
 	// positions.
 	Waiting(ctx context.Context, q Query) ([]Waiting, error)
+	// Count counts the events that Waiting would return without a limit.
+	Count(ctx context.Context, q Query) (int64, error)
 	// Find returns the event with this ID, if it is not delivered, or ErrNotFound.
 	Find(ctx context.Context, id string) (Waiting, error)
 	// Retry makes parked and retrying events ready, with Blamed 1 if they were

@@ -66,7 +66,7 @@ func testTurns(t *testing.T, s *suite) {
 type place struct {
 	mu     sync.Mutex
 	got    []outbox.Record
-	most   int                                       // in one batch
+	most   int                                      // in one batch
 	refuse func(batch []outbox.Record, i int) error // nil: nothing
 }
 

@@ -261,7 +261,7 @@ func testRelayFeed(_ *testing.T, s *suite) {
 	s.write(event("1", "k"))
 	w := s.waiting("")
 	feed.give <- []outbox.Record{w[0].Record}
-	s.eventually("it is delivered", func() bool { return p.count() == 1 })
+	s.eventually("it is settled", func() bool { return len(s.waiting("")) == 0 })
 	s.write(event("2", "k"), event("3", "k"))
 	w = s.waiting("")
 	feed.give <- []outbox.Record{w[len(w)-1].Record} // without the first

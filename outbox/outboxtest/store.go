@@ -201,12 +201,14 @@ func testHeld(_ *testing.T, s *suite) {
 
 // testManyBehind has more behind an event than a store makes ready at once.
 func testManyBehind(_ *testing.T, s *suite) {
-	const n = 2500
-	var events []outbox.Event
-	for i := range n {
-		events = append(events, event(fmt.Sprintf("%04d", i), "k"))
+	const n = 1500
+	for i := 0; i < n; i += 50 {
+		var events []outbox.Event
+		for j := range 50 {
+			events = append(events, event(fmt.Sprintf("%04d", i+j), "k"))
+		}
+		s.write(events...)
 	}
-	s.write(events...)
 	epoch := s.lease()
 	f := s.claim(epoch, 1)
 	s.advance(epoch, &outbox.Settlement{Flight: f.ID, Failed: []outbox.Setback{parked(f.Refs[0])}}, nil)
@@ -227,7 +229,8 @@ func testManyBehind(_ *testing.T, s *suite) {
 }
 
 func testRetries(_ *testing.T, s *suite) {
-	s.write(event("a1", "a"), event("a2", "a"), event("-", ""))
+	s.write(event("a1", "a"), event("a2", "a"))
+	s.write(event("-", ""))
 	epoch := s.lease()
 	f := s.claim(epoch, 1)
 	s.advance(epoch, &outbox.Settlement{Flight: f.ID, Failed: []outbox.Setback{failed(f.Refs[0], 0, time.Hour)}}, nil)
@@ -345,6 +348,12 @@ func testReports(_ *testing.T, s *suite) {
 	s.equal("in flight", []any{w[0].ID, w[0].InFlight}, []any{"b1", true})
 	only, err := s.Store.Waiting(s.ctx(), outbox.Query{Topic: "t", Key: "a", Limit: 1, After: 0, Bare: true})
 	s.check(err)
+	count, err := s.Store.Count(s.ctx(), outbox.Query{Topic: "t", State: outbox.Behind, Limit: 1})
+	s.check(err)
+	s.equal("count", count, 1)
+	count, err = s.Store.Count(s.ctx(), outbox.Query{Key: "a"})
+	s.check(err)
+	s.equal("count of a key", count, 2)
 	s.equal("bare", []any{len(only), only[0].ID, len(only[0].Payload)}, []any{1, "a1", 0})
 	p, err := s.Store.Verify(s.ctx(), outbox.VerifyQuery{})
 	s.check(err)
@@ -368,7 +377,7 @@ func testUpkeep(_ *testing.T, s *suite) {
 		}
 	}
 	s.advance(epoch, done, nil)
-	s.Age(s.t, 3*time.Hour)
+	s.Age(s.t, 72*time.Hour)
 	s.write(event("new", "n"))
 	for {
 		u, err := s.Store.Upkeep(s.ctx(), epoch, time.Hour)

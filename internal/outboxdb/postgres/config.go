@@ -34,6 +34,7 @@ var notifySQL string
 type Config struct {
 	URL    string // postgres://user:password@host:port/database?…
 	Schema string // default DefaultSchema
+	Notify bool   // of Init: commits wake relays that listen
 }
 
 // String hides the password.
@@ -96,28 +97,34 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	return p, nil
 }
 
-// SQL is the text that makes an outbox in a schema, or brings it up to date. With
-// notify, a commit wakes relays that listen.
-func SQL(schema string, notify bool) (string, error) {
+// SQL is the text that makes an outbox in a schema, or brings it up to date.
+func SQL(schema string) (string, error) { return inSchema(schema, schemaSQL) }
+
+// NotifySQL is the text that makes commits wake relays that listen.
+func NotifySQL(schema string) (string, error) { return inSchema(schema, notifySQL) }
+
+func inSchema(schema, text string) (string, error) {
 	if schema == "" {
 		schema = DefaultSchema
 	}
 	if err := validSchema(schema); err != nil {
 		return "", err
 	}
-	text := schemaSQL
-	if notify {
-		text = strings.TrimSuffix(text, "COMMIT;\n") + notifySQL + "\nCOMMIT;\n"
-	}
 	return strings.ReplaceAll(text, "{schema}", schema), nil
 }
 
 // Init makes the outbox, or brings it up to date.
-func Init(ctx context.Context, c Config, notify bool) error {
-	c = c.withDefaults()
-	text, err := SQL(c.Schema, notify)
+func Init(ctx context.Context, c Config) error {
+	text, err := SQL(c.Schema)
 	if err != nil {
 		return err
+	}
+	if c.Notify {
+		more, err := NotifySQL(c.Schema)
+		if err != nil {
+			return err
+		}
+		text += more
 	}
 	p, err := c.pool()
 	if err != nil {

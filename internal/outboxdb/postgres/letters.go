@@ -33,8 +33,34 @@ func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, 
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	columns, where := waitingColumns, "p.position > $1"
-	args := []any{q.After}
+	where, args, err := conditions(q)
+	if err != nil {
+		return nil, err
+	}
+	columns := waitingColumns
+	if q.Bare {
+		columns = strings.Replace(columns, "nullif(e.headers, '{}')::text, e.payload", "NULL::text, NULL::bytea", 1)
+	}
+	return s.waiting(ctx, fmt.Sprintf(`SELECT %s FROM {schema}.pending p JOIN {schema}.events e
+		ON e.position = p.position AND e.written_at = p.written_at WHERE %s ORDER BY p.position LIMIT %d`, columns, where, q.Limit), args...)
+}
+
+// Count implements [outbox.Letters].
+func (s *Store) Count(ctx context.Context, q outbox.Query) (n int64, err error) {
+	where, args, err := conditions(q)
+	if err != nil {
+		return 0, err
+	}
+	from := `{schema}.pending p`
+	if q.Key != "" {
+		from += ` JOIN {schema}.events e ON e.position = p.position AND e.written_at = p.written_at`
+	}
+	err = s.pool.QueryRow(ctx, s.in(`SELECT count(*) FROM `+from+` WHERE `+where), args...).Scan(&n)
+	return n, s.fault(ctx, "count events that wait", err)
+}
+
+func conditions(q outbox.Query) (where string, args []any, err error) {
+	where, args = "p.position > $1", []any{q.After}
 	add := func(condition string, arg any) {
 		args = append(args, arg)
 		where += fmt.Sprintf(" AND "+condition, len(args))
@@ -42,7 +68,7 @@ func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, 
 	if q.State != "" {
 		n, err := stateNumber(q.State)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		where += fmt.Sprintf(" AND p.state = %d", n)
 	}
@@ -52,11 +78,7 @@ func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, 
 	if q.Key != "" {
 		add("e.key = $%d", q.Key)
 	}
-	if q.Bare {
-		columns = strings.Replace(columns, "nullif(e.headers, '{}')::text, e.payload", "NULL::text, NULL::bytea", 1)
-	}
-	return s.waiting(ctx, fmt.Sprintf(`SELECT %s FROM {schema}.pending p JOIN {schema}.events e
-		ON e.position = p.position AND e.written_at = p.written_at WHERE %s ORDER BY p.position LIMIT %d`, columns, where, q.Limit), args...)
+	return where, args, nil
 }
 
 func (s *Store) waiting(ctx context.Context, statement string, args ...any) ([]outbox.Waiting, error) {

@@ -225,7 +225,7 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable
 BEGIN
 	RETURN QUERY WITH c AS MATERIALIZED (
 		SELECT p.position, p.written_at, p.lane, p.bytes, p.attempts, p.blamed FROM {schema}.pending p
-		WHERE p.topic = topic_ AND p.state = 0 ORDER BY p.position LIMIT events_
+		WHERE p.topic = topic_ AND p.state = 0 ORDER BY p.position LIMIT greatest(events_, 200)
 	), h AS MATERIALIZED (
 		SELECT c.position FROM c WHERE c.lane IS NOT NULL AND EXISTS (
 			SELECT FROM {schema}.pending e WHERE e.lane = c.lane AND e.state <> 0 AND e.position < c.position)
@@ -236,7 +236,7 @@ BEGIN
 			row_number() OVER w AS n, sum(c.bytes) OVER w AS total, bool_or(c.blamed > 0 OR c.attempts > 2) OVER w AS alone
 		FROM c WHERE NOT c.position = ANY (ARRAY (SELECT h.position FROM h)) WINDOW w AS (ORDER BY c.position)
 	), chosen AS MATERIALIZED (
-		SELECT * FROM r WHERE r.n = 1 OR (r.total <= bytes_ AND NOT r.alone)
+		SELECT * FROM r WHERE r.n = 1 OR (r.n <= events_ AND r.total <= bytes_ AND NOT r.alone)
 	), f AS (
 		INSERT INTO {schema}.flights (epoch, topic, positions)
 		SELECT current_, topic_, array_agg(chosen.position ORDER BY chosen.position) FROM chosen HAVING count(*) > 0 RETURNING id

@@ -1,0 +1,110 @@
+package cdc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errReadOnly is why a server is passed over when the URL names several.
+var errReadOnly = errors.New("the server takes no writes: it is a standby")
+
+func writable(ctx context.Context, c *pgconn.PgConn) error {
+	r := c.ExecParams(ctx, "SELECT pg_is_in_recovery()", nil, nil, nil, nil).Read()
+	if r.Err != nil {
+		return r.Err
+	}
+	if string(r.Rows[0][0]) == "t" {
+		return errReadOnly
+	}
+	return nil
+}
+
+// connect opens a connection for statements.
+func (c Config) connect(ctx context.Context) (*pgx.Conn, error) {
+	s, err := c.settings(false)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.ConnectConfig(ctx, s)
+}
+
+// replicate opens a connection for the commands of the replication protocol.
+func (c Config) replicate(ctx context.Context) (*pgconn.PgConn, error) {
+	s, err := c.settings(true)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgconn.ConnectConfig(ctx, &s.Config)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// closing bounds what closing a connection takes.
+const closing = 2 * time.Second
+
+type closer interface{ Close(context.Context) error }
+
+func closeConn(c closer) {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	_ = c.Close(ctx) // it is of no use any more
+}
+
+// Open begins to read the slot after position. 0: where the slot is.
+func (c Config) open(ctx context.Context, position LSN) (*Stream, error) {
+	c = c.withDefaults()
+	conn, err := c.replicate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := senderTimeout(ctx, conn)
+	if err != nil {
+		closeConn(conn)
+		return nil, err
+	}
+	args := []string{"proto_version '1'", fmt.Sprintf("publication_names '%s'", c.Publication), "messages 'true'"}
+	err = pglogrepl.StartReplication(ctx, conn, c.Slot, position, pglogrepl.StartReplicationOptions{
+		Mode: pglogrepl.LogicalReplication, PluginArgs: args,
+	})
+	if err != nil {
+		closeConn(conn)
+		return nil, fmt.Errorf("start replication from slot %s: %w", c.Slot, err)
+	}
+	raw, err := conn.Hijack()
+	if err != nil {
+		closeConn(conn)
+		return nil, err
+	}
+	return newStream(c, raw, position, timeout), nil
+}
+
+// version is the server's major version.
+func version(c *pgconn.PgConn) int {
+	n := 0
+	for _, r := range c.ParameterStatus("server_version") {
+		if r < '0' || r > '9' {
+			break
+		}
+		n = n*10 + int(r-'0')
+	}
+	return n
+}
+
+// senderTimeout is how long the server waits for a sign of life. 0: forever.
+func senderTimeout(ctx context.Context, c *pgconn.PgConn) (time.Duration, error) {
+	rows, err := c.Exec(ctx, "SELECT setting FROM pg_settings WHERE name = 'wal_sender_timeout'").ReadAll()
+	if err != nil {
+		return 0, err
+	}
+	ms, err := strconv.Atoi(string(rows[0].Rows[0][0]))
+	return time.Duration(ms) * time.Millisecond, err
+}

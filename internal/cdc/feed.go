@@ -1,0 +1,231 @@
+package cdc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+const (
+	feedRecords = 500                    // handed over at once, at most
+	feedBytes   = 256 << 10              // likewise
+	feedLinger  = 500 * time.Microsecond // how long a record waits for others
+)
+
+// FeedConfig says which outbox a [Feed] reads.
+type FeedConfig struct {
+	Config
+	Schema string // of the outbox
+}
+
+// Validate reports every field that is out of bounds.
+func (c FeedConfig) Validate() error {
+	err := c.Config.Validate()
+	if !validName(c.Schema) {
+		err = errors.Join(err, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _", c.Schema))
+	}
+	return err
+}
+
+// Feed is an [outbox.Feed]: it hands over the events of an outbox as they are
+// committed. It makes its slot and its publication, and makes the slot anew
+// whenever it is lost, since the tables have every event.
+type Feed struct{ reader }
+
+// NewFeed checks c. It does not connect.
+func NewFeed(c FeedConfig) (*Feed, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	f := &Feed{reader{c: c.Config.withDefaults(), schema: c.Schema}}
+	f.say(Starting, "")
+	return f, nil
+}
+
+// Run hands over events until ctx ends or it fails.
+func (f *Feed) Run(ctx context.Context, give func([]outbox.Record)) error {
+	err := f.run(ctx, give)
+	f.ended(ctx, err)
+	return err
+}
+
+func (f *Feed) run(ctx context.Context, give func([]outbox.Record)) error {
+	f.say(Starting, "")
+	conn, err := f.c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn)
+	position, err := f.prepare(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return f.read(ctx, conn, position, &feedReceiver{give: give}, func(ctx context.Context, s *Stream) error {
+		return f.note(ctx, conn, s)
+	})
+}
+
+// note writes down how far the feed is, and lets the server know so much and no
+// more: a slot that is further than the note is another slot.
+func (f *Feed) note(ctx context.Context, conn *pgx.Conn, s *Stream) error {
+	position, _ := s.track.position()
+	_, err := conn.Exec(ctx, fmt.Sprintf("UPDATE %s SET position = $2::pg_lsn, changed_at = now() WHERE slot = $1",
+		quoted(f.schema, "cdc")), f.c.Slot, position.String())
+	if err == nil {
+		s.gate.Store(uint64(position))
+	}
+	return err
+}
+
+// prepare sees that the publication and the slot are there, and returns where to
+// begin.
+func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
+	if _, err := conn.Exec(ctx, SQL(f.schema)); err != nil {
+		return 0, fmt.Errorf("make the table of readers: %w", err)
+	}
+	p := publication{name: f.c.Publication, tables: []table{{f.schema, "events"}}, publish: "insert"}
+	if err := p.ensure(ctx, conn); err != nil {
+		return 0, err
+	}
+	at, err := identify(ctx, f.c)
+	if err != nil {
+		return 0, err
+	}
+	before, err := f.c.progress(ctx, conn, f.schema)
+	if err != nil {
+		return 0, err
+	}
+	s, err := f.c.look(ctx, conn)
+	if err != nil {
+		return 0, err
+	}
+	if s != nil {
+		if err := s.usable(f.c, conn.Config().Database); err != nil {
+			return 0, err
+		}
+	}
+	lost := gap(before, at, s)
+	if lost != "" {
+		lost += "; the relay has found the events of that time by polling"
+		f.c.Log.Warn("the slot of an outbox did not last", "slot", f.c.Slot, "reason", lost)
+		f.say(Starting, lost)
+	}
+	position, err := f.renew(ctx, conn, s)
+	if err != nil {
+		return 0, err
+	}
+	return position, f.c.start(ctx, conn, f.schema, progress{identity: at, position: position})
+}
+
+// renew returns where the slot is, after it has made one if there is none, or none
+// that can be read.
+func (f *Feed) renew(ctx context.Context, conn *pgx.Conn, s *slot) (LSN, error) {
+	if s != nil && s.status != "lost" {
+		return s.confirmed, nil
+	}
+	if s != nil {
+		if err := f.c.drop(ctx, conn); err != nil {
+			return 0, err
+		}
+	}
+	repl, err := f.c.replicate(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer closeConn(repl)
+	position, _, err := f.c.create(ctx, repl, false)
+	return position, err
+}
+
+// gap says what a reader that was at before misses on the server at with slot s.
+// "": nothing.
+func gap(before *progress, at identity, s *slot) string {
+	if before == nil {
+		return ""
+	}
+	after := ""
+	switch {
+	case before.system != at.system:
+		return fmt.Sprintf("the database is in another cluster now (%s, it was %s)", at.system, before.system)
+	case before.timeline != at.timeline:
+		after = fmt.Sprintf(" after the promotion of a standby (timeline %d, it was %d)", at.timeline, before.timeline)
+	}
+	switch {
+	case s == nil:
+		return fmt.Sprintf("the slot is gone%s: what was committed after %s is not in it", after, before.position)
+	case s.status == "lost":
+		return fmt.Sprintf("the server has removed WAL that the slot needs, as max_slot_wal_keep_size says: what was committed after %s is not in it", before.position)
+	case s.confirmed > before.position:
+		return fmt.Sprintf("the slot was made anew or moved%s: what was committed between %s and %s is not in it", after, before.position, s.confirmed)
+	}
+	return ""
+}
+
+// feedReceiver collects records until there are enough, or for a moment.
+type feedReceiver struct {
+	give  func([]outbox.Record)
+	batch []outbox.Record
+	bytes int
+	due   time.Time
+	done  []func()
+	rel   *Relation
+	cols  eventColumns
+}
+
+func (r *feedReceiver) Begin(Transaction) {}
+
+// Change takes a record. Its transaction is committed already: the server tells of
+// no other.
+func (r *feedReceiver) Change(ctx context.Context, c Change) error {
+	if c.Op != Insert {
+		return nil
+	}
+	if c.Relation != r.rel {
+		r.rel, r.cols = c.Relation, columnsOf(c.Relation)
+	}
+	record, err := r.cols.record(c.New)
+	if err != nil {
+		return err
+	}
+	r.batch = append(r.batch, record)
+	r.bytes += len(record.Payload) + len(record.Key)
+	if len(r.batch) >= feedRecords || r.bytes >= feedBytes {
+		return r.Flush(ctx)
+	}
+	r.wait()
+	return nil
+}
+
+func (r *feedReceiver) wait() {
+	if r.due.IsZero() {
+		r.due = time.Now().Add(feedLinger)
+	}
+}
+
+func (r *feedReceiver) Commit(_ context.Context, _ LSN, done func()) error {
+	if len(r.batch) == 0 {
+		done()
+		return nil
+	}
+	r.done = append(r.done, done)
+	return nil
+}
+
+func (r *feedReceiver) Due() time.Time { return r.due }
+
+func (r *feedReceiver) Flush(context.Context) error {
+	batch, done := r.batch, r.done
+	r.batch, r.done, r.bytes, r.due = nil, nil, 0, time.Time{}
+	if len(batch) > 0 {
+		r.give(batch)
+	}
+	for _, d := range done {
+		d()
+	}
+	return nil
+}

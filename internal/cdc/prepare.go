@@ -1,0 +1,133 @@
+package cdc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// prepare sees that tables, publication and slot are as they have to be, copies what
+// is to be copied, and returns where to begin.
+func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progress, error) {
+	c.say(Starting, "")
+	if _, err := conn.Exec(ctx, SQL(c.schema)); err != nil {
+		return nil, fmt.Errorf("make the table of readers: %w", err)
+	}
+	for _, p := range c.plans {
+		if err := p.check(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.c.publication(c.plans).ensure(ctx, conn); err != nil {
+		return nil, err
+	}
+	at, err := identify(ctx, c.reader.c)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.reader.c.progress(ctx, conn, c.schema)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.reader.c.look(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		if err := s.usable(c.reader.c, conn.Config().Database); err != nil {
+			return nil, &brokenError{err.Error()}
+		}
+	}
+	if lost := gap(before, at, s); lost != "" {
+		if !c.c.CopyOnLoss {
+			return nil, &brokenError{lost + ". Changes of that time are missing. Reset the capture to go on without them"}
+		}
+		c.reader.c.Log.Error("changes of tables are missing; the tables are copied", "slot", c.c.Slot, "reason", lost)
+		c.say(Starting, lost+"; the tables were copied again")
+		before = nil
+	}
+	now, snapshot, err := c.begin(ctx, conn, before, s, at)
+	if err != nil {
+		return nil, err
+	}
+	return now, c.copyTables(ctx, writer, now, snapshot)
+}
+
+// check says why changes of a table cannot be read. An application could not
+// update or delete its rows any more if the table were published.
+func (p *plan) check(ctx context.Context, conn *pgx.Conn) error {
+	var kind, identity string
+	var found int
+	err := conn.QueryRow(ctx, `SELECT count(*), coalesce(min(c.relkind::text), ''), coalesce(min(c.relreplident::text), '')
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, p.schema, p.name).
+		Scan(&found, &kind, &identity)
+	if err != nil {
+		return err
+	}
+	if p.primary, err = primaryKey(ctx, conn, p.table); err != nil {
+		return err
+	}
+	switch {
+	case found == 0:
+		return &brokenError{fmt.Sprintf("there is no table %s", p.table)}
+	case kind != "r" && kind != "p":
+		return &brokenError{fmt.Sprintf("%s is not a table", p.table)}
+	case identity == "n", identity == "d" && len(p.primary) == 0:
+		return &brokenError{fmt.Sprintf("table %s has no primary key and no replica identity: once it is published, the database refuses "+
+			"to update and delete its rows. Add a primary key, or: ALTER TABLE %s REPLICA IDENTITY FULL", p.table, p.quoted())}
+	}
+	return nil
+}
+
+func primaryKey(ctx context.Context, conn *pgx.Conn, t table) ([]string, error) {
+	rows, err := conn.Query(ctx, `SELECT a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+		JOIN pg_namespace n ON n.oid = c.relnamespace
+		CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY k (number, place)
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
+		WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary ORDER BY k.place`, t.schema, t.name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// snapshot is how the database was where a slot begins, while release is not called.
+type snapshot struct {
+	name    string // "": as it is now
+	release func()
+}
+
+// begin returns where reading begins: where it was before, or where a slot begins
+// that it makes. The snapshot is that of a slot that is new.
+func (c *Capture) begin(ctx context.Context, conn *pgx.Conn, before *progress, s *slot, at identity) (*progress, snapshot, error) {
+	none := snapshot{release: func() {}}
+	if before != nil {
+		before.identity = at
+		return before, none, c.reader.c.start(ctx, conn, c.schema, *before)
+	}
+	if s != nil && s.status == "lost" {
+		if err := c.reader.c.drop(ctx, conn); err != nil {
+			return nil, none, err
+		}
+		s = nil
+	}
+	now := &progress{identity: at}
+	if s != nil { // made, and not yet read
+		now.position = s.confirmed
+		return now, none, c.reader.c.start(ctx, conn, c.schema, *now)
+	}
+	repl, err := c.reader.c.replicate(ctx)
+	if err != nil {
+		return nil, none, err
+	}
+	made := snapshot{release: func() { closeConn(repl) }}
+	if now.position, made.name, err = c.reader.c.create(ctx, repl, true); err == nil {
+		err = c.reader.c.start(ctx, conn, c.schema, *now)
+	}
+	if err != nil {
+		made.release()
+		return nil, none, err
+	}
+	return now, made, nil
+}

@@ -1,0 +1,103 @@
+package cdc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const plugin = "pgoutput"
+
+// slot is what a server says about a slot.
+type slot struct {
+	plugin, database string
+	status           string // of its WAL; lost: removed
+	pid              int    // of the process that reads it; 0: none
+	confirmed        LSN
+}
+
+// look returns nil when the server has no such slot.
+func (c Config) look(ctx context.Context, conn *pgx.Conn) (*slot, error) {
+	var s slot
+	err := conn.QueryRow(ctx, `SELECT coalesce(plugin::text, ''), coalesce(database::text, ''),
+		coalesce(to_jsonb(s)->>'wal_status', ''), coalesce(active_pid, 0), coalesce(confirmed_flush_lsn, '0/0')::text
+		FROM pg_replication_slots s WHERE slot_name = $1`, c.Slot).
+		Scan(&s.plugin, &s.database, &s.status, &s.pid, &s.confirmed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &s, err
+}
+
+// usable says why c cannot read the slot: somebody has made it for something else.
+func (s *slot) usable(c Config, database string) error {
+	switch {
+	case s.plugin == "":
+		return fmt.Errorf("slot %s is a physical slot; choose another name or drop it", c.Slot)
+	case s.plugin != plugin:
+		return fmt.Errorf("slot %s uses the plugin %s, not %s; choose another name or drop it", c.Slot, s.plugin, plugin)
+	case s.database != database:
+		return fmt.Errorf("slot %s belongs to the database %s, not to %s; choose another name or drop it", c.Slot, s.database, database)
+	}
+	return nil
+}
+
+// create makes the slot, and returns where it begins. With export, the snapshot that
+// it names shows the database as it was there, until conn is used again.
+func (c Config) create(ctx context.Context, conn *pgconn.PgConn, export bool) (LSN, string, error) {
+	snapshot := "nothing"
+	if export {
+		snapshot = "export"
+	}
+	// From 17 on a standby can keep a copy of the slot, which lasts when it is
+	// promoted.
+	options := fmt.Sprintf("(SNAPSHOT '%s', FAILOVER true)", snapshot)
+	if v := version(conn); v < 15 {
+		options = map[bool]string{true: "EXPORT_SNAPSHOT", false: "NOEXPORT_SNAPSHOT"}[export]
+	} else if v < 17 {
+		options = fmt.Sprintf("(SNAPSHOT '%s')", snapshot)
+	}
+	made, err := pglogrepl.ParseCreateReplicationSlot(conn.Exec(ctx,
+		fmt.Sprintf("CREATE_REPLICATION_SLOT %s LOGICAL %s %s", c.Slot, plugin, options)))
+	if err != nil {
+		return 0, "", fmt.Errorf("create slot %s: %w", c.Slot, err)
+	}
+	at, err := pglogrepl.ParseLSN(made.ConsistentPoint)
+	return at, made.SnapshotName, err
+}
+
+// drop removes the slot if it is there.
+func (c Config) drop(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1", c.Slot)
+	if err != nil {
+		return fmt.Errorf("drop slot %s: %w", c.Slot, err)
+	}
+	return nil
+}
+
+// Drop removes the slot and the publication, so that the server keeps no WAL for
+// them. What the slot has not delivered is gone.
+func (c Config) Drop(ctx context.Context) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn)
+	if err := c.drop(ctx, conn); err != nil {
+		return err
+	}
+	if _, err = conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoted(c.Publication)); err != nil {
+		return fmt.Errorf("drop publication %s: %w", c.Publication, err)
+	}
+	return nil
+}
+
+// quoted is a name as SQL takes it.
+func quoted(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
