@@ -33,6 +33,7 @@ const (
 	ErrSchema           Code = "schema-violated" // the text names rule and path
 	ErrOverLimit        Code = "over-limit"      // too many messages of the queue are in flight
 	ErrConflict         Code = "conflict"        // changed meanwhile by somebody else
+	ErrNoTx             Code = "no-transaction"  // the store cannot send in that transaction
 )
 
 // Error returns the code in words.

@@ -27,6 +27,38 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 	if len(in) == 0 || len(in) > MaxBatch {
 		return nil, invalid("send to queue %.100q: %d entries are not 1 to %d", queue, len(in), MaxBatch)
 	}
+	results, err := e.sendBy(ctx, queue, in, e.store.Send)
+	if err == nil {
+		e.hub.wake(queue)
+	}
+	return results, err
+}
+
+// maxTx is how many messages one call of SendTx may send.
+const maxTx = 10_000
+
+// SendTx is SendBatch in a transaction of the store's own database that the caller
+// has begun: the messages are there if and only if it commits. tx is what the store
+// uses: pgx.Tx for PostgreSQL. It is [ErrNoTx] if the store cannot do that. Receives
+// that wait find the messages at their next look. After an error the transaction
+// may be of no use any more.
+func (e *Engine) SendTx(ctx context.Context, tx any, queue string, in []SendInput) ([]SendResult, error) {
+	if len(in) == 0 || len(in) > maxTx {
+		return nil, invalid("send to queue %.100q: %d entries are not 1 to %d", queue, len(in), maxTx)
+	}
+	store, ok := e.store.(TxStore)
+	if !ok {
+		return nil, fmt.Errorf("send to queue %.100q: %w", queue, ErrNoTx)
+	}
+	return e.sendBy(ctx, queue, in, func(ctx context.Context, id int64, entries []Entry) ([]Sent, error) {
+		return store.SendTx(ctx, tx, id, entries)
+	})
+}
+
+// sendBy checks messages and stores them by send.
+func (e *Engine) sendBy(ctx context.Context, queue string, in []SendInput,
+	send func(ctx context.Context, id int64, entries []Entry) ([]Sent, error),
+) ([]SendResult, error) {
 	var results []SendResult
 	err := e.in(ctx, queue, func(q Queue) error {
 		results = make([]SendResult, len(in))
@@ -47,14 +79,13 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 		if len(entries) == 0 {
 			return nil
 		}
-		sent, err := e.store.Send(ctx, q.ID, entries)
+		sent, err := send(ctx, q.ID, entries)
 		if err != nil {
 			return err
 		}
 		for i, s := range sent {
 			results[at[i]].Sent = s
 		}
-		e.hub.wake(queue)
 		return nil
 	})
 	if err != nil {

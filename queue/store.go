@@ -92,6 +92,13 @@ type Entry struct {
 	Payload  bezoar.Fingerprint // of the body, by the queue's rules; zero: not recognised
 }
 
+// TxStore is a [Store] that sends in transactions of its database that others have
+// begun.
+type TxStore interface {
+	// SendTx is Send within tx, which the caller ends.
+	SendTx(ctx context.Context, tx any, queue int64, entries []Entry) ([]Sent, error)
+}
+
 // Amendment is what becomes of one message.
 type Amendment struct {
 	Sequence int64

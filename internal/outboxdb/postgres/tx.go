@@ -10,8 +10,8 @@ import (
 
 // Member is a [outbox.TxSink] that says where its place is.
 type Member interface {
-	// In reports whether the place is in the database of tx.
-	In(ctx context.Context, tx pgx.Tx) (bool, error)
+	// In reports whether the place is in the database of tx, a pgx.Tx.
+	In(ctx context.Context, tx any) (bool, error)
 }
 
 // Within implements [outbox.TxStore].

@@ -51,7 +51,7 @@ func (s *Store) ownSession(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := s.pool.Exec(ctx, `SELECT pg_notify($1, '')`, channel); err != nil {
 		return s.fault(ctx, what, err)
 	}
-	wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+	wait, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if _, err := conn.WaitForNotification(wait); err != nil {
 		if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -50,6 +51,24 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 		return s.sends.run(ctx, id, entries)
 	}
 	return writing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) { return t.send(id, entries, nil) })
+}
+
+// SendTx implements [queue.TxStore] for a pgx.Tx in the same database.
+func (s *queueStore) SendTx(ctx context.Context, tx any, id int64, entries []queue.Entry) ([]queue.Sent, error) {
+	const what = "send messages in a transaction of the caller"
+	own, ok := tx.(pgx.Tx)
+	if !ok {
+		return nil, fmt.Errorf("%s: it is a %T, and no pgx.Tx: %w", what, tx, queue.ErrNoTx)
+	}
+	t := newQueueTx(ctx, s, own)
+	sent, err := t.send(id, entries, nil)
+	if err == nil {
+		err = t.flush()
+	}
+	if errors.Is(err, queue.ErrQueueNotFound) {
+		return nil, err
+	}
+	return sent, s.db.fault(ctx, err, what)
 }
 
 func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {

@@ -1,0 +1,102 @@
+// Package outboxqueue delivers events of an outbox to a queue of Bezoar, exactly
+// once if both are in one database.
+//
+//	outbox and queue in one database:  one transaction = message sent + event settled
+//	otherwise:                         message sent, then event settled
+package outboxqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/outbox"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Queue is what a sink for queues needs of an engine.
+type Queue interface {
+	Queue(ctx context.Context, name string) (queue.Queue, error)
+	SendBatch(ctx context.Context, name string, in []queue.SendInput) ([]queue.SendResult, error)
+}
+
+// Engine is what this package needs: a queue.Engine.
+type Engine interface {
+	Queue
+	SendTx(ctx context.Context, tx any, name string, in []queue.SendInput) ([]queue.SendResult, error)
+}
+
+// Place says where an engine's store is.
+type Place interface {
+	// In reports whether tx is a transaction of its database.
+	In(ctx context.Context, tx any) (bool, error)
+}
+
+// Sink is an [outbox.TxSink] for queues.
+type Sink struct {
+	outbox.Sink // of the engine itself
+	engine      Engine
+	place       Place
+	open        func(q Queue) (outbox.Sink, error)
+}
+
+// New returns a sink that sends as the one that open makes does. open makes one
+// for the engine, and one for each transaction.
+func New(e Engine, p Place, open func(q Queue) (outbox.Sink, error)) (*Sink, error) {
+	plain, err := open(e)
+	if err != nil {
+		return nil, err
+	}
+	return &Sink{Sink: plain, engine: e, place: p, open: open}, nil
+}
+
+// In reports whether the queue is in the database of tx.
+func (s *Sink) In(ctx context.Context, tx any) (bool, error) { return s.place.In(ctx, tx) }
+
+// SendTx implements [outbox.TxSink].
+func (s *Sink) SendTx(ctx context.Context, tx any, records []outbox.Record) ([]error, error) {
+	q := &joined{engine: s.engine, tx: tx}
+	sink, err := s.open(q)
+	if err != nil {
+		return nil, err
+	}
+	results := sink.Send(ctx, records)
+	if err := sink.Close(); err != nil {
+		return nil, err
+	}
+	if q.err != nil { // the transaction is broken, whatever the results say
+		return nil, q.err
+	}
+	for i, err := range results {
+		if err != nil && !errors.Is(err, outbox.ErrBehind) && !own(err) {
+			return nil, fmt.Errorf("event %s: %w", records[i].ID, err)
+		}
+	}
+	return results, nil
+}
+
+func own(err error) bool {
+	f, ok := errors.AsType[*outbox.Failure](err)
+	return ok && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug)
+}
+
+// joined sends in a transaction.
+type joined struct {
+	engine Engine
+	tx     any
+	err    error
+}
+
+func (j *joined) Queue(ctx context.Context, name string) (queue.Queue, error) {
+	return j.engine.Queue(ctx, name)
+}
+
+func (j *joined) SendBatch(ctx context.Context, name string, in []queue.SendInput) ([]queue.SendResult, error) {
+	if j.err != nil {
+		return nil, j.err
+	}
+	results, err := j.engine.SendTx(ctx, j.tx, name, in)
+	j.err = err
+	return results, err
+}
