@@ -28,20 +28,21 @@ type Outbox struct {
 	Flights  []OutboxFlight `json:"flights"`
 	Sinks    []OutboxSink   `json:"sinks,omitempty"`  // of the process that was asked
 	Alarms   []OutboxAlarm  `json:"alarms,omitempty"` // likewise
-	Slot     *OutboxSlot    `json:"slot,omitempty"`   // of the replication that speeds delivery up
+	Slots    []OutboxSlot   `json:"slots,omitempty"`  // of the database's server, with relay: cdc
 	Error    string         `json:"error,omitempty"`  // why the database was not read
 }
 
 // OutboxSlot is a replication slot of PostgreSQL, and what it keeps from being
 // removed.
 type OutboxSlot struct {
-	Name     string `json:"name"`
-	State    string `json:"state"` // ok, degraded or down
-	Retained string `json:"retained"`
-	Room     string `json:"room,omitempty"` // until PostgreSQL gives the slot up
-	Full     string `json:"full,omitempty"` // when the disk is full at this rate
-	HeldBy   string `json:"held_by,omitempty"`
-	Why      string `json:"why,omitempty"` // it is not ok
+	Name        string   `json:"name"`
+	State       string   `json:"state"` // ok, degraded or down
+	Reader      string   `json:"reader,omitempty"`
+	Retained    int64    `json:"retained_bytes"`     // of WAL that the server keeps for it
+	Unconfirmed int64    `json:"unconfirmed_bytes"`  // of WAL that its reader has not confirmed
+	LimitIn     Duration `json:"limit_in,omitempty"` // until the disk is full, or the slot is lost
+	HeldBy      string   `json:"held_by,omitempty"`  // why the server cannot remove the WAL
+	Why         string   `json:"why,omitempty"`      // it is not ok
 }
 
 // OutboxRelay is who delivers.

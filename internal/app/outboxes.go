@@ -104,6 +104,7 @@ func (a *App) outboxList(ctx context.Context) []adminapi.Outbox {
 			o.Error = err.Error()
 		}
 		o.Here(r.stats())
+		o.Slots = r.slotList()
 		all = append(all, o)
 	}
 	return all
@@ -126,5 +127,7 @@ func (a *App) allOutboxes() []*outboxRun {
 	return all
 }
 
-// errNotOpen is what is said of an outbox whose database has not answered yet.
-var errNotOpen = adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "the outbox's database has not answered yet")
+// notOpen is what is said of an outbox whose database has not answered yet.
+func notOpen() error {
+	return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "the outbox's database has not answered yet")
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/health"
+	"github.com/bezoar-dev/bezoar/internal/cdc"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/outboxdb"
 	"github.com/bezoar-dev/bezoar/internal/outboxletters"
@@ -27,11 +28,13 @@ type outboxRun struct {
 	database string // its URL
 	letters  *outboxletters.Source
 
-	mu     sync.Mutex // guards the rest
-	store  outbox.Store
-	relay  *outbox.Relay
-	away   error      // why there is no store or relay
-	since  time.Time  // of away
+	mu    sync.Mutex // guards the rest
+	store outbox.Store
+	relay *outbox.Relay
+	away  error       // why there is no store or relay
+	since time.Time   // of away
+	slots *cdc.Report // nil: not looked at
+
 	asking sync.Mutex // guards what follows; held while the database is asked
 	known  outbox.Status
 	read   time.Time // when known was
@@ -82,13 +85,26 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	id, err := store.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	feed, err := r.feed(id)
+	if err != nil {
+		return err
+	}
 	relay, err := outbox.New(outbox.Config{
 		Name: r.name, Store: store, Owner: r.app.node, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
-		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Log: r.app.log,
+		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Feed: feed, Log: r.app.log,
 	})
 	if err != nil {
 		return err
 	}
+	end, err := r.beside(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer end()
 	r.has(store, relay)
 	defer r.has(nil, nil)
 	r.app.log.Info("delivers an outbox", "outbox", r.name, "database", r.kind(), "sinks", len(routes))
@@ -147,17 +163,19 @@ func (r *outboxRun) open() (outbox.Store, error) {
 	case r.away != nil:
 		return nil, r.away
 	}
-	return nil, errNotOpen
+	return nil, notOpen()
 }
 
 // stats are the relay's. Without one there is an alarm that says why.
 func (r *outboxRun) stats() outbox.Stats {
 	r.mu.Lock()
-	relay, away, since := r.relay, r.away, r.since
+	relay, away, since, slots := r.relay, r.away, r.since, r.slots
 	r.mu.Unlock()
 	switch {
 	case relay != nil:
-		return relay.Stats()
+		st := relay.Stats()
+		st.Alarms = append(st.Alarms, slotAlarms(slots)...)
+		return st
 	case away != nil:
 		return outbox.Stats{Alarms: []outbox.Alarm{{Kind: "database", What: away.Error(), Since: since}}}
 	}

@@ -21,6 +21,7 @@ type outboxCmd struct {
 	Retry  outboxRetry  `cmd:"" help:"Send parked events again."`
 	Skip   outboxSkip   `cmd:"" help:"Discard parked events, so that those behind them go on."`
 	Edit   outboxEdit   `cmd:"" help:"Change a parked event, and send it again."`
+	Slots  outboxSlots  `cmd:"" help:"Show what the replication slots of PostgreSQL hold back, and when that fills the disk."`
 	Verify outboxVerify `cmd:"" help:"Check that no event of a key is missing or out of order."`
 }
 

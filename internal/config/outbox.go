@@ -21,6 +21,7 @@ type Outbox struct {
 	Batch       OutboxBatch   `yaml:"batch"`                   // Bounds of one delivery.
 	Sinks       []OutboxSink  `yaml:"sinks"`                   // Where events go. An event goes to the first sink that one of its topics matches.
 	Tables      []OutboxTable `yaml:"tables"`                  // Tables of the application whose changes become events. They need relay: cdc.
+	CopyOnLoss  bool          `yaml:"copy_on_loss"`            // Copies the tables again when the slot of their changes is lost. Off: capturing stops, because what was deleted meanwhile is not known.
 }
 
 // OutboxBatch bounds what is sent to a sink at once.
@@ -37,10 +38,12 @@ type OutboxSink struct {
 
 // OutboxTable is a table whose changes become events.
 type OutboxTable struct {
-	Table    string `yaml:"table"`    // Table, with its schema unless that is public.
-	Topic    string `yaml:"topic"`    // Topic of the events. Default: the table's name.
-	Key      string `yaml:"key"`      // Column whose value is the key of the events. Default: the primary key.
-	Snapshot bool   `yaml:"snapshot"` // Writes an event for each row that is there at the start.
+	Table string   `yaml:"table"` // Table, with its schema unless that is public.
+	Topic string   `yaml:"topic"` // Topic of the events. {schema}, {table}, {op}, {key} and {row.COLUMN} stand for what they say. Default: {schema}.{table}.
+	Key   string   `yaml:"key"`   // Key of the events, likewise. Default: {key}, the values of the primary key.
+	Type  string   `yaml:"type"`  // Type of the events, likewise. Default: {table}.{op}, such as customers.insert.
+	Omit  []string `yaml:"omit"`  // Columns that no event has.
+	Copy  bool     `yaml:"copy"`  // The rows that are there at the start become events too, with the operation snapshot.
 }
 
 func (o *Outbox) setDefaults() {
@@ -54,10 +57,10 @@ const (
 )
 
 var (
-	sqlName      = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
-	tableName    = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
-	topicName    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
-	topicPattern = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
+	sqlName       = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
+	tableName     = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
+	topicTemplate = regexp.MustCompile(`^([A-Za-z0-9._-]|\{[^{}]{1,63}\}){1,255}$`)
+	topicPattern  = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
 )
 
 func (c *Config) checkOutboxes(k *checker) {
@@ -188,8 +191,8 @@ func (o *Outbox) checkTables(k *checker, at string) {
 			k.addf(here+".table", "remove it", "%s is there already, as tables[%d]", quoted(t.Table), j)
 		}
 		seen[t.Table] = i
-		if t.Topic != "" && !topicName.MatchString(t.Topic) {
-			k.addf(here+".topic", "use letters, digits, ., - and _", "%s is no topic", quoted(t.Topic))
+		if t.Topic != "" && !topicTemplate.MatchString(t.Topic) {
+			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is no topic", quoted(t.Topic))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestOutboxesInPage(t *testing.T) {
 		Flights: []adminapi.OutboxFlight{{Topic: "orders.paid", Events: 500}},
 		Sinks:   []adminapi.OutboxSink{{Name: "queue:orders", Paused: true, Until: now.Add(time.Second), Reason: evil}},
 		Alarms:  []adminapi.OutboxAlarm{{Kind: "parked", What: "2 events are parked", Since: now}},
-		Slot:    &adminapi.OutboxSlot{Name: "bezoar_shop", State: "degraded", Retained: "3.1 GB", Full: "in 3 h", HeldBy: evil},
+		Slots:   []adminapi.OutboxSlot{{Name: "bezoar_shop", State: "degraded", Retained: 3 << 30, LimitIn: adminapi.Duration(3 * time.Hour), HeldBy: evil}},
 	}
 	gone := adminapi.Outbox{Name: "gone", Database: "mysql", Topics: []adminapi.OutboxTopic{}, Flights: []adminapi.OutboxFlight{}, Error: "connection refused"}
 	var mended atomic.Bool
@@ -60,7 +60,7 @@ func TestOutboxesInPage(t *testing.T) {
 		return []adminapi.Outbox{gone, shop}
 	})+"/outbox", browsertest.Look{})
 	p.Wait(`document.querySelectorAll("#outboxes section").length === 2`)
-	for _, want := range []string{"orders.paid", "12\u202f345", "500", evilTask, "2 parked events by what failed", "2 events are parked", "this process", "paused", "in 3 h"} {
+	for _, want := range []string{"orders.paid", "12\u202f345", "500", evilTask, "2 parked events by what failed", "2 events are parked", "this process", "paused", "3\u202f072 MiB", "3h0m0s"} {
 		if got := p.Text(`[data-outbox="shop"]`); !strings.Contains(got, want) {
 			t.Errorf("the page does not say %q:\n%s", want, got)
 		}

@@ -58,7 +58,7 @@ func (e Engines) outboxes() part {
 
 // outboxAlarms are the kinds of states that a person should know.
 func outboxAlarms() []string {
-	return []string{"database", "feed", "no-owner", "no-progress", "parked", "sink-paused", "unrouted", "wake"}
+	return []string{"database", "feed", "no-owner", "no-progress", "parked", "sink-paused", "slot", "unrouted", "wake"}
 }
 
 func hasAlarm(s outbox.Stats, kind string) bool {

@@ -41,9 +41,16 @@ func dialects() []dialect {
 				return opened(postgres.Open(ctx, postgres.Config{URL: url, Schema: c.Schema}))
 			},
 			init: func(ctx context.Context, url string, c Config) error {
-				return postgres.Init(ctx, postgres.Config{URL: url, Schema: c.Schema}, c.Notify)
+				return postgres.Init(ctx, postgres.Config{URL: url, Schema: c.Schema, Notify: c.Notify})
 			},
-			sql: func(c Config) (string, error) { return postgres.SQL(c.Schema, c.Notify) },
+			sql: func(c Config) (string, error) {
+				text, err := postgres.SQL(c.Schema)
+				if err != nil || !c.Notify {
+					return text, err
+				}
+				more, err := postgres.NotifySQL(c.Schema)
+				return text + "\n" + more, err
+			},
 		},
 	}
 }

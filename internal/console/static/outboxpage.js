@@ -2,7 +2,7 @@
 // reasons and owners are what others wrote.
 
 import { call } from "./api.js";
-import { byId, facts, make, put } from "./dom.js";
+import { byId, make, put } from "./dom.js";
 import { count, many, visible } from "./format.js";
 import { badge, cell, number, query, row, table, when, wild } from "./parts.js";
 
@@ -42,13 +42,13 @@ function sinks(o) {
       cell(wild(s.reason ?? ""), ...(s.paused ? [" tried again at ", when(s.until)] : [])), cell(visible(s.latency ?? ""))))).whole;
 }
 
-function slot(o) {
-  const s = o.slot;
-  if (!s) return "";
-  return facts([
-    ["Slot", make("span", {}, badge(s.state), " ", wild(s.name))], ["Retained", s.retained], ["Room left", s.room ?? ""], ["Disk full", s.full ?? ""],
-    ["Held by", s.held_by ? wild(s.held_by) : ""], ["Why", s.why ? wild(s.why) : ""],
-  ]);
+const size = (n) => (n < 1 << 20 ? `${count(Math.ceil(n / 1024))} KiB` : `${count(Math.round(n / (1 << 20)))} MiB`);
+
+function slots(o) {
+  if (!o.slots?.length) return "";
+  return table(`Replication slots beside ${visible(o.name)}`, ["Slot", "State", { text: "Retained", number: true }, { text: "Unconfirmed", number: true }, "Full in", "Held by", "Why"],
+    o.slots.map((s) => row(s.name, make("th", { scope: "row" }, wild(s.name)), cell(badge(s.state)), make("td", { class: "number" }, size(s.retained_bytes)),
+      make("td", { class: "number" }, size(s.unconfirmed_bytes)), cell(s.limit_in && s.limit_in !== "0s" ? visible(s.limit_in) : "–"), cell(wild(s.held_by ?? "")), cell(wild(s.why ?? ""))))).whole;
 }
 
 function section(o) {
@@ -58,7 +58,7 @@ function section(o) {
     make("p", { class: "relay" }, ...relay(o)),
     ...(o.alarms ?? []).map((a) => make("p", { class: "alarm" }, badge("firing"), " ", wild(a.what), " since ", when(a.since))),
     waiting > 0 ? make("p", {}, make("a", { href: letters(o.name) }, `${many(waiting, "parked event")} by what failed`)) : "",
-    topics(o), sinks(o), slot(o));
+    topics(o), sinks(o), slots(o));
 }
 
 async function round() {
