@@ -354,6 +354,10 @@ func testPartitions(t *testing.T, d *database) {
 	over.Store(true)
 	writers.Wait()
 	eventually(t, "all new events are delivered", func() bool { return int64(len(s.got())) == n.Load() })
+	eventually(t, "they are settled", func() bool {
+		left, err := d.Store.Count(ctx, outbox.Query{})
+		return err == nil && left == 2
+	})
 	left, err := d.Store.Waiting(ctx, outbox.Query{})
 	if err != nil || len(left) != 2 || left[0].ID != "parked" || left[1].ID != "behind" {
 		t.Fatalf("left: %+v, %v", left, err)
