@@ -15,6 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/outboxdb"
 	"github.com/bezoar-dev/bezoar/internal/outboxletters"
+	"github.com/bezoar-dev/bezoar/internal/outboxqueue"
 	"github.com/bezoar-dev/bezoar/internal/sinks"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -124,7 +125,7 @@ func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing fun
 		}
 	}
 	for i, s := range r.cfg.Sinks {
-		sink, err := sinks.Open(ctx, s.To, sinks.Options{Source: "/outbox/" + r.name, Queue: r.app.queues, Getenv: os.Getenv})
+		sink, err := r.sink(ctx, s.To)
 		if err != nil {
 			return all, closing, fmt.Errorf("outbox.%s.sinks[%d].to: %w", r.name, i, err)
 		}
@@ -132,6 +133,22 @@ func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing fun
 	}
 	return all, closing, nil
 }
+
+// sink opens one. A queue in the outbox's own database gets each event exactly once.
+func (r *outboxRun) sink(ctx context.Context, to string) (outbox.Sink, error) {
+	open := func(q outboxqueue.Queue) (outbox.Sink, error) {
+		return sinks.Open(ctx, to, sinks.Options{Source: "/outbox/" + r.name, Queue: q, Getenv: os.Getenv})
+	}
+	if in := r.app.stores.In; in != nil && strings.HasPrefix(to, "queue:") {
+		return outboxqueue.New(r.app.queues, place(in), open)
+	}
+	return open(r.app.queues)
+}
+
+// place is where the queues' store is.
+type place func(ctx context.Context, tx any) (bool, error)
+
+func (p place) In(ctx context.Context, tx any) (bool, error) { return p(ctx, tx) }
 
 // has notes what is open; nil: nothing is.
 func (r *outboxRun) has(s outbox.Store, relay *outbox.Relay) {
@@ -232,6 +249,14 @@ func (l lettersOf) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waitin
 		return nil, err
 	}
 	return s.Waiting(ctx, q)
+}
+
+func (l lettersOf) Count(ctx context.Context, q outbox.Query) (int64, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return 0, err
+	}
+	return s.Count(ctx, q)
 }
 
 func (l lettersOf) Find(ctx context.Context, id string) (outbox.Waiting, error) {

@@ -59,7 +59,7 @@ const (
 var (
 	sqlName       = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
 	tableName     = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
-	topicTemplate = regexp.MustCompile(`^([A-Za-z0-9._-]|\{[^{}]{1,63}\}){1,255}$`)
+	topicTemplate = regexp.MustCompile(`^([A-Za-z0-9._-]|\{[^{}]+\})+$`)
 	topicPattern  = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
 )
 
@@ -191,7 +191,7 @@ func (o *Outbox) checkTables(k *checker, at string) {
 			k.addf(here+".table", "remove it", "%s is there already, as tables[%d]", quoted(t.Table), j)
 		}
 		seen[t.Table] = i
-		if t.Topic != "" && !topicTemplate.MatchString(t.Topic) {
+		if t.Topic != "" && (len(t.Topic) > 255 || !topicTemplate.MatchString(t.Topic)) {
 			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is no topic", quoted(t.Topic))
 		}
 	}

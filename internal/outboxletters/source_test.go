@@ -38,6 +38,12 @@ func (t *table) Waiting(_ context.Context, q outbox.Query) ([]outbox.Waiting, er
 	return out, t.away
 }
 
+func (t *table) Count(ctx context.Context, q outbox.Query) (int64, error) {
+	q.Limit = 1000
+	all, err := t.Waiting(ctx, q)
+	return int64(len(all)), err
+}
+
 func (t *table) Find(context.Context, string) (outbox.Waiting, error) {
 	return outbox.Waiting{}, outbox.ErrNotFound
 }
