@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -142,29 +143,29 @@ func (s *Store) advanceOnce(ctx context.Context, db querier, epoch int64, done *
 		n := int64(next.Events)
 		topic, events, bytes = &next.Topic, &n, &next.Bytes
 	}
-	rows, err := db.Query(ctx, s.in(`SELECT flight, position, written_at, attempts, blamed, more
-		FROM {schema}.advance($1::bigint, $2::bigint, $3::bigint[], $4::text::jsonb, $5::text, $6::int, $7::bigint) ORDER BY position`),
+	rows, err := db.Query(ctx, s.in(`SELECT flight, positions, written, attempts, blamed, more
+		FROM {schema}.advance($1::bigint, $2::bigint, $3::bigint[], $4::text::jsonb, $5::text, $6::int, $7::bigint)`),
 		epoch, flight, delivered, failed, topic, events, bytes)
 	if err != nil {
 		return nil, false, err
 	}
 	var f *outbox.Flight
-	var id, position *int64
-	var written *time.Time
-	var attempts, blamed *int
-	var more, again bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &position, &written, &attempts, &blamed, &more}, func() error {
-		if position == nil {
-			again = more
+	var id *int64
+	var positions []int64
+	var written []time.Time
+	var attempts, blamed []int16
+	var more bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &positions, &written, &attempts, &blamed, &more}, func() error {
+		if id == nil {
 			return nil
 		}
-		if f == nil {
-			f = &outbox.Flight{ID: *id, Epoch: epoch, Topic: *topic}
+		f = &outbox.Flight{ID: *id, Epoch: epoch, Topic: *topic, Refs: make([]outbox.Ref, len(positions))}
+		for i := range positions {
+			f.Refs[i] = outbox.Ref{Position: positions[i], Written: written[i], Attempts: int(attempts[i]), Blamed: int(blamed[i])}
 		}
-		f.Refs = append(f.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
 		return nil
 	})
-	return f, again, err
+	return f, more, err
 }
 
 func encodeFailed(failed []outbox.Setback) (*string, error) {
@@ -205,9 +206,15 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 			last = r.Written
 		}
 	}
-	// The times choose the partitions.
+	// The times choose the partitions. A range is read faster than single events.
+	which, from, to := "e.position = ANY ($1::bigint[])", any(positions), slices.Max(positions)
+	if low := slices.Min(positions); to-low < 2*int64(len(refs)) {
+		which, from = "e.position BETWEEN $1::bigint AND $4::bigint", low
+	} else {
+		which += " AND $4::bigint > 0"
+	}
 	rows, err := s.pool.Query(ctx, s.in(`SELECT `+recordColumns+` FROM {schema}.events e
-		WHERE e.position = ANY ($1::bigint[]) AND e.written_at BETWEEN $2::timestamptz AND $3::timestamptz ORDER BY e.position`), positions, first, last)
+		WHERE `+which+` AND e.written_at BETWEEN $2::timestamptz AND $3::timestamptz ORDER BY e.position`), from, first, last, to)
 	if err != nil {
 		return nil, s.fault(ctx, "read events", err)
 	}
@@ -218,8 +225,10 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 			rows.Close()
 			return nil, s.fault(ctx, "read events", err)
 		}
-		r.Attempts = attempts[r.Position]
-		all = append(all, r)
+		var wanted bool
+		if r.Attempts, wanted = attempts[r.Position]; wanted {
+			all = append(all, r)
+		}
 	}
 	return all, s.fault(ctx, "read events", rows.Err())
 }

@@ -97,19 +97,9 @@ func step(keep time.Duration) time.Duration { return min(keep/4, 24*time.Hour) }
 // Upkeep implements [outbox.Flights].
 func (s *Store) Upkeep(ctx context.Context, epoch int64, keep time.Duration) (u outbox.Upkept, err error) {
 	const what, batch = "keep the outbox in order", 5000
-	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1)`), epoch); err != nil {
-			return err
-		}
-		var made int
-		if err := tx.QueryRow(ctx, s.in(`SELECT {schema}.make_partitions($1::bigint * interval '1 microsecond', $2)`), step(keep).Microseconds(), partitionSteps).Scan(&made); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, s.in(`SELECT {schema}.sweep($1::bigint * interval '1 microsecond', $2)`), keep.Microseconds(), batch).Scan(&u.Deleted); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, s.in(`SELECT dropped, moved FROM {schema}.drop_partition($1::bigint * interval '1 microsecond')`), keep.Microseconds()).Scan(&u.Partitions, &u.Moved)
-	})
+	const microsecond = `::bigint * interval '1 microsecond'`
+	err = s.pool.QueryRow(ctx, s.in(`SELECT deleted, dropped, moved FROM {schema}.upkeep($1::bigint, $2`+microsecond+`, $3`+microsecond+`, $4::int, $5::int)`),
+		epoch, keep.Microseconds(), step(keep).Microseconds(), partitionSteps, batch).Scan(&u.Deleted, &u.Partitions, &u.Moved)
 	u.More = u.Partitions > 0 || u.Deleted == batch
 	return u, s.fault(ctx, what, err)
 }

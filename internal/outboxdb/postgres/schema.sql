@@ -80,7 +80,9 @@ CREATE TABLE IF NOT EXISTS {schema}.pending (
 	evidence jsonb
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
 	autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
-CREATE INDEX IF NOT EXISTS pending_ready ON {schema}.pending (topic, position) WHERE state = 0;
+-- The sum keeps the planner from looking for a topic's first events in the primary
+-- key, among those of all topics.
+CREATE INDEX IF NOT EXISTS pending_ready ON {schema}.pending (topic, (position + 0)) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS pending_held ON {schema}.pending (lane, position) WHERE state <> 0 AND lane IS NOT NULL;
 CREATE INDEX IF NOT EXISTS pending_retrying ON {schema}.pending (not_before) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS pending_set_aside ON {schema}.pending (position) WHERE state IN (1, 2);
@@ -215,41 +217,63 @@ BEGIN
 	DELETE FROM {schema}.flights WHERE id = flight_;
 END $$;
 
--- claim makes a flight, and returns a row for each event in it. A single row with
--- position null says that there is nothing, or, if more is true, that what was
--- looked at is behind another event, and there may be others.
+-- claim makes a flight, and returns its events. Without a flight there is nothing,
+-- or, if more is true, what was looked at is behind another event, and there may be
+-- others.
 CREATE OR REPLACE FUNCTION {schema}.claim(current_ bigint, topic_ text, events_ integer, bytes_ bigint)
-	RETURNS TABLE (flight bigint, "position" bigint, written_at timestamptz, attempts smallint, blamed smallint, more boolean)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
-#variable_conflict use_column
+	RETURNS TABLE (flight bigint, positions bigint[], written timestamptz[], attempts smallint[], blamed smallint[], more boolean)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+	lanes bigint[];
+	sizes integer[];
+	behind bigint[];
+	total bigint;
+	picky boolean;
+	n integer;
 BEGIN
-	RETURN QUERY WITH c AS MATERIALIZED (
-		SELECT p.position, p.written_at, p.lane, p.bytes, p.attempts, p.blamed FROM {schema}.pending p
-		WHERE p.topic = topic_ AND p.state = 0 ORDER BY p.position LIMIT greatest(events_, 200)
-	), h AS MATERIALIZED (
-		SELECT c.position FROM c WHERE c.lane IS NOT NULL AND EXISTS (
-			SELECT FROM {schema}.pending e WHERE e.lane = c.lane AND e.state <> 0 AND e.position < c.position)
-	), held AS (
-		UPDATE {schema}.pending p SET state = 3 FROM h WHERE p.position = h.position
-	), r AS (
-		SELECT c.position, c.written_at, c.attempts, c.blamed,
-			row_number() OVER w AS n, sum(c.bytes) OVER w AS total, bool_or(c.blamed > 0 OR c.attempts > 2) OVER w AS alone
-		FROM c WHERE NOT c.position = ANY (ARRAY (SELECT h.position FROM h)) WINDOW w AS (ORDER BY c.position)
-	), chosen AS MATERIALIZED (
-		SELECT * FROM r WHERE r.n = 1 OR (r.n <= events_ AND r.total <= bytes_ AND NOT r.alone)
-	), f AS (
-		INSERT INTO {schema}.flights (epoch, topic, positions)
-		SELECT current_, topic_, array_agg(chosen.position ORDER BY chosen.position) FROM chosen HAVING count(*) > 0 RETURNING id
-	)
-	SELECT f.id, chosen.position, chosen.written_at, chosen.attempts, chosen.blamed, false FROM f CROSS JOIN chosen
-	UNION ALL
-	SELECT NULL, NULL, NULL, NULL, NULL, EXISTS (SELECT FROM h) WHERE NOT EXISTS (SELECT FROM f);
+	SELECT array_agg(c.position), array_agg(c.written_at), array_agg(c.attempts), array_agg(c.blamed), array_agg(c.lane), array_agg(c.bytes),
+			sum(c.bytes), bool_or(c.blamed > 0 OR c.attempts > 2), count(*)
+		INTO positions, written, attempts, blamed, lanes, sizes, total, picky, n
+		FROM (SELECT * FROM {schema}.pending p WHERE p.topic = topic_ AND p.state = 0 ORDER BY p.position + 0 LIMIT events_) c;
+	more := false;
+	IF n > 0 AND EXISTS (SELECT FROM {schema}.pending p WHERE p.lane IS NOT NULL AND p.state <> 0) THEN
+		behind := ARRAY (SELECT c.position FROM unnest(positions, lanes) c (position, lane) WHERE c.lane IS NOT NULL AND EXISTS (
+			SELECT FROM {schema}.pending e WHERE e.lane = c.lane AND e.state <> 0 AND e.position < c.position));
+		IF cardinality(behind) > 0 THEN
+			UPDATE {schema}.pending p SET state = 3 WHERE p.position = ANY (behind);
+			more := true;
+			SELECT array_agg(c.position), array_agg(c.written_at), array_agg(c.attempts), array_agg(c.blamed), array_agg(c.bytes), sum(c.bytes), count(*)
+				INTO positions, written, attempts, blamed, sizes, total, n
+				FROM unnest(positions, written, attempts, blamed, sizes) c (position, written_at, attempts, blamed, bytes)
+				WHERE c.position <> ALL (behind);
+		END IF;
+	END IF;
+	IF n = 0 THEN
+		positions := NULL;
+		RETURN NEXT;
+		RETURN;
+	END IF;
+	IF picky OR total > bytes_ THEN
+		total := 0;
+		FOR i IN 1 .. n LOOP
+			total := total + sizes[i];
+			EXIT WHEN i > 1 AND (total > bytes_ OR blamed[i] > 0 OR attempts[i] > 2);
+			n := i;
+			EXIT WHEN blamed[i] > 0 OR attempts[i] > 2;
+		END LOOP;
+		positions := positions[:n];
+		written := written[:n];
+		attempts := attempts[:n];
+		blamed := blamed[:n];
+	END IF;
+	INSERT INTO {schema}.flights (epoch, topic, positions) VALUES (current_, topic_, positions) RETURNING id INTO flight;
+	RETURN NEXT;
 END $$;
 
 -- advance settles a flight, if one is given, and claims the next one, if a topic is.
 CREATE OR REPLACE FUNCTION {schema}.advance(current_ bigint, flight_ bigint, delivered bigint[], failed jsonb,
 	topic_ text, events_ integer, bytes_ bigint)
-	RETURNS TABLE (flight bigint, "position" bigint, written_at timestamptz, attempts smallint, blamed smallint, more boolean)
+	RETURNS TABLE (flight bigint, positions bigint[], written timestamptz[], attempts smallint[], blamed smallint[], more boolean)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -326,6 +350,18 @@ BEGIN
 			AND NOT EXISTS (SELECT FROM {schema}.pending p WHERE p.position = e.position) LIMIT limit_));
 	GET DIAGNOSTICS n = ROW_COUNT;
 	RETURN n;
+END $$;
+
+-- upkeep is one step of housekeeping. It is one statement, so that a relay that
+-- stops in the middle holds no lock of the lease.
+CREATE OR REPLACE FUNCTION {schema}.upkeep(current_ bigint, keep interval, step interval, steps integer, batch integer)
+	RETURNS TABLE (deleted bigint, dropped integer, moved bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM {schema}.fence(current_);
+	PERFORM {schema}.make_partitions(step, steps);
+	deleted := {schema}.sweep(keep, batch);
+	SELECT d.dropped, d.moved INTO dropped, moved FROM {schema}.drop_partition(keep) d;
+	RETURN NEXT;
 END $$;
 
 SELECT {schema}.make_partitions(interval '6 hours', 8);

@@ -14,6 +14,10 @@ type Member interface {
 	In(ctx context.Context, tx any) (bool, error)
 }
 
+// notForLong has the server end a transaction whose process was stopped: it holds a
+// lock of the lease, and nobody else could take over.
+const notForLong = `set_config('idle_in_transaction_session_timeout', '5000', true)`
+
 // Within implements [outbox.TxStore].
 func (s *Store) Within(ctx context.Context, sink outbox.TxSink) (in bool, err error) {
 	m, ok := sink.(Member)
@@ -32,7 +36,7 @@ func (s *Store) AdvanceTx(ctx context.Context, epoch int64, next *outbox.Claim,
 	send func(ctx context.Context, tx any) (*outbox.Settlement, error),
 ) (f *outbox.Flight, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1)`), epoch); err != nil {
+		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1), `+notForLong), epoch); err != nil {
 			return err
 		}
 		done, err := send(ctx, tx)

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+func states() []outbox.State {
+	return []outbox.State{outbox.Ready, outbox.Retrying, outbox.Parked, outbox.Behind}
+}
+
+const waitingColumns = recordColumns + `, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
+	EXISTS (SELECT 1 FROM {schema}_flights f, json_each(f.positions) j WHERE f.topic = p.topic AND j.value = p.position),
+	CASE WHEN p.state IN (1, 2) THEN (SELECT count(*) FROM {schema}_pending b WHERE b.lane = p.lane AND b.state <> 0 AND b.position > p.position) ELSE 0 END`
+
+const waitingFrom = ` FROM {schema}_pending p JOIN {schema}_events e ON e.position = p.position WHERE `
+
+// Waiting implements [outbox.Letters].
+func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {
+	if q.Limit <= 0 {
+		q.Limit = 100
+	}
+	where, args, err := conditions(q)
+	if err != nil {
+		return nil, err
+	}
+	columns := waitingColumns
+	if q.Bare {
+		columns = strings.Replace(columns, "e.headers, e.payload", "'{}', NULL", 1)
+	}
+	return s.waiting(ctx, `SELECT `+columns+waitingFrom+where+` ORDER BY p.position LIMIT ?`, append(args, q.Limit)...)
+}
+
+// Count implements [outbox.Letters].
+func (s *Store) Count(ctx context.Context, q outbox.Query) (n int64, err error) {
+	where, args, err := conditions(q)
+	if err != nil {
+		return 0, err
+	}
+	err = s.reader.QueryRowContext(ctx, s.in(`SELECT count(*)`+waitingFrom+where), args...).Scan(&n)
+	return n, s.fault(ctx, "count events that wait", err)
+}
+
+func conditions(q outbox.Query) (where string, args []any, err error) {
+	where, args = "p.position > ?", []any{q.After}
+	if q.State != "" {
+		n := -1
+		for i, name := range states() {
+			if q.State == name {
+				n = i
+			}
+		}
+		if n < 0 {
+			return "", nil, fmt.Errorf("%q is no state of an event", q.State)
+		}
+		where += fmt.Sprintf(" AND p.state = %d", n)
+	}
+	if q.Topic != "" {
+		where, args = where+" AND p.topic = ?", append(args, q.Topic)
+	}
+	if q.Key != "" {
+		where, args = where+" AND e.key = ?", append(args, q.Key)
+	}
+	return where, args, nil
+}
+
+func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all []outbox.Waiting, err error) {
+	err = s.each(ctx, s.reader, statement, args, func(scan func(...any) error) error {
+		var w outbox.Waiting
+		var state int
+		var notBefore, parked sql.NullInt64
+		var evidence sql.NullString
+		if err := scanRecord(scan, &w.Record, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.InFlight, &w.Behind); err != nil {
+			return err
+		}
+		w.State = states()[state]
+		if notBefore.Valid {
+			w.NotBefore = at(notBefore.Int64)
+		}
+		if parked.Valid {
+			w.Parked = at(parked.Int64)
+		}
+		if evidence.Valid {
+			w.Evidence = new(outbox.Evidence)
+			if err := json.Unmarshal([]byte(evidence.String), w.Evidence); err != nil {
+				return fmt.Errorf("evidence of the event at %d: %w", w.Position, err)
+			}
+		}
+		all = append(all, w)
+		return nil
+	})
+	return all, s.fault(ctx, "look for events that wait", err)
+}
+
+// Find implements [outbox.Letters].
+func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
+	found, err := s.waiting(ctx, `SELECT `+waitingColumns+waitingFrom+`e.id = ? ORDER BY p.position LIMIT 1`, id)
+	if err != nil {
+		return outbox.Waiting{}, err
+	}
+	if len(found) == 0 {
+		return outbox.Waiting{}, outbox.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// Retry implements [outbox.Letters].
+func (s *Store) Retry(ctx context.Context, list []int64) (n int, err error) {
+	err = s.write(ctx, "retry events", func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 0, blamed = CASE WHEN state = 2 THEN 1 ELSE blamed END,
+			not_before = NULL, parked_at = NULL WHERE position IN (SELECT value FROM json_each(?)) AND state IN (1, 2)`), positions(list))
+		if err != nil {
+			return err
+		}
+		changed, err := result.RowsAffected()
+		n = int(changed)
+		return err
+	})
+	return n, err
+}
+
+// Skip implements [outbox.Letters].
+func (s *Store) Skip(ctx context.Context, list []int64) (n int, err error) {
+	err = s.write(ctx, "skip events", func(tx *sql.Tx) error {
+		var gone []int64
+		err := s.each(ctx, tx, `SELECT position FROM {schema}_pending WHERE position IN (SELECT value FROM json_each(?)) AND state IN (1, 2)`,
+			[]any{positions(list)}, func(scan func(...any) error) error {
+				var p int64
+				err := scan(&p)
+				gone = append(gone, p)
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		deleted, err := s.discard(ctx, tx, gone)
+		n = int(deleted)
+		return err
+	})
+	return n, err
+}
+
+// Edit implements [outbox.Letters].
+func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
+	return s.write(ctx, "edit an event", func(tx *sql.Tx) error {
+		var state int
+		err := tx.QueryRowContext(ctx, s.in(`SELECT state FROM {schema}_pending WHERE position = ?`), position).Scan(&state)
+		if errors.Is(err, sql.ErrNoRows) {
+			return outbox.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if states()[state] != outbox.Parked {
+			return outbox.ErrNotParked
+		}
+		var headers *string
+		if e.Headers != nil {
+			text, err := json.Marshal(e.Headers)
+			if err != nil {
+				return err
+			}
+			h := string(text)
+			headers = &h
+		}
+		var payload any
+		if e.Payload != nil {
+			payload = e.Payload
+		}
+		_, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_events SET type = coalesce(?, type), headers = coalesce(?, headers),
+			payload = coalesce(?, payload) WHERE position = ?`), e.Type, headers, payload, position)
+		return err
+	})
+}

@@ -1,0 +1,97 @@
+-- An outbox of Bezoar, version 1, for SQLite 3.35 and later.
+--
+-- It may run again: what is there stays. An application writes an event in the
+-- transaction that changes its own tables:
+--
+--     INSERT INTO {schema}_write (topic, key, payload) VALUES ('orders.paid', '4711', '{"total": 12}');
+BEGIN IMMEDIATE;
+
+CREATE TABLE IF NOT EXISTS {schema}_meta (
+	one INTEGER PRIMARY KEY CHECK (one = 1),
+	id TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	made INTEGER NOT NULL -- milliseconds since 1970, as all times here
+);
+INSERT OR IGNORE INTO {schema}_meta SELECT 1,
+	substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12), 1,
+	CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) FROM (SELECT lower(hex(randomblob(16))) AS u);
+
+-- What was written. Rows never change, but for a parked event that a person edits.
+CREATE TABLE IF NOT EXISTS {schema}_events (
+	position INTEGER PRIMARY KEY AUTOINCREMENT, -- no position comes again
+	written_at INTEGER NOT NULL,
+	id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) <= 64),
+	topic TEXT NOT NULL CHECK (length(topic) BETWEEN 1 AND 255 AND topic NOT GLOB '*[^A-Za-z0-9._-]*'),
+	key TEXT NOT NULL CHECK (length(CAST(key AS BLOB)) <= 512),
+	seq INTEGER NOT NULL,
+	type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) <= 255),
+	headers TEXT NOT NULL CHECK (json_type(headers) = 'object' AND length(CAST(headers AS BLOB)) <= 131072),
+	payload BLOB NOT NULL CHECK (length(payload) <= 16777216)
+);
+CREATE INDEX IF NOT EXISTS {schema}_events_id ON {schema}_events (id);
+
+-- A row for each topic and key counts its events.
+CREATE TABLE IF NOT EXISTS {schema}_keys (
+	lane INTEGER PRIMARY KEY,
+	topic TEXT NOT NULL,
+	key TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	UNIQUE (topic, key)
+);
+
+-- The events that are not delivered: a row each, which is deleted on delivery.
+-- state: 0 ready, 1 retrying, 2 parked, 3 behind one of these of its lane.
+CREATE TABLE IF NOT EXISTS {schema}_pending (
+	position INTEGER PRIMARY KEY,
+	written_at INTEGER NOT NULL,
+	lane INTEGER, -- null: no key
+	not_before INTEGER,
+	bytes INTEGER NOT NULL,
+	state INTEGER NOT NULL DEFAULT 0,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	blamed INTEGER NOT NULL DEFAULT 0,
+	topic TEXT NOT NULL,
+	parked_at INTEGER,
+	evidence TEXT
+);
+CREATE INDEX IF NOT EXISTS {schema}_pending_ready ON {schema}_pending (topic, position) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS {schema}_pending_held ON {schema}_pending (lane, position) WHERE state <> 0 AND lane IS NOT NULL;
+CREATE INDEX IF NOT EXISTS {schema}_pending_retrying ON {schema}_pending (not_before) WHERE state = 1;
+
+CREATE TABLE IF NOT EXISTS {schema}_lease (
+	one INTEGER PRIMARY KEY CHECK (one = 1),
+	owner TEXT NOT NULL,
+	epoch INTEGER NOT NULL,
+	until INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO {schema}_lease VALUES (1, '', 0, 0);
+
+-- Batches under way.
+CREATE TABLE IF NOT EXISTS {schema}_flights (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	epoch INTEGER NOT NULL,
+	topic TEXT NOT NULL,
+	since INTEGER NOT NULL,
+	positions TEXT NOT NULL
+);
+
+-- Producers insert into this view.
+CREATE VIEW IF NOT EXISTS {schema}_write AS
+	SELECT NULL AS topic, NULL AS key, NULL AS type, NULL AS headers, NULL AS payload, NULL AS id WHERE false;
+CREATE TRIGGER IF NOT EXISTS {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
+	INSERT INTO {schema}_keys (topic, key, seq) SELECT NEW.topic, NEW.key, 1 WHERE coalesce(NEW.key, '') <> ''
+		ON CONFLICT (topic, key) DO UPDATE SET seq = seq + 1;
+	INSERT INTO {schema}_events (written_at, id, topic, key, seq, type, headers, payload) VALUES (
+		CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER),
+		coalesce(nullif(NEW.id, ''), (SELECT substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12)
+			FROM (SELECT lower(hex(randomblob(16))) AS u))),
+		NEW.topic, coalesce(CAST(NEW.key AS TEXT), ''),
+		coalesce((SELECT seq FROM {schema}_keys k WHERE k.topic = NEW.topic AND k.key = CAST(NEW.key AS TEXT)), 0),
+		coalesce(nullif(NEW.type, ''), NEW.topic), coalesce(NEW.headers, '{}'), CAST(coalesce(NEW.payload, x'') AS BLOB));
+	INSERT INTO {schema}_pending (position, written_at, lane, bytes, topic)
+		SELECT e.position, e.written_at, (SELECT lane FROM {schema}_keys k WHERE k.topic = e.topic AND k.key = e.key),
+			length(e.payload) + length(CAST(e.key AS BLOB)) + length(CAST(e.headers AS BLOB)), e.topic
+		FROM {schema}_events e WHERE e.position = last_insert_rowid();
+END;
+
+COMMIT;
