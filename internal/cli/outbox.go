@@ -38,7 +38,7 @@ const databaseVar = "BEZOAR_OUTBOX_DATABASE"
 type outboxAt struct {
 	Outbox   string `short:"o" placeholder:"NAME" help:"The outbox, as the settings file calls it (default: the only one there)."`
 	Config   string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
-	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://…, mysql://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
+	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
 	Schema   string `placeholder:"NAME" help:"With --database: the schema of its tables (default bezoar_outbox)."`
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/outboxdb/postgres"
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/sqlite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -16,7 +17,7 @@ import (
 const DefaultSchema = postgres.DefaultSchema
 
 // ErrURL is what Open and Init say of a URL that names no database.
-var ErrURL = errors.New("want postgres://user@host/database, mysql://user@host/database or sqlite:PATH")
+var ErrURL = errors.New("want postgres://user@host/database or sqlite:PATH")
 
 // Config says which outbox of a database is meant.
 type Config struct {
@@ -51,6 +52,16 @@ func dialects() []dialect {
 				more, err := postgres.NotifySQL(c.Schema)
 				return text + "\n" + more, err
 			},
+		},
+		{
+			name: "sqlite", schemes: []string{"sqlite"},
+			open: func(ctx context.Context, url string, c Config) (outbox.Store, error) {
+				return opened(sqlite.Open(ctx, sqlite.Config{URL: url, Schema: c.Schema}))
+			},
+			init: func(ctx context.Context, url string, c Config) error {
+				return sqlite.Init(ctx, sqlite.Config{URL: url, Schema: c.Schema})
+			},
+			sql: func(c Config) (string, error) { return sqlite.SQL(c.Schema) },
 		},
 	}
 }

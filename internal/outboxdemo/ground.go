@@ -103,6 +103,9 @@ func (g *ground) close() error {
 func (t task) writeEvent(ctx context.Context, tx *sql.Tx, e event) error {
 	payload := fmt.Appendf(nil, `{"order": %d}`, e.Order)
 	in := outbox.SQL(tx)
+	if strings.HasPrefix(t.Database, "sqlite:") {
+		in = outbox.SQLite(tx)
+	}
 	return outbox.Write(ctx, in.In(t.Schema), outbox.Event{ID: e.ID, Topic: topic, Key: e.Customer, Type: "order.placed", Payload: payload})
 }
 
