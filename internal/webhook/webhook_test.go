@@ -112,7 +112,10 @@ func TestHowFarItGoesOn(t *testing.T) {
 		t.Errorf("%d came, want 98: %v, %v", len(r.Delivered(t)), results[0], results[50])
 	}
 	r = newReceiver(t, Binary)
-	r.answer = func(w http.ResponseWriter, _ []sinktest.Delivery) bool { w.WriteHeader(http.StatusServiceUnavailable); return true }
+	r.answer = func(w http.ResponseWriter, _ []sinktest.Delivery) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
 	results = newSink(t, r.cfg).Send(t.Context(), records)
 	if slices.Contains(results, nil) || r.requests > patience+DefaultParallel {
 		t.Errorf("%d requests were sent to an endpoint that is overloaded", r.requests)

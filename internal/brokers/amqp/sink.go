@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -55,7 +56,7 @@ type line struct {
 // routing_key, mandatory, vhost and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
 	port := "5672"
-	if len(text) > 5 && text[:6] == "amqps:" {
+	if strings.HasPrefix(text, "amqps:") {
 		port = "5671"
 	}
 	a, err := brokers.Parse(text, port, getenv)
@@ -205,20 +206,26 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	for i, r := range wave {
 		var err error
 		if confirms[i], err = l.channel.PublishWithDeferredConfirmWithContext(ctx, s.cfg.Exchange, outgoing.Expand(s.cfg.RoutingKey, r), !s.cfg.Optional, false, s.publishing(r)); err != nil {
-			return outgoing.All(len(wave), s.ended(ctx, err))
+			if why := s.ended(ctx); why != nil {
+				err = why
+			}
+			s.drop()
+			return outgoing.All(len(wave), fmt.Errorf("publish: %w", err))
 		}
 	}
 	results := make([]error, len(wave))
+	var why error // the line has ended
 	for i, c := range confirms {
 		acked, err := c.WaitContext(ctx)
-		if err != nil {
-			err = s.ended(ctx, err)
-		} else if !acked {
-			if err = s.reason(); err == nil {
-				err = errors.New("the broker has refused it: is a queue full?")
-			}
+		if err == nil && acked {
+			continue
 		}
-		results[i] = err
+		if why == nil {
+			why = s.ended(ctx)
+		}
+		if results[i] = why; why == nil {
+			results[i] = errors.New("the broker has refused it: is a queue full?")
+		}
 	}
 	s.unroutable(wave, results)
 	return results
@@ -247,35 +254,28 @@ func (s *Sink) unroutable(wave []*outbox.Record, results []error) {
 	}
 }
 
-// ended drops the connection, and says why it has ended.
-func (s *Sink) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	} else if why := s.reason(); why != nil {
-		return why
+// ended drops a connection that has ended, or whose context has, and says why. It is nil
+// if it goes on.
+func (s *Sink) ended(ctx context.Context) error {
+	var why *amqp091.Error
+	select {
+	case why = <-s.line.closed:
+	default:
+		if ctx.Err() == nil {
+			return nil
+		}
 	}
 	s.drop()
-	return fmt.Errorf("publish: %w", err)
-}
-
-// reason is why the broker has ended the channel; nil if it has not.
-func (s *Sink) reason() error {
-	if s.line == nil {
-		return errors.New("the connection has ended")
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("publish: %w", ctx.Err())
+	case why == nil:
+		return errors.New("publish: the connection has ended")
 	}
-	select {
-	case why := <-s.line.closed:
-		s.drop()
-		if why == nil {
-			return errors.New("the connection has ended")
-		}
-		if m := tooLarge.FindStringSubmatch(why.Reason); m != nil {
-			s.most, _ = strconv.Atoi(m[1]) // digits are a number
-		}
-		return s.cfg.explainSink(why)
-	default:
-		return nil
+	if m := tooLarge.FindStringSubmatch(why.Reason); m != nil {
+		s.most, _ = strconv.Atoi(m[1]) // digits are a number
 	}
+	return s.cfg.explainSink(why)
 }
 
 // tooLarge is what RabbitMQ says about a message.

@@ -17,17 +17,17 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// place is an exchange with a queue, of one test alone.
-type place struct {
+// target is an exchange with a queue, of one test alone.
+type target struct {
 	*rig
 	exchange string
 	read     []sinktest.Delivery
 }
 
-func newPlace(t *testing.T, args amqp091.Table) *place {
+func newTarget(t *testing.T, args amqp091.Table) *target {
 	t.Helper()
 	r := newRig(t, args)
-	p := &place{rig: r, exchange: "x-" + r.cfg.Queue}
+	p := &target{rig: r, exchange: "x-" + r.cfg.Queue}
 	if _, err := r.channel.QueueDeclare(r.cfg.Queue+"-dlq", true, false, false, false, nil); err != nil { // which the rig deletes
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func newPlace(t *testing.T, args amqp091.Table) *place {
 	return p
 }
 
-func (p *place) sink(t *testing.T, more string) *Sink {
+func (p *target) sink(t *testing.T, more string) *Sink {
 	t.Helper()
 	s, err := SinkFromURL(os.Getenv("BEZOAR_TEST_RABBITMQ")+"/"+url.PathEscape(p.exchange)+more, sinktest.Source, nil)
 	if err != nil {
@@ -51,9 +51,9 @@ func (p *place) sink(t *testing.T, more string) *Sink {
 	return s
 }
 
-func (p *place) Sink(t *testing.T) outbox.Sink { t.Helper(); return p.sink(t, "") }
+func (p *target) Sink(t *testing.T) outbox.Sink { t.Helper(); return p.sink(t, "") }
 
-func (p *place) Delivered(t *testing.T) []sinktest.Delivery {
+func (p *target) Delivered(t *testing.T) []sinktest.Delivery {
 	t.Helper()
 	for {
 		m, ok, err := p.channel.Get(p.cfg.Queue, true)
@@ -98,14 +98,14 @@ func TestSinkConformance(t *testing.T) {
 			return s
 		},
 		Invalid: func(r *outbox.Record) { r.Headers = map[string]string{strings.Repeat("x-long-", 50): "1"} },
-	}, func(t *testing.T) sinktest.Place { t.Helper(); return newPlace(t, nil) })
+	}, func(t *testing.T) sinktest.Place { t.Helper(); return newTarget(t, nil) })
 }
 
 // What RabbitMQ says about a message that is too large ends the channel, and all that is
 // under way with it. The others are sent again.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, nil)
+	p := newTarget(t, nil)
 	s := p.sink(t, "")
 	defer s.Close()
 	records := []outbox.Record{sinktest.Record(1, "a"), sinktest.Record(2, "b"), sinktest.Record(3, "b"), sinktest.Record(4, ""), sinktest.Record(5, "a")}
@@ -140,7 +140,7 @@ const maxMessageSize = 8 << 20
 
 func TestUnroutable(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, nil)
+	p := newTarget(t, nil)
 	other := sinktest.Record(1, "k")
 	other.Topic = "invoices"
 	records := []outbox.Record{other, sinktest.Record(2, "k2"), sinktest.Record(3, "k2")}
@@ -161,7 +161,7 @@ func TestUnroutable(t *testing.T) {
 // A queue that is full refuses, and nothing overtakes what it has refused.
 func TestAFullQueue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, amqp091.Table{"x-max-length": int32(2), "x-overflow": "reject-publish"})
+	p := newTarget(t, amqp091.Table{"x-max-length": int32(2), "x-overflow": "reject-publish"})
 	s := p.sink(t, "")
 	defer s.Close()
 	var records []outbox.Record
@@ -188,7 +188,7 @@ func TestAFullQueue(t *testing.T) {
 
 func TestRoutingKeys(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, nil)
+	p := newTarget(t, nil)
 	s := p.sink(t, "?routing_key=orders.{type}.{key}")
 	defer s.Close()
 	if err := s.Send(t.Context(), []outbox.Record{sinktest.Record(1, "k")})[0]; err != nil {
@@ -211,7 +211,7 @@ func TestRoutingKeys(t *testing.T) {
 
 func TestWhereASinkCannotSend(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, nil)
+	p := newTarget(t, nil)
 	p.exchange = "nowhere-" + p.exchange
 	s := p.sink(t, "")
 	defer s.Close()

@@ -15,12 +15,12 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// place is a topic that a sink sends to.
-type place struct{ *cluster }
+// target is a topic that a sink sends to.
+type target struct{ *cluster }
 
-func (p place) Sink(t *testing.T) outbox.Sink { t.Helper(); return p.sink(t) }
+func (p target) Sink(t *testing.T) outbox.Sink { t.Helper(); return p.sink(t) }
 
-func (p place) sink(t *testing.T) *Sink {
+func (p target) sink(t *testing.T) *Sink {
 	t.Helper()
 	s, err := NewSink(SinkConfig{Client: p.cfg.Client, Topic: p.topic, Source: sinktest.Source})
 	if err != nil {
@@ -29,7 +29,7 @@ func (p place) sink(t *testing.T) *Sink {
 	return s
 }
 
-func (p place) Delivered(t *testing.T) (all []sinktest.Delivery) {
+func (p target) Delivered(t *testing.T) (all []sinktest.Delivery) {
 	t.Helper()
 	client := p.client()
 	defer client.Close()
@@ -94,7 +94,7 @@ func TestSinkConformance(t *testing.T) {
 		TooLarge: 300_000,
 	}, func(t *testing.T) sinktest.Place {
 		t.Helper()
-		return place{newCluster(t, 3, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "250000", "group.initial.rebalance.delay.ms": "0"}))}
+		return target{newCluster(t, 3, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "250000", "group.initial.rebalance.delay.ms": "0"}))}
 	})
 }
 
@@ -117,7 +117,7 @@ func TestARecordThatABrokerRefuses(t *testing.T) {
 		out.Topics = append(out.Topics, topic)
 		return out, nil, true
 	})
-	s := place{c}.sink(t)
+	s := target{c}.sink(t)
 	defer s.Close()
 	records := []outbox.Record{sinktest.Record(1, "a"), sinktest.Record(2, "b"), sinktest.Record(3, "a"), sinktest.Record(4, "a"), sinktest.Record(5, "b")}
 	records[2].Payload = []byte("poison")
@@ -129,7 +129,7 @@ func TestARecordThatABrokerRefuses(t *testing.T) {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
-	if all := (place{c}).Delivered(t); len(all) != 3 {
+	if all := (target{c}).Delivered(t); len(all) != 3 {
 		t.Errorf("%d records are there, want 3", len(all))
 	}
 }
@@ -138,7 +138,7 @@ func TestASinkWithoutATopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
 	c.topic = "nowhere"
-	s := place{c}.sink(t)
+	s := target{c}.sink(t)
 	defer s.Close()
 	err := s.Send(t.Context(), []outbox.Record{sinktest.Record(1, "a")})[0]
 	if b, ok := errors.AsType[*brokers.Error](err); !ok || b.Kind != brokers.Missing || !strings.Contains(err.Error(), "nowhere") {
@@ -157,7 +157,7 @@ func TestASinkThatIsInterrupted(t *testing.T) {
 		<-t.Context().Done()
 		return nil, nil, false
 	})
-	s := place{c}.sink(t)
+	s := target{c}.sink(t)
 	defer s.Close()
 	records := []outbox.Record{sinktest.Record(1, "a"), sinktest.Record(2, "a")}
 	results := s.Send(ctx, records)
