@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar demo requests" | "bezoar demo outbox" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar outbox" | "bezoar outbox init" | "bezoar outbox status" | "bezoar outbox parked" | "bezoar outbox show" | "bezoar outbox retry" | "bezoar outbox skip" | "bezoar outbox edit" | "bezoar outbox verify" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar demo requests" | "bezoar demo outbox" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar outbox" | "bezoar outbox init" | "bezoar outbox status" | "bezoar outbox parked" | "bezoar outbox show" | "bezoar outbox retry" | "bezoar outbox skip" | "bezoar outbox edit" | "bezoar outbox slots" | "bezoar outbox verify" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -262,7 +262,7 @@ _bezoar() {
     "bezoar outbox init --config" | "bezoar outbox init -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox init --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox init --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar outbox init --dialect") COMPREPLY=($(compgen -W "postgres mysql sqlite" -- "$cur")); return ;;
+    "bezoar outbox init --dialect") COMPREPLY=($(compgen -W "postgres sqlite" -- "$cur")); return ;;
     "bezoar outbox status --outbox" | "bezoar outbox status -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox status --config" | "bezoar outbox status -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox status --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -312,6 +312,10 @@ _bezoar() {
     "bezoar outbox edit --file" | "bezoar outbox edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox edit --type") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox edit --header" | "bezoar outbox edit -H") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --outbox" | "bezoar outbox slots -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --config" | "bezoar outbox slots -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --outbox" | "bezoar outbox verify -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --config" | "bezoar outbox verify -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -458,7 +462,7 @@ _bezoar() {
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --version --admin --group" -- "$cur")) ;;
     "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --version --admin --for --reason" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
-    "bezoar outbox") COMPREPLY=($(compgen -W "init status parked show retry skip edit verify --help --json --version" -- "$cur")) ;;
+    "bezoar outbox") COMPREPLY=($(compgen -W "init status parked show retry skip edit slots verify --help --json --version" -- "$cur")) ;;
     "bezoar outbox init") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --print-sql --notify --dialect" -- "$cur")) ;;
     "bezoar outbox status") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema" -- "$cur")) ;;
     "bezoar outbox parked") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --topic --key --class --with-reason --since --before --limit" -- "$cur")) ;;
@@ -466,6 +470,7 @@ _bezoar() {
     "bezoar outbox retry") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --topic --key --class --with-reason --since --before --all --dry-run --yes --expect" -- "$cur")) ;;
     "bezoar outbox skip") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --topic --key --class --with-reason --since --before --all --dry-run --yes --expect" -- "$cur")) ;;
     "bezoar outbox edit") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --body --file --type --header --print --stay" -- "$cur")) ;;
+    "bezoar outbox slots") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema" -- "$cur")) ;;
     "bezoar outbox verify") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --schema --topic --limit" -- "$cur")) ;;
     "bezoar override") COMPREPLY=($(compgen -W "ls set lift --help --json --version" -- "$cur")) ;;
     "bezoar override ls") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
