@@ -52,7 +52,7 @@ func awaitParked(ts *testscript.TestScript, neg bool, args []string) {
 		var parked, waiting int
 		var first sql.NullString
 		ts.Check(db.QueryRowContext(ctx, `SELECT count(*) FILTER (WHERE state = 2), count(*),
-			(SELECT id FROM bezoar_outbox_events WHERE position = min(p.position) FILTER (WHERE state = 2)) FROM bezoar_outbox_pending p`).Scan(&parked, &waiting, &first))
+			(SELECT id FROM bezoar_outbox_events WHERE position = (SELECT min(position) FROM bezoar_outbox_pending WHERE state = 2)) FROM bezoar_outbox_pending`).Scan(&parked, &waiting, &first))
 		if strconv.Itoa(parked)+" "+strconv.Itoa(waiting) == want {
 			ts.Setenv("EVENT", first.String)
 			return
