@@ -27,7 +27,7 @@ build: ## one static binary: bin/bezoar
 .PHONY: test
 test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue
+	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox
 else
 	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
 endif
@@ -64,6 +64,10 @@ bench-brokers: build ## bezoar work over message brokers, beside bare consumers 
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
 	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
 
+.PHONY: bench-outbox
+bench-outbox: ## the outbox's relay beside watermill-sql's forwarder, on PostgreSQL (minutes)
+	cd bench/outbox && $(CURDIR)/scripts/with-servers go run -mod=mod .
+
 .PHONY: cluster
 cluster: build ## three nodes over one PostgreSQL, in network namespaces, one of them cut off for 20 s (root)
 	cd bench && $(CURDIR)/scripts/with-servers go run ./cluster -bezoar $(CURDIR)/bin/bezoar
@@ -75,6 +79,7 @@ lint: ## golangci-lint with .golangci.yaml, go vet in it (the first run builds i
 	$(TOOL) golangci-lint run $(PKG)
 	cd bench && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
 	cd bench/queue && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
+	cd bench/outbox && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd clients && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
 	cd tools/release && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 

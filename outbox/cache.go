@@ -17,6 +17,7 @@ type cache struct {
 	bytes  int64
 	topics map[string]int // how many of each there are
 	room   chan struct{}  // closed when some left
+	stuck  bool           // somebody waited for room in vain, and nothing left since
 }
 
 func newCache(limit int64) *cache {
@@ -25,23 +26,27 @@ func newCache(limit int64) *cache {
 
 func size(r Record) int64 { return int64(len(r.Payload) + len(r.Key) + 256) }
 
-// put keeps records. It waits a moment if there is no room.
+// put keeps records. It waits a moment if there is no room, but only if records
+// leave: a feed must go on while a sink pauses.
 func (c *cache) put(ctx context.Context, records []Record) {
 	const moment = 50 * time.Millisecond
 	c.mu.Lock()
-	full, room := c.bytes >= c.limit, c.room
+	full, room := c.bytes >= c.limit && !c.stuck, c.room
 	c.mu.Unlock()
+	vain := false
 	if full {
 		t := time.NewTimer(moment)
 		select {
 		case <-room:
 		case <-t.C:
+			vain = true
 		case <-ctx.Done():
 		}
 		t.Stop()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stuck = c.stuck || vain
 	for _, r := range records {
 		if _, there := c.of[r.Position]; there {
 			continue
@@ -92,6 +97,7 @@ func (c *cache) take(refs []Ref) (found []Record, missing []Ref) {
 		}
 	}
 	if len(found) > 0 {
+		c.stuck = false
 		close(c.room)
 		c.room = make(chan struct{})
 	}

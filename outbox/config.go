@@ -14,7 +14,9 @@ import (
 type Config struct {
 	Name  string // of the outbox, for logs; default outbox
 	Store Store
-	Owner string // names this process for people, such as host:pid
+	// Owner names this process, such as host:pid. It is unique among the processes
+	// that relay this outbox: one takes over from another of its name at once.
+	Owner string
 	// Sinks are asked in this order: an event goes to the first that wants its
 	// topic. Events that none wants stay where they are.
 	Sinks []Route

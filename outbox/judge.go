@@ -123,6 +123,7 @@ func (l *leader) blameAll(f Flight, e Evidence) *Settlement {
 	done := &Settlement{Flight: f.ID}
 	for _, ref := range f.Refs {
 		s := l.blame(ref, e)
+		s.Parked = s.Parked && len(f.Refs) == 1 // others may have done it
 		if ref.Blamed == 0 {
 			s.Wait = 0
 		}

@@ -48,7 +48,9 @@ func SQL(tx *sql.Tx) Tx {
 // Write writes events in the transaction: they are delivered if and only if it
 // commits. Events of one topic and key keep their order. Until the transaction
 // ends no other can write events of the same keys; Write locks the keys in one
-// order, so that callers that write all their events at once do not deadlock.
+// order, so that callers that write all their events at once do not deadlock. Above
+// the isolation level read committed, one of two transactions that write events of
+// one key at once fails to serialize, as with any row that both change.
 //
 // An error that is not of the form of an event has made the transaction fail.
 func Write(ctx context.Context, tx Tx, events ...Event) error {

@@ -17,6 +17,7 @@ type Relay struct {
 	counts *counts
 	alarms *alarms
 	cache  *cache
+	led    map[int64]bool // epochs of this process; of Run alone
 }
 
 // New returns a relay that has not begun.
@@ -26,7 +27,7 @@ func New(c Config) (*Relay, error) {
 	}
 	c = c.WithDefaults()
 	c.Log = c.Log.With("outbox", c.Name)
-	r := &Relay{c: c, counts: newCounts(), alarms: newAlarms(c.Log), cache: newCache(c.FeedMemory)}
+	r := &Relay{c: c, counts: newCounts(), alarms: newAlarms(c.Log), cache: newCache(c.FeedMemory), led: make(map[int64]bool)}
 	for i, s := range c.Sinks {
 		r.gates = append(r.gates, newGate(i, s.Name, c.Pause, r.alarms))
 	}
@@ -45,6 +46,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			r.alarms.clear(alarmNoOwner, alarmDatabase)
 			r.counts.owner(lease, true)
 			r.c.Log.Info("the relay has the lease", "epoch", lease.Epoch)
+			r.led[lease.Epoch] = true
 			r.lead(ctx, lease.Epoch, asked.Add(r.c.Lease))
 			r.counts.led()
 		case errors.Is(err, ErrHeld):
@@ -141,6 +143,8 @@ func (r *Relay) lead(ctx context.Context, epoch int64, valid time.Time) {
 		l.scan()
 	}
 	l.stop()
+	l.mu.Lock()   // whoever starts a loop now sees that the work has ended
+	l.mu.Unlock() //nolint:staticcheck // it is a barrier
 	l.loops.Wait()
 	if l.life.Err() == nil || ctx.Err() != nil {
 		release, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -176,6 +180,16 @@ func (l *leader) renew() {
 			l.alarms.set(alarmDatabase, "", err.Error())
 		} else {
 			l.alarms.clear(alarmDatabase)
+			l.note()
+		}
+	}
+}
+
+// note keeps what the relay did where people find it without this process.
+func (l *leader) note() {
+	if n, ok := l.c.Store.(Notebook); ok && l.life.Err() == nil {
+		if err := n.Note(l.life, l.epoch, l.Stats()); err != nil && l.life.Err() == nil {
+			l.c.Log.Warn("the database does not know what the relay did", "error", err)
 		}
 	}
 }
@@ -245,7 +259,8 @@ func (l *leader) store(ctx context.Context, f func() error) bool {
 }
 
 // takeOver settles what former relays had in flight when they died: it counts
-// against each of these events.
+// against each of these events. Those of this process have not killed it: it lost
+// its lease, as when the database was away.
 func (l *leader) takeOver() bool {
 	var lost []Flight
 	if !l.store(l.work, func() (err error) {
@@ -255,18 +270,28 @@ func (l *leader) takeOver() bool {
 		return false
 	}
 	for _, f := range lost {
+		if l.led[f.Epoch] {
+			if !l.settleLost(&Settlement{Flight: f.ID}) {
+				return false
+			}
+			continue
+		}
 		done := l.blameAll(f, Evidence{
 			Class:  "lost",
 			Reason: fmt.Sprintf("the relay with epoch %d ended while this event was in flight with %d others", f.Epoch, len(f.Refs)-1),
 		})
-		if !l.store(l.work, func() error {
-			_, err := l.c.Store.Advance(l.work, l.epoch, done, nil)
-			return err
-		}) {
+		if !l.settleLost(done) {
 			return false
 		}
 		l.counts.lost(f.Topic, done)
 		l.c.Log.Warn("a former relay ended with events in flight; they are sent one by one", "topic", f.Topic, "events", len(f.Refs), "epoch", f.Epoch)
 	}
 	return true
+}
+
+func (l *leader) settleLost(done *Settlement) bool {
+	return l.store(l.work, func() error {
+		_, err := l.c.Store.Advance(l.work, l.epoch, done, nil)
+		return err
+	})
 }

@@ -11,10 +11,14 @@ import (
 // the work ends. It looks often after it found something, and less often when
 // nothing comes.
 func (l *leader) scan() {
-	const calm = 500 * time.Millisecond // while a feed tells of events
+	const (
+		calm  = 500 * time.Millisecond // while a feed tells of events
+		share = 4
+	)
 	wait := l.c.PollBusy
 	for l.work.Err() == nil {
 		var topics []string
+		began := time.Now()
 		if !l.store(l.work, func() (err error) {
 			topics, err = l.c.Store.Ready(l.work, l.epoch)
 			return err
@@ -25,9 +29,11 @@ func (l *leader) scan() {
 		if l.startAll(topics) {
 			wait = l.c.PollBusy
 		}
-		still := wait
+		// A transaction that stays open for long makes looking slow: the rows of what
+		// was delivered cannot be removed. Looking takes a share of the time, not all.
+		still := max(wait, share*time.Since(began))
 		if l.isFed() && len(topics) == 0 {
-			still = max(calm, wait)
+			still = max(calm, still)
 		}
 		t := time.NewTimer(still)
 		select {
@@ -74,6 +80,9 @@ func (l *leader) startAll(topics []string) (started bool) {
 func (l *leader) start(topic string, sink int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.work.Err() != nil {
+		return false
+	}
 	if t := l.topics[topic]; t != nil {
 		t.again = true
 		return false
@@ -87,7 +96,7 @@ func (l *leader) start(topic string, sink int) bool {
 // upkeep keeps the outbox in order, one small step after the other, and counts
 // what is parked.
 func (l *leader) upkeep() {
-	const often, counted = 15 * time.Second, 1000
+	const often = 15 * time.Second
 	for l.work.Err() == nil {
 		u, err := l.c.Store.Upkeep(l.work, l.epoch, l.c.Keep)
 		switch {
@@ -97,15 +106,10 @@ func (l *leader) upkeep() {
 		case err != nil && l.work.Err() == nil:
 			l.c.Log.Warn("the outbox could not be kept in order; it is tried again", "error", err)
 		}
-		parked, err := l.c.Store.Waiting(l.work, Query{State: Parked, Limit: counted, Bare: true})
-		switch {
-		case err != nil:
-		case len(parked) == 0:
+		if parked, err := l.c.Store.Count(l.work, Query{State: Parked}); err == nil && parked > 0 {
+			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", parked))
+		} else if err == nil {
 			l.alarms.clear(alarmParked)
-		case len(parked) == counted:
-			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events or more are parked, and wait for a decision", counted))
-		default:
-			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", len(parked)))
 		}
 		wait := min(often, max(l.c.Keep/100, 100*time.Millisecond))
 		if u.More {

@@ -150,8 +150,10 @@ type TxSink interface {
 type TxStore interface {
 	// Within reports whether sink works in this store's transactions.
 	Within(ctx context.Context, sink TxSink) (bool, error)
-	// AdvanceTx is Advance with what send returns as its settlement.
-	AdvanceTx(ctx context.Context, epoch int64, next *Claim, send func(ctx context.Context, tx any) (*Settlement, error)) (*Flight, error)
+	// AdvanceTx is Advance with what send returns as the settlement of flight. If the
+	// flight is settled already, because an earlier call succeeded whose answer was
+	// lost, it does not call send, and claims.
+	AdvanceTx(ctx context.Context, epoch, flight int64, next *Claim, send func(ctx context.Context, tx any) (*Settlement, error)) (*Flight, error)
 }
 
 // Waker is a [Store] that can say that events were written. It only saves time:
@@ -161,4 +163,14 @@ type Waker interface {
 	// until ctx ends or an error. The error says what to change if it cannot work
 	// here at all, as behind a pooler that shares sessions between transactions.
 	Wake(ctx context.Context, wake func()) error
+}
+
+// Notebook is a [Store] that keeps the last Stats of the relay, for people who have
+// only the database.
+type Notebook interface {
+	// Note is ErrFenced unless the epoch is that of the current lease.
+	Note(ctx context.Context, epoch int64, s Stats) error
+	// Noted returns the last Stats, and when they were noted, by the database's
+	// clock; the zero time: never.
+	Noted(ctx context.Context) (Stats, time.Time, error)
 }

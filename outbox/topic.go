@@ -217,7 +217,7 @@ func (t *topicLoop) deliverTx(f **Flight, records []Record, calm bool) (v verdic
 	var refused error // by the sink, which undid the transaction
 	ok = t.store(t.life, func() (err error) {
 		refused = nil
-		*f, err = t.c.Store.(TxStore).AdvanceTx(t.life, t.epoch, claim, func(ctx context.Context, tx any) (*Settlement, error) { //nolint:errcheck,forcetypeassert // joins has seen it
+		*f, err = t.c.Store.(TxStore).AdvanceTx(t.life, t.epoch, flight.ID, claim, func(ctx context.Context, tx any) (*Settlement, error) { //nolint:forcetypeassert // joins has seen it
 			ctx, cancel := context.WithTimeout(ctx, t.c.SendFor)
 			defer cancel()
 			defer context.AfterFunc(t.sends, cancel)()

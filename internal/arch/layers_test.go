@@ -101,6 +101,7 @@ func layers() []layer {
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
+		{"queue/pgqueue", 4, "sends messages in an application's transactions, to a store in its database"},
 		{"internal/outboxdb/*", 3, "outboxes in the databases of applications"},
 		{"internal/outboxqueue", 3, "delivers events of an outbox to queues, in the outbox's transaction"},
 		{"internal/flowletters", 3, "shows the dead letters of flows to triage"},
@@ -216,7 +217,7 @@ func bans() []ban {
 		{"internal/fleet", "net/...", nil, wire},
 		{"internal/dispatch", "net/...", nil, wire},
 		{"...", "database/sql/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "outbox", "internal/outboxdemo"}, sql},
-		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "internal/outboxdemo"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "internal/outboxdemo", "queue/pgqueue"}, sql},
 		{"...", "modernc.org/...", []string{"internal/store/*", "internal/outboxdb/*", "internal/outboxdemo"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},

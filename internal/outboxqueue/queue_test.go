@@ -19,6 +19,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/outboxqueue"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/outbox"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -76,7 +77,7 @@ func newWorld(t *testing.T) *world {
 	check(err)
 	t.Cleanup(w.pool.Close)
 	check(outboxpg.Init(ctx, outboxpg.Config{URL: url, Schema: w.schema}))
-	w.store, err = outboxpg.Open(ctx, outboxpg.Config{URL: url, Schema: w.schema})
+	w.store, err = outboxpg.Open(ctx, outboxpg.Config{URL: url + "&application_name=" + w.schema, Schema: w.schema})
 	check(err)
 	w.db, err = postgres.Open(ctx, postgres.Config{URL: url, Schema: w.schema + "_b"})
 	check(err)
@@ -112,10 +113,32 @@ func (w *world) messages(t *testing.T) (n int) {
 	return n
 }
 
-// TestExactlyOnce settles in the transaction that sends: whatever fails between,
-// no message is there twice.
-func TestExactlyOnce(t *testing.T) {
+func TestOneDatabase(t *testing.T) {
 	w := newWorld(t)
+	for name, test := range map[string]func(*testing.T, *world){
+		"exactly once": testExactlyOnce, "sessions that end": testSessionsEnd, "an answer that is lost": testALostAnswer, "a transaction of the caller": testSendTx,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, table := range []string{"pending", "events", "flights", "keys", "lease"} {
+				w.exec(t, `DELETE FROM {outbox}.`+table)
+			}
+			w.exec(t, `INSERT INTO {outbox}.lease DEFAULT VALUES`)
+			w.exec(t, `DELETE FROM {outbox}_b.queue_messages`)
+			test(t, w)
+		})
+	}
+}
+
+func (w *world) exec(t *testing.T, statement string) {
+	t.Helper()
+	if _, err := w.pool.Exec(t.Context(), strings.ReplaceAll(statement, "{outbox}", w.schema)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testExactlyOnce settles in the transaction that sends: whatever fails between,
+// no message is there twice.
+func testExactlyOnce(t *testing.T, w *world) {
 	ctx := t.Context()
 	sink := w.sink(t)
 	if in, err := w.store.Within(ctx, sink); err != nil || !in {
@@ -135,7 +158,7 @@ func TestExactlyOnce(t *testing.T) {
 	}
 	w.fails.Store(true) // it has sent all but says that it failed
 	r, err := outbox.New(outbox.Config{
-		Store: w.store, Owner: "test", ParkAfter: 1, Events: 7,
+		Store: w.store, Owner: "test", ParkAfter: 1, Events: 7, Pause: backoff.Config{Base: time.Millisecond, Cap: time.Millisecond},
 		Sinks: []outbox.Route{{Name: "queue", Topics: []string{"t"}, Sink: sink}},
 	})
 	if err != nil {
@@ -166,9 +189,94 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
-// TestSendTx sends with the caller's transaction: a rollback leaves no message.
-func TestSendTx(t *testing.T) {
-	w := newWorld(t)
+// testSessionsEnd ends the relay's sessions at random moments: each event becomes
+// one message all the same.
+func testSessionsEnd(t *testing.T, w *world) {
+	ctx := t.Context()
+	const n = 60
+	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		for i := range n {
+			if err := outbox.Write(ctx, outbox.Pgx(tx).In(w.schema), outbox.Event{Topic: "t", Key: fmt.Sprint(i % 5), Payload: fmt.Append(nil, i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := outbox.New(outbox.Config{
+		Store: w.store, Owner: "test", ParkAfter: 1, Events: 3, Pause: backoff.Config{Base: time.Millisecond, Cap: time.Millisecond},
+		Sinks: []outbox.Route{{Name: "queue", Topics: []string{"t"}, Sink: w.sink(t)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(run) }()
+	cuts, before := 0, n
+	until(t, func() bool {
+		var left int
+		if err := w.pool.QueryRow(ctx, `SELECT count(*) FROM `+w.schema+`.pending`).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		if left == before || cuts > 8 { // it goes on first
+			return left == 0
+		}
+		before = left
+		var killed int
+		if err := w.pool.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1`, w.schema).Scan(&killed); err != nil {
+			t.Fatal(err)
+		}
+		cuts += killed
+		return false
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := w.messages(t); got != n || cuts == 0 {
+		t.Fatalf("%d messages of %d events, after %d sessions were ended", got, n, cuts)
+	}
+}
+
+// testALostAnswer repeats a call that has succeeded: it sends nothing again.
+func testALostAnswer(t *testing.T, w *world) {
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		return outbox.Write(ctx, outbox.Pgx(tx).In(w.schema), outbox.Event{Topic: "t", Payload: []byte("1")}, outbox.Event{Topic: "t", Payload: []byte("2")})
+	}))
+	lease, err := w.store.Acquire(ctx, "test", time.Hour)
+	check(err)
+	claim := &outbox.Claim{Topic: "t", Events: 1, Bytes: 1}
+	f, err := w.store.Advance(ctx, lease.Epoch, nil, claim)
+	check(err)
+	sink := w.sink(t)
+	var next *outbox.Flight
+	for range 2 {
+		next, err = w.store.AdvanceTx(ctx, lease.Epoch, f.ID, claim, func(ctx context.Context, tx any) (*outbox.Settlement, error) {
+			records, err := w.store.Read(ctx, f.Refs)
+			if err == nil {
+				_, err = sink.SendTx(ctx, tx, records)
+			}
+			return &outbox.Settlement{Flight: f.ID, Delivered: []int64{f.Refs[0].Position}}, err
+		})
+		check(err)
+	}
+	if n := w.messages(t); n != 1 || next == nil || next.Refs[0].Position == f.Refs[0].Position {
+		t.Fatalf("%d messages, then %+v", n, next)
+	}
+}
+
+// testSendTx sends with the caller's transaction: a rollback leaves no message.
+func testSendTx(t *testing.T, w *world) {
 	ctx := t.Context()
 	send := func(commit bool) {
 		tx, err := w.pool.Begin(ctx)
@@ -204,7 +312,7 @@ func TestSendTx(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(ctx) //nolint:errcheck // of no effect
+	defer other.Close(ctx)
 	foreign, err := other.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -210,6 +210,24 @@ func uniqueRows() []Row {
 	for _, rate := range []float64{2, 10, 25, 50} {
 		out = append(out, Row{Name: fmt.Sprintf("get-unique-%g", rate), Deaths: 14, Good: 99, Streams: []Stream{{Rate: rate, Make: uniqueGET}}})
 	}
+	// Innocents share the attacker's address, as colleagues in one office do. What they
+	// ask for has shapes of its own, apart from one in five.
+	out = append(out, Row{Name: "office", Deaths: 14, Good: 80, Class: "target", Streams: []Stream{
+		{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
+			s := target(Mix(n, r))
+			s.Caller = attacker
+			return s
+		}},
+		{Rate: 10, Make: uniqueGET},
+	}})
+	// The pills have the shapes of what runs well: each of these may cost a death or two.
+	out = append(out, Row{Name: "everywhere", Deaths: 10, Good: 99, Streams: []Stream{
+		{Rate: 10, Make: func(n int, _ *rand.Rand) Shot {
+			return evil(get([]string{
+				fmt.Sprint("/item/", 10_000+n), fmt.Sprint("/search?q=", 10_000+n), fmt.Sprint("/help/", 100+n), fmt.Sprint("/?n=", n),
+			}[n%4], 0))
+		}},
+	}})
 	// Each pill has a parameter of its own beside the poison, and another length.
 	out = append(out, Row{Name: "get-shapes-10", Deaths: 14, Good: 99, Streams: []Stream{
 		{Rate: 10, Make: func(n int, _ *rand.Rand) Shot {

@@ -152,8 +152,10 @@ func testInterleavings(t *testing.T, s *suite) {
 		relays.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				life, end := context.WithTimeout(ctx, time.Duration(20+rand.IntN(150))*time.Millisecond)
-				r, err := outbox.New(fast(outbox.Config{Store: store, Owner: fmt.Sprint("relay ", i, n), ParkAfter: 1000, Events: 7, Grace: time.Millisecond,
-					Sinks: []outbox.Route{{Name: "place", Topics: []string{"*"}, Sink: &p}}}))
+				r, err := outbox.New(fast(outbox.Config{
+					Store: store, Owner: fmt.Sprint("relay ", i, n), ParkAfter: 1000, Events: 7, Grace: time.Millisecond,
+					Sinks: []outbox.Route{{Name: "place", Topics: []string{"*"}, Sink: &p}},
+				}))
 				if err != nil {
 					t.Error(err)
 				} else if err := r.Run(life); err != nil {
@@ -219,7 +221,7 @@ func (o *oracle) transaction(t *testing.T, s *suite, keys int) {
 		return
 	}
 	if rand.IntN(3) == 0 { // late
-		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond) //nolint:forbidigo // it is the interleaving
+		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
 	}
 	if rand.IntN(4) == 0 {
 		err = tx.Rollback(s.ctx())

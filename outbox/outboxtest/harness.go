@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 		{"a sink that panics", testRelayPanic},
 		{"sinks are isolated", testRelayIsolated},
 		{"a standby takes over", testRelayTakeOver},
+		{"the database goes away", testRelayStoreAway},
 		{"a feed saves reading", testRelayFeed},
 		{"interleavings", testInterleavings},
 	} {

@@ -51,11 +51,9 @@ func (c Child) Relay(store outbox.Store) error {
 	if err != nil {
 		return err
 	}
-	config := fast(outbox.Config{Store: store, Owner: "child", ParkAfter: c.ParkAfter, Events: 20, Sinks: to(&fileSink{file, c.Gate})})
-	if c.Lease > 0 {
-		config.Lease = c.Lease
-	}
-	r, err := outbox.New(config)
+	r, err := outbox.New(fast(outbox.Config{
+		Store: store, Owner: "child", ParkAfter: c.ParkAfter, Lease: c.Lease, Events: 20, Sinks: to(&fileSink{file, c.Gate}),
+	}))
 	if err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		var r outbox.Record
 		switch err := json.Unmarshal(scan.Bytes(), &r); {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +17,11 @@ import (
 
 // fast is c with waits for tests.
 func fast(c outbox.Config) outbox.Config {
+	if c.Lease == 0 {
+		c.Lease = 5 * time.Second
+	}
 	c.Retry = backoff.Config{Strategy: backoff.Fixed, Base: time.Millisecond, Cap: time.Millisecond}
 	c.Pause = backoff.Config{Strategy: backoff.Fixed, Base: 2 * time.Millisecond, Cap: 2 * time.Millisecond}
-	c.Lease = 5 * time.Second
 	return c
 }
 
@@ -113,7 +116,7 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 	for i := range n {
 		s.write(event(fmt.Sprint(i), fmt.Sprint("k", i%7)))
 	}
-	r, _ := s.relay(outbox.Config{Sinks: to(&p), ParkAfter: 1})
+	r, _ := s.relay(outbox.Config{Sinks: to(&p), ParkAfter: 1, Lease: time.Second})
 	s.eventually("the sink pauses, again and again", func() bool { return r.Stats().Sinks[0].Pauses > 20 })
 	s.equal("alarm", []any{alarm(r, "sink-paused"), r.Stats().Sinks[0].Reason}, []any{true, away.Error()})
 	s.equal("parked", len(s.waiting(outbox.Parked)), 0)
@@ -121,6 +124,14 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 		if w.Blamed != 0 {
 			s.t.Fatalf("%s is blamed", w.ID)
 		}
+	}
+	if book, ok := s.Store.(outbox.Notebook); ok {
+		s.eventually("the database knows why", func() bool {
+			st, at, err := book.Noted(s.ctx())
+			s.check(err)
+			return !at.IsZero() && st.Leader && st.Sinks[0].Reason == away.Error()
+		})
+		s.is("a note with a stale epoch", book.Note(s.ctx(), 0, outbox.Stats{}), outbox.ErrFenced)
 	}
 	p.set(nil)
 	s.eventually("all is delivered", func() bool { return p.count() == n })
@@ -232,6 +243,71 @@ func testRelayTakeOver(_ *testing.T, s *suite) {
 	s.eventually("the second delivers", func() bool { return p.count() == 2 })
 	s.equal("order", p.ids(), []string{"1", "2"})
 	s.equal("leader", second.Stats().Leader, true)
+}
+
+// testRelayStoreAway has the database go away for longer than the lease, while
+// events are in flight: the relay, which lives, blames none of them.
+func testRelayStoreAway(_ *testing.T, s *suite) {
+	store := &away{Store: s.Store}
+	var p place
+	p.set(func([]outbox.Record, int) error { // before they can be settled
+		store.gone.Store(p.most == 3)
+		return nil
+	})
+	s.write(event("1", "a"), event("2", "b"), event("3", "c"))
+	r, _ := s.relay(outbox.Config{Sinks: to(&p), Store: store, ParkAfter: 1, Lease: time.Second})
+	s.eventually("they are sent, and the lease is over", func() bool { return p.count() == 3 && r.Stats().Epoch == 1 && !r.Stats().Leader })
+	s.equal("alarm", alarm(r, "no-owner") || alarm(r, "database"), true)
+	p.set(nil)
+	store.gone.Store(false)
+	s.eventually("all is settled", func() bool { return len(s.waiting("")) == 0 })
+	for _, r := range p.got {
+		if r.Attempts > 0 {
+			s.t.Fatalf("%s has %d attempts", r.ID, r.Attempts)
+		}
+	}
+	s.equal("sent together, twice", []int{p.count(), p.most}, []int{6, 3})
+}
+
+// away is a store whose database can go away.
+type away struct {
+	outbox.Store
+	gone atomic.Bool
+}
+
+func (a *away) err() error {
+	if a.gone.Load() {
+		return errors.New("the database is away")
+	}
+	return nil
+}
+
+func (a *away) Acquire(ctx context.Context, owner string, ttl time.Duration) (outbox.Lease, error) {
+	if err := a.err(); err != nil {
+		return outbox.Lease{}, err
+	}
+	return a.Store.Acquire(ctx, owner, ttl)
+}
+
+func (a *away) Renew(ctx context.Context, epoch int64, ttl time.Duration) (outbox.Lease, error) {
+	if err := a.err(); err != nil {
+		return outbox.Lease{}, err
+	}
+	return a.Store.Renew(ctx, epoch, ttl)
+}
+
+func (a *away) Release(ctx context.Context, epoch int64) error {
+	if err := a.err(); err != nil {
+		return err
+	}
+	return a.Store.Release(ctx, epoch)
+}
+
+func (a *away) Advance(ctx context.Context, epoch int64, done *outbox.Settlement, next *outbox.Claim) (*outbox.Flight, error) {
+	if err := a.err(); err != nil {
+		return nil, err
+	}
+	return a.Store.Advance(ctx, epoch, done, next)
 }
 
 // fed is a feed that hands over what the test says.

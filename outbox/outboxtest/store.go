@@ -100,7 +100,7 @@ func testRecords(_ *testing.T, s *suite) {
 		s.t.Fatal("the positions of a key are not in the order of its events")
 	}
 	tx := s.begin()
-	defer tx.Rollback(context.WithoutCancel(s.ctx())) //nolint:errcheck // of no effect
+	defer func() { _ = tx.Rollback(context.WithoutCancel(s.ctx())) }()
 	if err := tx.Write(s.ctx(), outbox.Event{Topic: "no topic"}); err == nil {
 		s.t.Fatal("an event without a proper topic was written")
 	}

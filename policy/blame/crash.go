@@ -83,7 +83,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	state.groups.crowded(state, at, acc)
 	if !convicted {
-		state.groups.blameLate(state, at, late)
+		state.groups.blameLate(state, at, late, acc)
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
 		state.puzzle(at, acc, before, open)

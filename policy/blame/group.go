@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	clientDeaths = 1.5 // blame from which a caller may be escalated
-	shapeDeaths  = 2.5 // … and a shape, whose callers come first
-	groupExcess  = 10  // times the crash rate of everything else
-	groupNats    = 5   // … and how surprising its part of the blame is, as a logarithm
-	kinDeaths    = 0.5 // blame from which a shape may be escalated when another of its endpoint is
-	kinNats      = 1   // … and how surprising that must be
-	groupSound   = 16  // successes from which a shape or caller may be established
-	groupSeen    = 3   // successes after which a shape is no canary's business
+	clientDeaths = 1.5       // blame from which a caller may be escalated
+	shapeDeaths  = 2.5       // … and a shape, whose callers come first
+	groupExcess  = 10        // times the crash rate of everything else
+	groupNats    = 5         // … and how surprising its part of the blame is, as a logarithm
+	kinDeaths    = 0.5       // blame from which a shape may be escalated when another of its endpoint is
+	kinNats      = 1         // … and how surprising that must be
+	groupSound   = 16        // successes from which a shape or caller may be established
+	groupSeen    = 3         // successes after which a shape is no canary's business
+	deadlyFor    = time.Hour // how long work of an escalated caller runs in the lane after a kill of its shape
 )
 
 // The pace at which unproven work of an escalated level may run, a second.
@@ -54,8 +55,9 @@ type group struct {
 	level  uint8
 	tally
 	killers [maxKillers]culprit
-	deaths  int  // since it was escalated
-	late    bool // it may kill after its answer
+	charged int64 // when one of them last killed
+	deaths  int   // since it was escalated
+	late    bool  // it may kill after its answer
 	pace    float64
 	wins    int   // successes since the pace last changed
 	next    int64 // when the next of it may run
@@ -83,10 +85,11 @@ type culprit struct {
 
 // charge returns by how much a variant's share is more than it has been blamed for
 // before, and notes it. The smallest makes room.
-func (g *group) charge(variant bezoar.Fingerprint, share float64) float64 {
+func (g *group) charge(now int64, variant bezoar.Fingerprint, share float64) float64 {
 	if share == 0 {
 		return 0
 	}
+	g.charged = now
 	least := 0
 	for i := range g.killers {
 		k := &g.killers[i]
@@ -103,6 +106,18 @@ func (g *group) charge(variant bezoar.Fingerprint, share float64) float64 {
 		g.killers[least] = culprit{variant, share}
 	}
 	return share
+}
+
+// deadly reports whether work of it has killed lately, whoever had the blame.
+func (g *group) deadly(now int64) bool {
+	if now-g.charged > int64(deadlyFor) {
+		return false
+	}
+	sum := 0.0
+	for i := range g.killers {
+		sum += g.killers[i].share
+	}
+	return sum >= kinDeaths
 }
 
 // tally counts successes and blame. Both are forgotten with provenHalfLife.
@@ -189,10 +204,10 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	}
 	more := share
 	if s != nil {
-		more = s.charge(a.work.Variant, share)
+		more = s.charge(now, a.work.Variant, share)
 	}
 	if c != nil {
-		charged := c.charge(a.work.Variant, max(share, surprise))
+		charged := c.charge(now, a.work.Variant, max(share, surprise))
 		if s == nil {
 			more = charged
 		}

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -59,10 +60,15 @@ func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
 }
 
 // blameLate lays blame for a death that convicted nobody at the door of those whose
-// work was answered before it.
-func (gs *groups) blameLate(state *State, now int64, late []lateCaller) {
+// work was answered before it, unless work of theirs that was in flight explains it.
+func (gs *groups) blameLate(state *State, now int64, late []lateCaller, acc []accused) {
 	second := state.second(now)
 	for _, l := range late {
+		if slices.ContainsFunc(acc, func(a accused) bool {
+			return a.ticket != none && a.work.Client == l.client && a.share >= suspicion
+		}) {
+			continue
+		}
 		if g := gs.get(state, l.client, ofClient, &state.cfg.Rule); g != nil {
 			gs.total.blamed += l.blame
 			gs.blame(state, now, second, g, 0, l.blame, clientDeaths)

@@ -129,7 +129,7 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if shape != nil && (shape.state != suspected || !state.kin(now, v)) {
 		shape = nil
 	}
-	if client != nil && (client.state != suspected || state.spared(client, v)) {
+	if client != nil && (client.state != suspected || state.spared(now, client, v)) {
 		client = nil
 	}
 	switch {
@@ -160,7 +160,7 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 	}
 	h := state.histories.find(v.Shape)
 	alike := h != nil && len(h.good) >= someGood && h.resembles(state.look(v))
-	suspectCaller := client != nil && client.state == suspected && !state.spared(client, v)
+	suspectCaller := client != nil && client.state == suspected && !state.spared(now, client, v)
 	if !alike && !suspectCaller || state.proven.successes(v.variant(), state.second(now)) >= provenEnough {
 		return Decision{}, none, false
 	}
@@ -170,9 +170,17 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 	return Decision{Action: ToLane, Cause: ByClient, Overflow: true}, none, true
 }
 
-// spared reports whether work of an escalated caller need not run in the lane, because
-// it is unlike what kills. What kills after its answer is not known by what it is like.
-func (state *State) spared(client *group, v *view) bool { return !client.late && state.unlike(v) }
+// spared reports whether work of an escalated caller need not run in the lane: it is unlike
+// what kills, or its shape runs well and has killed nobody. An attacker gains one death by
+// each such shape, which then is blamed itself. What kills after its answer is not known by
+// what it is like.
+func (state *State) spared(now int64, client *group, v *view) bool {
+	if client.late {
+		return false
+	}
+	shape := state.groups.find(v.Shape)
+	return shape != nil && shape.established() && !shape.deadly(now) || state.unlike(v)
+}
 
 // unlike reports whether killers of the work's shape have something that no success
 // has, and the work has nothing of it.
@@ -206,7 +214,7 @@ func (state *State) paced(now int64, v *view, suspect bool) (until int64, took b
 	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(now, v)) {
 		shape = nil
 	}
-	if client != nil && (client.state != suspected || client.pace >= freePace || state.spared(client, v)) {
+	if client != nil && (client.state != suspected || client.pace >= freePace || state.spared(now, client, v)) {
 		client = nil
 	}
 	if shape != nil && shape.next > now {

@@ -149,9 +149,10 @@ type Store struct {
 }
 
 var (
-	_ outbox.Store   = (*Store)(nil)
-	_ outbox.TxStore = (*Store)(nil)
-	_ outbox.Waker   = (*Store)(nil)
+	_ outbox.Store    = (*Store)(nil)
+	_ outbox.TxStore  = (*Store)(nil)
+	_ outbox.Waker    = (*Store)(nil)
+	_ outbox.Notebook = (*Store)(nil)
 )
 
 // Open connects to an outbox that is there. It is [outbox.ErrAbsent] if there is

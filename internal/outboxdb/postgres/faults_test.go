@@ -108,6 +108,7 @@ func with(t testing.TB, at, name, value string) string {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	d := newOutbox(t, connect(t, server(t)))
 	for _, test := range []struct {
 		name string
@@ -138,7 +139,7 @@ func testProducers(t *testing.T, d *database) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close() //nolint:errcheck // of no effect
+		defer db.Close()
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +161,7 @@ func testProducers(t *testing.T, d *database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // of no effect
+	defer tx.Rollback(ctx)
 	for _, call := range []string{
 		`('no topic')`, `('')`, `(NULL)`, `('t', repeat('k', 513))`, `('t', headers => '[]')`, `('t', headers => '{"a": 1}')`,
 		`('t', headers => '{"a": ["b"]}')`, `('t', id => repeat('i', 65))`, `('t', type => repeat('t', 256))`,
@@ -191,7 +192,7 @@ func testRights(t *testing.T, d *database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // of no effect
+	defer tx.Rollback(ctx)
 	if _, err := tx.Exec(ctx, `SET LOCAL ROLE `+role); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func testElsewhere(t *testing.T, d *database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(ctx) //nolint:errcheck // of no effect
+	defer other.Close(ctx)
 	tx, err := other.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -419,7 +420,7 @@ func testDump(t *testing.T, d *database) {
 		t.Fatal(err)
 	}
 	restored := &database{url: d.url, schema: d.schema + "_r", pool: d.pool}
-	defer d.pool.Exec(context.Background(), `DROP SCHEMA `+restored.schema+` CASCADE`) //nolint:errcheck // best effort
+	defer d.pool.Exec(context.Background(), `DROP SCHEMA `+restored.schema+` CASCADE`)
 	psql := exec.CommandContext(ctx, tool("psql"), "-q", "-v", "ON_ERROR_STOP=1", d.url)
 	psql.Stdin = strings.NewReader(strings.ReplaceAll(string(out), d.schema, restored.schema))
 	if text, err := psql.CombinedOutput(); err != nil {

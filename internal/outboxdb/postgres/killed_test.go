@@ -44,6 +44,7 @@ func (d *database) command() *exec.Cmd {
 
 // TestKilled is about relays that end in the middle of everything.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	d := newOutbox(t, connect(t, server(t)))
 	rounds := 20
 	if os.Getenv("BEZOAR_SOAK") != "" {

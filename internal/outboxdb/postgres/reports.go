@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +38,36 @@ func (s *Store) Status(ctx context.Context) (st outbox.Status, err error) {
 	}
 	st.Flight, err = pgx.CollectRows(rows, pgx.RowToStructByPos[outbox.FlightStatus])
 	return st, s.fault(ctx, "list flights", err)
+}
+
+// Note implements [outbox.Notebook].
+func (s *Store) Note(ctx context.Context, epoch int64, st outbox.Stats) error {
+	const what = "note what the relay did"
+	text, err := json.Marshal(st)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, err = s.pool.Exec(ctx, s.in(`WITH f AS MATERIALIZED (SELECT {schema}.fence($1))
+		INSERT INTO {schema}.notes (at, stats) SELECT clock_timestamp(), $2 FROM f ON CONFLICT (one) DO UPDATE SET at = excluded.at, stats = excluded.stats`),
+		epoch, string(text))
+	return s.fault(ctx, what, err)
+}
+
+// Noted implements [outbox.Notebook].
+func (s *Store) Noted(ctx context.Context) (st outbox.Stats, at time.Time, err error) {
+	const what = "read what the relay did"
+	var text string
+	err = s.pool.QueryRow(ctx, s.in(`SELECT stats, at FROM {schema}.notes`)).Scan(&text, &at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return st, at, nil
+	}
+	if err != nil {
+		return st, at, s.fault(ctx, what, err)
+	}
+	if err := json.Unmarshal([]byte(text), &st); err != nil {
+		return st, at, fmt.Errorf("%s: %w", what, err)
+	}
+	return st, at, nil
 }
 
 // topics counts. The limit is for each topic together.

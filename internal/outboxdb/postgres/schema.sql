@@ -87,6 +87,13 @@ CREATE INDEX IF NOT EXISTS pending_held ON {schema}.pending (lane, position) WHE
 CREATE INDEX IF NOT EXISTS pending_retrying ON {schema}.pending (not_before) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS pending_set_aside ON {schema}.pending (position) WHERE state IN (1, 2);
 
+-- What the relay did, for people.
+CREATE TABLE IF NOT EXISTS {schema}.notes (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	at timestamptz NOT NULL,
+	stats text NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS {schema}.lease (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	owner text NOT NULL DEFAULT '',
@@ -311,15 +318,21 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- drop_partition drops one partition whose events are all older than keep, if there
--- is one and it can be locked at once. Events that are not delivered move.
+-- is one and it can be locked at once. Events that are not delivered move; with many
+-- of them the partition stays, since nobody can write meanwhile.
 CREATE OR REPLACE FUNCTION {schema}.drop_partition(keep interval) RETURNS TABLE (dropped integer, moved bigint) LANGUAGE plpgsql AS $$
 DECLARE
+	most CONSTANT bigint := 5000;
 	p record;
+	stay bigint; -- events of p that are not delivered
 BEGIN
 	dropped := 0;
 	moved := 0;
-	SELECT * INTO p FROM {schema}.partitions WHERE after < clock_timestamp() - keep ORDER BY after LIMIT 1;
-	IF NOT FOUND THEN
+	FOR p IN SELECT * FROM {schema}.partitions WHERE after < clock_timestamp() - keep ORDER BY after LOOP
+		SELECT count(*) INTO stay FROM (SELECT FROM {schema}.pending WHERE written_at >= p.first AND written_at < p.after LIMIT most + 1) n;
+		EXIT WHEN stay <= most;
+	END LOOP;
+	IF stay IS NULL OR stay > most THEN
 		RETURN NEXT;
 		RETURN;
 	END IF;

@@ -19,6 +19,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	d := newOutbox(t, connect(t, server(t)))
 	outboxtest.Run(t, func(t testing.TB) outboxtest.Outbox {
 		d.empty(t)
@@ -72,7 +73,7 @@ func newOutbox(t testing.TB, pool *pgxpool.Pool) *database {
 func (d *database) empty(t testing.TB) {
 	t.Helper()
 	var sql strings.Builder
-	for _, table := range []string{"events", "pending", "flights", "keys", "lease"} {
+	for _, table := range []string{"events", "pending", "flights", "keys", "lease", "notes"} {
 		fmt.Fprintf(&sql, "DELETE FROM %s.%s;", d.schema, table)
 	}
 	fmt.Fprintf(&sql, "INSERT INTO %s.lease DEFAULT VALUES", d.schema)

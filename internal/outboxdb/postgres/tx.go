@@ -32,17 +32,25 @@ func (s *Store) Within(ctx context.Context, sink outbox.TxSink) (in bool, err er
 }
 
 // AdvanceTx implements [outbox.TxStore].
-func (s *Store) AdvanceTx(ctx context.Context, epoch int64, next *outbox.Claim,
+func (s *Store) AdvanceTx(ctx context.Context, epoch, flight int64, next *outbox.Claim,
 	send func(ctx context.Context, tx any) (*outbox.Settlement, error),
 ) (f *outbox.Flight, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, s.in(`SELECT {schema}.fence($1), `+notForLong), epoch); err != nil {
 			return err
 		}
-		done, err := send(ctx, tx)
-		if err != nil {
+		var done *outbox.Settlement
+		var there bool
+		if err := tx.QueryRow(ctx, s.in(`SELECT EXISTS (SELECT FROM {schema}.flights WHERE id = $1 AND epoch = $2)`), flight, epoch).Scan(&there); err != nil {
 			return err
 		}
+		if there {
+			var err error
+			if done, err = send(ctx, tx); err != nil {
+				return err
+			}
+		}
+		var err error
 		f, err = s.advance(ctx, tx, epoch, done, next)
 		return err
 	})
