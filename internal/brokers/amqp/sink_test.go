@@ -27,7 +27,8 @@ type target struct {
 func newTarget(t *testing.T, args amqp091.Table) *target {
 	t.Helper()
 	r := newRig(t, args)
-	p := &target{rig: r, exchange: "x-" + r.cfg.Queue}
+	exchange := "x-" + r.cfg.Queue
+	p := &target{rig: r, exchange: exchange}
 	if _, err := r.channel.QueueDeclare(r.cfg.Queue+"-dlq", true, false, false, false, nil); err != nil { // which the rig deletes
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func newTarget(t *testing.T, args amqp091.Table) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.channel.ExchangeDelete(p.exchange, false, false) })
+	t.Cleanup(func() { _ = r.channel.ExchangeDelete(exchange, false, false) })
 	return p
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
@@ -16,7 +15,10 @@ import (
 )
 
 // target is a topic that a sink sends to.
-type target struct{ *cluster }
+type target struct {
+	*cluster
+	partitions int32
+}
 
 func (p target) Sink(t *testing.T) outbox.Sink { t.Helper(); return p.sink(t) }
 
@@ -37,7 +39,7 @@ func (p target) Delivered(t *testing.T) (all []sinktest.Delivery) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	topic := kmsg.NewListOffsetsRequestTopic()
 	topic.Topic = p.topic
-	for i := range int32(3) {
+	for i := range p.partitions {
 		part := kmsg.NewListOffsetsRequestTopicPartition()
 		part.Partition, part.Timestamp = i, -1
 		topic.Partitions = append(topic.Partitions, part)
@@ -91,10 +93,10 @@ func TestSinkConformance(t *testing.T) {
 			}
 			return s
 		},
-		TooLarge: 300_000,
+		TooLarge: 1_100_000,
 	}, func(t *testing.T) sinktest.Place {
 		t.Helper()
-		return target{newCluster(t, 3, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "250000", "group.initial.rebalance.delay.ms": "0"}))}
+		return target{newCluster(t, 3), 3}
 	})
 }
 
@@ -117,7 +119,7 @@ func TestARecordThatABrokerRefuses(t *testing.T) {
 		out.Topics = append(out.Topics, topic)
 		return out, nil, true
 	})
-	s := target{c}.sink(t)
+	s := target{c, 1}.sink(t)
 	defer s.Close()
 	records := []outbox.Record{sinktest.Record(1, "a"), sinktest.Record(2, "b"), sinktest.Record(3, "a"), sinktest.Record(4, "a"), sinktest.Record(5, "b")}
 	records[2].Payload = []byte("poison")
@@ -129,7 +131,7 @@ func TestARecordThatABrokerRefuses(t *testing.T) {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
-	if all := (target{c}).Delivered(t); len(all) != 3 {
+	if all := (target{c, 1}).Delivered(t); len(all) != 3 {
 		t.Errorf("%d records are there, want 3", len(all))
 	}
 }
@@ -138,7 +140,7 @@ func TestASinkWithoutATopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
 	c.topic = "nowhere"
-	s := target{c}.sink(t)
+	s := target{c, 1}.sink(t)
 	defer s.Close()
 	err := s.Send(t.Context(), []outbox.Record{sinktest.Record(1, "a")})[0]
 	if b, ok := errors.AsType[*brokers.Error](err); !ok || b.Kind != brokers.Missing || !strings.Contains(err.Error(), "nowhere") {
@@ -157,7 +159,7 @@ func TestASinkThatIsInterrupted(t *testing.T) {
 		<-t.Context().Done()
 		return nil, nil, false
 	})
-	s := target{c}.sink(t)
+	s := target{c, 1}.sink(t)
 	defer s.Close()
 	records := []outbox.Record{sinktest.Record(1, "a"), sinktest.Record(2, "a")}
 	results := s.Send(ctx, records)

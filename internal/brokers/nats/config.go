@@ -130,7 +130,7 @@ func (c Config) withDefaults() Config {
 func (c Client) dial(ctx context.Context) (*nats.Conn, error) {
 	timeout := dialFor
 	if at, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, max(time.Until(at), time.Millisecond))
+		timeout = min(timeout, max(time.Until(at), 0)+time.Second) // ctx ends before
 	}
 	options := []nats.Option{
 		nats.Name(clientName), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
