@@ -217,7 +217,7 @@ func bans() []ban {
 		{"internal/fleet", "net/...", nil, wire},
 		{"internal/dispatch", "net/...", nil, wire},
 		{"...", "database/sql/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "outbox", "internal/outboxdemo"}, sql},
-		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "internal/outboxdemo", "queue/pgqueue"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "internal/outboxdemo", "queue/pgqueue", "internal/cdc"}, sql},
 		{"...", "modernc.org/...", []string{"internal/store/*", "internal/outboxdb/*", "internal/outboxdemo"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},

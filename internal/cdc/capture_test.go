@@ -79,6 +79,7 @@ func same(t testing.TB, got []string, want ...string) {
 }
 
 func TestChangesOfATableBecomeEvents(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE orders (id int PRIMARY KEY, state text, total numeric, paid bool, doc jsonb, big text, at timestamptz, raw bytea, n float8, secret text,
 		twice int GENERATED ALWAYS AS (id * 2) STORED);
@@ -104,6 +105,7 @@ func TestChangesOfATableBecomeEvents(t *testing.T) {
 }
 
 func TestFullReplicaIdentityHasTheOldRow(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE notes (who text, what text); ALTER TABLE notes REPLICA IDENTITY FULL; ALTER TABLE notes ALTER what SET STORAGE EXTERNAL`)
 	c, _ := b.capture(nil, Table{Name: "public.notes", Key: "{row.who}", Type: "{op}"})
@@ -122,6 +124,7 @@ func TestFullReplicaIdentityHasTheOldRow(t *testing.T) {
 // Interrupted again and again, also within transactions, no change is lost or told
 // twice.
 func TestAnInterruptedCaptureTellsEachChangeOnce(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE items (id int PRIMARY KEY, n int)`)
 	few := func(c *CaptureConfig) { c.Rows = 7 }
@@ -163,6 +166,7 @@ func TestAnInterruptedCaptureTellsEachChangeOnce(t *testing.T) {
 }
 
 func TestACaptureThatLostItsSlotStops(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE items (id int PRIMARY KEY)`)
 	c, end := b.capture(nil, Table{Name: "items", Copy: true})
@@ -170,7 +174,7 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 	b.exec(`INSERT INTO items VALUES (1)`)
 	b.awaitEvents(1)
 	end()
-	b.exec("SELECT pg_drop_replication_slot($1)", b.name)
+	b.dropSlot()
 	b.exec(`INSERT INTO items VALUES (2)`)
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	c, end = b.capture(nil, Table{Name: "items", Copy: true})
@@ -191,7 +195,7 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 		`public.items items.snapshot 3 null,"after":{"id":3}`,
 		`public.items items.insert 3 null,"after":{"id":3}`)
 	end()
-	b.exec("SELECT pg_drop_replication_slot($1)", b.name)
+	b.dropSlot()
 	b.exec(`DELETE FROM items WHERE id < 3`)
 	c, _ = b.capture(func(c *CaptureConfig) { c.CopyOnLoss = true }, Table{Name: "items", Copy: true})
 	c.await(t, Reading)
@@ -202,6 +206,7 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 }
 
 func TestACaptureRefusesATableThatItWouldFreeze(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE loose (id int)`)
 	c, _ := b.capture(nil, Table{Name: "loose"})
@@ -215,6 +220,7 @@ func TestACaptureRefusesATableThatItWouldFreeze(t *testing.T) {
 }
 
 func TestTwoCapturesTakeTurns(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE items (id int PRIMARY KEY)`)
 	first, end := b.capture(nil, Table{Name: "items"})
@@ -230,6 +236,7 @@ func TestTwoCapturesTakeTurns(t *testing.T) {
 }
 
 func TestATableThatIsAddedIsCopied(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
 		CREATE TABLE b_1 PARTITION OF b FOR VALUES IN (1); INSERT INTO b VALUES (1, 1)`)
@@ -244,6 +251,7 @@ func TestATableThatIsAddedIsCopied(t *testing.T) {
 }
 
 func TestACaptureWaitsForRoom(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec(`CREATE TABLE items (id int PRIMARY KEY); INSERT INTO items SELECT generate_series(1, 50)`)
 	c, _ := b.capture(func(c *CaptureConfig) { c.Rows, c.Waiting = 10, 30 }, Table{Name: "items", Copy: true})
@@ -254,4 +262,32 @@ func TestACaptureWaitsForRoom(t *testing.T) {
 	b.exec(`DELETE FROM box.pending`) // delivered
 	b.awaitEvents(50)
 	c.await(t, Reading)
+}
+
+// What a capture writes and what producers write has the same form: positions and
+// sequences of a key have one order, without holes.
+func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int)`)
+	b.exec(`SELECT box.write('public.items', 'a')`)
+	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.who}"})
+	c.await(t, Reading)
+	b.exec(`INSERT INTO items SELECT g, CASE g % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' END, g FROM generate_series(1, 300) g`)
+	b.awaitEvents(301)
+	b.exec(`SELECT box.write('public.items', 'a')`)
+	same(t, one[[]string](b, `SELECT array_agg(format('%s %s %s %s', key, n, first, last) ORDER BY key) FROM (
+		SELECT key, count(*) n, min(seq) first, max(seq) last FROM box.events GROUP BY key) k`), " 100 0 0", "a 102 1 102", "b 100 1 100")
+	if n := one[int](b, `SELECT count(*) FROM (SELECT seq - lag(seq) OVER (PARTITION BY key ORDER BY position) d FROM box.events WHERE key <> '') s WHERE d <> 1`); n != 0 {
+		t.Fatalf("%d events are out of order", n)
+	}
+	if n := one[int](b, `SELECT count(*) FROM (SELECT (convert_from(payload, 'UTF8')::json->'after'->>'n')::int n,
+		lag((convert_from(payload, 'UTF8')::json->'after'->>'n')::int) OVER (PARTITION BY key ORDER BY position) before
+		FROM box.events WHERE payload <> '') s WHERE n < before`); n != 0 {
+		t.Fatalf("%d changes are out of order", n)
+	}
+	if n := one[int](b, `SELECT count(*) FROM box.pending p JOIN box.events e USING (position, written_at) LEFT JOIN box.keys k ON k.topic = e.topic AND k.key = e.key
+		WHERE p.lane IS NOT DISTINCT FROM k.lane AND p.topic = e.topic AND p.bytes = octet_length(e.payload) + octet_length(e.key) + octet_length(e.headers::text)`); n != 302 {
+		t.Fatalf("%d of 302 events wait as they should", n)
+	}
 }

@@ -40,7 +40,7 @@ type Value struct {
 	// Unchanged is a large value that an update left as it was. The server does
 	// not tell it, unless the table's replica identity is full.
 	Unchanged bool
-	Text      []byte // in PostgreSQL's text format
+	Text      []byte // in PostgreSQL's text format; for a feed in the binary one
 }
 
 // Change is what happened to one row.

@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // defaultHeartbeat is how often a reader makes the database write something.
@@ -24,7 +27,17 @@ type Config struct {
 	// what is committed arrives. 0: 10 s.
 	Heartbeat time.Duration
 	Log       *slog.Logger // nil: none
+
+	binary bool // values in PostgreSQL's binary format, which costs less
 }
+
+// String hides the password.
+func (c Config) String() string {
+	return fmt.Sprintf("{URL:%s Slot:%s Publication:%s Heartbeat:%v}", redact.Text(c.URL, redact.Hidden), c.Slot, c.Publication, c.Heartbeat)
+}
+
+// LogValue hides the password.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
@@ -76,6 +89,11 @@ func (c Config) settings(replication bool) (*pgx.ConnConfig, error) {
 	if len(s.Fallbacks) > 0 && s.ValidateConnect == nil {
 		// Of several servers, the one that takes writes.
 		s.ValidateConnect = writable
+	}
+	for name := range s.RuntimeParams {
+		if strings.HasPrefix(name, "pool_") { // for a pool, which the server does not know
+			delete(s.RuntimeParams, name)
+		}
 	}
 	s.RuntimeParams["client_encoding"] = "UTF8"
 	s.RuntimeParams["datestyle"] = "ISO"

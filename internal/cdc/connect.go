@@ -72,6 +72,9 @@ func (c Config) open(ctx context.Context, position LSN) (*Stream, error) {
 		return nil, err
 	}
 	args := []string{"proto_version '1'", fmt.Sprintf("publication_names '%s'", c.Publication), "messages 'true'"}
+	if c.binary {
+		args = append(args, "binary 'true'")
+	}
 	err = pglogrepl.StartReplication(ctx, conn, c.Slot, position, pglogrepl.StartReplicationOptions{
 		Mode: pglogrepl.LogicalReplication, PluginArgs: args,
 	})

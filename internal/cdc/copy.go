@@ -90,7 +90,7 @@ func (c *Capture) copyTable(ctx context.Context, from pgx.Tx, writer *pgx.Conn, 
 			events = append(events, p.event(at, change, change.New, ""))
 		}
 		if err := pgx.BeginFunc(ctx, writer, func(tx pgx.Tx) error {
-			return outbox.Write(ctx, outbox.Pgx(tx).In(c.schema), events...)
+			return c.write(ctx, tx, events)
 		}); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (r *captureReceiver) Flush(ctx context.Context) error {
 	}
 	err := pgx.BeginFunc(ctx, r.writer, func(tx pgx.Tx) error {
 		if len(r.events) > 0 {
-			if err := outbox.Write(ctx, outbox.Pgx(tx).In(r.c.schema), r.events...); err != nil {
+			if err := r.c.write(ctx, tx, r.events); err != nil {
 				return err
 			}
 		}
@@ -105,6 +105,17 @@ func (r *captureReceiver) Flush(ctx context.Context) error {
 	}
 	r.events, r.done, r.bytes, r.due = nil, nil, 0, time.Time{}
 	return nil
+}
+
+// write is [outbox.Write] for many events at once.
+func (c *Capture) write(ctx context.Context, tx pgx.Tx, events []outbox.Event) error {
+	n := len(events)
+	topics, keys, types, ids, payloads := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([][]byte, n)
+	for i, e := range events {
+		topics[i], keys[i], types[i], ids[i], payloads[i] = e.Topic, e.Key, e.Type, e.ID, e.Payload
+	}
+	_, err := tx.Exec(ctx, "SELECT "+quoted(c.schema, "write_changes")+"($1, $2, $3, $4, $5)", topics, keys, types, payloads, ids)
+	return err
 }
 
 // room waits until the outbox has room. Meanwhile the server keeps the WAL.

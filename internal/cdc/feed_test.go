@@ -99,6 +99,7 @@ func (b *base) write(payloads ...string) {
 }
 
 func TestFeedHandsOverWhatIsCommitted(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	f := b.feed(nil)
 	f.awaitReading(t)
@@ -127,6 +128,7 @@ func TestFeedHandsOverWhatIsCommitted(t *testing.T) {
 }
 
 func TestFeedGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	f := b.feed(nil)
 	f.awaitReading(t)
@@ -147,15 +149,14 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestFeedMakesALostSlotAnew(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	f := b.feed(nil)
 	f.awaitReading(t)
 	b.write("1")
 	f.await(t, 1)
 	_ = f.end()
-	drop := func() { b.exec("SELECT pg_drop_replication_slot($1)", b.name) }
-
-	drop()
+	b.dropSlot()
 	b.write("2") // the poller's
 	f.start(t)
 	f.awaitReading(t)
@@ -167,7 +168,7 @@ func TestFeedMakesALostSlotAnew(t *testing.T) {
 	})
 	_ = f.end()
 
-	drop()
+	b.dropSlot()
 	b.write("3")
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	f.start(t)
@@ -183,6 +184,7 @@ func TestFeedMakesALostSlotAnew(t *testing.T) {
 }
 
 func TestFeedRefusesTheSlotOfAnother(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	b.exec("SELECT pg_create_physical_replication_slot($1)", b.name)
 	f := b.feed(nil)
@@ -190,7 +192,7 @@ func TestFeedRefusesTheSlotOfAnother(t *testing.T) {
 		return strings.Contains(f.Status().Reason, "is a physical slot") && f.Status().Health == Failing
 	})
 	_ = f.end()
-	b.exec("SELECT pg_drop_replication_slot($1)", b.name)
+	b.dropSlot()
 	b.exec("CREATE PUBLICATION " + b.name + "_2 FOR TABLE box.events")
 	c := b.config()
 	c.Publication += "_2"
@@ -199,6 +201,38 @@ func TestFeedRefusesTheSlotOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Run(context.Background(), func([]outbox.Record) {}); err == nil || !strings.Contains(err.Error(), "publishes insert, update, delete, truncate") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestAFeedThatIsFarBehindSkips(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	f := b.feed(nil)
+	f.awaitReading(t)
+	_ = f.end()
+	b.write("1") // the poller's
+	b.fill(2)
+	eventually(t, "nobody reads the slot", func() bool {
+		return one[bool](b, "SELECT active_pid IS NULL FROM pg_replication_slots WHERE slot_name = $1", b.name)
+	})
+	f.far = 1 << 20
+	f.start(t)
+	f.awaitReading(t)
+	b.write("2")
+	f.await(t, 1)
+	if got := strings.Join(f.payloads(), " "); got != "2" || f.Status().Reason != "" {
+		t.Fatalf("got %s; status %s", got, f.Status())
+	}
+}
+
+func TestConfigShowsNoPassword(t *testing.T) {
+	c := Config{URL: "postgres://app:secret-1@db/shop", Slot: "s", Publication: "p"}
+	if text := fmt.Sprintf("%v %+v %s", c, c, c.LogValue()); strings.Contains(text, "secret-1") || !strings.Contains(text, "db/shop") {
+		t.Fatal(text)
+	}
+	if err := (Config{URL: "mysql://app:secret-1@db/shop", Slot: "A b", Heartbeat: -1}).Validate(); err == nil ||
+		strings.Contains(err.Error(), "secret-1") || strings.Count(err.Error(), "\n") != 3 {
 		t.Fatalf("error %v", err)
 	}
 }

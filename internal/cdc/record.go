@@ -1,86 +1,77 @@
 package cdc
 
 import (
-	"encoding/hex"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// eventColumns says where the columns of an event are. -1: there is none.
+// eventColumns says where the columns of an event are.
 type eventColumns struct {
 	position, id, topic, key, seq, kind, headers, payload, written int
 }
 
-func columnsOf(r *Relation) eventColumns {
-	at := map[string]int{}
-	for i, c := range r.Columns {
-		at[c.Name] = i
-	}
-	find := func(name string) int {
-		if i, ok := at[name]; ok {
-			return i
+func columnsOf(r *Relation) (eventColumns, error) {
+	var c eventColumns
+	var missing []error
+	for _, f := range []struct {
+		name string
+		to   *int
+	}{
+		{"position", &c.position},
+		{"id", &c.id},
+		{"topic", &c.topic},
+		{"key", &c.key},
+		{"seq", &c.seq},
+		{"type", &c.kind},
+		{"headers", &c.headers},
+		{"payload", &c.payload},
+		{"written_at", &c.written},
+	} {
+		*f.to = -1
+		for i, column := range r.Columns {
+			if column.Name == f.name {
+				*f.to = i
+			}
 		}
-		return -1
+		if *f.to < 0 {
+			missing = append(missing, fmt.Errorf("table %s.%s of an outbox has no column %s", r.Schema, r.Name, f.name))
+		}
 	}
-	return eventColumns{
-		position: find("position"), id: find("id"), topic: find("topic"), key: find("key"), seq: find("seq"),
-		kind: find("type"), headers: find("headers"), payload: find("payload"), written: find("written_at"),
-	}
+	return c, errors.Join(missing...)
 }
 
-// record reads an event from a row.
+// record reads an event from a row in the binary format, to which its payload refers.
 func (c eventColumns) record(row []Value) (r outbox.Record, err error) {
-	text := func(i int) string {
-		if i < 0 || i >= len(row) {
-			return ""
-		}
-		return string(row[i].Text)
+	if len(row) <= max(c.position, c.id, c.topic, c.key, c.seq, c.kind, c.headers, c.payload, c.written) {
+		return r, fmt.Errorf("an event has only %d columns", len(row))
 	}
-	if r.Position, err = strconv.ParseInt(text(c.position), 10, 64); err != nil {
-		return r, fmt.Errorf("the position of an event: %w", err)
+	position, ok := int8of(row[c.position])
+	sequence, ok2 := int8of(row[c.seq])
+	written, ok3 := int8of(row[c.written])
+	if !ok || !ok2 || !ok3 {
+		return r, errors.New("a number of an event has not 8 bytes")
 	}
-	r.ID, r.Topic, r.Key, r.Type = text(c.id), text(c.topic), text(c.key), text(c.kind)
-	if s := text(c.seq); s != "" {
-		if r.Sequence, err = strconv.ParseInt(s, 10, 64); err != nil {
-			return r, fmt.Errorf("the sequence of event %d: %w", r.Position, err)
-		}
-	}
-	if c.headers >= 0 && c.headers < len(row) && len(row[c.headers].Text) > 2 { // {} is the usual one
-		if err := json.Unmarshal(row[c.headers].Text, &r.Headers); err != nil {
+	r.Position, r.Sequence = position, sequence
+	r.Written = postgresEpoch().Add(time.Duration(written) * time.Microsecond)
+	r.ID, r.Topic, r.Key, r.Type = string(row[c.id].Text), string(row[c.topic].Text), string(row[c.key].Text), string(row[c.kind].Text)
+	// jsonb begins with its version; {} is the usual one.
+	if h := row[c.headers].Text; len(h) > len("\x01{}") {
+		if err := json.Unmarshal(h[1:], &r.Headers); err != nil {
 			return r, fmt.Errorf("the headers of event %d: %w", r.Position, err)
 		}
 	}
-	if c.payload >= 0 && c.payload < len(row) {
-		if r.Payload, err = bytea(row[c.payload].Text); err != nil {
-			return r, fmt.Errorf("the payload of event %d: %w", r.Position, err)
-		}
-	}
-	if s := text(c.written); s != "" {
-		if r.Written, err = timestamp(s); err != nil {
-			return r, fmt.Errorf("the time of event %d: %w", r.Position, err)
-		}
-	}
+	r.Payload = row[c.payload].Text
 	return r, nil
 }
 
-// bytea reads PostgreSQL's text for bytes: \x and hexadecimal digits.
-func bytea(text []byte) ([]byte, error) {
-	if len(text) == 0 {
-		return nil, nil
+func int8of(v Value) (int64, bool) {
+	if len(v.Text) != 8 {
+		return 0, false
 	}
-	if len(text) < 2 || text[0] != '\\' || text[1] != 'x' {
-		return nil, fmt.Errorf("%.20q does not begin with \\x", text)
-	}
-	out := make([]byte, hex.DecodedLen(len(text)-2))
-	_, err := hex.Decode(out, text[2:])
-	return out, err
-}
-
-func timestamp(s string) (time.Time, error) {
-	t, err := time.Parse("2006-01-02 15:04:05.999999-07", s)
-	return t.UTC(), err
+	return int64(binary.BigEndian.Uint64(v.Text)), true
 }

@@ -109,6 +109,15 @@ func exec(t testing.TB, c *pgx.Conn, sql string, args ...any) {
 	}
 }
 
+// dropSlot drops the slot when its reader has left it.
+func (b *base) dropSlot() {
+	b.t.Helper()
+	eventually(b.t, "nobody reads the slot", func() bool {
+		return one[bool](b, "SELECT active_pid IS NULL FROM pg_replication_slots WHERE slot_name = $1", b.name)
+	})
+	b.exec("SELECT pg_drop_replication_slot($1)", b.name)
+}
+
 // eventually waits until what holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()

@@ -32,6 +32,7 @@ func (b *base) fill(mib int) {
 }
 
 func TestThePanelNamesWhatHoldsTheWAL(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	p, err := NewPanel(PanelConfig{URL: b.server.URL(b.name), Schema: "box", Room: 200 << 20})
 	if err != nil {
@@ -50,7 +51,7 @@ func TestThePanelNamesWhatHoldsTheWAL(t *testing.T) {
 		!strings.HasPrefix(s.Alarm, "the disk is full in ") || !strings.Contains(s.Alarm, "held by the slot") || s.Health != Stopped {
 		t.Fatalf("a slot that nobody reads: %+v", s)
 	}
-	b.exec("SELECT pg_drop_replication_slot($1)", b.name)
+	b.dropSlot()
 	if _, s = b.look(p); s.Status != "gone" {
 		t.Fatalf("a slot that is gone: %+v", s)
 	}
@@ -92,6 +93,7 @@ func TestAlarmsOfSlots(t *testing.T) {
 // A server that keeps little WAL loses a slot that nobody reads. The feed makes it
 // anew; a capture stops.
 func TestASlotWhoseWALIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := pgtest.Start(t, "max_slot_wal_keep_size = 16MB", "max_wal_size = 32MB", "min_wal_size = 32MB", "fsync = off")
 	t.Cleanup(s.Remove)
 	b := database(t, s)

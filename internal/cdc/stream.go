@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -160,6 +161,10 @@ func (s *Stream) mark(ctx context.Context, r Receiver, end LSN, now bool) error 
 }
 
 func (s *Stream) decode(ctx context.Context, x pglogrepl.XLogData, r Receiver) error {
+	switch x.WALData[0] {
+	case 'I', 'U', 'D':
+		return s.change(ctx, x, r)
+	}
 	m, err := pglogrepl.Parse(x.WALData)
 	if err != nil {
 		return fmt.Errorf("read a message at %s: %w", x.WALStart, err)
@@ -174,14 +179,6 @@ func (s *Stream) decode(ctx context.Context, x pglogrepl.XLogData, r Receiver) e
 		return r.Commit(ctx, m.TransactionEndLSN, s.track.add(m.TransactionEndLSN))
 	case *pglogrepl.RelationMessage:
 		s.relations[m.RelationID] = relation(m)
-	case *pglogrepl.InsertMessage:
-		return s.change(ctx, r, m.RelationID, Change{Op: Insert, New: values(m.Tuple)})
-	case *pglogrepl.UpdateMessage:
-		return s.change(ctx, r, m.RelationID, Change{
-			Op: Update, Old: values(m.OldTuple), New: values(m.NewTuple), KeyOnly: m.OldTupleType == 'K',
-		})
-	case *pglogrepl.DeleteMessage:
-		return s.change(ctx, r, m.RelationID, Change{Op: Delete, Old: values(m.OldTuple), KeyOnly: m.OldTupleType == 'K'})
 	case *pglogrepl.LogicalDecodingMessage:
 		if m.Prefix == heartbeatPrefix && string(m.Content) == s.c.Slot {
 			s.beaten.Store(time.Now().UnixNano())
@@ -191,7 +188,11 @@ func (s *Stream) decode(ctx context.Context, x pglogrepl.XLogData, r Receiver) e
 	return nil // types, origins
 }
 
-func (s *Stream) change(ctx context.Context, r Receiver, id uint32, c Change) error {
+func (s *Stream) change(ctx context.Context, x pglogrepl.XLogData, r Receiver) error {
+	id, c, err := readChange(bytes.Clone(x.WALData)) // the connection reads into x again
+	if err != nil {
+		return fmt.Errorf("read a change at %s: %w", x.WALStart, err)
+	}
 	c.Relation = s.relations[id]
 	if c.Relation == nil {
 		return fmt.Errorf("the server has not said what relation %d is", id)
@@ -205,22 +206,4 @@ func relation(m *pglogrepl.RelationMessage) *Relation {
 		r.Columns[i] = Column{Name: c.Name, Type: c.DataType, Key: c.Flags&1 != 0}
 	}
 	return r
-}
-
-func values(t *pglogrepl.TupleData) []Value {
-	if t == nil {
-		return nil
-	}
-	out := make([]Value, len(t.Columns))
-	for i, c := range t.Columns {
-		switch c.DataType {
-		case pglogrepl.TupleDataTypeNull:
-			out[i].Null = true
-		case pglogrepl.TupleDataTypeToast:
-			out[i].Unchanged = true
-		default:
-			out[i].Text = c.Data
-		}
-	}
-	return out
 }

@@ -20,6 +20,7 @@ func (b *base) written() int64 {
 }
 
 func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	f := b.feed(nil)
 	f.awaitReading(t)
@@ -42,6 +43,7 @@ func TestAQuietOutboxBesideABusyNeighbour(t *testing.T) {
 // A transaction that is far larger than what the connection buffers, and a receiver
 // that takes several times as long as the server waits for a sign of life.
 func TestALargeTransactionAndASlowReceiver(t *testing.T) {
+	t.Parallel()
 	rows, stall := 20_000, 3*time.Second // 2 s is wal_sender_timeout
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		rows, stall = 1_000_000, 20*time.Second
@@ -53,7 +55,8 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 	})
 	f.awaitReading(t)
 	pid := f.Status().PID
-	b.exec("SELECT box.write('t', payload => decode(repeat('00', 500), 'hex')) FROM generate_series(1, $1::int)", rows)
+	b.exec(`INSERT INTO box.events SELECT nextval('box.positions'), now(), g::text, 't', '', 0, 't', '{}', decode(repeat('00', 500), 'hex')
+		FROM generate_series(1, $1::int) g`, rows)
 	f.await(t, rows)
 	if s := f.Status(); s.PID != pid {
 		t.Fatalf("the connection did not last: %s", s)
@@ -71,6 +74,7 @@ func TestALargeTransactionAndASlowReceiver(t *testing.T) {
 
 // What is not handed over is not confirmed, however far the WAL goes on.
 func TestWhatIsNotTakenIsNotConfirmed(t *testing.T) {
+	t.Parallel()
 	b := database(t, server(t))
 	gate := make(chan struct{})
 	open := sync.OnceFunc(func() { close(gate) })

@@ -53,7 +53,7 @@ func prepare(t testing.TB) *Server {
 		t.Skip("no PostgreSQL: run make test, or export BEZOAR_TEST_POSTGRES=$(scripts/postgres start)")
 	}
 	s := &Server{bin: binaries(t)}
-	dir, err := os.MkdirTemp("", "bezoar-pg-")
+	dir, err := os.MkdirTemp("", "bezoar-pg-") //nolint:usetesting // it outlives the test if tests share the server
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +151,14 @@ func (s *Server) Promote(t testing.TB) {
 	if err := s.ctl("-w", "promote"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// PID is the server's first process.
+func (s *Server) PID() int {
+	text, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	first, _, _ := strings.Cut(string(text), "\n")
+	n, _ := strconv.Atoi(first)
+	return n
 }
 
 // Remove stops the server if it runs, and removes its data.
