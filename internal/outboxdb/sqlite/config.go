@@ -10,21 +10,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
-
-// DefaultSchema begins the names of an outbox's tables unless its settings say
-// otherwise.
-const DefaultSchema = "bezoar_outbox"
-
-// Version is the version of the tables that this package reads and writes.
-const Version = 1
 
 //go:embed schema.sql
 var schemaSQL string
@@ -32,12 +25,12 @@ var schemaSQL string
 // Config names the database.
 type Config struct {
 	URL    string // sqlite:PATH
-	Schema string // default DefaultSchema
+	Schema string // default [tables.DefaultSchema]
 }
 
 func (c Config) withDefaults() Config {
 	if c.Schema == "" {
-		c.Schema = DefaultSchema
+		c.Schema = tables.DefaultSchema
 	}
 	return c
 }
@@ -48,7 +41,7 @@ func (c Config) Validate() error {
 	if _, err := c.path(); err != nil {
 		faults = append(faults, fmt.Errorf("URL: %w", err))
 	}
-	if err := validSchema(c.withDefaults().Schema); err != nil {
+	if err := tables.ValidSchema(c.withDefaults().Schema); err != nil {
 		faults = append(faults, fmt.Errorf("Schema: %w", err))
 	}
 	return errors.Join(faults...)
@@ -63,23 +56,8 @@ func (c Config) path() (string, error) {
 	return filepath.Abs(rest)
 }
 
-func validSchema(name string) error {
-	if !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`).MatchString(name) {
-		return fmt.Errorf("%.80q is not 1 to 51 of a-z, 0-9 and _, not beginning with a digit", name)
-	}
-	return nil
-}
-
 // SQL is the text that makes an outbox whose tables' names begin with schema.
-func SQL(schema string) (string, error) {
-	if schema == "" {
-		schema = DefaultSchema
-	}
-	if err := validSchema(schema); err != nil {
-		return "", err
-	}
-	return strings.ReplaceAll(schemaSQL, "{schema}", schema), nil
-}
+func SQL(schema string) (string, error) { return tables.Fill(schemaSQL, schema) }
 
 // Init makes the outbox in a database, which is made too if it is not there. The
 // database writes its log ahead from then on (PRAGMA journal_mode = WAL), so that
@@ -105,8 +83,8 @@ func Init(ctx context.Context, c Config) error {
 	err = db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = ?`, c.Schema+"_meta").Scan(&there)
 	if err == nil && there > 0 {
 		var version int
-		if err = db.QueryRowContext(ctx, `SELECT version FROM `+c.Schema+`_meta`).Scan(&version); err == nil && version > Version {
-			err = fmt.Errorf("it is there, and of a later version of Bezoar: %d, and this program knows %d", version, Version)
+		if err = db.QueryRowContext(ctx, `SELECT version FROM `+c.Schema+`_meta`).Scan(&version); err == nil && version > tables.Version {
+			err = fmt.Errorf("it is there, and of a later version of Bezoar: %d, and this program knows %d", version, tables.Version)
 		}
 	}
 	if err == nil {
@@ -130,18 +108,8 @@ func dsn(path string, there bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
 
-// Store is an outbox in a database.
-type Store struct {
-	db     *sql.DB // one connection: SQLite has one writer
-	reader *sql.DB
-	path   string
-	schema string
-}
-
-var _ outbox.Store = (*Store)(nil)
-
 // Open opens an outbox that is there. It is [outbox.ErrAbsent] if there is none.
-func Open(ctx context.Context, c Config) (_ *Store, err error) {
+func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
@@ -150,59 +118,22 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the outbox in %s: %w", path, outbox.ErrAbsent)
 	}
-	s := &Store{path: path, schema: c.Schema}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	if s.db, err = sql.Open("sqlite", dsn(path, true)); err != nil {
-		return nil, fmt.Errorf("open the outbox: %w", err)
-	}
-	s.db.SetMaxOpenConns(1)
-	if s.reader, err = sql.Open("sqlite", dsn(path, true)); err != nil {
-		return nil, fmt.Errorf("open the outbox: %w", err)
-	}
-	s.reader.SetMaxOpenConns(4)
-	id, err := s.Identity(ctx)
+	writer, err := sql.Open("sqlite", dsn(path, true))
 	if err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
-	if id.Version != Version {
-		return nil, fmt.Errorf("open the outbox: %s: its tables %s_… have version %d, and this program works with %d; run `bezoar outbox init` of the later version",
-			path, s.schema, id.Version, Version)
+	writer.SetMaxOpenConns(1) // SQLite has one writer
+	reader, err := sql.Open("sqlite", dsn(path, true))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the outbox: %w", err), writer.Close())
 	}
-	return s, nil
+	const readers = 4
+	reader.SetMaxOpenConns(readers)
+	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Explain: explain}})
 }
 
-// Close waits for the statements under way.
-func (s *Store) Close() error {
-	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.db} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// in fills in the {schema} of a statement.
-func (s *Store) in(statement string) string {
-	return strings.ReplaceAll(statement, "{schema}", s.schema)
-}
-
-// fault says what was attempted on which file.
-func (s *Store) fault(ctx context.Context, what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, outbox.ErrFenced), errors.Is(err, outbox.ErrNotFound), errors.Is(err, outbox.ErrNotParked):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s in %s: %w", what, s.path, context.Cause(ctx))
-	}
-	return fmt.Errorf("%s in %s: %w", what, s.path, explain(err))
-}
+// clock is the machine's.
+const clock = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 
 // explain adds what to do.
 func explain(err error) error {

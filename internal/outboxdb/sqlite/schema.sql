@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS {schema}_events (
 	written_at INTEGER NOT NULL,
 	id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) <= 64),
 	topic TEXT NOT NULL CHECK (length(topic) BETWEEN 1 AND 255 AND topic NOT GLOB '*[^A-Za-z0-9._-]*'),
-	key TEXT NOT NULL CHECK (length(CAST(key AS BLOB)) <= 512),
+	k TEXT NOT NULL CHECK (length(CAST(k AS BLOB)) <= 512), -- the key
 	seq INTEGER NOT NULL,
 	type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) <= 255),
 	headers TEXT NOT NULL CHECK (json_type(headers) = 'object' AND length(CAST(headers AS BLOB)) <= 131072),
@@ -34,9 +34,9 @@ CREATE INDEX IF NOT EXISTS {schema}_events_id ON {schema}_events (id);
 CREATE TABLE IF NOT EXISTS {schema}_keys (
 	lane INTEGER PRIMARY KEY,
 	topic TEXT NOT NULL,
-	key TEXT NOT NULL,
+	k TEXT NOT NULL, -- the key
 	seq INTEGER NOT NULL,
-	UNIQUE (topic, key)
+	UNIQUE (topic, k)
 );
 
 -- The events that are not delivered: a row each, which is deleted on delivery.
@@ -79,18 +79,18 @@ CREATE TABLE IF NOT EXISTS {schema}_flights (
 CREATE VIEW IF NOT EXISTS {schema}_write AS
 	SELECT NULL AS topic, NULL AS key, NULL AS type, NULL AS headers, NULL AS payload, NULL AS id WHERE false;
 CREATE TRIGGER IF NOT EXISTS {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
-	INSERT INTO {schema}_keys (topic, key, seq) SELECT NEW.topic, NEW.key, 1 WHERE coalesce(NEW.key, '') <> ''
-		ON CONFLICT (topic, key) DO UPDATE SET seq = seq + 1;
-	INSERT INTO {schema}_events (written_at, id, topic, key, seq, type, headers, payload) VALUES (
+	INSERT INTO {schema}_keys (topic, k, seq) SELECT NEW.topic, NEW.key, 1 WHERE coalesce(NEW.key, '') <> ''
+		ON CONFLICT (topic, k) DO UPDATE SET seq = seq + 1;
+	INSERT INTO {schema}_events (written_at, id, topic, k, seq, type, headers, payload) VALUES (
 		CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER),
 		coalesce(nullif(NEW.id, ''), (SELECT substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12)
 			FROM (SELECT lower(hex(randomblob(16))) AS u))),
 		NEW.topic, coalesce(CAST(NEW.key AS TEXT), ''),
-		coalesce((SELECT seq FROM {schema}_keys k WHERE k.topic = NEW.topic AND k.key = CAST(NEW.key AS TEXT)), 0),
+		coalesce((SELECT seq FROM {schema}_keys k WHERE k.topic = NEW.topic AND k.k = CAST(NEW.key AS TEXT)), 0),
 		coalesce(nullif(NEW.type, ''), NEW.topic), coalesce(NEW.headers, '{}'), CAST(coalesce(NEW.payload, x'') AS BLOB));
 	INSERT INTO {schema}_pending (position, written_at, lane, bytes, topic)
-		SELECT e.position, e.written_at, (SELECT lane FROM {schema}_keys k WHERE k.topic = e.topic AND k.key = e.key),
-			length(e.payload) + length(CAST(e.key AS BLOB)) + length(CAST(e.headers AS BLOB)), e.topic
+		SELECT e.position, e.written_at, (SELECT lane FROM {schema}_keys k WHERE k.topic = e.topic AND k.k = e.k),
+			length(e.payload) + length(CAST(e.k AS BLOB)) + length(CAST(e.headers AS BLOB)), e.topic
 		FROM {schema}_events e WHERE e.position = last_insert_rowid();
 END;
 

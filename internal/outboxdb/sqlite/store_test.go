@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/outboxdb/sqlite"
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/outbox/outboxtest"
 )
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if err == nil {
-		var s *sqlite.Store
+		var s *tables.Store
 		if s, err = sqlite.Open(context.Background(), sqlite.Config{URL: "sqlite:" + os.Getenv(childPath)}); err == nil {
 			err = child.Relay(s)
 		}
@@ -55,7 +56,7 @@ func newOutbox(t testing.TB) *database {
 	return d
 }
 
-func (d *database) open(t testing.TB) *sqlite.Store {
+func (d *database) open(t testing.TB) *tables.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{URL: "sqlite:" + d.path})
 	if err != nil {

@@ -1,4 +1,4 @@
-package sqlite
+package tables
 
 import (
 	"context"
@@ -16,7 +16,6 @@ func states() []outbox.State {
 }
 
 const waitingColumns = recordColumns + `, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
-	EXISTS (SELECT 1 FROM {schema}_flights f, json_each(f.positions) j WHERE f.topic = p.topic AND j.value = p.position),
 	CASE WHEN p.state IN (1, 2) THEN (SELECT count(*) FROM {schema}_pending b WHERE b.lane = p.lane AND b.state <> 0 AND b.position > p.position) ELSE 0 END`
 
 const waitingFrom = ` FROM {schema}_pending p JOIN {schema}_events e ON e.position = p.position WHERE `
@@ -65,21 +64,32 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 		where, args = where+" AND p.topic = ?", append(args, q.Topic)
 	}
 	if q.Key != "" {
-		where, args = where+" AND e.key = ?", append(args, q.Key)
+		where, args = where+" AND e.k = ?", append(args, q.Key)
 	}
 	return where, args, nil
 }
 
 func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all []outbox.Waiting, err error) {
+	const what = "look for events that wait"
+	flights, err := s.flights(ctx, s.reader, "id > 0")
+	if err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	flying := map[int64]bool{}
+	for _, f := range flights {
+		for _, p := range f.positions {
+			flying[p] = true
+		}
+	}
 	err = s.each(ctx, s.reader, statement, args, func(scan func(...any) error) error {
 		var w outbox.Waiting
 		var state int
 		var notBefore, parked sql.NullInt64
 		var evidence sql.NullString
-		if err := scanRecord(scan, &w.Record, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.InFlight, &w.Behind); err != nil {
+		if err := scanRecord(scan, &w.Record, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.Behind); err != nil {
 			return err
 		}
-		w.State = states()[state]
+		w.State, w.InFlight = states()[state], flying[w.Position]
 		if notBefore.Valid {
 			w.NotBefore = at(notBefore.Int64)
 		}
@@ -95,7 +105,7 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all
 		all = append(all, w)
 		return nil
 	})
-	return all, s.fault(ctx, "look for events that wait", err)
+	return all, s.fault(ctx, what, err)
 }
 
 // Find implements [outbox.Letters].
@@ -111,10 +121,10 @@ func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
 }
 
 // Retry implements [outbox.Letters].
-func (s *Store) Retry(ctx context.Context, list []int64) (n int, err error) {
-	err = s.write(ctx, "retry events", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 0, blamed = CASE WHEN state = 2 THEN 1 ELSE blamed END,
-			not_before = NULL, parked_at = NULL WHERE position IN (SELECT value FROM json_each(?)) AND state IN (1, 2)`), positions(list))
+func (s *Store) Retry(ctx context.Context, positions []int64) (n int, err error) {
+	err = s.alone(ctx, "retry events", func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET blamed = CASE WHEN state = 2 THEN 1 ELSE blamed END,
+			state = 0, not_before = NULL, parked_at = NULL WHERE position IN `+among(positions)+` AND state IN (1, 2)`))
 		if err != nil {
 			return err
 		}
@@ -126,16 +136,9 @@ func (s *Store) Retry(ctx context.Context, list []int64) (n int, err error) {
 }
 
 // Skip implements [outbox.Letters].
-func (s *Store) Skip(ctx context.Context, list []int64) (n int, err error) {
-	err = s.write(ctx, "skip events", func(tx *sql.Tx) error {
-		var gone []int64
-		err := s.each(ctx, tx, `SELECT position FROM {schema}_pending WHERE position IN (SELECT value FROM json_each(?)) AND state IN (1, 2)`,
-			[]any{positions(list)}, func(scan func(...any) error) error {
-				var p int64
-				err := scan(&p)
-				gone = append(gone, p)
-				return err
-			})
+func (s *Store) Skip(ctx context.Context, positions []int64) (n int, err error) {
+	err = s.alone(ctx, "skip events", func(tx *sql.Tx) error {
+		gone, err := list[int64](ctx, s, tx, `SELECT position FROM {schema}_pending WHERE position IN `+among(positions)+` AND state IN (1, 2)`)
 		if err != nil {
 			return err
 		}
@@ -146,9 +149,19 @@ func (s *Store) Skip(ctx context.Context, list []int64) (n int, err error) {
 	return n, err
 }
 
+// alone runs f in a transaction during which no relay changes anything.
+func (s *Store) alone(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+	return s.write(ctx, what, func(tx *sql.Tx) error {
+		if _, err := s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
 // Edit implements [outbox.Letters].
 func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
-	return s.write(ctx, "edit an event", func(tx *sql.Tx) error {
+	return s.alone(ctx, "edit an event", func(tx *sql.Tx) error {
 		var state int
 		err := tx.QueryRowContext(ctx, s.in(`SELECT state FROM {schema}_pending WHERE position = ?`), position).Scan(&state)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -177,4 +190,9 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 			payload = coalesce(?, payload) WHERE position = ?`), e.Type, headers, payload, position)
 		return err
 	})
+}
+
+// plain is text that databases keep: valid UTF-8 without zero bytes.
+func plain(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -1,0 +1,446 @@
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (s *Store) lease(ctx context.Context, q querier, lock string) (l outbox.Lease, err error) {
+	var until, now int64
+	err = q.QueryRowContext(ctx, s.in(`SELECT owner, epoch, until, {now} FROM {schema}_lease`+lock)).Scan(&l.Owner, &l.Epoch, &until, &now)
+	l.Until, l.Left = at(until), time.Duration(max(0, until-now))*time.Millisecond
+	return l, err
+}
+
+// write runs f in a transaction. It runs f again if the database ended the
+// transaction in favour of another.
+func (s *Store) write(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+	const most = 10
+	for n := 1; ; n++ {
+		err := s.writeOnce(ctx, f)
+		if err == nil || n == most || s.dialect.Again == nil || !s.dialect.Again(err) || ctx.Err() != nil {
+			return s.fault(ctx, what, err)
+		}
+	}
+}
+
+func (s *Store) writeOnce(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.writer.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.Isolation})
+	if err != nil {
+		return err
+	}
+	if err = f(tx); err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		_ = tx.Rollback() // the error is told already
+	}
+	return err
+}
+
+// fenced runs f in a transaction in which epoch is the current one.
+func (s *Store) fenced(ctx context.Context, what string, epoch int64, f func(tx *sql.Tx) error) error {
+	return s.write(ctx, what, func(tx *sql.Tx) error {
+		if err := s.fence(ctx, tx, epoch, s.dialect.Share); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+func (s *Store) fence(ctx context.Context, q querier, epoch int64, lock string) error {
+	l, err := s.lease(ctx, q, lock)
+	if err == nil && l.Epoch != epoch {
+		err = outbox.ErrFenced
+	}
+	return err
+}
+
+// Acquire implements [outbox.Leases].
+func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l outbox.Lease, err error) {
+	held := false
+	err = s.write(ctx, "acquire the lease of the outbox", func(tx *sql.Tx) error {
+		var err error
+		if l, err = s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		if held = l.Owner != owner && l.Left > 0; held {
+			return nil
+		}
+		if _, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET owner = ?, epoch = epoch + 1, until = {now} + ?`), owner, ttl.Milliseconds()); err != nil {
+			return err
+		}
+		l, err = s.lease(ctx, tx, "")
+		return err
+	})
+	if err == nil && held {
+		err = outbox.ErrHeld
+	}
+	return l, err
+}
+
+// Renew implements [outbox.Leases].
+func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (l outbox.Lease, err error) {
+	err = s.write(ctx, "renew the lease of the outbox", func(tx *sql.Tx) error {
+		if err := s.fence(ctx, tx, epoch, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = {now} + ?`), ttl.Milliseconds()); err != nil {
+			return err
+		}
+		var err error
+		l, err = s.lease(ctx, tx, "")
+		return err
+	})
+	return l, err
+}
+
+// Release implements [outbox.Leases].
+func (s *Store) Release(ctx context.Context, epoch int64) error {
+	_, err := s.writer.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = 0 WHERE epoch = ?`), epoch)
+	return s.fault(ctx, "release the lease of the outbox", err)
+}
+
+// Ready implements [outbox.Flights].
+func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
+	const what = "look for events"
+	if err := s.fence(ctx, s.reader, epoch, ""); err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	const most = 10_000
+	due, err := list[int64](ctx, s, s.reader, `SELECT position FROM {schema}_pending WHERE state = 1 AND not_before <= {now} ORDER BY not_before LIMIT ?`, most)
+	if err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	if len(due) > 0 {
+		err := s.fenced(ctx, what, epoch, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 0, not_before = NULL WHERE state = 1 AND position IN `+among(due)))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	// A step for each topic, however many events it has.
+	topics, err := list[string](ctx, s, s.reader, `WITH RECURSIVE t (topic) AS (
+			SELECT (SELECT topic FROM {schema}_pending WHERE state = 0 ORDER BY topic LIMIT 1)
+			UNION ALL
+			SELECT (SELECT p.topic FROM {schema}_pending p WHERE p.state = 0 AND p.topic > t.topic ORDER BY p.topic LIMIT 1) FROM t WHERE t.topic IS NOT NULL
+		) SELECT topic FROM t WHERE topic IS NOT NULL`)
+	return topics, s.fault(ctx, what, err)
+}
+
+// list reads one column.
+func list[T any](ctx context.Context, s *Store, q querier, statement string, args ...any) (all []T, err error) {
+	err = s.each(ctx, q, statement, args, func(scan func(...any) error) error {
+		var v T
+		err := scan(&v)
+		all = append(all, v)
+		return err
+	})
+	return all, err
+}
+
+// each calls f for each row.
+func (s *Store) each(ctx context.Context, q querier, statement string, args []any, f func(scan func(...any) error) error) error {
+	rows, err := q.QueryContext(ctx, s.in(statement), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Lost implements [outbox.Flights].
+func (s *Store) Lost(ctx context.Context, epoch int64) (all []outbox.Flight, err error) {
+	const what = "look for flights of former relays"
+	if err := s.fence(ctx, s.reader, epoch, ""); err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	flights, err := s.flights(ctx, s.reader, "epoch < ?", epoch)
+	if err != nil {
+		return nil, s.fault(ctx, what, err)
+	}
+	for _, was := range flights {
+		f := outbox.Flight{ID: was.ID, Epoch: was.Epoch, Topic: was.Topic}
+		err := s.each(ctx, s.reader, `SELECT position, written_at, attempts, blamed FROM {schema}_pending WHERE position IN `+among(was.positions)+` ORDER BY position`, nil,
+			func(scan func(...any) error) error {
+				var r outbox.Ref
+				var written int64
+				err := scan(&r.Position, &written, &r.Attempts, &r.Blamed)
+				r.Written = at(written)
+				f.Refs = append(f.Refs, r)
+				return err
+			})
+		if err != nil {
+			return nil, s.fault(ctx, what, err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// flight is a row of the table.
+type flight struct {
+	outbox.FlightStatus
+	positions []int64
+}
+
+func (s *Store) flights(ctx context.Context, q querier, where string, args ...any) (all []flight, err error) {
+	err = s.each(ctx, q, `SELECT id, epoch, topic, since, positions FROM {schema}_flights WHERE `+where+` ORDER BY id`, args, func(scan func(...any) error) error {
+		var f flight
+		var since int64
+		var text []byte
+		if err := scan(&f.ID, &f.Epoch, &f.Topic, &since, &text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &f.positions); err != nil {
+			return fmt.Errorf("flight %d: %w", f.ID, err)
+		}
+		f.Since, f.Events = at(since), len(f.positions)
+		all = append(all, f)
+		return nil
+	})
+	return all, err
+}
+
+// Advance implements [outbox.Flights].
+func (s *Store) Advance(ctx context.Context, epoch int64, done *outbox.Settlement, next *outbox.Claim) (f *outbox.Flight, err error) {
+	err = s.fenced(ctx, "settle and claim events", epoch, func(tx *sql.Tx) error {
+		if done != nil {
+			if err := s.settle(ctx, tx, done); err != nil {
+				return err
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		// One whose answer got lost.
+		if _, err := tx.ExecContext(ctx, s.in(`DELETE FROM {schema}_flights WHERE topic = ? AND epoch = ?`), next.Topic, epoch); err != nil {
+			return err
+		}
+		var err error
+		f, err = s.claim(ctx, tx, epoch, next)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// claim makes a flight, or nil.
+func (s *Store) claim(ctx context.Context, tx *sql.Tx, epoch int64, c *outbox.Claim) (*outbox.Flight, error) {
+	const fewest = 200 // that are looked at
+	for {
+		f := &outbox.Flight{Epoch: epoch, Topic: c.Topic}
+		var held []int64
+		var bytes int64
+		full := false
+		err := s.each(ctx, tx, `SELECT position, written_at, bytes, attempts, blamed, lane IS NOT NULL AND EXISTS (
+				SELECT 1 FROM {schema}_pending e WHERE e.lane = p.lane AND e.state <> 0 AND e.position < p.position)
+			FROM {schema}_pending p WHERE topic = ? AND state = 0 ORDER BY position LIMIT ?`, []any{c.Topic, max(c.Events, fewest)},
+			func(scan func(...any) error) error {
+				var r outbox.Ref
+				var written, size int64
+				var behind bool
+				if err := scan(&r.Position, &written, &size, &r.Attempts, &r.Blamed, &behind); err != nil {
+					return err
+				}
+				if behind {
+					held = append(held, r.Position)
+					return nil
+				}
+				alone := r.Blamed > 0 || r.Attempts > 2
+				bytes += size
+				if n := len(f.Refs); full || n > 0 && (n >= c.Events || bytes > c.Bytes || alone) {
+					full = true
+					return nil
+				}
+				full = alone
+				r.Written = at(written)
+				f.Refs = append(f.Refs, r)
+				return nil
+			})
+		if err != nil {
+			return nil, err
+		}
+		if len(held) > 0 {
+			if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 3 WHERE position IN `+among(held))); err != nil {
+				return nil, err
+			}
+		}
+		if len(f.Refs) == 0 {
+			if len(held) > 0 {
+				continue // there may be others
+			}
+			return nil, nil
+		}
+		all := make([]int64, len(f.Refs))
+		for i, r := range f.Refs {
+			all[i] = r.Position
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			return nil, err
+		}
+		result, err := tx.ExecContext(ctx, s.in(`INSERT INTO {schema}_flights (epoch, topic, since, positions) VALUES (?, ?, {now}, ?)`), epoch, c.Topic, string(text))
+		if err != nil {
+			return nil, err
+		}
+		f.ID, err = result.LastInsertId()
+		return f, err
+	}
+}
+
+// among is a list for IN, which holds at least one number.
+func among(all []int64) string {
+	out := make([]byte, 0, 2+8*len(all))
+	out = append(out, '(')
+	for i, n := range all {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(out, n, 10)
+	}
+	if len(all) == 0 {
+		out = append(out, "-1"...) // no position
+	}
+	return string(append(out, ')'))
+}
+
+// settle ends a flight.
+func (s *Store) settle(ctx context.Context, tx *sql.Tx, done *outbox.Settlement) error {
+	if _, err := s.discard(ctx, tx, done.Delivered); err != nil {
+		return err
+	}
+	for _, f := range done.Failed {
+		state, wait := 0, int64(0)
+		switch {
+		case f.Parked:
+			state = 2
+		case f.Wait > 0:
+			state, wait = 1, max(1, f.Wait.Milliseconds())
+		}
+		f.Evidence.Reason = plain(f.Evidence.Reason)
+		evidence, err := json.Marshal(f.Evidence)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET attempts = ?, blamed = ?, state = ?, evidence = ?,
+				not_before = CASE WHEN ? > 0 THEN {now} + ? END, parked_at = CASE WHEN ? = 2 THEN {now} END
+			WHERE position = ?`), min(f.Attempts, math.MaxInt16), min(f.Blamed, math.MaxInt16), state, string(evidence), wait, wait, state, f.Position); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, s.in(`DELETE FROM {schema}_flights WHERE id = ?`), done.Flight)
+	return err
+}
+
+// discard deletes rows, and makes ready what is behind the first of their lanes:
+// some at a time, since their deletion comes here again.
+func (s *Store) discard(ctx context.Context, tx *sql.Tx, gone []int64) (int64, error) {
+	if len(gone) == 0 {
+		return 0, nil
+	}
+	lanes, err := list[int64](ctx, s, tx, `SELECT DISTINCT lane FROM {schema}_pending WHERE position IN `+among(gone)+` AND lane IS NOT NULL`)
+	if err != nil {
+		return 0, err
+	}
+	result, err := tx.ExecContext(ctx, s.in(`DELETE FROM {schema}_pending WHERE position IN `+among(gone)))
+	if err != nil {
+		return 0, err
+	}
+	if len(lanes) > 0 { // of those that hold something
+		if lanes, err = list[int64](ctx, s, tx, `SELECT DISTINCT lane FROM {schema}_pending WHERE lane IN `+among(lanes)+` AND state = 3`); err != nil {
+			return 0, err
+		}
+	}
+	for _, lane := range lanes {
+		first, err := list[int64](ctx, s, tx, `SELECT state FROM {schema}_pending WHERE lane = ? AND state <> 0 ORDER BY position LIMIT 1`, lane)
+		if err != nil {
+			return 0, err
+		}
+		if len(first) == 0 || first[0] != 3 {
+			continue
+		}
+		some, err := list[int64](ctx, s, tx, `SELECT position FROM {schema}_pending WHERE lane = ? AND state = 3 ORDER BY position LIMIT 1000`, lane)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 0 WHERE position IN `+among(some))); err != nil {
+			return 0, err
+		}
+	}
+	return result.RowsAffected()
+}
+
+// Read implements [outbox.Flights].
+func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, error) {
+	all := make([]outbox.Record, 0, len(refs))
+	positions, attempts := make([]int64, len(refs)), make(map[int64]int, len(refs))
+	for i, r := range refs {
+		positions[i], attempts[r.Position] = r.Position, r.Attempts
+	}
+	err := s.each(ctx, s.reader, `SELECT `+recordColumns+` FROM {schema}_events e WHERE e.position IN `+among(positions)+` ORDER BY e.position`, nil, func(scan func(...any) error) error {
+		var r outbox.Record
+		err := scanRecord(scan, &r)
+		r.Attempts = attempts[r.Position]
+		all = append(all, r)
+		return err
+	})
+	return all, s.fault(ctx, "read events", err)
+}
+
+const recordColumns = `e.position, e.written_at, e.id, e.topic, e.k, e.seq, e.type, e.headers, e.payload`
+
+func scanRecord(scan func(...any) error, r *outbox.Record, more ...any) error {
+	var written int64
+	var headers []byte
+	err := scan(append([]any{&r.Position, &written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
+	r.Written = at(written)
+	if err != nil || len(headers) <= len("{}") {
+		return err
+	}
+	return json.Unmarshal(headers, &r.Headers)
+}
+
+// Upkeep implements [outbox.Flights].
+func (s *Store) Upkeep(ctx context.Context, epoch int64, keep time.Duration) (u outbox.Upkept, err error) {
+	const what, batch = "keep the outbox in order", 5000
+	old, err := list[int64](ctx, s, s.reader, `SELECT e.position FROM {schema}_events e LEFT JOIN {schema}_pending p ON p.position = e.position
+		WHERE p.position IS NULL AND e.written_at < {now} - ? ORDER BY e.position LIMIT ?`, keep.Milliseconds(), batch)
+	if err != nil {
+		return u, s.fault(ctx, what, err)
+	}
+	err = s.fenced(ctx, what, epoch, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, s.in(`DELETE FROM {schema}_events WHERE position IN `+among(old)))
+		if err != nil {
+			return err
+		}
+		u.Deleted, err = result.RowsAffected()
+		return err
+	})
+	u.More = len(old) == batch
+	return u, err
+}
