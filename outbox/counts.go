@@ -12,10 +12,12 @@ type counts struct {
 	mu     sync.Mutex
 	of     Stats
 	topics map[string]*TopicStats
-	moved  time.Time // when a flight was settled last
+	waits  map[string]time.Time // topics that are ready: since when nothing of them was settled
 }
 
-func newCounts() *counts { return &counts{topics: make(map[string]*TopicStats), moved: time.Now()} }
+func newCounts() *counts {
+	return &counts{topics: make(map[string]*TopicStats), waits: make(map[string]time.Time)}
+}
 
 func (c *counts) stats() Stats {
 	c.mu.Lock()
@@ -31,7 +33,8 @@ func (c *counts) stats() Stats {
 func (c *counts) owner(l Lease, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of.Leader, c.of.Owner, c.moved = mine, l.Owner, time.Now()
+	c.of.Leader, c.of.Owner = mine, l.Owner
+	clear(c.waits)
 	if mine {
 		c.of.Epoch = l.Epoch
 	}
@@ -59,8 +62,8 @@ func (c *counts) settled(topic, sink string, v verdict, age time.Duration) {
 	t := c.topic(topic)
 	t.Sink, t.Batches, t.Delivered, t.Bytes, t.Age = sink, t.Batches+1, t.Delivered+int64(v.worth), t.Bytes+v.bytes, age
 	c.failed(t, v.done)
-	if v.place == nil {
-		c.moved = time.Now()
+	if _, waits := c.waits[topic]; waits {
+		c.waits[topic] = time.Now()
 	}
 }
 
@@ -85,14 +88,24 @@ func (c *counts) lost(topic string, done *Settlement) {
 	c.failed(c.topic(topic), done)
 }
 
-func (c *counts) polled(idle bool) (stillFor time.Duration) {
+// polled notes which topics are ready, and may go on, and returns those of which
+// nothing was settled for too long.
+func (c *counts) polled(ready []string, long time.Duration) (stalled []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of.Polls++
-	if idle {
-		c.moved = time.Now()
+	now, before := time.Now(), c.waits
+	c.waits = make(map[string]time.Time, len(ready))
+	for _, topic := range ready {
+		since, waited := before[topic]
+		if !waited {
+			since = now
+		}
+		if c.waits[topic] = since; now.Sub(since) > long {
+			stalled = append(stalled, topic)
+		}
 	}
-	return time.Since(c.moved)
+	return stalled
 }
 
 func (c *counts) unrouted(topic string) {

@@ -47,8 +47,7 @@ func (l *leader) scan() {
 
 // startAll starts the loops of topics, and says what stands still.
 func (l *leader) startAll(topics []string) (started bool) {
-	var unrouted []string
-	paused, routed := true, 0
+	var unrouted, active []string
 	for _, topic := range topics {
 		sink, ok := l.route(topic)
 		if !ok {
@@ -56,23 +55,27 @@ func (l *leader) startAll(topics []string) (started bool) {
 			l.counts.unrouted(topic)
 			continue
 		}
-		routed++
-		paused = paused && l.gates[sink].paused()
+		if !l.gates[sink].paused() {
+			active = append(active, topic)
+		}
 		started = l.start(topic, sink) || started
 	}
-	if len(unrouted) > 0 {
-		const some = 5
-		what := fmt.Sprintf("no sink wants the events of %d topics: %s", len(unrouted), strings.Join(unrouted[:min(some, len(unrouted))], ", "))
-		l.alarms.set(alarmUnrouted, "", what)
-	} else {
-		l.alarms.clear(alarmUnrouted)
-	}
-	if still := l.counts.polled(routed == 0 || paused); still > l.c.Stalled {
-		l.alarms.set(alarmNoProgress, "", fmt.Sprintf("events are ready, and none was delivered for %v", still.Round(time.Second)))
-	} else {
-		l.alarms.clear(alarmNoProgress)
-	}
+	l.sayOf(alarmUnrouted, unrouted, "no sink wants the events of")
+	l.sayOf(alarmNoProgress, l.counts.polled(active, l.c.Stalled), fmt.Sprintf("for %v nothing was settled, although events are ready, of", l.c.Stalled))
 	return started
+}
+
+// sayOf sets an alarm about topics, or clears it.
+func (l *leader) sayOf(kind string, topics []string, what string) {
+	const some = 5
+	switch n := len(topics); {
+	case n == 0:
+		l.alarms.clear(kind)
+	case n > some:
+		l.alarms.set(kind, "", fmt.Sprintf("%s %d topics, such as %s", what, n, strings.Join(topics[:some], ", ")))
+	default:
+		l.alarms.set(kind, "", what+" "+strings.Join(topics, ", "))
+	}
 }
 
 // start starts the loop of a topic, or makes it look again before it ends. It
@@ -112,8 +115,11 @@ func (l *leader) upkeep() {
 			l.alarms.clear(alarmParked)
 		}
 		wait := min(often, max(l.c.Keep/100, 100*time.Millisecond))
-		if u.More {
+		switch {
+		case u.More:
 			wait = 100 * time.Millisecond
+		case u.Busy:
+			wait = min(wait, time.Second)
 		}
 		pause(l.work, wait)
 	}

@@ -135,6 +135,7 @@ type Upkept struct {
 	Partitions int   // that were dropped
 	Moved      int64 // events that were not delivered and left a dropped partition
 	More       bool  // call it again soon
+	Busy       bool  // something was in use; call it again after a second
 }
 
 // TxSink is a sink whose place is in the outbox's own database: it delivers in the

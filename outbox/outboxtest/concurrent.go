@@ -62,6 +62,39 @@ func testTurns(t *testing.T, s *suite) {
 	s.equal("order", ks, []string{"k0", "k1", "k2"})
 }
 
+// testTurnsOfLease has many topics settle and claim without a pause: the lease is
+// renewed all the same, and people come to their turn.
+func testTurnsOfLease(t *testing.T, s *suite) {
+	epoch := s.lease()
+	s.write(event("1", "k"))
+	f := s.claim(epoch, 1)
+	s.advance(epoch, &outbox.Settlement{Flight: f.ID, Failed: []outbox.Setback{parked(f.Refs[0])}}, nil)
+	ctx, stop := context.WithCancel(s.ctx())
+	defer stop()
+	var busy sync.WaitGroup
+	for i := range 6 {
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				_, err := s.Store.Advance(ctx, epoch, nil, &outbox.Claim{Topic: fmt.Sprint("u", i), Events: 1, Bytes: 1})
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	patient, cancel := context.WithTimeout(s.ctx(), patience)
+	defer cancel()
+	for range 5 {
+		_, err := s.Store.Renew(patient, epoch, time.Hour)
+		s.check(err)
+		_, err = s.Store.Retry(patient, []int64{1 << 40})
+		s.check(err)
+	}
+	stop()
+	busy.Wait()
+}
+
 // place is a sink that keeps what it was sent.
 type place struct {
 	mu     sync.Mutex

@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 		{"flights of the dead", testLost},
 		{"a late commit is found late", testLateCommit},
 		{"writers of one key take turns", testTurns},
+		{"the lease under load", testTurnsOfLease},
 		{"status and proof", testReports},
 		{"upkeep spares what is not delivered", testUpkeep},
 		{"a relay delivers in order", testRelayOrder},

@@ -200,7 +200,7 @@ func testRelayIsolated(_ *testing.T, s *suite) {
 	away.set(func([]outbox.Record, int) error { return errors.New("away") })
 	var hangs hung
 	hangs.release = make(chan struct{})
-	r, stop := s.relay(outbox.Config{Grace: time.Millisecond, Sinks: []outbox.Route{
+	r, stop := s.relay(outbox.Config{Grace: time.Millisecond, Stalled: time.Second, Sinks: []outbox.Route{
 		{Name: "away", Topics: []string{"away"}, Sink: &away},
 		{Name: "hangs", Topics: []string{"hangs.*"}, Sink: &hangs},
 		{Name: "good", Topics: []string{"t", "g*"}, Sink: &good},
@@ -212,6 +212,11 @@ func testRelayIsolated(_ *testing.T, s *suite) {
 	}
 	s.eventually("the good sink has all of its own", func() bool { return good.count() == 40 })
 	s.eventually("what no sink wants is said", func() bool { return alarm(r, "unrouted") })
+	s.eventually("what stands still is said", func() bool {
+		return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool {
+			return a.Kind == "no-progress" && strings.Contains(a.What, "hangs.x") && !strings.Contains(a.What, "away")
+		})
+	})
 	stop()
 	s.equal("the rest waits", len(s.waiting("")), 60)
 	for _, w := range s.waiting("") {

@@ -382,7 +382,7 @@ func testUpkeep(_ *testing.T, s *suite) {
 	for {
 		u, err := s.Store.Upkeep(s.ctx(), epoch, time.Hour)
 		s.check(err)
-		if !u.More {
+		if !u.More && !u.Busy {
 			break
 		}
 	}

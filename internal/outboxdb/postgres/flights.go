@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -26,16 +25,19 @@ func scanLease(row pgx.Row) (l outbox.Lease, err error) {
 
 // Acquire implements [outbox.Leases].
 func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (outbox.Lease, error) {
-	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`UPDATE {schema}.lease SET owner = $1, epoch = epoch + 1,
-			until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-		WHERE until < clock_timestamp() OR owner = $1 RETURNING `+leaseColumns), owner, ttl.Microseconds()))
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return l, s.fault(ctx, "acquire the lease of the outbox", err)
+	var epoch *int64
+	err := s.pool.QueryRow(ctx, s.in(`SELECT {schema}.acquire($1, $2::bigint * interval '1 microsecond')`), owner, ttl.Microseconds()).Scan(&epoch)
+	if err != nil {
+		return outbox.Lease{}, s.fault(ctx, "acquire the lease of the outbox", err)
 	}
-	if l, err = s.lease(ctx); err != nil {
+	l, err := s.lease(ctx)
+	switch {
+	case err != nil:
 		return l, err
+	case epoch == nil || *epoch != l.Epoch:
+		return l, outbox.ErrHeld
 	}
-	return l, outbox.ErrHeld
+	return l, nil
 }
 
 func (s *Store) lease(ctx context.Context) (outbox.Lease, error) {
@@ -45,12 +47,11 @@ func (s *Store) lease(ctx context.Context) (outbox.Lease, error) {
 
 // Renew implements [outbox.Leases].
 func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (outbox.Lease, error) {
-	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`UPDATE {schema}.lease SET until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-		WHERE epoch = $1 RETURNING `+leaseColumns), epoch, ttl.Microseconds()))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return l, outbox.ErrFenced
+	_, err := s.pool.Exec(ctx, s.in(`SELECT {schema}.renew($1, $2::bigint * interval '1 microsecond')`), epoch, ttl.Microseconds())
+	if err != nil {
+		return outbox.Lease{}, s.fault(ctx, "renew the lease of the outbox", err)
 	}
-	return l, s.fault(ctx, "renew the lease of the outbox", err)
+	return s.lease(ctx)
 }
 
 // Release implements [outbox.Leases].

@@ -132,7 +132,10 @@ func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
 // alone runs f in a transaction during which no relay changes anything.
 func (s *Store) alone(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, s.in(`SELECT `+notForLong+` FROM {schema}.lease FOR UPDATE`)); err != nil {
+		var batch pgx.Batch
+		batch.Queue(`SELECT ` + notForLong)
+		batch.Queue(s.in(`LOCK TABLE {schema}.lease IN EXCLUSIVE MODE`))
+		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 			return err
 		}
 		return f(tx)

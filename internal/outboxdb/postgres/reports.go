@@ -132,6 +132,7 @@ func (s *Store) Upkeep(ctx context.Context, epoch int64, keep time.Duration) (u 
 	const microsecond = `::bigint * interval '1 microsecond'`
 	err = s.pool.QueryRow(ctx, s.in(`SELECT deleted, dropped, moved FROM {schema}.upkeep($1::bigint, $2`+microsecond+`, $3`+microsecond+`, $4::int, $5::int)`),
 		epoch, keep.Microseconds(), step(keep).Microseconds(), partitionSteps, batch).Scan(&u.Deleted, &u.Partitions, &u.Moved)
+	u.Busy, u.Partitions = u.Partitions < 0, max(0, u.Partitions)
 	u.More = u.Partitions > 0 || u.Deleted == batch
 	return u, s.fault(ctx, what, err)
 }

@@ -154,6 +154,29 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION {schema}.write FROM PUBLIC;
 
+-- acquire takes the lease if it is over, and renew prolongs it. The lock of the
+-- table is one that is served in turn: the row alone might never be free of the many
+-- that only read it.
+CREATE OR REPLACE FUNCTION {schema}.acquire(owner_ text, ttl interval) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	epoch_ bigint;
+BEGIN
+	IF EXISTS (SELECT FROM {schema}.lease WHERE until < clock_timestamp() OR owner = owner_) THEN
+		LOCK TABLE {schema}.lease IN EXCLUSIVE MODE;
+		UPDATE {schema}.lease SET owner = owner_, epoch = epoch + 1, until = clock_timestamp() + ttl
+			WHERE until < clock_timestamp() OR owner = owner_ RETURNING epoch INTO epoch_;
+	END IF;
+	RETURN epoch_;
+END $$;
+CREATE OR REPLACE FUNCTION {schema}.renew(current_ bigint, ttl interval) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	LOCK TABLE {schema}.lease IN EXCLUSIVE MODE;
+	UPDATE {schema}.lease SET until = clock_timestamp() + ttl WHERE epoch = current_;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'another relay has taken over' USING ERRCODE = 'BZ001';
+	END IF;
+END $$;
+
 -- fence fails unless epoch is the current one, and keeps others from taking over
 -- until the transaction ends.
 CREATE OR REPLACE FUNCTION {schema}.fence(current_ bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -336,7 +359,7 @@ BEGIN
 		RETURN NEXT;
 		RETURN;
 	END IF;
-	PERFORM set_config('lock_timeout', '100ms', true);
+	PERFORM set_config('lock_timeout', '50ms', true);
 	-- The parent first, as producers do. Who waits for it makes others wait.
 	LOCK TABLE ONLY {schema}.events IN ACCESS EXCLUSIVE MODE;
 	EXECUTE format('CREATE TEMP TABLE bezoar_outbox_moved ON COMMIT DROP AS SELECT e.* FROM {schema}.%I e JOIN {schema}.pending USING (position)', p.name);
@@ -348,7 +371,7 @@ BEGIN
 	dropped := 1;
 	RETURN NEXT;
 EXCEPTION WHEN lock_not_available THEN
-	dropped := 0;
+	dropped := -1; -- somebody writes
 	moved := 0;
 	RETURN NEXT;
 END $$;
