@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 )
@@ -129,13 +129,54 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// open makes a client, which connects when it is used. It tries nothing again by itself.
-func (c Client) open() *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: c.Server, Username: c.User, Password: c.Password, DB: c.DB, TLSConfig: c.TLS, ClientName: "bezoar",
-		MaxRetries: -1, DialTimeout: dialFor, DialerRetries: 1, ReadTimeout: answerFor, WriteTimeout: answerFor,
-		ContextTimeoutEnabled: true, DisableIdentity: true,
-	})
+// pool keeps connections, which are made when they are used.
+type pool struct{ *redis.Pool }
+
+func (c Client) open() pool {
+	options := []redis.DialOption{
+		redis.DialConnectTimeout(dialFor), redis.DialReadTimeout(answerFor), redis.DialWriteTimeout(answerFor),
+		redis.DialUsername(c.User), redis.DialPassword(c.Password), redis.DialDatabase(c.DB), redis.DialClientName("bezoar"),
+	}
+	if c.TLS != nil {
+		options = append(options, redis.DialUseTLS(true), redis.DialTLSConfig(c.TLS))
+	}
+	return pool{&redis.Pool{
+		MaxIdle: 16, IdleTimeout: time.Minute,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", c.Server, options...)
+		},
+	}}
+}
+
+// do runs one command.
+func (p pool) do(ctx context.Context, command string, args ...any) (any, error) {
+	conn, err := p.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	answer, err := redis.DoContext(conn, ctx, command, args...)
+	return answer, inTime(ctx, err)
+}
+
+// inTime says that the context has ended where the library says that a read did: it ends
+// the read at the same time.
+func inTime(ctx context.Context, err error) error {
+	if at, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// run runs a script on one stream.
+func (p pool) run(ctx context.Context, script *redis.Script, stream string, args ...any) (any, error) {
+	conn, err := p.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	answer, err := script.DoContext(ctx, conn, append([]any{stream}, args...)...)
+	return answer, inTime(ctx, err)
 }
 
 // explain says what to do about an error, if that is known.

@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
@@ -33,8 +31,7 @@ func (s *Source) message(h *held) worker.Message {
 	if _, there := h.values[dataField]; !there {
 		return m // all fields are in the body
 	}
-	for name, value := range h.values {
-		text, _ := value.(string)
+	for name, text := range h.values {
 		switch {
 		case name == dataField:
 		case utf8.ValidString(text):
@@ -47,8 +44,8 @@ func (s *Source) message(h *held) worker.Message {
 }
 
 // bodyOf is the field data, or all fields as JSON if there is none.
-func bodyOf(values map[string]any) []byte {
-	if data, ok := values[dataField].(string); ok {
+func bodyOf(values map[string]string) []byte {
+	if data, ok := values[dataField]; ok {
 		return []byte(data)
 	}
 	text, err := json.Marshal(values)
@@ -66,7 +63,7 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 	if err != nil {
 		return err
 	}
-	if err := s.client.XAdd(ctx, &redis.XAddArgs{Stream: s.cfg.DeadLetter, Values: s.letter(h, m, l)}).Err(); err != nil {
+	if _, err := s.client.do(ctx, "XADD", append([]any{s.cfg.DeadLetter, "*"}, s.letter(h, m, l)...)...); err != nil {
 		return s.cfg.explain(fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err))
 	}
 	return nil

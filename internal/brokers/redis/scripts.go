@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -46,23 +46,22 @@ end
 return 0
 `
 
-// leaveScript has the entries from ARGV[4] on taken over by others at once: they look as if
+// leaveScript has the consumer's entries taken over by others at once: they look as if
 // nobody had said for ARGV[3] milliseconds that he has them. A consumer that has none is
 // forgotten.
-const leaveScript = owned + `
-for i = 4, #ARGV do
-  if owned(ARGV[i]) then
-    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'IDLE', ARGV[3], 'JUSTID')
-  end
+const leaveScript = `
+local all = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])
+for _, p in ipairs(all) do
+  redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1], 'IDLE', ARGV[3], 'JUSTID')
 end
-if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then
+if #all == 0 then
   redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
 end
 return 0
 `
 
 func newScripts() scripts {
-	return scripts{redis.NewScript(keepScript), redis.NewScript(doneScript), redis.NewScript(leaveScript)}
+	return scripts{redis.NewScript(1, keepScript), redis.NewScript(1, doneScript), redis.NewScript(1, leaveScript)}
 }
 
 // keepMost bounds the entries of one call, while which Redis does nothing else.
@@ -75,7 +74,7 @@ func (c scripts) keep(ctx context.Context, s *Source, ids []string) (lost []stri
 		for _, id := range some {
 			args = append(args, id)
 		}
-		gone, err := c.keepAll.Run(ctx, s.client, []string{s.cfg.Stream}, args...).StringSlice()
+		gone, err := redis.Strings(s.client.run(ctx, c.keepAll, s.cfg.Stream, args...))
 		if err != nil {
 			return lost, err
 		}
@@ -85,7 +84,7 @@ func (c scripts) keep(ctx context.Context, s *Source, ids []string) (lost []stri
 }
 
 func (c scripts) done(ctx context.Context, s *Source, id string) error {
-	n, err := c.doneOne.Run(ctx, s.client, []string{s.cfg.Stream}, s.cfg.Group, s.name, id).Int()
+	n, err := redis.Int(s.client.run(ctx, c.doneOne, s.cfg.Stream, s.cfg.Group, s.name, id))
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: acknowledge it: %w", worker.ErrLost, err)
@@ -95,12 +94,9 @@ func (c scripts) done(ctx context.Context, s *Source, id string) error {
 	return nil
 }
 
-func (c scripts) leave(ctx context.Context, s *Source, ids []string) error {
-	args := []any{s.cfg.Group, s.name, s.cfg.Lease.Milliseconds()}
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	return c.leaveAll.Run(ctx, s.client, []string{s.cfg.Stream}, args...).Err()
+func (c scripts) leave(ctx context.Context, s *Source) error {
+	_, err := s.client.run(ctx, c.leaveAll, s.cfg.Stream, s.cfg.Group, s.name, s.cfg.Lease.Milliseconds())
+	return err
 }
 
 // keep tells the group again and again that we still have what we hold.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/internal/outgoing"
@@ -34,7 +34,7 @@ type SinkConfig struct {
 // again is there twice, with the same ce_id.
 type Sink struct {
 	cfg    SinkConfig
-	client *redis.Client
+	client pool
 	add    *redis.Script
 }
 
@@ -70,7 +70,7 @@ func NewSink(c SinkConfig) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Sink{cfg: c, client: c.open(), add: redis.NewScript(addScript)}, nil
+	return &Sink{cfg: c, client: c.open(), add: redis.NewScript(1, addScript)}, nil
 }
 
 // Validate reports every field that is at fault.
@@ -94,10 +94,7 @@ func (c SinkConfig) Validate() error {
 
 // Close ends the connections.
 func (s *Sink) Close() error {
-	if err := s.client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
-		return err
-	}
-	return nil
+	return s.client.Close()
 }
 
 // addScript adds entries to the stream KEYS[1] until one is not taken, and returns how
@@ -178,17 +175,17 @@ func (s *Sink) call(ctx context.Context, records []outbox.Record, going []int) (
 		fields := s.fields(&records[i])
 		args = append(append(args, len(fields)), fields...)
 	}
-	answer, err := s.add.Run(ctx, s.client, []string{s.cfg.Stream}, args...).Slice()
+	answer, err := redis.Values(s.client.run(ctx, s.add, s.cfg.Stream, args...))
 	switch {
-	case ctx.Err() != nil:
-		return 0, fmt.Errorf("add to stream %s: %w", s.cfg.Stream, ctx.Err())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return 0, fmt.Errorf("add to stream %s: %w", s.cfg.Stream, err)
 	case err != nil:
 		return 0, s.cfg.explain(fmt.Errorf("add to stream %s: %w", s.cfg.Stream, err))
 	case len(answer) != 2:
 		return 0, fmt.Errorf("add to stream %s: Redis answered something else", s.cfg.Stream)
 	}
 	n, _ := answer[0].(int64)
-	if why, _ := answer[1].(string); why != "" {
+	if why, _ := answer[1].([]byte); len(why) > 0 {
 		err = s.cfg.explain(fmt.Errorf("add to stream %s: %.300s", s.cfg.Stream, why))
 	}
 	return min(max(int(n), 0), len(going)), err

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -21,7 +21,7 @@ const (
 	batch    = 100 // the most messages of one receive
 	openFor  = 30 * time.Second
 	closeFor = 5 * time.Second
-	blockFor = time.Second // of one read: nothing else breaks it off
+	blockFor = time.Second // of one read, which nothing breaks off
 )
 
 // Source is a stream as a worker's source. Make it with [New], and Close it when the
@@ -29,7 +29,8 @@ const (
 type Source struct {
 	cfg     Config
 	name    string // of this consumer in its group
-	client  *redis.Client
+	client  pool
+	opened  bool
 	scripts scripts
 	stop    context.CancelFunc
 	works   sync.WaitGroup // what keeps messages ours
@@ -42,7 +43,7 @@ type Source struct {
 // held is an entry that the group has given to us.
 type held struct {
 	id       string
-	values   map[string]any
+	values   map[string]string
 	receives int
 	serial   int // of the times that it was handed out
 	out      bool
@@ -69,7 +70,7 @@ func New(c Config) (*Source, error) {
 // Open connects, and makes the group, and the stream, if they are not there.
 func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	about := worker.About{Queue: s.cfg.Stream, Batch: batch, DeadLetter: s.cfg.DeadLetter}
-	if s.client != nil { // a worker whose state was in use had it opened
+	if s.opened { // a worker whose state was in use had it opened
 		return about, nil
 	}
 	call, cancel := context.WithTimeout(ctx, openFor)
@@ -79,7 +80,7 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	if s.cfg.Latest {
 		from = "$"
 	}
-	err := client.XGroupCreateMkStream(call, s.cfg.Stream, s.cfg.Group, from).Err()
+	_, err := client.do(call, "XGROUP", "CREATE", s.cfg.Stream, s.cfg.Group, from, "MKSTREAM")
 	switch {
 	case err == nil:
 		s.cfg.Log.Info("made the consumer group", "stream", s.cfg.Stream, "group", s.cfg.Group)
@@ -87,7 +88,7 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 		_ = client.Close() // it is of no use
 		return worker.About{}, s.cfg.explain(fmt.Errorf("open stream %s: %w", s.cfg.Stream, err))
 	}
-	s.client = client
+	s.client, s.opened = client, true
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.works.Go(func() { s.keep(keeping) })
@@ -96,27 +97,24 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 
 // Close gives back what has not ended, and disconnects.
 func (s *Source) Close() error {
-	if s.client == nil {
+	if !s.opened {
 		return nil
 	}
 	s.stop()
 	s.works.Wait()
 	s.mu.Lock()
-	var ids []string
 	for _, h := range s.held {
-		ids = append(ids, h.id)
 		s.drop(h)
 		close(h.lost)
 	}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
 	defer cancel()
-	if err := s.scripts.leave(ctx, s, ids); err != nil {
-		s.cfg.Log.Warn("cannot give messages back: others take them over when the lease is over", "stream", s.cfg.Stream, "messages", len(ids), "err", err)
+	if err := s.scripts.leave(ctx, s); err != nil {
+		s.cfg.Log.Warn("cannot give messages back: others take them over when the lease is over", "stream", s.cfg.Stream, "err", err)
 	}
-	err := s.client.Close()
-	s.client = nil
-	return err
+	s.opened = false
+	return s.client.Close()
 }
 
 // Receive hands messages out that may run now: those that were released here, those that
@@ -147,43 +145,73 @@ func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
 	if err != nil || taken > 0 {
 		return err
 	}
-	if wait = s.untilDue(wait); wait < time.Millisecond {
-		wait = -1 // do not wait
+	args := []any{"GROUP", s.cfg.Group, s.name, "COUNT", most}
+	if wait = s.untilDue(wait); wait >= time.Millisecond { // BLOCK 0 is for ever
+		args = append(args, "BLOCK", wait.Milliseconds())
 	}
-	streams, err := s.client.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: s.cfg.Group, Consumer: s.name, Streams: []string{s.cfg.Stream, ">"}, Count: int64(most), Block: wait,
-	}).Result()
-	if errors.Is(err, redis.Nil) {
+	// A read that is broken off may have been given entries.
+	answer, err := redis.Values(s.client.do(context.WithoutCancel(ctx), "XREADGROUP", append(args, "STREAMS", s.cfg.Stream, ">")...))
+	if errors.Is(err, redis.ErrNil) {
 		return nil
 	}
-	for _, stream := range streams {
-		for _, entry := range stream.Messages {
-			s.hold(entry, 0)
+	for _, stream := range answer {
+		parts, _ := stream.([]any)
+		if len(parts) == 2 {
+			for _, e := range entriesOf(parts[1]) {
+				s.hold(e, 0)
+			}
 		}
 	}
 	return err
 }
 
+// entry is one of a stream.
+type entry struct {
+	id     string
+	values map[string]string
+}
+
+// entriesOf reads entries. One that was deleted has no fields: it is left out.
+func entriesOf(answer any) (all []entry) {
+	list, _ := answer.([]any)
+	for _, one := range list {
+		parts, _ := one.([]any)
+		if len(parts) != 2 {
+			continue
+		}
+		id, err := redis.String(parts[0], nil)
+		values, failed := redis.StringMap(parts[1], nil)
+		if err == nil && failed == nil {
+			all = append(all, entry{id, values})
+		}
+	}
+	return all
+}
+
 // takeOver takes entries over of which nobody has said for too long that he has them.
 func (s *Source) takeOver(ctx context.Context, most int) (int, error) {
-	entries, _, err := s.client.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-		Stream: s.cfg.Stream, Group: s.cfg.Group, Consumer: s.name, MinIdle: s.cfg.Lease, Start: "0-0", Count: int64(most),
-	}).Result()
-	if err != nil || len(entries) == 0 {
+	answer, err := redis.Values(s.client.do(ctx, "XAUTOCLAIM", s.cfg.Stream, s.cfg.Group, s.name, s.cfg.Lease.Milliseconds(), "0-0", "COUNT", most))
+	if err != nil || len(answer) < 2 {
 		return 0, err
 	}
-	before := map[string]int{}
-	pending, err := s.client.XPendingExt(ctx, &redis.XPendingExtArgs{
-		Stream: s.cfg.Stream, Group: s.cfg.Group, Start: entries[0].ID, End: entries[len(entries)-1].ID, Count: batch * 10, Consumer: s.name,
-	}).Result()
+	entries := entriesOf(answer[1])
+	if len(entries) == 0 {
+		return 0, nil
+	}
+	pending, err := redis.Values(s.client.do(ctx, "XPENDING", s.cfg.Stream, s.cfg.Group, entries[0].id, entries[len(entries)-1].id, batch*10, s.name))
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range pending {
-		before[p.ID] = int(p.RetryCount) - 1
+	before := map[string]int{}
+	for _, one := range pending { // its ID, the consumer, how long it is idle, deliveries
+		if p, _ := one.([]any); len(p) == 4 {
+			id, _ := p[0].([]byte)
+			n, _ := p[3].(int64)
+			before[string(id)] = int(n) - 1
+		}
 	}
-	for _, entry := range entries {
-		s.hold(entry, max(before[entry.ID], 1))
+	for _, e := range entries {
+		s.hold(e, max(before[e.id], 1))
 	}
 	return len(entries), nil
 }
@@ -201,15 +229,15 @@ func (s *Source) untilDue(wait time.Duration) time.Duration {
 }
 
 // hold makes an entry ours.
-func (s *Source) hold(entry redis.XMessage, receives int) {
+func (s *Source) hold(e entry, receives int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.held[entry.ID]; old != nil { // we took it over from ourselves, after a long stop
+	if old := s.held[e.id]; old != nil { // we took it over from ourselves, after a long stop
 		s.drop(old)
 		close(old.lost)
 	}
-	h := &held{id: entry.ID, values: entry.Values, receives: receives, lost: make(chan struct{})}
-	s.held[entry.ID] = h
+	h := &held{id: e.id, values: e.values, receives: receives, lost: make(chan struct{})}
+	s.held[e.id] = h
 	s.ready = append(s.ready, h)
 }
 

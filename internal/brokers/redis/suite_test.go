@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers/brokertest"
@@ -26,7 +26,7 @@ type rig struct {
 	t      *testing.T
 	at     string // URL of the server
 	cfg    Config
-	client *redis.Client
+	client pool
 }
 
 func newRig(t *testing.T) *rig {
@@ -42,7 +42,7 @@ func newRig(t *testing.T) *rig {
 	}
 	r := &rig{t: t, at: at, cfg: cfg, client: cfg.open()}
 	t.Cleanup(func() {
-		if err := r.client.Del(context.Background(), cfg.Stream, cfg.Stream+"-dlq").Err(); err != nil {
+		if _, err := r.client.do(context.Background(), "DEL", cfg.Stream, cfg.Stream+"-dlq"); err != nil {
 			t.Error(err)
 		}
 		_ = r.client.Close()
@@ -57,9 +57,7 @@ func (r *rig) Send(t *testing.T, all ...brokertest.Sent) {
 		for name, value := range m.Headers {
 			values = append(values, name, value)
 		}
-		if err := r.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.cfg.Stream, Values: values}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		r.do("XADD", append([]any{r.cfg.Stream, "*"}, values...)...)
 	}
 }
 
@@ -85,20 +83,30 @@ func (r *rig) opened() *Source {
 	return s
 }
 
-func (r *rig) entries(t *testing.T, stream string) []redis.XMessage {
+// do is what somebody else does.
+func (r *rig) do(command string, args ...any) any {
+	r.t.Helper()
+	answer, err := r.client.do(r.t.Context(), command, args...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer
+}
+
+func (r *rig) entries(t *testing.T, stream string) []entry {
 	t.Helper()
-	all, err := r.client.XRange(t.Context(), stream, "-", "+").Result()
+	all, err := redis.Values(r.do("XRANGE", stream, "-", "+"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return entriesOf(all)
 }
 
 func (r *rig) Letters(t *testing.T) (all []brokertest.Letter) {
 	t.Helper()
 	for _, entry := range r.entries(t, r.cfg.Stream+"-dlq") {
 		l := brokertest.Letter{Headers: map[string]string{}, Evidence: map[string]string{}}
-		for name, value := range entry.Values {
+		for name, value := range entry.values {
 			if short, ours := strings.CutPrefix(name, evidence); ours {
 				l.Evidence[short] = fmt.Sprint(value)
 			} else if name == dataField {
@@ -135,7 +143,7 @@ func (p place) Delivered(t *testing.T) (all []sinktest.Delivery) {
 	t.Helper()
 	for _, entry := range p.entries(t, p.cfg.Stream) {
 		d := sinktest.Delivery{Headers: map[string]string{}}
-		for name, value := range entry.Values {
+		for name, value := range entry.values {
 			text := fmt.Sprint(value)
 			switch name {
 			case "ce_id":

@@ -156,7 +156,7 @@ func TestSinkConformance(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bezoar.Class{
-		`400 {"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"no"}`:                                 bezoar.Done, // none of an event
+		`400 {"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"no"}`:                                bezoar.Done, // none of an event
 		`403 {"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`:                     bezoar.Done,
 		`403 {"__type":"com.amazon.coral.service#InvalidClientTokenId","message":"no"}`:                      bezoar.Done,
 		`400 {"__type":"com.amazonaws.sqs#RequestThrottled","message":"slow"}`:                               bezoar.Throttled,
