@@ -18,6 +18,16 @@ func (c *outboxStatus) Run(s *session) error {
 			return err
 		}
 		o := adminapi.NewOutbox(w.name, w.kind(), st)
+		if n, ok := store.(outbox.Notebook); ok { // else only the process knows its sinks
+			stats, at, err := n.Noted(s)
+			if err != nil {
+				return err
+			}
+			if !at.IsZero() && o.Relay.Alive {
+				o.Here(stats)
+				o.Relay.Here = false
+			}
+		}
 		if s.json {
 			return s.out.json(o)
 		}
@@ -36,6 +46,14 @@ func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 		s.out.printf("%s\n", s.out.paint(red, fmt.Sprintf("no relay: the lease of %s, epoch %d, ended %s", clean(r.Owner), r.Epoch, ago(now, r.Until))))
 	default:
 		s.out.printf("relay %s, epoch %d, lease until %s\n", clean(r.Owner), r.Epoch, clock(s.now(), r.Until))
+	}
+	for _, a := range o.Alarms {
+		s.out.printf("%s %s, since %s\n", s.out.paint(red, clean(a.Kind)+":"), clean(a.What), clock(s.now(), a.Since))
+	}
+	for _, sink := range o.Sinks {
+		if sink.Paused {
+			s.out.printf("%s %s until %s: %s\n", s.out.paint(yellow, "paused:"), clean(sink.Name), clock(s.now(), sink.Until), clean(sink.Reason))
+		}
 	}
 	if len(o.Topics) == 0 {
 		s.out.printf("nothing waits\n")
