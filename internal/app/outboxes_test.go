@@ -3,6 +3,7 @@ package app_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,4 +143,61 @@ func TestOutboxesThatCannotBeOpened(t *testing.T) {
 			t.Errorf("New = %v, want %q", err, want)
 		}
 	}
+}
+
+// Changes of a table become events, and the relay follows the log of the database.
+func TestTablesBecomeEvents(t *testing.T) {
+	url, _ := shopDatabase(t)
+	do := func(statement string) (out string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		rows, err := conn.Query(t.Context(), statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(all, " ")
+	}
+	if level := do("SHOW wal_level"); level != "logical" {
+		t.Fatalf("wal_level is %s: scripts/postgres sets it to logical", level)
+	}
+	do("CREATE TABLE customers (id integer PRIMARY KEY, name text, password text)")
+	do("INSERT INTO customers VALUES (1, 'ann', 'hunter2')")
+	if _, err := outboxdb.Init(t.Context(), url, outboxdb.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues: {customers: {}}
+outbox:
+  shop:
+    database: %q
+    relay: cdc
+    tables: [{table: customers, topic: "customers.{op}", key: "{row.id}", omit: [password], copy: true}]
+    sinks: [{topics: ["customers.*"], to: "queue:customers"}]
+`, url))
+	n.until("the row that was there is an event", func() bool { return n.visible("customers") == 1 })
+	do("INSERT INTO customers VALUES (2, 'bert', 'hunter2')")
+	do("UPDATE customers SET name = 'anna' WHERE id = 1")
+	n.until("the changes are events", func() bool { return n.visible("customers") == 3 })
+	messages, err := n.admin.Peek(t.Context(), "customers", 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		if strings.Contains(string(m.Body), "hunter2") {
+			t.Errorf("an event has a column that was to be left out: %s", m.Body)
+		}
+	}
+	n.until("the slots are seen", func() bool {
+		return slices.ContainsFunc(n.outbox().Slots, func(s adminapi.OutboxSlot) bool { return strings.HasSuffix(s.Name, "_feed") && s.State == "ok" })
+	})
+	n.stop()
+	do("SELECT pg_drop_replication_slot(slot_name)::text FROM pg_replication_slots WHERE database = current_database() AND NOT active")
 }

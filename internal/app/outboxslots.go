@@ -53,7 +53,7 @@ func tablesOf(in []config.OutboxTable) []cdc.Table {
 }
 
 // lookAtSlots is how often the slots are looked at.
-const lookAtSlots = 15 * time.Second
+const lookAtSlots = 5 * time.Second
 
 // watchSlots looks at the slots until ctx ends.
 func (r *outboxRun) watchSlots(ctx context.Context, panel *cdc.Panel) {
