@@ -26,13 +26,6 @@ func (s *Server) listTop(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, s.cfg.Top(in))
 }
 
-func (s *Server) listOutboxes(w http.ResponseWriter, r *http.Request) error {
-	if _, err := known(r.URL); err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Outboxes{Outboxes: s.cfg.Outboxes(r.Context())})
-}
-
 // oneOf refuses a word that is none of those; none at all is one.
 func oneOf(name, word string, words []string) error {
 	if word == "" || slices.Contains(words, word) {

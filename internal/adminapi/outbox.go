@@ -12,6 +12,17 @@ import (
 // PathOutboxes lists the outboxes that a process relays: GET.
 const PathOutboxes = "/api/v1/outboxes"
 
+// PathOutboxDeeds takes what somebody did in an outbox's database, for the audit log:
+// POST an OutboxDeed.
+const PathOutboxDeeds = "/api/v1/outboxes/{name}/deeds"
+
+// OutboxDeed is what somebody did in an outbox's database.
+type OutboxDeed struct {
+	Verb   string `json:"verb"` // retry, skip or edit
+	Events int64  `json:"events"`
+	Reason string `json:"reason,omitempty"`
+}
+
 // Outboxes answers GET [PathOutboxes], by name.
 type Outboxes struct {
 	Outboxes []Outbox `json:"outboxes"`
@@ -165,6 +176,11 @@ func WholeOutboxEvent(w *outbox.Waiting) OutboxEvent {
 	e := NewOutboxEvent(w)
 	e.Headers, e.Payload = w.Headers, triage.NewBody(w.Payload)
 	return e
+}
+
+// NoteOutboxDeed has the audit log say what the caller did.
+func (c *Client) NoteOutboxDeed(ctx context.Context, name string, d OutboxDeed) error {
+	return wrap(c.call(ctx, http.MethodPost, fill(PathOutboxDeeds, name), nil, d, nil), "tell the audit log")
 }
 
 // Outboxes lists the outboxes that the process relays.

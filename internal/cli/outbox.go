@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/outboxdb"
 	"github.com/bezoar-dev/bezoar/outbox"
@@ -39,12 +40,14 @@ type outboxAt struct {
 	Outbox   string `short:"o" placeholder:"NAME" help:"The outbox, as the settings file calls it (default: the only one there)."`
 	Config   string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
 	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
+	Admin    string `placeholder:"ADDR" help:"The admin API whose audit log is told of retry, skip and edit (default $$BEZOAR_ADMIN, or as the settings file says)."`
 	Schema   string `placeholder:"NAME" help:"With --database: the schema of its tables (default bezoar_outbox)."`
 }
 
 // where is an outbox.
 type where struct {
 	name, database, schema string
+	admin                  string // of the settings; "": they have none
 }
 
 // find says where the outbox is.
@@ -57,7 +60,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 		if a.Outbox != "" || a.Config != "" {
 			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
-		w := where{"outbox", database, a.Schema}
+		w := where{name: "outbox", database: database, schema: a.Schema}
 		if w.schema == "" {
 			w.schema = outboxdb.DefaultSchema
 		}
@@ -92,7 +95,7 @@ func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, e
 	if !ok {
 		return where{}, hinted(exitf(exitNotFound, "%s has no outbox %.60q", file, name), "there are %s", strings.Join(names, ", "))
 	}
-	w := where{name, o.Database, o.Schema}
+	w := where{name: name, database: o.Database, schema: o.Schema, admin: cfg.Admin}
 	if o.DatabaseEnv != "" {
 		if w.database = s.Getenv(o.DatabaseEnv); w.database == "" {
 			return where{}, exitf(exitUsage, "outbox.%s.database_env: the environment has no %s", name, o.DatabaseEnv)
@@ -136,4 +139,27 @@ func outboxError(w where, err error) error {
 		return err
 	}
 	return &exitError{code: exitFailure, err: fmt.Errorf("outbox %s: %w", w.name, err)}
+}
+
+// told has the audit log of a running Bezoar say what was done. The database is changed
+// by then: that nobody could be told is a warning.
+func (a *outboxAt) told(s *session, w where, d adminapi.OutboxDeed) {
+	at := remote{Admin: a.Admin}
+	named := a.Admin != "" || s.Getenv("BEZOAR_ADMIN") != ""
+	switch {
+	case named:
+	case w.admin == "":
+		return
+	default:
+		at.Admin = w.admin
+	}
+	api, err := at.client(s)
+	if err == nil {
+		err = api.NoteOutboxDeed(s, w.name, d)
+		api.Close()
+	}
+	var away *adminapi.ReachError
+	if err != nil && (named || !errors.As(err, &away)) {
+		s.say("bezoar: warning: the audit log does not say it: %v", err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -24,10 +25,11 @@ type eventVerb struct {
 	outboxAt
 	IDs []string `arg:"" optional:"" name:"id" help:"The events' IDs."`
 	pickedEvents
-	All    bool  `help:"All parked events."`
-	DryRun bool  `help:"Say how many events there are, and change nothing."`
-	Yes    bool  `help:"Do it. With a selection, --expect must give the number of events."`
-	Expect int64 `placeholder:"N" help:"With --yes: the number of events that you expect. If it differs, nothing happens."`
+	All    bool   `help:"All parked events."`
+	Reason string `placeholder:"TEXT" help:"Why, for the audit log."`
+	DryRun bool   `help:"Say how many events there are, and change nothing."`
+	Yes    bool   `help:"Do it. With a selection, --expect must give the number of events."`
+	Expect int64  `placeholder:"N" help:"With --yes: the number of events that you expect. If it differs, nothing happens."`
 }
 
 const selectHelp = "Events are named by their IDs or selected by flags. A selection says first how many events it has, and how to go on.\n\n"
@@ -85,7 +87,7 @@ func (c *eventVerb) run(s *session, verb, done string, do func(outbox.Store, []i
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.with(s, func(_ where, store outbox.Store) error {
+	return c.with(s, func(w where, store outbox.Store) error {
 		out := changedEvents{Verb: verb, DryRun: c.DryRun}
 		positions, err := c.positions(s, store, &out)
 		if err != nil {
@@ -104,6 +106,9 @@ func (c *eventVerb) run(s *session, verb, done string, do func(outbox.Store, []i
 				return err
 			}
 			out.Changed += int64(n)
+		}
+		if out.Changed > 0 {
+			c.told(s, w, adminapi.OutboxDeed{Verb: verb, Events: out.Changed, Reason: c.Reason})
 		}
 		return c.report(s, done, out)
 	})
@@ -183,6 +188,7 @@ type outboxEdit struct {
 	Type    *string           `placeholder:"TYPE" help:"The new type."`
 	Headers map[string]string `name:"header" short:"H" mapsep:"none" placeholder:"NAME=VALUE" help:"Set a header. May be repeated."`
 	Print   bool              `help:"Print the payload, and change nothing."`
+	Reason  string            `placeholder:"TEXT" help:"Why, for the audit log."`
 	Stay    bool              `help:"Leave it parked; without --stay it is sent again."`
 }
 
@@ -200,7 +206,7 @@ func (c *outboxEdit) Run(s *session) error {
 	if raw == nil && c.Type == nil && len(c.Headers) == 0 && !c.Print {
 		return hinted(exitf(exitUsage, "nothing is changed"), "--body, --file, --type or --header change it; bezoar outbox retry sends it as it is")
 	}
-	return c.with(s, func(_ where, store outbox.Store) error {
+	return c.with(s, func(at where, store outbox.Store) error {
 		w, err := store.Find(s, c.ID)
 		if err != nil {
 			return notWaiting(c.ID, err)
@@ -220,6 +226,7 @@ func (c *outboxEdit) Run(s *session) error {
 		if err := store.Edit(s, w.Position, e); err != nil {
 			return fmt.Errorf("edit event %.80q: %w", c.ID, err)
 		}
+		c.told(s, at, adminapi.OutboxDeed{Verb: "edit", Events: 1, Reason: c.Reason})
 		done := "edited"
 		if !c.Stay {
 			if _, err := store.Retry(s, []int64{w.Position}); err != nil {
