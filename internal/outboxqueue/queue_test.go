@@ -48,6 +48,9 @@ func (p plain) Send(ctx context.Context, records []outbox.Record) []error {
 
 func (plain) Close() error { return nil }
 
+// soon is a wait for tests.
+func soon() backoff.Config { return backoff.Config{Base: time.Millisecond, Cap: time.Millisecond} }
+
 // world is an outbox and a queue in one database.
 type world struct {
 	pool   *pgxpool.Pool
@@ -158,7 +161,7 @@ func testExactlyOnce(t *testing.T, w *world) {
 	}
 	w.fails.Store(true) // it has sent all but says that it failed
 	r, err := outbox.New(outbox.Config{
-		Store: w.store, Owner: "test", ParkAfter: 1, Events: 7, Pause: backoff.Config{Base: time.Millisecond, Cap: time.Millisecond},
+		Store: w.store, Owner: "test", ParkAfter: 1, Events: 7, Pause: soon(), Retry: soon(),
 		Sinks: []outbox.Route{{Name: "queue", Topics: []string{"t"}, Sink: sink}},
 	})
 	if err != nil {
@@ -174,7 +177,8 @@ func testExactlyOnce(t *testing.T, w *world) {
 	w.fails.Store(false)
 	until(t, func() bool {
 		left, err := w.store.Count(ctx, outbox.Query{})
-		return err == nil && left == 1
+		parked, perr := w.store.Count(ctx, outbox.Query{State: outbox.Parked})
+		return err == nil && perr == nil && left == 1 && parked == 1
 	})
 	stop()
 	if err := <-ended; err != nil {
@@ -206,7 +210,7 @@ func testSessionsEnd(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	r, err := outbox.New(outbox.Config{
-		Store: w.store, Owner: "test", ParkAfter: 1, Events: 3, Pause: backoff.Config{Base: time.Millisecond, Cap: time.Millisecond},
+		Store: w.store, Owner: "test", ParkAfter: 1, Events: 3, Pause: soon(), Retry: soon(),
 		Sinks: []outbox.Route{{Name: "queue", Topics: []string{"t"}, Sink: w.sink(t)}},
 	})
 	if err != nil {
