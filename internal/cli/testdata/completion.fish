@@ -62,7 +62,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from work' -F
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l version -d 'Print the version.'
-complete -c bezoar -n '__fish_seen_subcommand_from work' -l queue -s q -r -F -d 'The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP or amqp://BROKER/QUEUE (docs/brokers.md), or bezoar:NAME for one in a store on this machine.'
+complete -c bezoar -n '__fish_seen_subcommand_from work' -l queue -s q -r -F -d 'The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE, nats://SERVER/STREAM?consumer=NAME or redis://SERVER/STREAM?group=GROUP (docs/brokers.md), or bezoar:NAME for one in a store on this machine.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l store -r -F -d 'Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…; with --flow, where the flows are.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l endpoint -r -F -d 'Send SQS calls here, instead of to where the queue\'s URL says.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l dead-letter -r -F -d 'Where dead letters go, for queues that are not Bezoar\'s: the URL of an SQS queue (default: where the queue\'s RedrivePolicy says), or a Kafka topic or RabbitMQ queue (default NAME-dlq).'
