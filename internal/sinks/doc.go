@@ -8,5 +8,5 @@
 //	nats://HOST/SUBJECT              NATS JetStream
 //	redis://HOST/STREAM, rediss://…  Redis Streams
 //
-// docs/outbox.md has the parameters of each.
+// docs/sinks.md has the parameters of each.
 package sinks

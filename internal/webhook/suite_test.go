@@ -67,10 +67,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // read reads CloudEvents in each of their modes.
 func (r *receiver) read(req *http.Request, body []byte) []sinktest.Delivery {
-	switch kind := req.Header.Get("Content-Type"); {
-	case kind == "application/cloudevents+json; charset=utf-8":
+	switch req.Header.Get("Content-Type") {
+	case "application/cloudevents+json; charset=utf-8":
 		return []sinktest.Delivery{r.structured(body)}
-	case kind == "application/cloudevents-batch+json; charset=utf-8":
+	case "application/cloudevents-batch+json; charset=utf-8":
 		var all []json.RawMessage
 		if err := json.Unmarshal(body, &all); err != nil {
 			r.t.Errorf("a batch is no JSON: %v", err)

@@ -19,6 +19,7 @@ import (
 const (
 	port           = "4222"
 	dialFor        = 10 * time.Second
+	reconnectWait  = 500 * time.Millisecond
 	defaultAckWait = 30 * time.Second
 	clientName     = "bezoar"
 )
@@ -133,7 +134,7 @@ func (c Client) dial(ctx context.Context) (*nats.Conn, error) {
 		timeout = min(timeout, max(time.Until(at), 0)+time.Second) // ctx ends before
 	}
 	options := []nats.Option{
-		nats.Name(clientName), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+		nats.Name(clientName), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 	}
 	switch {

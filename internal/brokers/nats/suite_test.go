@@ -125,12 +125,18 @@ func (r *rig) all(t *testing.T, stream string) (all []jetstream.Msg) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for len(all) < int(info.State.Msgs) {
-		m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	got, err := c.Fetch(int(info.State.Msgs), jetstream.FetchMaxWait(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range got.Messages() {
 		all = append(all, m)
+	}
+	if err := got.Error(); err != nil || len(all) != int(info.State.Msgs) {
+		t.Fatalf("%d of %d messages came: %v", len(all), info.State.Msgs, err)
 	}
 	return all
 }

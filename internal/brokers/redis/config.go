@@ -154,7 +154,7 @@ func (p pool) do(ctx context.Context, command string, args ...any) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it goes back to the pool
 	answer, err := redis.DoContext(conn, ctx, command, args...)
 	return answer, inTime(ctx, err)
 }
@@ -174,7 +174,7 @@ func (p pool) run(ctx context.Context, script *redis.Script, stream string, args
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it goes back to the pool
 	answer, err := script.DoContext(ctx, conn, append([]any{stream}, args...)...)
 	return answer, inTime(ctx, err)
 }

@@ -214,3 +214,35 @@ func TestURLs(t *testing.T) {
 		}
 	}
 }
+
+// As many messages as wait for a retry are held, and no more, and those that are due come.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range maxDelayed + 50 {
+		r.Send(t, brokertest.Sent{Body: []byte{byte(i)}})
+	}
+	s := r.opened()
+	n := 0
+	for n < maxDelayed {
+		got, err := s.Receive(t.Context(), worker.Receive{Max: 100, Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range got {
+			delay := time.Hour
+			if n++; n == maxDelayed {
+				delay = 300 * time.Millisecond
+			}
+			if err := s.Release(t.Context(), m, worker.Release{Delay: delay}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, err := s.Receive(t.Context(), worker.Receive{Max: 10, Wait: time.Minute}); err != nil || len(got) != 1 || got[0].Receives != 2 {
+		t.Errorf("%d messages came (%v), want the one that is due", len(got), err)
+	}
+	if got, err := s.Receive(t.Context(), worker.Receive{Max: 10, Wait: time.Minute}); err != nil || len(got) != 10 || got[0].Receives != 1 {
+		t.Errorf("%d messages came (%v), want new ones", len(got), err)
+	}
+}

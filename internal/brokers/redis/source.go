@@ -22,6 +22,8 @@ const (
 	openFor  = 30 * time.Second
 	closeFor = 5 * time.Second
 	blockFor = time.Second // of one read, which nothing breaks off
+	// maxDelayed is about how many messages are held that wait for their time.
+	maxDelayed = 1000
 )
 
 // Source is a stream as a worker's source. Make it with [New], and Close it when the
@@ -141,6 +143,16 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 // ask takes entries over, or waits for new ones. What is released here meanwhile waits as
 // long.
 func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
+	if s.delayed() >= maxDelayed { // until one of them is due
+		timer := time.NewTimer(s.untilDue(wait))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	taken, err := s.takeOver(ctx, most)
 	if err != nil || taken > 0 {
 		return err
@@ -214,6 +226,13 @@ func (s *Source) takeOver(ctx context.Context, most int) (int, error) {
 		s.hold(e, max(before[e.id], 1))
 	}
 	return len(entries), nil
+}
+
+// delayed is how many messages wait for their time.
+func (s *Source) delayed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ready)
 }
 
 // untilDue is a time to wait, less if something that was released here is due before.
