@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -234,22 +233,4 @@ func (c CaptureConfig) publication(plans map[table]*plan) publication {
 	}
 	slices.SortFunc(p.tables, func(a, b table) int { return strings.Compare(a.String(), b.String()) })
 	return p
-}
-
-// Reset lets a capture that is broken begin again: it forgets how far it was and
-// which tables were copied. What was committed since is not told, unless tables are
-// copied. The capture notices by itself.
-func (c CaptureConfig) Reset(ctx context.Context) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	conn, err := c.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer closeConn(conn)
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE slot = $1", quoted(c.Schema, "cdc")), c.Slot)
-		return err
-	})
 }

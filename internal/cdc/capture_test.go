@@ -179,11 +179,12 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	c, end = b.capture(nil, Table{Name: "items", Copy: true})
 	c.await(t, Broken)
-	if s := c.Status(); !strings.Contains(s.Reason, "made anew or moved: what was committed between 0/") {
+	if s := c.Status(); !strings.Contains(s.Reason, "made anew or moved: what was committed between 0/") ||
+		!strings.HasSuffix(s.Reason, `: DELETE FROM "box"."cdc" WHERE slot = '`+b.name+"'") {
 		t.Fatalf("status %s", s)
 	}
 	b.exec(`INSERT INTO items VALUES (3)`)
-	if err := c.c.Reset(context.Background()); err != nil { // a person decides
+	if err := c.reader.c.Reset(context.Background(), "box"); err != nil { // a person decides
 		t.Fatal(err)
 	}
 	c.await(t, Reading)
@@ -217,6 +218,27 @@ func TestACaptureRefusesATableThatItWouldFreeze(t *testing.T) {
 	b.exec(`INSERT INTO loose VALUES (1); UPDATE loose SET id = 2`) // as before
 	b.exec(`ALTER TABLE loose ADD PRIMARY KEY (id)`)
 	c.await(t, Reading)
+}
+
+func TestTheKeyIsToldOfDeletedRowsToo(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, code text NOT NULL UNIQUE, n int)`)
+	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.code}"})
+	c.await(t, Broken)
+	if s := c.Status(); !strings.Contains(s.Reason, "made of the column code, which PostgreSQL does not tell of a deleted row") {
+		t.Fatalf("status %s", s)
+	}
+	b.exec(`ALTER TABLE items REPLICA IDENTITY USING INDEX items_code_key`)
+	c.await(t, Reading)
+	b.exec(`INSERT INTO items VALUES (1, 'a'); UPDATE items SET id = 2; UPDATE items SET code = 'b'; DELETE FROM items`)
+	b.awaitEvents(5)
+	same(t, b.events(),
+		`public.items items.insert a null,"after":{"id":1,"code":"a","n":null}`,
+		`public.items items.update a null,"after":{"id":2,"code":"a","n":null}`,
+		`public.items items.delete a {"code":"a"},"after":null`,
+		`public.items items.insert b null,"after":{"id":2,"code":"b","n":null}`,
+		`public.items items.delete b {"code":"b"},"after":null`)
 }
 
 func TestTwoCapturesTakeTurns(t *testing.T) {
@@ -269,7 +291,7 @@ func TestACaptureWaitsForRoom(t *testing.T) {
 func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
 	t.Parallel()
 	b := database(t, server(t))
-	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int)`)
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY, who text, n int); ALTER TABLE items REPLICA IDENTITY FULL`)
 	b.exec(`SELECT box.write('public.items', 'a')`)
 	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.who}"})
 	c.await(t, Reading)
@@ -290,4 +312,29 @@ func TestEventsOfACaptureAreLikeOthers(t *testing.T) {
 		WHERE p.lane IS NOT DISTINCT FROM k.lane AND p.topic = e.topic AND p.bytes = octet_length(e.payload) + octet_length(e.key) + octet_length(e.headers::text)`); n != 302 {
 		t.Fatalf("%d of 302 events wait as they should", n)
 	}
+}
+
+func TestDropLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	b.exec(`CREATE TABLE items (id int PRIMARY KEY)`)
+	left := func() int {
+		return one[int](b, `SELECT (SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1) + (SELECT count(*) FROM pg_publication)`, b.name)
+	}
+	drop := func() error { return b.config().Drop(context.Background(), "box") }
+	if err := drop(); err != nil { // nothing is there
+		t.Fatal(err)
+	}
+	c, end := b.capture(nil, Table{Name: "items"})
+	c.await(t, Reading)
+	if err := drop(); err == nil || !strings.Contains(err.Error(), "is active") {
+		t.Fatalf("error %v", err)
+	}
+	end()
+	eventually(t, "the slot is dropped", func() bool { return drop() == nil })
+	if n := left(); n != 0 || one[int](b, "SELECT count(*) FROM box.cdc") != 0 {
+		t.Fatalf("%d are left", n)
+	}
+	c, _ = b.capture(nil, Table{Name: "items"}) // as if it had never been
+	c.await(t, Reading)
 }

@@ -153,7 +153,7 @@ func (p *plan) eventsOf(tx Transaction, c Change, number int64) []outbox.Event {
 	if c.Op == Update && c.Old != nil {
 		gone := c
 		gone.Op, gone.New = Delete, nil
-		if p.key.fill(gone, c.Old, p.primary) != p.key.fill(c, c.New, p.primary) && p.keyKnown(c) {
+		if p.key.fill(gone, c.Old, p.primary) != p.key.fill(c, c.New, p.primary) {
 			arrived := c
 			arrived.Op, arrived.Old = Insert, nil
 			return []outbox.Event{p.event(tx, gone, gone.Old, id+"-a"), p.event(tx, arrived, arrived.New, id+"-b")}
@@ -164,24 +164,6 @@ func (p *plan) eventsOf(tx Transaction, c Change, number int64) []outbox.Event {
 		row = c.Old
 	}
 	return []outbox.Event{p.event(tx, c, row, id)}
-}
-
-// keyKnown says whether the old row has what the key is made of.
-func (p *plan) keyKnown(c Change) bool {
-	if !c.KeyOnly {
-		return true
-	}
-	for _, part := range p.key.parts {
-		if !part.row {
-			continue
-		}
-		for _, column := range c.Relation.Columns {
-			if column.Name == part.place && !column.Key {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func (p *plan) event(tx Transaction, c Change, row []Value, id string) outbox.Event {

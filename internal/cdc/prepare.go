@@ -3,6 +3,7 @@ package cdc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -41,7 +42,8 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	}
 	if lost := gap(before, at, s); lost != "" {
 		if !c.c.CopyOnLoss {
-			return nil, &brokenError{lost + ". Changes of that time are missing. Reset the capture to go on without them"}
+			return nil, &brokenError{lost + ". Changes of that time are missing. Either copy the tables (copy_on_loss), or go on without: " +
+				c.reader.c.forgetting(c.schema)}
 		}
 		c.reader.c.Log.Error("changes of tables are missing; the tables are copied", "slot", c.c.Slot, "reason", lost)
 		c.say(Starting, lost+"; the tables were copied again")
@@ -77,15 +79,32 @@ func (p *plan) check(ctx context.Context, conn *pgx.Conn) error {
 		return &brokenError{fmt.Sprintf("table %s has no primary key and no replica identity: once it is published, the database refuses "+
 			"to update and delete its rows. Add a primary key, or: ALTER TABLE %s REPLICA IDENTITY FULL", p.table, p.quoted())}
 	}
+	if column := p.untold(); identity != "f" && column != "" {
+		return &brokenError{fmt.Sprintf("the topic or the key of the events of %s is made of the column %s, which PostgreSQL does not tell of a deleted row. "+
+			"Use columns of the primary key, or: ALTER TABLE %s REPLICA IDENTITY FULL", p.table, column, p.quoted())}
+	}
 	return nil
 }
 
+// untold is a column that topic or key need and the replica identity does not have.
+func (p *plan) untold() string {
+	for _, part := range slices.Concat(p.topic.parts, p.key.parts) {
+		if part.row && !slices.Contains(p.primary, part.place) {
+			return part.place
+		}
+	}
+	return ""
+}
+
+// primaryKey is the columns of the primary key, or of the index that the table has as
+// its replica identity in place of it.
 func primaryKey(ctx context.Context, conn *pgx.Conn, t table) ([]string, error) {
 	rows, err := conn.Query(ctx, `SELECT a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace
 		CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY k (number, place)
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
-		WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary ORDER BY k.place`, t.schema, t.name)
+		WHERE n.nspname = $1 AND c.relname = $2 AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END
+		ORDER BY k.place`, t.schema, t.name)
 	if err != nil {
 		return nil, err
 	}

@@ -79,9 +79,10 @@ func (c Config) drop(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Drop removes the slot and the publication, so that the server keeps no WAL for
-// them. What the slot has not delivered is gone.
-func (c Config) Drop(ctx context.Context) error {
+// Drop removes the slot, the publication and what the outbox in schema knows of
+// them, so that the server keeps no WAL for a reader that the settings have no more.
+// What the slot has not delivered is gone. It does nothing if nothing is there.
+func (c Config) Drop(ctx context.Context, schema string) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -96,7 +97,36 @@ func (c Config) Drop(ctx context.Context) error {
 	if _, err = conn.Exec(ctx, "DROP PUBLICATION IF EXISTS "+quoted(c.Publication)); err != nil {
 		return fmt.Errorf("drop publication %s: %w", c.Publication, err)
 	}
-	return nil
+	return c.forget(ctx, conn, schema)
+}
+
+// Reset lets a capture that is broken begin again: it forgets how far it was and
+// which tables were copied. What was committed since is not told, unless tables are
+// copied. A capture that runs notices by itself.
+func (c Config) Reset(ctx context.Context, schema string) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn)
+	return c.forget(ctx, conn, schema)
+}
+
+func (c Config) forget(ctx context.Context, conn *pgx.Conn, schema string) error {
+	var there bool
+	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", quoted(schema, "cdc")).Scan(&there)
+	if err == nil && there {
+		_, err = conn.Exec(ctx, c.forgetting(schema))
+	}
+	return err
+}
+
+// forgetting is the statement that makes the outbox forget how far the slot was.
+func (c Config) forgetting(schema string) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE slot = '%s'", quoted(schema, "cdc"), c.Slot) // a slot's name needs no quotes
 }
 
 // quoted is a name as SQL takes it.
