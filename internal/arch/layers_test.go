@@ -149,6 +149,7 @@ type edge struct{ from, to, why string }
 
 func edges() []edge {
 	return []edge{
+		{"internal/outboxdb/*", "internal/outboxdb/tables", "databases that need no more than plain SQL share the statements"},
 		{"internal/config", "policy/backoff", "the time that all retries may take is computed by the policy"},
 		{"internal/config", "policy/shard", "the default size of a shard is the policy's"},
 		{"internal/config", "guard/redos", "names of dialects are checked by the reader that they are for"},
@@ -226,6 +227,10 @@ func bans() []ban {
 		{"...", "database/sql/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "outbox", "internal/outboxdemo"}, sql},
 		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "internal/outboxdemo", "queue/pgqueue", "internal/cdc"}, sql},
 		{"...", "modernc.org/...", []string{"internal/store/*", "internal/outboxdb/*", "internal/outboxdemo"}, sql},
+		{"...", "database/sql/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "outbox"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "internal/outboxdb/*", "guard/sqlguard", "queue/pgqueue"}, sql},
+		{"...", "modernc.org/...", []string{"internal/store/*", "internal/outboxdb/*"}, sql},
+		{"...", "github.com/go-sql-driver/...", []string{"internal/outboxdb/*"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
 		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},

@@ -238,8 +238,7 @@ const (
 )
 
 func number(err error) uint16 {
-	var e *driver.MySQLError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.MySQLError](err); ok {
 		return e.Number
 	}
 	return 0

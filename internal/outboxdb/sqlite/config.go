@@ -137,8 +137,8 @@ const clock = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 
 // explain adds what to do.
 func explain(err error) error {
-	var e *driver.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
 		return err
 	}
 	switch e.Code() & 0xff {

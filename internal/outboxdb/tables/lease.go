@@ -1,0 +1,105 @@
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+func (s *Store) lease(ctx context.Context, q querier, lock string) (l outbox.Lease, err error) {
+	var until, now int64
+	err = q.QueryRowContext(ctx, s.in(`SELECT owner, epoch, until, {now} FROM {schema}_lease`+lock)).Scan(&l.Owner, &l.Epoch, &until, &now)
+	l.Until, l.Left = at(until), time.Duration(max(0, until-now))*time.Millisecond
+	return l, err
+}
+
+// write runs f in a transaction. It runs f again if the database ended the
+// transaction in favour of another.
+func (s *Store) write(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+	const most = 10
+	for n := 1; ; n++ {
+		err := s.writeOnce(ctx, f)
+		if err == nil || n == most || s.dialect.Again == nil || !s.dialect.Again(err) || ctx.Err() != nil {
+			return s.fault(ctx, what, err)
+		}
+	}
+}
+
+func (s *Store) writeOnce(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.writer.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.Isolation})
+	if err != nil {
+		return err
+	}
+	if err = f(tx); err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		_ = tx.Rollback() // the error is told already
+	}
+	return err
+}
+
+// fenced runs f in a transaction in which epoch is the current one.
+func (s *Store) fenced(ctx context.Context, what string, epoch int64, f func(tx *sql.Tx) error) error {
+	return s.write(ctx, what, func(tx *sql.Tx) error {
+		if err := s.fence(ctx, tx, epoch, s.dialect.Share); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+func (s *Store) fence(ctx context.Context, q querier, epoch int64, lock string) error {
+	l, err := s.lease(ctx, q, lock)
+	if err == nil && l.Epoch != epoch {
+		err = outbox.ErrFenced
+	}
+	return err
+}
+
+// Acquire implements [outbox.Leases].
+func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l outbox.Lease, err error) {
+	held := false
+	err = s.write(ctx, "acquire the lease of the outbox", func(tx *sql.Tx) error {
+		var err error
+		if l, err = s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		if held = l.Owner != owner && l.Left > 0; held {
+			return nil
+		}
+		if _, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET owner = ?, epoch = epoch + 1, until = {now} + ?`), owner, ttl.Milliseconds()); err != nil {
+			return err
+		}
+		l, err = s.lease(ctx, tx, "")
+		return err
+	})
+	if err == nil && held {
+		err = outbox.ErrHeld
+	}
+	return l, err
+}
+
+// Renew implements [outbox.Leases].
+func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (l outbox.Lease, err error) {
+	err = s.write(ctx, "renew the lease of the outbox", func(tx *sql.Tx) error {
+		if err := s.fence(ctx, tx, epoch, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = {now} + ?`), ttl.Milliseconds()); err != nil {
+			return err
+		}
+		var err error
+		l, err = s.lease(ctx, tx, "")
+		return err
+	})
+	return l, err
+}
+
+// Release implements [outbox.Leases].
+func (s *Store) Release(ctx context.Context, epoch int64) error {
+	_, err := s.writer.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = 0 WHERE epoch = ?`), epoch)
+	return s.fault(ctx, "release the lease of the outbox", err)
+}
