@@ -116,8 +116,25 @@ func (r *outboxRun) slotList() (all []adminapi.OutboxSlot) {
 	return all
 }
 
+// dropSlots drops the slots that the settings have no more: a slot that nobody reads
+// has the server keep its log until the disk is full.
+func (r *outboxRun) dropSlots(ctx context.Context, id outbox.Identity) {
+	for what, wanted := range map[string]bool{"feed": r.cfg.Relay == "cdc", "tables": len(r.cfg.Tables) > 0} {
+		if wanted {
+			continue
+		}
+		c := r.reader(id, what)
+		if err := c.Drop(ctx, r.cfg.Schema); err != nil && ctx.Err() == nil {
+			r.app.log.Warn("a replication slot that is not wanted any more is not dropped", "outbox", r.name, "slot", c.Slot, "err", err)
+		}
+	}
+}
+
 // beside runs what goes beside a relay with relay: cdc, and returns what ends it.
 func (r *outboxRun) beside(ctx context.Context, id outbox.Identity) (end func(), err error) {
+	if r.kind() == "postgres" {
+		r.dropSlots(ctx, id)
+	}
 	if r.cfg.Relay != "cdc" {
 		return func() {}, nil
 	}

@@ -39,7 +39,7 @@ const databaseVar = "BEZOAR_OUTBOX_DATABASE"
 type outboxAt struct {
 	Outbox   string `short:"o" placeholder:"NAME" help:"The outbox, as the settings file calls it (default: the only one there)."`
 	Config   string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
-	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
+	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://…, mysql://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
 	Admin    string `placeholder:"ADDR" help:"The admin API whose audit log is told of retry, skip and edit (default $$BEZOAR_ADMIN, or as the settings file says)."`
 	Schema   string `placeholder:"NAME" help:"With --database: the schema of its tables (default bezoar_outbox)."`
 }

@@ -6,7 +6,7 @@ type outboxInit struct {
 	outboxAt
 	PrintSQL bool   `name:"print-sql" help:"Print the SQL, and touch no database."`
 	Notify   bool   `help:"PostgreSQL: each commit also notifies relays, which saves them some milliseconds of polling."`
-	Dialect  string `enum:"postgres,sqlite" default:"postgres" placeholder:"NAME" help:"With --print-sql: postgres or sqlite (default ${default})."`
+	Dialect  string `enum:"postgres,mysql,sqlite" default:"postgres" placeholder:"NAME" help:"With --print-sql: postgres, mysql or sqlite (default ${default})."`
 }
 
 // Help is shown below the flags.

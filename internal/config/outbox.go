@@ -11,7 +11,7 @@ import (
 
 // Outbox delivers the events that an application has written in its own database.
 type Outbox struct {
-	Database    string        `yaml:"database"`                   // Database of the application: postgres://user@host/database or sqlite:PATH.
+	Database    string        `yaml:"database"`                   // Database of the application: postgres://user@host/database, mysql://user@host/database or sqlite:PATH.
 	DatabaseEnv string        `yaml:"database_env"`               // Instead of database: environment variable that holds the URL.
 	Schema      string        `yaml:"schema"`                     // PostgreSQL schema of the outbox's tables, or the beginning of their names elsewhere.
 	Relay       string        `yaml:"relay"`                      // How new events are found: poll reads the table, cdc follows the write-ahead log of PostgreSQL as well.
@@ -85,7 +85,7 @@ func (o *Outbox) check(k *checker, at string, c *Config) {
 		k.addf(at+".schema", "use up to 48 of a-z, 0-9 and _, without a digit at the beginning", "%s is no name of a schema", quoted(o.Schema))
 	}
 	k.add(at+".relay", choiceFlaw(o.Relay, []string{"poll", "cdc"}))
-	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && scheme == "sqlite" {
+	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && (scheme == "sqlite" || scheme == "mysql") {
 		k.add(at+".relay", flawf("write poll", "needs PostgreSQL, and the database is %s", scheme), at+".database")
 	}
 	if len(o.Sinks) == 0 {
@@ -102,16 +102,21 @@ func (o *Outbox) check(k *checker, at string, c *Config) {
 
 // outboxDatabaseFlaw does not repeat the URL: it may hold a password.
 func outboxDatabaseFlaw(database string) *flaw {
-	const fix = "write postgres://user@host/database or sqlite:PATH"
+	const fix = "write postgres://user@host/database, mysql://user@host/database or sqlite:PATH"
 	scheme, rest, _ := strings.Cut(database, ":")
 	switch scheme {
 	case "sqlite", "postgres", "postgresql":
 		return storeFlaw(database)
+	case "mysql":
+		if u, err := url.Parse(database); err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			return flawf("write mysql://user@host:3306/database", "is no URL of a database")
+		}
+		return nil
 	}
 	if rest == "" {
 		return flawf(fix, "is no URL")
 	}
-	return flawf(fix+didYouMean(scheme, []string{"postgres", "sqlite"}), "%s is no kind of database that an outbox can be in", quoted(scheme+":"))
+	return flawf(fix+didYouMean(scheme, []string{"postgres", "mysql", "sqlite"}), "%s is no kind of database that an outbox can be in", quoted(scheme+":"))
 }
 
 // OutboxSchemes are how the addresses of sinks begin.

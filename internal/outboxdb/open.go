@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/outboxdb/mysql"
 	"github.com/bezoar-dev/bezoar/internal/outboxdb/postgres"
 	"github.com/bezoar-dev/bezoar/internal/outboxdb/sqlite"
 	"github.com/bezoar-dev/bezoar/outbox"
@@ -17,7 +18,7 @@ import (
 const DefaultSchema = postgres.DefaultSchema
 
 // ErrURL is what Open and Init say of a URL that names no database.
-var ErrURL = errors.New("want postgres://user@host/database or sqlite:PATH")
+var ErrURL = errors.New("want postgres://user@host/database, mysql://user@host/database or sqlite:PATH")
 
 // Config says which outbox of a database is meant.
 type Config struct {
@@ -52,6 +53,16 @@ func dialects() []dialect {
 				more, err := postgres.NotifySQL(c.Schema)
 				return text + "\n" + more, err
 			},
+		},
+		{
+			name: "mysql", schemes: []string{"mysql"},
+			open: func(ctx context.Context, url string, c Config) (outbox.Store, error) {
+				return opened(mysql.Open(ctx, mysql.Config{URL: url, Schema: c.Schema}))
+			},
+			init: func(ctx context.Context, url string, c Config) error {
+				return mysql.Init(ctx, mysql.Config{URL: url, Schema: c.Schema})
+			},
+			sql: func(c Config) (string, error) { return mysql.SQL(c.Schema) },
 		},
 		{
 			name: "sqlite", schemes: []string{"sqlite"},
