@@ -263,7 +263,7 @@ _bezoar() {
     "bezoar outbox init --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox init --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox init --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar outbox init --dialect") COMPREPLY=($(compgen -W "postgres sqlite" -- "$cur")); return ;;
+    "bezoar outbox init --dialect") COMPREPLY=($(compgen -W "postgres mysql sqlite" -- "$cur")); return ;;
     "bezoar outbox status --outbox" | "bezoar outbox status -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox status --config" | "bezoar outbox status -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox status --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
