@@ -152,7 +152,7 @@ func (c Client) open() pool {
 func (p pool) do(ctx context.Context, command string, args ...any) (any, error) {
 	conn, err := p.GetContext(ctx)
 	if err != nil {
-		return nil, err
+		return nil, inTime(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
 	answer, err := redis.DoContext(conn, ctx, command, args...)
@@ -162,7 +162,7 @@ func (p pool) do(ctx context.Context, command string, args ...any) (any, error) 
 // inTime says that the context has ended where the library says that a read did: it ends
 // the read at the same time.
 func inTime(ctx context.Context, err error) error {
-	if at, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(at) {
+	if at, ok := ctx.Deadline(); err != nil && ok && time.Until(at) <= time.Millisecond {
 		return context.DeadlineExceeded
 	}
 	return err
@@ -172,7 +172,7 @@ func inTime(ctx context.Context, err error) error {
 func (p pool) run(ctx context.Context, script *redis.Script, stream string, args ...any) (any, error) {
 	conn, err := p.GetContext(ctx)
 	if err != nil {
-		return nil, err
+		return nil, inTime(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
 	answer, err := script.DoContext(ctx, conn, append([]any{stream}, args...)...)
