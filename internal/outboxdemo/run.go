@@ -75,7 +75,7 @@ func (g *ground) count(ctx context.Context, p *place, out *Result) error {
 	if err != nil {
 		return fmt.Errorf("count the orders: %w", err)
 	}
-	defer rows.Close()
+	defer rows.Close() //nolint:errcheck // Err tells
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out.Events, out.Twice, out.Late = len(p.ids), p.twice, p.late

@@ -19,7 +19,7 @@ func (t task) shop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer db.Close() //nolint:errcheck // what was written is committed
 	to := sender{url: t.Place}
 	for order := t.From; order <= t.To; order++ {
 		if err := t.place(ctx, db, &to, order); err != nil {
