@@ -98,6 +98,10 @@ _bezoar() {
     "bezoar flow backfill --halt") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow backfill --slots") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow graph --format" | "bezoar flow graph -f") COMPREPLY=($(compgen -W "text mermaid svg" -- "$cur")); return ;;
+    "bezoar demo --seconds") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
+    "bezoar demo --rate") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo requests --seconds") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo requests --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo requests --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
@@ -435,7 +439,7 @@ _bezoar() {
     "bezoar flow validate") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version" -- "$cur")) ;;
     "bezoar flow graph") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --format" -- "$cur")) ;;
     "bezoar init") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --force" -- "$cur")) ;;
-    "bezoar demo") COMPREPLY=($(compgen -W "requests outbox --help --json --version" -- "$cur")) ;;
+    "bezoar demo") COMPREPLY=($(compgen -W "requests outbox --help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
     "bezoar demo requests") COMPREPLY=($(compgen -W "--help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
     "bezoar demo outbox") COMPREPLY=($(compgen -W "--help --json --version --orders --crashes --database --seed" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json --version" -- "$cur")) ;;
