@@ -27,7 +27,7 @@ build: ## one static binary: bin/bezoar
 .PHONY: test
 test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox tools/check
+	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox tools/check
 else
 	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
 endif
@@ -98,7 +98,7 @@ sim: ## the policies in virtual time: 200 seeds of 10,000 workers and a million 
 
 .PHONY: soak
 soak: ## what takes hours: all random games, kills and clients, the race detector three times over, five minutes for each fuzz target
-	BEZOAR_SOAK=1 CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq scripts/go-test $(SEED) -vet=off -count=1 -timeout=4h ./... -- clients
+	BEZOAR_SOAK=1 CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -count=1 -timeout=4h ./... -- clients
 	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -count=3 -timeout 90m $(PKG)
 	$(MAKE) fuzz FUZZTIME=5m
 

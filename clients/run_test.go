@@ -92,6 +92,16 @@ func TestTheSDKsSignerAgrees(t *testing.T) {
 	}
 }
 
+// The CloudEvents SDK reads what webhooks send, and the library of Standard Webhooks
+// verifies it.
+func TestTheSDKReadsWebhooks(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "./...")
+	cmd.Dir = "cloudevents"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go test in cloudevents: %v\n%s", err, out)
+	}
+}
+
 // build builds what is tested, and the clients that are in Go.
 func build(t *testing.T) built {
 	t.Helper()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -43,5 +44,24 @@ func TestRabbitMQGuide(t *testing.T) {
 	r.ports = strings.NewReplacer("127.0.0.1:5672", at, "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
 	r.read(map[string][]string{
 		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "\n{\"order\": 2, \"qty\": -1}\n"},
+	})
+}
+
+// Every command of the guide to streams is run, in order, against a Redis.
+func TestStreamsGuide(t *testing.T) {
+	t.Parallel()
+	server, err := url.Parse(os.Getenv("BEZOAR_TEST_REDIS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server.Host == "" {
+		t.Skip("BEZOAR_TEST_REDIS names no server: scripts/redis starts one")
+	}
+	r := newBuilt(t, "docs/streams.md")
+	password, _ := server.User.Password()
+	r.env = append(r.env, "REDISCLI_AUTH="+password, "BEZOAR_BROKER_PASSWORD="+password)
+	r.ports = strings.NewReplacer("127.0.0.1:6379", server.Host, "-p 6379", "-p "+server.Port(), "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
+	r.read(map[string][]string{
+		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "bezoar-class\ncrash\n"},
 	})
 }

@@ -36,6 +36,9 @@ type Config struct {
 	// Flows serves [adminapi.PathFlows] under the same guard as the API. Nil
 	// means that there are none.
 	Flows http.Handler
+	// Outboxes says how the outboxes are that this process delivers. Nil means that
+	// there are none.
+	Outboxes func(ctx context.Context) []adminapi.Outbox
 	// Queues answers the calls about queues. Nil means that there are none.
 	Queues Queues
 	// Triage answers the calls about dead letters. Nil means that there are

@@ -153,6 +153,10 @@ func (s *Server) routes() http.Handler {
 		short("GET "+adminapi.PathHealth, s.health)
 	}
 	short("GET "+adminapi.PathAlarms, s.listAlarms)
+	if s.cfg.Outboxes != nil {
+		short("GET "+adminapi.PathOutboxes, s.listOutboxes)
+		short("POST "+adminapi.PathOutboxDeeds, s.noteOutboxDeed)
+	}
 	if s.cfg.Top != nil {
 		short("GET "+adminapi.PathTop, s.listTop)
 		short("GET "+adminapi.PathGuards, s.listGuards)

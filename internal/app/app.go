@@ -92,6 +92,7 @@ type App struct {
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
+	relays        services                     // of outboxes, likewise
 	// convicted are verdicts that queues are to hear of.
 	convicted chan bezoar.Verdict
 
@@ -157,7 +158,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openFlows(ctx) }, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openOutboxes, a.openTriage, func() error { return a.openFlows(ctx) }, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -241,7 +242,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log, Description: apidoc.Document(),
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
-		Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
+		Outboxes: a.outboxList, Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}

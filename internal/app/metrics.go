@@ -35,8 +35,9 @@ func (a *App) engines() metrics.Engines {
 			}
 			return a.live.Status(), true
 		},
-		Health: a.healthNumbers,
-		Spans:  a.observability.spans,
+		Health:   a.healthNumbers,
+		Spans:    a.observability.spans,
+		Outboxes: a.outboxNumbers,
 	}
 }
 

@@ -15,8 +15,10 @@ type present struct {
 	cfg    config.Config
 	units  []*unit // in the order of their names
 	byName map[string]*unit
-	routes []boundRoute
-	files  files // that came with cfg
+
+	outboxes map[string]*outboxRun
+	routes   []boundRoute
+	files    files // that came with cfg
 
 	guarding []guardChange // until it serves
 }

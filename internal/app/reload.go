@@ -67,6 +67,9 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	now := a.now.Load()
 	next, added, err := a.nextUnits(ctx, now, cfg)
 	if err == nil {
+		next.outboxes, err = a.outboxesOf(now, &next.cfg)
+	}
+	if err == nil {
 		next.files = f
 		err = a.await(ctx, added)
 	}
@@ -91,8 +94,8 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	old := gone(now, next)
 	err = a.see(next, nil, nil)
 	a.retireLater(old)
-	err = errors.Join(err, a.checkFleets(old, added), a.reshape(next), a.triage.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next), a.replacePolls())
-	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues))
+	err = errors.Join(err, a.checkFleets(old, added), a.reshape(next), a.triage.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next), a.replacePolls(), a.replaceOutboxes(next))
+	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues), "outboxes", len(next.cfg.Outbox))
 	return err
 }
 

@@ -48,7 +48,8 @@ func (a *App) Run(ctx context.Context) error {
 	inner.run("guards", a.tendGuards, failed)
 	a.outer.start(base, failed)
 	a.fronts.start(front, failed)
-	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p), a.replacePolls()); err != nil {
+	a.relays.start(front, failed)
+	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p), a.replacePolls(), a.replaceOutboxes(p)); err != nil {
 		stopFront()
 		return errors.Join(err, a.stop(p.units, nil, &inner, &outer))
 	}
@@ -128,7 +129,7 @@ func (a *App) stop(units []*unit, fronts, inner, outer *stage) error {
 		units = a.now.Load().units
 		a.reloading.Unlock()
 	}
-	err = errors.Join(err, a.fronts.stop())
+	err = errors.Join(err, a.fronts.stop(), a.relays.stop())
 	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.workers.stop() }))
 	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.inner.stop() }))
 	return errors.Join(err, inner.stop(), a.outer.stop(), outer.stop())

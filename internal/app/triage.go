@@ -23,13 +23,13 @@ func (a *App) openTriage() error {
 	return a.checkOuter(&a.cfg)
 }
 
-// sources are where the dead letters of fleets and flows are.
+// sources are where the dead letters of fleets, flows and outboxes are.
 func (a *App) sources(p *present) []triage.Source {
 	var out []triage.Source
 	for _, u := range p.units {
 		out = append(out, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
 	}
-	return append(out, a.flowLetters...)
+	return append(append(out, a.flowLetters...), outboxLetters(p)...)
 }
 
 // Triage returns where people deal with dead letters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -119,4 +120,15 @@ func (a *Address) Rest() error {
 // String is the URL without secrets.
 func (a *Address) String() string {
 	return a.Scheme + "://" + strings.Join(a.Hosts, ",") + "/" + a.Name
+}
+
+// IsLoopback reports whether an address, with a port or without, is of this
+// machine only.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }

@@ -73,6 +73,13 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 		}
 	}
 	here.words = append(here.words, flags...)
+	if n.DefaultCmd != nil { // its name may be left out
+		for _, f := range n.DefaultCmd.Flags {
+			if !f.Hidden {
+				here.words = append(here.words, wordOf(f))
+			}
+		}
+	}
 	return append([]spot{here}, below...)
 }
 

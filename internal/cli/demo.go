@@ -7,6 +7,11 @@ import (
 )
 
 type demoCmd struct {
+	Requests demoRequestsCmd `cmd:"" default:"withargs" help:"Show real workers and a request that kills them (default)."`
+	Outbox   demoOutboxCmd   `cmd:"" help:"Show what crashes do to orders and their events, with an outbox and without one."`
+}
+
+type demoRequestsCmd struct {
 	Seconds float64 `default:"10" placeholder:"N" help:"Length of each half (default ${default})."`
 	Workers int     `default:"8" placeholder:"N" help:"Size of the fleet (default ${default})."`
 	Pill    string  `default:"crash" enum:"crash,hang,oom,unique,burst" placeholder:"KIND" help:"What kills workers: ${enum} (default ${default})."`
@@ -14,7 +19,7 @@ type demoCmd struct {
 }
 
 // Run shows the demonstration.
-func (c *demoCmd) Run(s *session) error {
+func (c *demoRequestsCmd) Run(s *session) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, which is also the sample worker: %w", err)

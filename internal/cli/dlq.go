@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/outboxletters"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -246,11 +247,26 @@ func bodyBytes(b *triage.Body) []byte {
 	return b.Base64
 }
 
-// The beginnings of the ids of the gateway's letters and of those of flows.
+// The beginnings of the ids of the gateway's letters, of those of flows and of those
+// of outboxes.
 const (
 	requestPrefix = "dl-"
 	flowPrefix    = "fl-"
+	outboxPrefix  = outboxletters.IDPrefix
 )
+
+// isWholeID reports whether nothing is missing of a letter's id.
+func isWholeID(id string) bool {
+	for _, prefix := range []string{requestPrefix, flowPrefix} {
+		if strings.HasPrefix(id, prefix) {
+			return len(id) == len(prefix)+idDigits
+		}
+	}
+	if strings.HasPrefix(id, outboxPrefix) {
+		return len(id) == outboxletters.IDLength
+	}
+	return len(id) == fullID
+}
 
 // maxPages bounds the search for a letter by the beginning of its id.
 const maxPages = 20
@@ -265,11 +281,15 @@ func letterID(ctx context.Context, api *adminapi.Client, given string) (string, 
 
 func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given string) (string, error) {
 	want := strings.ToLower(given)
-	digits := strings.TrimPrefix(strings.TrimPrefix(want, requestPrefix), flowPrefix)
+	prefixes := []string{"", requestPrefix, flowPrefix, outboxPrefix}
+	digits := want
+	for _, prefix := range prefixes {
+		digits = strings.TrimPrefix(digits, prefix)
+	}
 	if digits == "" || strings.Trim(digits, "0123456789abcdef-") != "" || len(want) > fullID {
 		return "", exitf(exitUsage, "dead letter %.60q: want an id, or its unique beginning", given)
 	}
-	if len(want) == fullID || digits != want && len(digits) == idDigits {
+	if isWholeID(want) {
 		return want, nil
 	}
 	var found []string
@@ -280,7 +300,7 @@ func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given stri
 			return "", err
 		}
 		for _, l := range page.Letters {
-			if strings.HasPrefix(l.ID, want) || strings.HasPrefix(l.ID, requestPrefix+want) || strings.HasPrefix(l.ID, flowPrefix+want) {
+			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(l.ID, prefix+want) }) {
 				found = append(found, l.ID)
 			}
 		}

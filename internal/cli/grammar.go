@@ -12,7 +12,7 @@ type grammar struct {
 	Work  workCmd  `cmd:"" group:"start" help:"Handle the messages of a queue, each in its own process."`
 	Flow  flowCmd  `cmd:"" group:"start" help:"Run tasks in the order of a graph."`
 	Init  initCmd  `cmd:"" group:"start" help:"Write a settings file for the server of this folder."`
-	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them."`
+	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them, or crashes of an outbox."`
 
 	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
@@ -21,6 +21,7 @@ type grammar struct {
 	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
 	Queue      queueCmd      `cmd:"" group:"act" help:"Queues: what they hold, and messages in and out."`
+	Outbox     outboxCmd     `cmd:"" group:"act" help:"Events of an application's database: what waits, and what needs a person."`
 	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
 	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
 
@@ -33,6 +34,7 @@ type grammar struct {
 	VersionCmd   versionCmd      `cmd:"" group:"tools" name:"version" help:"Print the version."`
 	Completion   completionCmd   `cmd:"" group:"tools" help:"Print a completion script for a shell."`
 	SampleWorker sampleWorkerCmd `cmd:"" group:"tools" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
+	SampleOutbox sampleOutboxCmd `cmd:"" group:"tools" hidden:"" name:"sample-outbox" help:"The application and the relay that the demonstration of an outbox kills."`
 }
 
 // groups are those of the top-level help, in its order.

@@ -96,6 +96,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "firstverdict": firstVerdict, "workon": workOn, "capture": capture,
+			"writeevents": writeEvents, "awaitparked": awaitParked,
 			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery,
 		},
 	}

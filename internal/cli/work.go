@@ -20,7 +20,7 @@ import (
 )
 
 type workCmd struct {
-	Queue      string  `short:"q" placeholder:"URL" help:"The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP or amqp://BROKER/QUEUE (docs/brokers.md), or bezoar:NAME for one in a store on this machine."`
+	Queue      string  `short:"q" placeholder:"URL" help:"The queue: its SQS URL, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE, nats://SERVER/STREAM?consumer=NAME or redis://SERVER/STREAM?group=GROUP (docs/brokers.md), or bezoar:NAME for one in a store on this machine."`
 	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…; with --flow, where the flows are."`
 	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
 	DeadLetter string  `placeholder:"QUEUE" help:"Where dead letters go, for queues that are not Bezoar's: the URL of an SQS queue (default: where the queue's RedrivePolicy says), or a Kafka topic or RabbitMQ queue (default NAME-dlq)."`

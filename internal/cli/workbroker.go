@@ -11,6 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/internal/brokers/amqp"
 	"github.com/bezoar-dev/bezoar/internal/brokers/kafka"
+	"github.com/bezoar-dev/bezoar/internal/brokers/nats"
+	"github.com/bezoar-dev/bezoar/internal/brokers/redis"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
@@ -25,6 +27,10 @@ func (c *workCmd) broker(s *session, log *slog.Logger) (worker.Source, error) {
 		source, err = c.kafka(s, log)
 	case "amqp", "amqps":
 		source, err = c.amqp(s, log)
+	case "nats":
+		source, err = c.nats(s, log)
+	case "redis", "rediss":
+		source, err = c.redis(s, log)
 	default:
 		return nil, nil //nolint:nilnil // it is none
 	}
@@ -55,6 +61,24 @@ func (c *workCmd) amqp(s *session, log *slog.Logger) (worker.Source, error) {
 	return amqp.New(cfg)
 }
 
+func (c *workCmd) nats(s *session, log *slog.Logger) (worker.Source, error) {
+	cfg, err := nats.FromURL(c.Queue, s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.DeadLetter, cfg.Log = c.DeadLetter, log
+	return nats.New(cfg)
+}
+
+func (c *workCmd) redis(s *session, log *slog.Logger) (worker.Source, error) {
+	cfg, err := redis.FromURL(c.Queue, s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.DeadLetter, cfg.Log = c.DeadLetter, log
+	return redis.New(cfg)
+}
+
 // closing works on a source, and closes it.
 func closing(source worker.Source, work func(worker.Source) error) error {
 	err := work(source)
@@ -66,9 +90,10 @@ func closing(source worker.Source, work func(worker.Source) error) error {
 
 // queueName is what the queue's URL names, and the URL without credentials.
 func (c *workCmd) queueName() (name, url string) {
-	if scheme, _, _ := strings.Cut(c.Queue, "://"); scheme == "kafka" || scheme == "amqp" || scheme == "amqps" {
+	switch scheme, _, _ := strings.Cut(c.Queue, "://"); scheme {
+	case "kafka", "amqp", "amqps", "nats", "redis", "rediss":
 		if a, err := brokers.Parse(c.Queue, "1", nil); err == nil {
-			return a.Name, a.String() + "?" + a.Param("group") + a.Param("vhost")
+			return a.Name, a.String() + "?" + a.Param("group") + a.Param("vhost") + a.Param("consumer") + a.Param("db")
 		}
 	}
 	return path.Base(c.Queue), c.Queue

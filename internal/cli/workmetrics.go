@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/metrics"
 )
@@ -20,7 +21,7 @@ const maxScrapes = 64
 
 // serveMetrics serves /metrics at an address of this machine until stop is called.
 func (w *workShow) serveMetrics(ctx context.Context, address string) (stop func(), err error) {
-	if !isLoopback(address) {
+	if !brokers.IsLoopback(address) {
 		return nil, hinted(exitf(exitUsage, "--metrics %s can be reached from other machines", address), "127.0.0.1:9400 cannot")
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)

@@ -5,19 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	brokersqs "github.com/bezoar-dev/bezoar/internal/brokers/sqs"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -27,62 +20,16 @@ func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (wor
 	if source, err := c.broker(s, log); source != nil || err != nil {
 		return source, err
 	}
-	u, err := url.Parse(c.Queue)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" {
-		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE or bezoar:NAME")
+	client, err := brokersqs.NewClient(ctx, c.Queue, c.Endpoint, s.Getenv)
+	if errors.Is(err, brokersqs.ErrURL) {
+		return nil, hinted(exitf(exitUsage, "--queue %s is no URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE, nats://SERVER/STREAM?consumer=NAME, redis://SERVER/STREAM?group=GROUP or bezoar:NAME")
 	}
-	at := c.Endpoint
-	region, isAWS := regionOf(u.Hostname())
-	if at == "" && !isAWS {
-		at = u.Scheme + "://" + u.Host
-	}
-	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithDefaultRegion("us-east-1")}
-	if region != "" && s.Getenv("AWS_REGION") == "" {
-		options = append(options, awsconfig.WithRegion(region))
-	}
-	if !isAWS && isLoopback(u.Host) && !hasKeys(s) {
-		options = append(options, awsconfig.WithCredentialsProvider(aws.AnonymousCredentials{}))
-	}
-	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64
-	transport.IdleConnTimeout = 5 * time.Minute
-	client := sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		o.HTTPClient = &http.Client{Transport: transport}
-		if at != "" {
-			o.BaseEndpoint = &at
-		}
-	})
 	q := worker.SQS(client, c.Queue)
 	q.DeadLetter = c.DeadLetter
 	return q, nil
-}
-
-// regionOf is the region in the name of one of AWS's hosts.
-func regionOf(host string) (region string, isAWS bool) {
-	if !strings.HasSuffix(host, ".amazonaws.com") && !strings.HasSuffix(host, ".amazonaws.com.cn") {
-		return "", false
-	}
-	labels := strings.Split(host, ".")
-	for i, label := range labels[:len(labels)-1] {
-		if (label == "sqs" || label == "sqs-fips") && labels[i+1] != "amazonaws" {
-			return labels[i+1], true
-		}
-	}
-	return "", true
-}
-
-// hasKeys reports whether the environment names credentials.
-func hasKeys(s *session) bool {
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
-		if s.Getenv(name) != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // workError gives what a queue answers its exit code.
@@ -104,15 +51,4 @@ func workError(err error) error {
 		return hinted(&exitError{code: exitUnhealthy, err: err}, "is the queue's endpoint running there?")
 	}
 	return err
-}
-
-// isLoopback reports whether an address, with a port or without, is of this
-// machine only.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }

@@ -59,6 +59,7 @@ func (c *Config) check() []finding {
 	c.checkPlans(k)
 	c.checkUpkeep(k)
 	c.checkFlows(k)
+	c.checkOutboxes(k)
 	c.checkCallers(k)
 	return k.found
 }

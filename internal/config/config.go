@@ -30,6 +30,7 @@ type Config struct {
 	Queues         map[string]Queue     `yaml:"queues"`                          // Queues by name.
 	Alarms         map[string]Alarm     `yaml:"alarms"`                          // Alarms by name.
 	Flows          *Flows               `yaml:"flows"`                           // Flows that this process plans, and the tasks that it runs. Absent: none.
+	Outbox         map[string]Outbox    `yaml:"outbox"`                          // Outboxes of applications by name, whose events this process delivers.
 	Plans          map[string]Plan      `yaml:"plans"`                           // Tiers of callers by name, for routes that list them.
 	Node           string               `yaml:"node"`                            // Name of this process among those that share a store. Default: host and process id.
 	Health         Checks               `yaml:"health"`                          // When Bezoar itself reports that it is unhealthy.

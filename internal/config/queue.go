@@ -126,6 +126,7 @@ func (c *Config) SecretVariables() []string {
 			all = append(all, g.Poll.AuthEnv)
 		}
 	}
+	all = append(all, c.outboxSecrets()...)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }

@@ -98,7 +98,7 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 				}
 				return r.word(value)
 			})
-		case name == "webhook": // its path lets anybody write there
+		case name == "webhook", top == "outbox" && name == "to" && strings.HasPrefix(n.Value, "http"): // its path lets anybody write there
 			r.scalar(n, func(value string) string { return redact.Webhook(value, r.word) })
 		default:
 			r.scalar(n, func(value string) string { return redact.Settings(value, r.word) })

@@ -22,8 +22,8 @@ type file struct {
 	tag     string
 }
 
-// A Handler serves the pages at "/", "/queues", "/traffic", "/guards" and "/flows", and
-// their parts beside them.
+// A Handler serves the pages at "/", "/queues", "/traffic", "/guards", "/flows" and
+// "/outbox", and their parts beside them.
 type Handler struct {
 	files map[string]file // by URL path
 }

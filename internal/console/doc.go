@@ -10,7 +10,8 @@
 // at "/guards" shows what queries were predicted to cost, whose they are and what
 // became of them; its URL says of which route and caller. The page at "/flows" shows
 // the runs of flows: the graph of one, when its tasks ran, their logs, and what can
-// be done; its URL says which run and task. While a fleet is in
+// be done; its URL says which run and task. The page at "/outbox" shows what waits in
+// the outboxes of applications, who delivers it and what needs a person. While a fleet is in
 // panic mode, a banner says so. All of it is from the admin API; the pages know
 // nothing that the API does not say.
 //

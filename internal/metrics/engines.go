@@ -33,6 +33,7 @@ type Engines struct {
 	Settings  func() (live.Status, bool) // false: they do not change
 	Health    func() Health
 	Spans     func() (Spans, bool) // false: there is no tracing
+	Outboxes  func() []Outbox      // their names are the settings'
 }
 
 // Fleet is one fleet's numbers.
@@ -76,7 +77,7 @@ type part struct {
 func (e Engines) Collector() prometheus.Collector {
 	return &enginesCollector{e, []part{
 		e.build(), e.fleets(), e.pools(), e.poolCounts(), e.circuits(), e.quotas(), e.verdicts(),
-		e.budgets(), e.watchdogs(), e.answerCaches(), e.settings(), e.health(), e.spans(),
+		e.budgets(), e.watchdogs(), e.answerCaches(), e.settings(), e.health(), e.spans(), e.outboxes(),
 	}}
 }
 

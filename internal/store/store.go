@@ -38,6 +38,9 @@ type Stores struct {
 	// Check says what is wrong with the place that the stores are in; nil when there
 	// is nothing to look at.
 	Check func(context.Context) error
+	// In reports whether a transaction is in the database of the stores; nil: it is
+	// in none.
+	In func(ctx context.Context, tx any) (bool, error)
 	// Advice is what slows the store down and operators can mend; none for most stores.
 	Advice []Advice
 	close  func() error
@@ -143,7 +146,7 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 			s.Check = c.Check
 		}
 		if db, ok := any(db).(*postgres.DB); ok {
-			s.Advice = advice(db)
+			s.Advice, s.In = advice(db), db.In
 		}
 		return s, nil
 	}

@@ -44,7 +44,7 @@ func (svc *Service) edit(ctx context.Context, id string, e Edit) (Edited, error)
 	switch {
 	case err != nil:
 		return Edited{}, err
-	case source != nil:
+	case source != nil && !editable(source):
 		return Edited{}, fmt.Errorf("letters of %q cannot be edited: %w", source.Name(), ErrUnsupported)
 	case m.Queue == queue.TrashQueue:
 		return Edited{}, invalid("what is in the trash has to be restored first")
@@ -57,11 +57,25 @@ func (svc *Service) edit(ctx context.Context, id string, e Edit) (Edited, error)
 	if err != nil {
 		return Edited{}, err
 	}
+	if source != nil {
+		return editThere(ctx, source, m, in)
+	}
 	sent, err := svc.config.Queue.Resend(ctx, id, in)
 	if err != nil {
 		return Edited{}, err
 	}
 	return Edited{Letter: id, ID: sent.ID, Destination: in.Destination}, nil
+}
+
+func editable(s Source) bool { _, ok := s.(Editor); return ok }
+
+// editThere edits a letter where it is.
+func editThere(ctx context.Context, s Source, m queue.Death, in queue.ResendInput) (Edited, error) {
+	if in.Destination != s.Name() {
+		return Edited{}, fmt.Errorf("Destination: letters of %q go back to where they came from: %w", s.Name(), ErrUnsupported)
+	}
+	id, err := s.(Editor).Edit(ctx, m, in.Body, in.Attributes)
+	return Edited{Letter: m.ID, ID: id, Destination: s.Name()}, err
 }
 
 func resend(m queue.Death, e Edit) (queue.ResendInput, error) {

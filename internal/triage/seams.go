@@ -58,6 +58,14 @@ type Source interface {
 	Discard(ctx context.Context, id string) error
 }
 
+// Editor is a [Source] whose letters can be edited.
+type Editor interface {
+	// Edit puts body and attributes into the place of the letter's, sends it again,
+	// and returns the ID of what was sent. nil keeps them. queue.ErrLetterNotFound if
+	// the letter is gone.
+	Edit(ctx context.Context, m queue.Death, body []byte, attributes map[string]queue.Attribute) (string, error)
+}
+
 // namedStore is a LetterStore and the name under which its place in a list is kept.
 type namedStore struct {
 	LetterStore

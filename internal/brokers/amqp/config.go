@@ -1,10 +1,12 @@
 package amqp
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -107,8 +109,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Dial connects to the first broker that answers.
-func (c Client) Dial() (*amqp091.Connection, error) {
+// Dial connects to the first broker that answers. name is what the broker shows of us.
+// The end of ctx ends the attempt.
+func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, error) {
 	scheme := "amqp"
 	if c.TLS != nil {
 		scheme = "amqps"
@@ -120,14 +123,30 @@ func (c Client) Dial() (*amqp091.Connection, error) {
 	if vhost == "" {
 		vhost = "/"
 	}
+	connected := func() bool { return true } // stops what ends the attempt
+	dial := func(network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: dialFor}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		connected = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		return conn, conn.SetDeadline(time.Now().Add(dialFor)) // until the handshake is over
+	}
 	var failed error
 	for _, host := range c.Brokers {
 		u := url.URL{Scheme: scheme, Host: host, Path: "/"}
 		conn, err := amqp091.DialConfig(u.String(), amqp091.Config{
 			SASL: []amqp091.Authentication{&amqp091.PlainAuth{Username: user, Password: password}}, Vhost: vhost,
-			TLSClientConfig: c.TLS, Heartbeat: 10 * time.Second, Dial: amqp091.DefaultDial(dialFor),
-			Properties: amqp091.Table{"product": "bezoar", "connection_name": "bezoar work"},
+			TLSClientConfig: c.TLS, Heartbeat: 10 * time.Second, Dial: dial,
+			Properties: amqp091.Table{"product": "bezoar", "connection_name": name},
 		})
+		connected()
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = conn.CloseDeadline(time.Now()) // nobody wants it
+			}
+			return nil, fmt.Errorf("connect to %s: %w", host, ctx.Err())
+		}
 		if err == nil {
 			return conn, nil
 		}

@@ -59,7 +59,7 @@ type held struct {
 
 // begin connects and looks the queues up.
 func (s *Source) begin(serial int) (n *session, err error) {
-	conn, err := s.cfg.Dial()
+	conn, err := s.cfg.Dial(context.Background(), "bezoar work")
 	if err != nil {
 		return nil, s.cfg.explain(err)
 	}

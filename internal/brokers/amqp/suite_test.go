@@ -39,7 +39,7 @@ func newRig(t *testing.T, args amqp091.Table) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, cfg: cfg}
-	if r.conn, err = cfg.Dial(); err == nil {
+	if r.conn, err = cfg.Dial(t.Context(), "test"); err == nil {
 		r.channel, err = r.conn.Channel()
 	}
 	if err == nil {

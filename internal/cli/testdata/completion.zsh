@@ -5,7 +5,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar demo requests" | "bezoar demo outbox" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar outbox" | "bezoar outbox init" | "bezoar outbox status" | "bezoar outbox parked" | "bezoar outbox show" | "bezoar outbox retry" | "bezoar outbox skip" | "bezoar outbox edit" | "bezoar outbox slots" | "bezoar outbox verify" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -103,6 +103,14 @@ _bezoar() {
     "bezoar demo --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
     "bezoar demo --rate") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo requests --seconds") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo requests --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo requests --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
+    "bezoar demo requests --rate") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo outbox --orders") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo outbox --crashes") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo outbox --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar demo outbox --seed") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -255,6 +263,82 @@ _bezoar() {
     "bezoar queue pause --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pause --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --outbox" | "bezoar outbox init -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --config" | "bezoar outbox init -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox init --dialect") COMPREPLY=($(compgen -W "postgres mysql sqlite" -- "$cur")); return ;;
+    "bezoar outbox status --outbox" | "bezoar outbox status -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox status --config" | "bezoar outbox status -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox status --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox status --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox status --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --outbox" | "bezoar outbox parked -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --config" | "bezoar outbox parked -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --topic" | "bezoar outbox parked -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --key" | "bezoar outbox parked -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --limit" | "bezoar outbox parked -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox show --outbox" | "bezoar outbox show -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox show --config" | "bezoar outbox show -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox show --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox show --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --outbox" | "bezoar outbox retry -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --config" | "bezoar outbox retry -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --topic" | "bezoar outbox retry -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --key" | "bezoar outbox retry -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --outbox" | "bezoar outbox skip -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --config" | "bezoar outbox skip -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --topic" | "bezoar outbox skip -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --key" | "bezoar outbox skip -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --outbox" | "bezoar outbox edit -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --config" | "bezoar outbox edit -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --file" | "bezoar outbox edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --type") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --header" | "bezoar outbox edit -H") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox edit --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --outbox" | "bezoar outbox slots -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --config" | "bezoar outbox slots -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --outbox" | "bezoar outbox verify -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --config" | "bezoar outbox verify -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --topic") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox verify --limit" | "bezoar outbox verify -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar override ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar override set --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar override set --caller") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -340,7 +424,7 @@ _bezoar() {
     "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit quarantine dlq queue override breaker config guard backup sift crash version completion --help --json --version" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit quarantine dlq queue outbox override breaker config guard backup sift crash version completion --help --json --version" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --version --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --version --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --version --queue --store --endpoint --dead-letter --downstream --flow --label --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
@@ -356,7 +440,9 @@ _bezoar() {
     "bezoar flow validate") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version" -- "$cur")) ;;
     "bezoar flow graph") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --format" -- "$cur")) ;;
     "bezoar init") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --force" -- "$cur")) ;;
-    "bezoar demo") COMPREPLY=($(compgen -W "--help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
+    "bezoar demo") COMPREPLY=($(compgen -W "requests outbox --help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
+    "bezoar demo requests") COMPREPLY=($(compgen -W "--help --json --version --seconds --workers --pill --rate" -- "$cur")) ;;
+    "bezoar demo outbox") COMPREPLY=($(compgen -W "--help --json --version --orders --crashes --database --seed" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json --version" -- "$cur")) ;;
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --version --admin --check" -- "$cur")) ;;
     "bezoar fleet show") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
@@ -393,6 +479,16 @@ _bezoar() {
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --version --admin --group" -- "$cur")) ;;
     "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --version --admin --for --reason" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar outbox") COMPREPLY=($(compgen -W "init status parked show retry skip edit slots verify --help --json --version" -- "$cur")) ;;
+    "bezoar outbox init") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --print-sql --notify --dialect" -- "$cur")) ;;
+    "bezoar outbox status") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema" -- "$cur")) ;;
+    "bezoar outbox parked") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --key --class --with-reason --since --before --limit" -- "$cur")) ;;
+    "bezoar outbox show") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --body" -- "$cur")) ;;
+    "bezoar outbox retry") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --key --class --with-reason --since --before --all --reason --dry-run --yes --expect" -- "$cur")) ;;
+    "bezoar outbox skip") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --key --class --with-reason --since --before --all --reason --dry-run --yes --expect" -- "$cur")) ;;
+    "bezoar outbox edit") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --body --file --type --header --print --reason --stay" -- "$cur")) ;;
+    "bezoar outbox slots") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema" -- "$cur")) ;;
+    "bezoar outbox verify") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --limit" -- "$cur")) ;;
     "bezoar override") COMPREPLY=($(compgen -W "ls set lift --help --json --version" -- "$cur")) ;;
     "bezoar override ls") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar override set") COMPREPLY=($(compgen -W "--help --json --version --admin --caller --route --plan --rate --concurrency --priority --deny --for --reason" -- "$cur")) ;;

@@ -1,0 +1,191 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// PathOutboxes lists the outboxes that a process relays: GET.
+const PathOutboxes = "/api/v1/outboxes"
+
+// PathOutboxDeeds takes what somebody did in an outbox's database, for the audit log:
+// POST an OutboxDeed.
+const PathOutboxDeeds = "/api/v1/outboxes/{name}/deeds"
+
+// OutboxDeed is what somebody did in an outbox's database.
+type OutboxDeed struct {
+	Verb   string `json:"verb"` // retry, skip or edit
+	Events int64  `json:"events"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Outboxes answers GET [PathOutboxes], by name.
+type Outboxes struct {
+	Outboxes []Outbox `json:"outboxes"`
+}
+
+// Outbox is an outbox and what waits in it.
+type Outbox struct {
+	Name     string         `json:"name"`
+	Database string         `json:"database"` // its kind
+	ID       string         `json:"id,omitempty"`
+	Version  int            `json:"version,omitempty"` // of its schema
+	Relay    OutboxRelay    `json:"relay"`
+	Topics   []OutboxTopic  `json:"topics"`
+	Flights  []OutboxFlight `json:"flights"`
+	Sinks    []OutboxSink   `json:"sinks,omitempty"`  // of the process that was asked
+	Alarms   []OutboxAlarm  `json:"alarms,omitempty"` // likewise
+	Slots    []OutboxSlot   `json:"slots,omitempty"`  // of the database's server, with relay: cdc
+	Error    string         `json:"error,omitempty"`  // why the database was not read
+}
+
+// OutboxSlot is a replication slot of PostgreSQL, and what it keeps from being
+// removed.
+type OutboxSlot struct {
+	Name        string   `json:"name"`
+	State       string   `json:"state"` // ok, degraded or down
+	Reader      string   `json:"reader,omitempty"`
+	Retained    int64    `json:"retained_bytes"`     // of WAL that the server keeps for it
+	Unconfirmed int64    `json:"unconfirmed_bytes"`  // of WAL that its reader has not confirmed
+	LimitIn     Duration `json:"limit_in,omitempty"` // until the disk is full, or the slot is lost
+	HeldBy      string   `json:"held_by,omitempty"`  // why the server cannot remove the WAL
+	Why         string   `json:"why,omitempty"`      // it is not ok
+}
+
+// OutboxRelay is who delivers.
+type OutboxRelay struct {
+	Owner string    `json:"owner,omitempty"`
+	Epoch int64     `json:"epoch"` // 0: nobody was there yet
+	Until time.Time `json:"until,omitzero"`
+	Alive bool      `json:"alive"` // its lease is not over
+	Here  bool      `json:"here,omitempty"`
+}
+
+// OutboxTopic counts a topic's events that are not delivered.
+type OutboxTopic struct {
+	Topic     string    `json:"topic"`
+	Ready     int64     `json:"ready"` // with those in flight
+	Retrying  int64     `json:"retrying"`
+	Parked    int64     `json:"parked"`
+	Behind    int64     `json:"behind"`
+	Oldest    time.Time `json:"oldest,omitzero"`
+	Age       Duration  `json:"age"`            // of the oldest, by the database's clock
+	Sink      string    `json:"sink,omitempty"` // of the process that was asked
+	Delivered int64     `json:"delivered,omitempty"`
+}
+
+// OutboxFlight is a batch under way.
+type OutboxFlight struct {
+	Topic  string    `json:"topic"`
+	Epoch  int64     `json:"epoch"`
+	Events int       `json:"events"`
+	Since  time.Time `json:"since"`
+}
+
+// OutboxSink is how a sink is.
+type OutboxSink struct {
+	Name    string    `json:"name"`
+	Paused  bool      `json:"paused"`
+	Until   time.Time `json:"until,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	Latency Duration  `json:"latency"`
+}
+
+// OutboxAlarm is what a person should look at.
+type OutboxAlarm struct {
+	Kind  string    `json:"kind"`
+	What  string    `json:"what"`
+	Since time.Time `json:"since"`
+}
+
+// NewOutbox is an outbox as its database has it.
+func NewOutbox(name, database string, st outbox.Status) Outbox {
+	o := Outbox{
+		Name: name, Database: database, ID: st.ID, Version: st.Version, Topics: []OutboxTopic{}, Flights: []OutboxFlight{},
+	}
+	if l := st.Lease; l.Epoch > 0 {
+		o.Relay = OutboxRelay{Owner: l.Owner, Epoch: l.Epoch, Until: l.Until, Alive: st.Now.Before(l.Until)}
+	}
+	for _, t := range st.Topics {
+		one := OutboxTopic{Topic: t.Topic, Ready: t.Ready, Retrying: t.Retrying, Parked: t.Parked, Behind: t.Behind, Oldest: t.Oldest}
+		if !t.Oldest.IsZero() {
+			one.Age = Duration(max(0, st.Now.Sub(t.Oldest)))
+		}
+		o.Topics = append(o.Topics, one)
+	}
+	for _, f := range st.Flight {
+		o.Flights = append(o.Flights, OutboxFlight{Topic: f.Topic, Epoch: f.Epoch, Events: f.Events, Since: f.Since})
+	}
+	return o
+}
+
+// Here adds what the process knows that relays it.
+func (o *Outbox) Here(st outbox.Stats) {
+	o.Relay.Here = st.Leader
+	for _, s := range st.Sinks {
+		o.Sinks = append(o.Sinks, OutboxSink{Name: s.Name, Paused: s.Paused, Until: s.Until, Reason: s.Reason, Latency: Duration(s.Latency)})
+	}
+	for _, a := range st.Alarms {
+		o.Alarms = append(o.Alarms, OutboxAlarm{Kind: a.Kind, What: a.What, Since: a.Since})
+	}
+	for _, t := range st.Topics {
+		for i := range o.Topics {
+			if o.Topics[i].Topic == t.Topic {
+				o.Topics[i].Sink, o.Topics[i].Delivered = t.Sink, t.Delivered
+			}
+		}
+	}
+}
+
+// OutboxEvent is an event that is not delivered. In lists it has no headers and no
+// payload.
+type OutboxEvent struct {
+	ID        string            `json:"id"`
+	Topic     string            `json:"topic"`
+	Key       string            `json:"key,omitempty"`
+	Sequence  int64             `json:"sequence,omitempty"` // within its key
+	Position  int64             `json:"position"`
+	Type      string            `json:"type,omitempty"`
+	State     outbox.State      `json:"state"`
+	InFlight  bool              `json:"in_flight,omitempty"`
+	Attempts  int               `json:"attempts"`
+	Blamed    int               `json:"blamed"` // attempts that counted against it
+	Behind    int64             `json:"behind"` // events of its key that wait for it
+	Written   time.Time         `json:"written"`
+	NotBefore time.Time         `json:"not_before,omitzero"`
+	Parked    time.Time         `json:"parked,omitzero"`
+	Evidence  *outbox.Evidence  `json:"evidence,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Payload   *triage.Body      `json:"payload,omitempty"`
+}
+
+// NewOutboxEvent is an event as lists have it.
+func NewOutboxEvent(w *outbox.Waiting) OutboxEvent {
+	return OutboxEvent{
+		ID: w.ID, Topic: w.Topic, Key: w.Key, Sequence: w.Sequence, Position: w.Position, Type: w.Type, State: w.State, InFlight: w.InFlight,
+		Attempts: w.Attempts, Blamed: w.Blamed, Behind: w.Behind, Written: w.Written, NotBefore: w.NotBefore, Parked: w.Parked, Evidence: w.Evidence,
+	}
+}
+
+// WholeOutboxEvent is an event with its headers and payload.
+func WholeOutboxEvent(w *outbox.Waiting) OutboxEvent {
+	e := NewOutboxEvent(w)
+	e.Headers, e.Payload = w.Headers, triage.NewBody(w.Payload)
+	return e
+}
+
+// NoteOutboxDeed has the audit log say what the caller did.
+func (c *Client) NoteOutboxDeed(ctx context.Context, name string, d OutboxDeed) error {
+	return wrap(c.call(ctx, http.MethodPost, fill(PathOutboxDeeds, name), nil, d, nil), "tell the audit log")
+}
+
+// Outboxes lists the outboxes that the process relays.
+func (c *Client) Outboxes(ctx context.Context) ([]Outbox, error) {
+	var out Outboxes
+	err := c.call(ctx, http.MethodGet, PathOutboxes, nil, nil, &out)
+	return out.Outboxes, err
+}

@@ -1,0 +1,292 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/health"
+	"github.com/bezoar-dev/bezoar/internal/cdc"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/outboxdb"
+	"github.com/bezoar-dev/bezoar/internal/outboxletters"
+	"github.com/bezoar-dev/bezoar/internal/outboxqueue"
+	"github.com/bezoar-dev/bezoar/internal/sinks"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// outboxRun is one outbox that this process delivers, while its settings are the
+// same.
+type outboxRun struct {
+	app      *App
+	name     string
+	cfg      config.Outbox
+	database string // its URL
+	letters  *outboxletters.Source
+
+	mu    sync.Mutex // guards the rest
+	store outbox.Store
+	relay *outbox.Relay
+	away  error       // why there is no store or relay
+	since time.Time   // of away
+	slots *cdc.Report // nil: not looked at
+
+	asking sync.Mutex // guards what follows; held while the database is asked
+	known  outbox.Status
+	read   time.Time // when known was
+	unread error     // why it was not
+}
+
+func (r *outboxRun) same(c config.Outbox) bool { return reflect.DeepEqual(r.cfg, c) }
+
+func (r *outboxRun) kind() string { return outboxdb.Kind(r.database) }
+
+// How long an outbox waits whose database is away, or has no tables yet.
+const (
+	firstWait = time.Second
+	longWait  = 30 * time.Second
+)
+
+// Run delivers events until ctx ends. A database or a place that is away is waited
+// for: the rest of the process goes on.
+func (r *outboxRun) Run(ctx context.Context) error {
+	for wait := firstWait; ; wait = min(2*wait, longWait) {
+		began := time.Now()
+		err := r.once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > longWait {
+			wait = firstWait
+		}
+		r.lacks(err)
+		r.app.log.Error("an outbox is not delivered, and tried again", "outbox", r.name, "in", wait, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// once delivers until something fails.
+func (r *outboxRun) once(ctx context.Context) (err error) {
+	store, err := outboxdb.Open(ctx, r.database, outboxdb.Config{Schema: r.cfg.Schema})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	routes, closing, err := r.routes(ctx)
+	defer closing()
+	if err != nil {
+		return err
+	}
+	id, err := store.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	feed, err := r.feed(id)
+	if err != nil {
+		return err
+	}
+	relay, err := outbox.New(outbox.Config{
+		Name: r.name, Store: store, Owner: r.app.node, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
+		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Feed: feed, Log: r.app.log,
+	})
+	if err != nil {
+		return err
+	}
+	end, err := r.beside(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer end()
+	r.has(store, relay)
+	defer r.has(nil, nil)
+	r.app.log.Info("delivers an outbox", "outbox", r.name, "database", r.kind(), "sinks", len(routes))
+	if err := relay.Run(ctx); err != nil {
+		return err
+	}
+	return errors.New("the relay has ended")
+}
+
+// routes opens the sinks.
+func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing func(), err error) {
+	closing = func() {
+		for _, one := range all {
+			if err := one.Sink.Close(); err != nil {
+				r.app.log.Warn("closing a sink", "outbox", r.name, "sink", one.Name, "err", err)
+			}
+		}
+	}
+	for i, s := range r.cfg.Sinks {
+		sink, err := r.sink(ctx, s.To)
+		if err != nil {
+			return all, closing, fmt.Errorf("outbox.%s.sinks[%d].to: %w", r.name, i, err)
+		}
+		all = append(all, outbox.Route{Name: sinks.Name(s.To), Topics: s.Topics, Sink: sink})
+	}
+	return all, closing, nil
+}
+
+// sink opens one. A queue in the outbox's own database gets each event exactly once.
+func (r *outboxRun) sink(ctx context.Context, to string) (outbox.Sink, error) {
+	open := func(q outboxqueue.Queue) (outbox.Sink, error) {
+		return sinks.Open(ctx, to, sinks.Options{Source: "/outbox/" + r.name, Queue: q, Getenv: os.Getenv})
+	}
+	if in := r.app.stores.In; in != nil && strings.HasPrefix(to, "queue:") {
+		return outboxqueue.New(r.app.queues, place(in), open)
+	}
+	return open(r.app.queues)
+}
+
+// place is where the queues' store is.
+type place func(ctx context.Context, tx any) (bool, error)
+
+func (p place) In(ctx context.Context, tx any) (bool, error) { return p(ctx, tx) }
+
+// has notes what is open; nil: nothing is.
+func (r *outboxRun) has(s outbox.Store, relay *outbox.Relay) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store, r.relay = s, relay
+	if s != nil {
+		r.away = nil
+	}
+}
+
+// lacks notes why nothing is delivered.
+func (r *outboxRun) lacks(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away == nil {
+		r.since = time.Now()
+	}
+	r.away = err
+}
+
+// open is the outbox's database.
+func (r *outboxRun) open() (outbox.Store, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.store != nil:
+		return r.store, nil
+	case r.away != nil:
+		return nil, r.away
+	}
+	return nil, notOpen()
+}
+
+// stats are the relay's. Without one there is an alarm that says why.
+func (r *outboxRun) stats() outbox.Stats {
+	r.mu.Lock()
+	relay, away, since, slots := r.relay, r.away, r.since, r.slots
+	r.mu.Unlock()
+	switch {
+	case relay != nil:
+		st := relay.Stats()
+		st.Alarms = append(st.Alarms, slotAlarms(slots)...)
+		return st
+	case away != nil:
+		return outbox.Stats{Alarms: []outbox.Alarm{{Kind: "database", What: away.Error(), Since: since}}}
+	}
+	return outbox.Stats{}
+}
+
+// statusFor is how long a status is good enough for metrics and pages.
+const statusFor = 2 * time.Second
+
+// status reads what waits, unless somebody has just done so.
+func (r *outboxRun) status(ctx context.Context) (outbox.Status, error) {
+	store, err := r.open()
+	if err != nil {
+		return outbox.Status{}, err
+	}
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	if time.Since(r.read) < statusFor {
+		return r.known, r.unread
+	}
+	ctx, cancel := context.WithTimeout(ctx, outboxPatience)
+	defer cancel()
+	r.known, r.unread = store.Status(ctx)
+	r.read = time.Now()
+	return r.known, r.unread
+}
+
+// look says how the outbox is.
+func (r *outboxRun) look(context.Context) error {
+	var bad, ill []string
+	for _, a := range r.stats().Alarms {
+		switch a.Kind {
+		case "database", "no-owner", "no-progress":
+			bad = append(bad, a.What)
+		default:
+			ill = append(ill, a.What)
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		return errors.New(strings.Join(append(bad, ill...), "; "))
+	case len(ill) > 0:
+		return fmt.Errorf("%w: %s", health.ErrDegraded, strings.Join(ill, "; "))
+	}
+	return nil
+}
+
+// lettersOf is the letters of an outbox whose database may not be open yet.
+type lettersOf struct{ r *outboxRun }
+
+func (l lettersOf) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return nil, err
+	}
+	return s.Waiting(ctx, q)
+}
+
+func (l lettersOf) Count(ctx context.Context, q outbox.Query) (int64, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return 0, err
+	}
+	return s.Count(ctx, q)
+}
+
+func (l lettersOf) Find(ctx context.Context, id string) (outbox.Waiting, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return outbox.Waiting{}, err
+	}
+	return s.Find(ctx, id)
+}
+
+func (l lettersOf) Retry(ctx context.Context, positions []int64) (int, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return 0, err
+	}
+	return s.Retry(ctx, positions)
+}
+
+func (l lettersOf) Skip(ctx context.Context, positions []int64) (int, error) {
+	s, err := l.r.open()
+	if err != nil {
+		return 0, err
+	}
+	return s.Skip(ctx, positions)
+}
+
+func (l lettersOf) Edit(ctx context.Context, position int64, e outbox.Edit) error {
+	s, err := l.r.open()
+	if err != nil {
+		return err
+	}
+	return s.Edit(ctx, position, e)
+}

@@ -1,0 +1,208 @@
+package nats
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers"
+)
+
+const (
+	port           = "4222"
+	dialFor        = 10 * time.Second
+	reconnectWait  = 500 * time.Millisecond
+	defaultAckWait = 30 * time.Second
+	clientName     = "bezoar"
+)
+
+// Client says how to reach a server.
+type Client struct {
+	Servers     []string    // host:port of some of a cluster
+	TLS         *tls.Config // nil: as the server says
+	User        string      // without a Password: a token
+	Password    string
+	Credentials string // a file of a user's JWT and key
+}
+
+// Config says which stream is worked on. Servers, Stream and Consumer are required.
+type Config struct {
+	Client
+	Stream   string
+	Consumer string // durable; it is made if there is none
+	// DeadLetter is the stream that dead letters go to; default Stream with "-dlq" behind
+	// it. It is made, with a subject of the same name, if there is none.
+	DeadLetter string
+	Latest     bool // a consumer that is made begins at the end, not at the beginning
+	// AckWait is after how long without a sign of life the server gives messages to
+	// others, for a consumer that is made; default 30s.
+	AckWait time.Duration
+	Log     *slog.Logger // nil discards
+}
+
+// FromURL reads nats://HOST[,HOST…]/STREAM?consumer=CONSUMER. Its parameters are
+// consumer, start (earliest or latest), ack_wait, creds and those of [brokers.Address.TLS].
+func FromURL(text string, getenv func(string) string) (c Config, err error) {
+	a, err := brokers.Parse(text, port, getenv)
+	if err != nil {
+		return c, err
+	}
+	c.Stream, c.Consumer = a.Name, a.Param("consumer")
+	if c.Client, err = ClientFrom(&a); err != nil {
+		return c, err
+	}
+	switch start := a.Param("start"); start {
+	case "", "earliest":
+	case "latest":
+		c.Latest = true
+	default:
+		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	}
+	if text := a.Param("ack_wait"); text != "" {
+		if c.AckWait, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("ack_wait=%.100s is no duration such as 30s", text)
+		}
+	}
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+// ClientFrom is what a URL says about the server.
+func ClientFrom(a *brokers.Address) (c Client, err error) {
+	c = Client{Servers: a.Hosts, User: a.User, Password: a.Password, Credentials: a.Param("creds")}
+	c.TLS, err = a.TLS(false)
+	return c, err
+}
+
+// legalName is what streams and consumers may be called.
+var legalName = regexp.MustCompile(`^[^\s.*>/\\\x00-\x1f\x7f]{1,200}$`)
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if len(c.Servers) == 0 {
+		fault("Servers: is missing")
+	}
+	if !legalName.MatchString(c.Stream) {
+		fault("Stream: %.100q is no name of a stream", c.Stream)
+	}
+	switch {
+	case c.Consumer == "":
+		fault("the consumer is missing: add ?consumer=NAME")
+	case !legalName.MatchString(c.Consumer):
+		fault("Consumer: %.100q is no name of a consumer", c.Consumer)
+	}
+	if c.DeadLetter == c.Stream || !legalName.MatchString(c.DeadLetter) {
+		fault("DeadLetter: %.100q is the stream itself, or no name of one", c.DeadLetter)
+	}
+	if c.AckWait < time.Second || c.AckWait > time.Hour {
+		fault("AckWait: %v is not within 1s and 1h", c.AckWait)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.DeadLetter == "" {
+		c.DeadLetter = c.Stream + "-dlq"
+	}
+	if c.AckWait == 0 {
+		c.AckWait = defaultAckWait
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// dial connects, or returns when ctx ends. A connection that is lost is made again for
+// good.
+func (c Client) dial(ctx context.Context) (*nats.Conn, error) {
+	timeout := dialFor
+	if at, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, max(time.Until(at), 0)+time.Second) // ctx ends before
+	}
+	options := []nats.Option{
+		nats.Name(clientName), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
+		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
+	}
+	switch {
+	case c.User != "" && c.Password != "":
+		options = append(options, nats.UserInfo(c.User, c.Password))
+	case c.User != "":
+		options = append(options, nats.Token(c.User))
+	}
+	if c.Credentials != "" {
+		options = append(options, nats.UserCredentials(c.Credentials))
+	}
+	if c.TLS != nil {
+		options = append(options, nats.Secure(c.TLS))
+	}
+	type dialed struct {
+		conn *nats.Conn
+		err  error
+	}
+	done := make(chan dialed, 1)
+	go func() {
+		conn, err := nats.Connect(strings.Join(c.Servers, ","), options...)
+		done <- dialed{conn, err}
+	}()
+	select {
+	case d := <-done:
+		if d.err != nil && ctx.Err() == nil {
+			return nil, c.explain(d.err)
+		}
+		if ctx.Err() == nil {
+			return d.conn, nil
+		}
+		if d.conn != nil {
+			d.conn.Close()
+		}
+	case <-ctx.Done():
+		go func() {
+			if d := <-done; d.conn != nil {
+				d.conn.Close()
+			}
+		}()
+	}
+	return nil, fmt.Errorf("connect to %s: %w", strings.Join(c.Servers, " or "), ctx.Err())
+}
+
+// explain says what to do about an error, if that is known.
+func (c Client) explain(err error) error {
+	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
+		return err
+	}
+	is := func(all ...error) bool {
+		for _, e := range all {
+			if errors.Is(err, e) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case is(nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrPermissionViolation, nats.ErrAccountAuthExpired):
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?creds= a file of credentials"}
+	case is(jetstream.ErrStreamNotFound):
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "nats stream add makes a stream; is its name spelled right?"}
+	case is(jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist, jetstream.ErrConsumerDeleted):
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "somebody has deleted the consumer; a worker that starts makes it again"}
+	case is(jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders):
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "start the server with JetStream: nats-server -js"}
+	case is(nats.ErrNoServers, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrReconnectBufExceeded):
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server with JetStream running at " + strings.Join(c.Servers, " or ") + "?"}
+	}
+	return err
+}

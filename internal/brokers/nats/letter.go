@@ -1,0 +1,119 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bezoar-dev/bezoar/worker"
+)
+
+const (
+	evidence  = "bezoar-" // begins the names of headers that say why
+	maxReason = 1 << 10
+	maxStderr = 4 << 10
+)
+
+// attributesOf is a message's headers. The second value of a name is the name, # and 2.
+func attributesOf(headers nats.Header) map[string]worker.Attribute {
+	all := make(map[string]worker.Attribute, len(headers))
+	for name, values := range headers {
+		for i, value := range values {
+			own := strings.ToValidUTF8(name, "\uFFFD")
+			if i > 0 {
+				own += "#" + strconv.Itoa(i+1)
+			}
+			if utf8.ValidString(value) {
+				all[own] = worker.Attribute{DataType: "String", String: value}
+			} else {
+				all[own] = worker.Attribute{DataType: "Binary", Binary: []byte(value)}
+			}
+		}
+	}
+	return all
+}
+
+// SetAside parks a message, or a part of it, in the stream of dead letters, and returns
+// when that has it.
+func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter) error {
+	s.mu.Lock()
+	_, h, err := s.holding(m)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	options := []jetstream.PublishOpt{jetstream.WithExpectStream(s.cfg.DeadLetter)}
+	if l.Once != "" {
+		options = append(options, jetstream.WithMsgID(l.Once))
+	}
+	letter := s.letter(h, m, l, true)
+	_, err = s.js.PublishMsg(ctx, letter, options...)
+	if isTooLarge(err) { // without what the handler wrote it may fit
+		letter = s.letter(h, m, l, false)
+		_, err = s.js.PublishMsg(ctx, letter, options...)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case isTooLarge(err):
+		return &worker.PermanentError{Err: fmt.Errorf("stream %s takes no message of %d bytes: set its max_msg_size, or the server's max_payload, higher", s.cfg.DeadLetter, letter.Size())}
+	}
+	return s.cfg.explain(fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err))
+}
+
+func isTooLarge(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, nats.ErrMaxPayload) || ok && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum
+}
+
+// letter is a message of the stream of dead letters: data and headers of its origin, and
+// why. When it is not whole, what the handler wrote is left out.
+func (s *Source) letter(h *held, m worker.Message, l worker.Letter, whole bool) *nats.Msg {
+	out := nats.NewMsg(s.cfg.DeadLetter)
+	out.Data = h.message.Data()
+	if l.Part {
+		out.Data = l.Body
+	}
+	for name, values := range h.message.Headers() {
+		lower := strings.ToLower(name)
+		if !strings.HasPrefix(lower, evidence) && !strings.HasPrefix(lower, "nats-") { // these tell the server what to do
+			out.Header[name] = values
+		}
+	}
+	add := func(name, value string) {
+		value = strings.Map(func(c rune) rune { // a header has one line
+			if c == '\r' || c == '\n' {
+				return ' '
+			}
+			return c
+		}, strings.ToValidUTF8(value, "\uFFFD"))
+		if value != "" {
+			out.Header[evidence+name] = []string{strings.TrimSpace(value)}
+		}
+	}
+	o := l.Outcome
+	add("stream", s.cfg.Stream)
+	add("consumer", s.cfg.Consumer)
+	add("sequence", strconv.FormatUint(h.sequence, 10))
+	add("subject", h.message.Subject())
+	add("class", o.Class.String())
+	add("attempts", strconv.Itoa(m.Receives))
+	if l.Part {
+		add("part", l.Once)
+	}
+	add("failure", cut(o.Failure, maxReason))
+	if whole {
+		add("reason", cut(o.Reason, maxReason))
+		add("detail", cut(o.Detail, maxReason))
+		add("stderr", o.Stderr[max(len(o.Stderr)-maxStderr, 0):])
+	}
+	return out
+}
+
+func cut(s string, n int) string { return s[:min(len(s), n)] }

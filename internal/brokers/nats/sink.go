@@ -1,0 +1,213 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/outgoing"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+const (
+	waveMost   = 256 // messages without an acknowledgement
+	publishFor = 30 * time.Second
+)
+
+// SinkConfig says where events go. Servers, Subject and Source are required.
+type SinkConfig struct {
+	Client
+	Subject string // may have {topic}, {key}, {type} and {id} in it
+	Stream  string // that must take them; "": any
+	Source  string // of the CloudEvents
+}
+
+// Sink is a subject of a stream as a sink of an outbox. Make it with [NewSink].
+//
+// An event has been delivered when a stream has acknowledged it. Its ID is the
+// Nats-Msg-Id, by which the stream drops what comes again within its duplicate window. A
+// stream may refuse one message and take the next one, so the next event of a key
+// is sent when the one before it was acknowledged.
+type Sink struct {
+	cfg  SinkConfig
+	turn chan struct{} // has one in it while somebody sends
+	conn *nats.Conn    // nil: not connected yet
+	js   jetstream.JetStream
+}
+
+// SinkFromURL reads nats://HOST[,HOST…]/SUBJECT. Its parameters are stream, creds and
+// those of [brokers.Address.TLS].
+func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
+	a, err := brokers.Parse(text, port, getenv)
+	if err != nil {
+		return nil, err
+	}
+	c := SinkConfig{Subject: a.Name, Stream: a.Param("stream"), Source: source}
+	if c.Client, err = ClientFrom(&a); err != nil {
+		return nil, err
+	}
+	if err := a.Rest(); err != nil {
+		return nil, err
+	}
+	return NewSink(c)
+}
+
+// NewSink returns a sink. It connects to nothing.
+func NewSink(c SinkConfig) (*Sink, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Sink{cfg: c, turn: make(chan struct{}, 1)}, nil
+}
+
+// Validate reports every field that is at fault.
+func (c SinkConfig) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if len(c.Servers) == 0 {
+		fault("Servers: is missing")
+	}
+	if err := outgoing.CheckTemplate(c.Subject); err != nil {
+		fault("Subject: %w", err)
+	} else if !isSubject(outgoing.Expand(c.Subject, &outbox.Record{Event: outbox.Event{ID: "x", Topic: "x", Key: "x"}})) {
+		fault("Subject: %.100q is no subject to publish to", c.Subject)
+	}
+	if c.Stream != "" && !legalName.MatchString(c.Stream) {
+		fault("stream: %.100q is no name of a stream", c.Stream)
+	}
+	if c.Source == "" {
+		fault("Source: is missing")
+	}
+	return errors.Join(faults...)
+}
+
+// isSubject reports whether something can be published to it.
+func isSubject(s string) bool {
+	for token := range strings.SplitSeq(s, ".") {
+		if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c == '*' || c == '>' || c == 0x7f }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Close ends the connection.
+func (s *Sink) Close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.conn != nil {
+		s.conn.Close()
+		s.conn = nil
+	}
+	return nil
+}
+
+// Send publishes records, and returns when a stream has acknowledged them.
+func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
+	if len(records) == 0 {
+		return nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return outgoing.Failed(records, ctx.Err())
+	}
+	if err := s.connect(ctx); err != nil {
+		return outgoing.Failed(records, err)
+	}
+	return outgoing.Waves(ctx, records, waveMost, s.check, s.wave)
+}
+
+func (s *Sink) connect(ctx context.Context) error {
+	if s.conn != nil {
+		return nil
+	}
+	conn, err := s.cfg.dial(ctx)
+	if err != nil {
+		return err
+	}
+	if s.js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*waveMost), jetstream.WithPublishAsyncTimeout(publishFor)); err != nil {
+		conn.Close()
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	s.conn = conn
+	return nil
+}
+
+// check refuses what NATS has no place for.
+func (s *Sink) check(r *outbox.Record) error {
+	if subject := outgoing.Expand(s.cfg.Subject, r); !isSubject(subject) {
+		return outgoing.Refused("%.200q is no subject: a key or type in it is empty, or has a blank, * or >", subject)
+	}
+	if err := outgoing.CheckHeaders(r); err != nil {
+		return err
+	}
+	return outgoing.CheckTexts(r)
+}
+
+// wave publishes records, and waits for what becomes of them.
+func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
+	results := make([]error, len(wave))
+	sent := make([]jetstream.PubAckFuture, len(wave))
+	for i, r := range wave {
+		options := []jetstream.PublishOpt{jetstream.WithMsgID(r.ID)}
+		if s.cfg.Stream != "" {
+			options = append(options, jetstream.WithExpectStream(s.cfg.Stream))
+		}
+		sent[i], results[i] = s.js.PublishMsgAsync(s.message(r), options...)
+	}
+	for i, f := range sent {
+		if results[i] == nil {
+			select {
+			case <-f.Ok():
+			case results[i] = <-f.Err():
+			case <-ctx.Done():
+				results[i] = ctx.Err()
+			}
+		}
+		results[i] = s.judge(results[i], wave[i])
+	}
+	return results
+}
+
+// judge says whose fault an error is.
+func (s *Sink) judge(err error, r *outbox.Record) error {
+	api, answered := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrMaxPayload):
+		return outgoing.Refused("it is larger than the %d bytes that the server takes", s.conn.MaxPayload())
+	case answered && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
+		return outgoing.Refused("it is larger than the stream takes: its payload has %d bytes", len(r.Payload))
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return &brokers.Error{
+			Kind: brokers.Missing, Err: fmt.Errorf("no stream has subject %s", outgoing.Expand(s.cfg.Subject, r)),
+			Fix: "nats stream add makes one; is JetStream there?",
+		}
+	}
+	return fmt.Errorf("publish: %w", s.cfg.explain(err))
+}
+
+// message is an event as CloudEvents over NATS have it.
+func (s *Sink) message(r *outbox.Record) *nats.Msg {
+	m := nats.NewMsg(outgoing.Expand(s.cfg.Subject, r))
+	m.Data = r.Payload
+	for _, h := range outgoing.Headers(r) {
+		if !strings.HasPrefix(strings.ToLower(h.Name), "nats-") { // which tell the server what to do
+			m.Header[h.Name] = []string{h.Value}
+		}
+	}
+	for _, a := range outgoing.Attributes(r, s.cfg.Source) {
+		m.Header["ce-"+a.Name] = []string{a.Value}
+	}
+	m.Header["content-type"] = []string{outgoing.ContentType(r)}
+	return m
+}

@@ -1,0 +1,208 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers"
+)
+
+const (
+	port         = "6379"
+	dialFor      = 10 * time.Second
+	answerFor    = 10 * time.Second
+	defaultLease = time.Minute
+	// dataField is the field of an entry that is a message's body.
+	dataField = "data"
+	maxName   = 512
+	maxDB     = 1 << 20
+)
+
+// Client says how to reach a server.
+type Client struct {
+	Server   string      // host:port
+	TLS      *tls.Config // nil: without
+	User     string
+	Password string
+	DB       int
+}
+
+// Config says which stream is worked on. Server, Stream and Group are required.
+type Config struct {
+	Client
+	Stream string
+	Group  string // the consumer group; it is made if there is none, and so is the stream
+	// DeadLetter is the stream that dead letters go to; default Stream with "-dlq" behind it.
+	DeadLetter string
+	Latest     bool          // a group that is made begins at the end, not at the beginning
+	Lease      time.Duration // after how long without a sign of life others take messages over; default 1m
+	Log        *slog.Logger  // nil discards
+}
+
+// FromURL reads redis://HOST/STREAM?group=GROUP, or rediss:// with TLS. Its parameters
+// are group, start (earliest or latest), lease, db and those of [brokers.Address.TLS].
+func FromURL(text string, getenv func(string) string) (c Config, err error) {
+	a, err := brokers.Parse(text, port, getenv)
+	if err != nil {
+		return c, err
+	}
+	c.Stream, c.Group = a.Name, a.Param("group")
+	if c.Client, err = ClientFrom(&a); err != nil {
+		return c, err
+	}
+	switch start := a.Param("start"); start {
+	case "", "earliest":
+	case "latest":
+		c.Latest = true
+	default:
+		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	}
+	if text := a.Param("lease"); text != "" {
+		if c.Lease, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("lease=%.100s is no duration such as 1m", text)
+		}
+	}
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+// ClientFrom is what a URL says about the server.
+func ClientFrom(a *brokers.Address) (c Client, err error) {
+	if len(a.Hosts) > 1 {
+		return c, errors.New("name one host: clusters and sentinels are not spoken to")
+	}
+	c = Client{Server: a.Hosts[0], User: a.User, Password: a.Password}
+	if text := a.Param("db"); text != "" {
+		if c.DB, err = strconv.Atoi(text); err != nil || c.DB < 0 || c.DB > maxDB {
+			return c, fmt.Errorf("db=%.100s is no number of a database", text)
+		}
+	}
+	c.TLS, err = a.TLS(a.Scheme == "rediss")
+	return c, err
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if c.Server == "" {
+		fault("Server: is missing")
+	}
+	if c.Stream == "" || len(c.Stream) > maxName {
+		fault("Stream: %.100q is no name of a stream", c.Stream)
+	}
+	if c.Group == "" || len(c.Group) > maxName {
+		fault("the consumer group is missing, or too long: add ?group=NAME")
+	}
+	if c.DeadLetter == c.Stream || len(c.DeadLetter) > maxName {
+		fault("DeadLetter: %.100q is the stream itself, or too long", c.DeadLetter)
+	}
+	if c.Lease < 100*time.Millisecond || c.Lease > 24*time.Hour {
+		fault("Lease: %v is not within 100ms and 24h", c.Lease)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.DeadLetter == "" {
+		c.DeadLetter = c.Stream + "-dlq"
+	}
+	if c.Lease == 0 {
+		c.Lease = defaultLease
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// pool keeps connections, which are made when they are used.
+type pool struct{ *redis.Pool }
+
+func (c Client) open() pool {
+	options := []redis.DialOption{
+		redis.DialConnectTimeout(dialFor), redis.DialReadTimeout(answerFor), redis.DialWriteTimeout(answerFor),
+		redis.DialUsername(c.User), redis.DialPassword(c.Password), redis.DialDatabase(c.DB), redis.DialClientName("bezoar"),
+	}
+	if c.TLS != nil {
+		options = append(options, redis.DialUseTLS(true), redis.DialTLSConfig(c.TLS))
+	}
+	return pool{&redis.Pool{
+		MaxIdle: 16, IdleTimeout: time.Minute,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", c.Server, options...)
+		},
+	}}
+}
+
+// do runs one command.
+func (p pool) do(ctx context.Context, command string, args ...any) (any, error) {
+	conn, err := p.GetContext(ctx)
+	if err != nil {
+		return nil, inTime(ctx, err)
+	}
+	defer func() { _ = conn.Close() }() // it goes back to the pool
+	answer, err := redis.DoContext(conn, ctx, command, args...)
+	return answer, inTime(ctx, err)
+}
+
+// inTime says that the context has ended where the library says that a read did: it ends
+// the read at the same time.
+func inTime(ctx context.Context, err error) error {
+	if at, ok := ctx.Deadline(); err != nil && ok && time.Until(at) <= time.Millisecond {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// run runs a script on one stream.
+func (p pool) run(ctx context.Context, script *redis.Script, stream string, args ...any) (any, error) {
+	conn, err := p.GetContext(ctx)
+	if err != nil {
+		return nil, inTime(ctx, err)
+	}
+	defer func() { _ = conn.Close() }() // it goes back to the pool
+	answer, err := script.DoContext(ctx, conn, append([]any{stream}, args...)...)
+	return answer, inTime(ctx, err)
+}
+
+// explain says what to do about an error, if that is known.
+func (c Client) explain(err error) error {
+	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
+		return err
+	}
+	_, network := errors.AsType[net.Error](err)
+	text := err.Error()
+	has := func(codes ...string) bool {
+		for _, code := range codes {
+			if strings.Contains(text, code) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case has("NOAUTH", "WRONGPASS", "NOPERM", "invalid password"):
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password"}
+	case has("WRONGTYPE"):
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "there is something else than a stream at this key; is its name spelled right?"}
+	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), has("LOADING", "connection pool"):
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server running at " + c.Server + "? If it speaks TLS, write rediss://"}
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+type outboxStatus struct{ outboxAt }
+
+// Run shows what waits.
+func (c *outboxStatus) Run(s *session) error {
+	return c.with(s, func(w where, store outbox.Store) error {
+		st, err := store.Status(s)
+		if err != nil {
+			return err
+		}
+		o := adminapi.NewOutbox(w.name, w.kind(), st)
+		if n, ok := store.(outbox.Notebook); ok { // else only the process knows its sinks
+			stats, at, err := n.Noted(s)
+			if err != nil {
+				return err
+			}
+			if !at.IsZero() && o.Relay.Alive {
+				o.Here(stats)
+				o.Relay.Here = false
+			}
+		}
+		if s.json {
+			return s.out.json(o)
+		}
+		reportOutbox(s, o, st.Now)
+		return nil
+	})
+}
+
+// reportOutbox prints an outbox. now is by the database's clock.
+func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
+	s.out.printf("%s  %s, version %d, %s\n", s.out.paint(bold, clean(o.Name)), clean(o.Database), o.Version, clean(o.ID))
+	switch r := o.Relay; {
+	case r.Epoch == 0:
+		s.out.printf("%s\n", s.out.paint(yellow, "no relay was here yet: bezoar serve delivers the outboxes of its settings"))
+	case !r.Alive:
+		s.out.printf("%s\n", s.out.paint(red, fmt.Sprintf("no relay: the lease of %s, epoch %d, ended %s", clean(r.Owner), r.Epoch, ago(now, r.Until))))
+	default:
+		s.out.printf("relay %s, epoch %d, lease until %s\n", clean(r.Owner), r.Epoch, clock(s.now(), r.Until))
+	}
+	for _, a := range o.Alarms {
+		s.out.printf("%s %s, since %s\n", s.out.paint(red, clean(a.Kind)+":"), clean(a.What), clock(s.now(), a.Since))
+	}
+	for _, sink := range o.Sinks {
+		if sink.Paused {
+			s.out.printf("%s %s until %s: %s\n", s.out.paint(yellow, "paused:"), clean(sink.Name), clock(s.now(), sink.Until), clean(sink.Reason))
+		}
+	}
+	if len(o.Topics) == 0 {
+		s.out.printf("nothing waits\n")
+		return
+	}
+	flying := map[string]int{}
+	for _, f := range o.Flights {
+		flying[f.Topic] += f.Events
+	}
+	s.out.printf("\n")
+	t := table{head: []string{"TOPIC", ">READY", ">IN FLIGHT", ">RETRYING", ">PARKED", ">BEHIND", "OLDEST"}}
+	for _, one := range o.Topics {
+		parked := number(one.Parked)
+		if one.Parked > 0 {
+			parked.style = red
+		}
+		t.add(plain(one.Topic), number(one.Ready), number(int64(flying[one.Topic])), number(one.Retrying), parked, number(one.Behind), plain(ago(now, one.Oldest)))
+	}
+	t.write(s.out, "")
+}
+
+type outboxVerify struct {
+	outboxAt
+	Topic string `placeholder:"TOPIC" help:"Only events of this topic."`
+	Limit int    `short:"n" default:"100" placeholder:"N" help:"List at most this many faults (default ${default})."`
+}
+
+// Help says what is proven.
+func (outboxVerify) Help() string {
+	return "The command reads every event that is kept, delivered ones included, and checks that the events of each key are numbered without holes and in the order " +
+		"in which they are delivered. Exit code 1: there are faults, which means that somebody changed the outbox's tables."
+}
+
+// Run checks the order of keys.
+func (c *outboxVerify) Run(s *session) error {
+	return c.with(s, func(w where, store outbox.Store) error {
+		p, err := store.Verify(s, outbox.VerifyQuery{Topic: c.Topic, Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		if err := c.report(s, p); err != nil {
+			return err
+		}
+		if n := len(p.Findings); n > 0 {
+			return exitf(exitFailure, "outbox %s: %s", w.name, count(int64(n), "fault", "faults"))
+		}
+		return nil
+	})
+}
+
+// finding is a fault as JSON.
+type finding struct {
+	Kind     string `json:"kind"`
+	Topic    string `json:"topic"`
+	Key      string `json:"key"`
+	Position int64  `json:"position"`
+	Sequence int64  `json:"sequence"`
+	Expected int64  `json:"expected"`
+}
+
+func (c *outboxVerify) report(s *session, p outbox.Proof) error {
+	if s.json {
+		all := make([]finding, 0, len(p.Findings))
+		for _, f := range p.Findings {
+			all = append(all, finding{f.Kind, f.Topic, f.Key, f.Position, f.Sequence, f.Expected})
+		}
+		return s.out.json(map[string]any{"events": p.Events, "keys": p.Keys, "findings": all})
+	}
+	if len(p.Findings) == 0 {
+		s.out.printf("%s of %s: none is missing or out of order\n", count(p.Events, "event", "events"), count(p.Keys, "key", "keys"))
+		return nil
+	}
+	t := table{head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", ">NUMBER", ">EXPECTED"}}
+	for _, f := range p.Findings {
+		t.add(cell{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), number(f.Sequence), number(f.Expected))
+	}
+	t.write(s.out, "")
+	return nil
+}

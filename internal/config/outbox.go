@@ -1,0 +1,219 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Outbox delivers the events that an application has written in its own database.
+type Outbox struct {
+	Database    string        `yaml:"database"`                   // Database of the application: postgres://user@host/database, mysql://user@host/database or sqlite:PATH.
+	DatabaseEnv string        `yaml:"database_env"`               // Instead of database: environment variable that holds the URL.
+	Schema      string        `yaml:"schema"`                     // PostgreSQL schema of the outbox's tables, or the beginning of their names elsewhere.
+	Relay       string        `yaml:"relay"`                      // How new events are found: poll reads the table, cdc follows the write-ahead log of PostgreSQL as well.
+	Notify      bool          `yaml:"notify"`                     // Listens for notifications of PostgreSQL as well, as bezoar outbox init --notify has commits send them.
+	ParkAfter   int           `yaml:"park_after" range:"1..1000"` // Attempts after which an event is parked that its sink refuses, or that kills the relay.
+	Keep        time.Duration `yaml:"keep" range:"1m..8760h"`     // How long delivered events are kept in the table.
+	Batch       OutboxBatch   `yaml:"batch"`                      // Bounds of one delivery.
+	Sinks       []OutboxSink  `yaml:"sinks"`                      // Where events go. An event goes to the first sink that one of its topics matches.
+	Tables      []OutboxTable `yaml:"tables"`                     // Tables of the application whose changes become events. They need relay: cdc.
+	CopyOnLoss  bool          `yaml:"copy_on_loss"`               // Copies the tables again when the slot of their changes is lost. Off: capturing stops, because what was deleted meanwhile is not known.
+}
+
+// OutboxBatch bounds what is sent to a sink at once.
+type OutboxBatch struct {
+	Events int  `yaml:"events" range:"1..10000"`    // Most events.
+	Bytes  Size `yaml:"bytes" range:"64KiB..64MiB"` // Most bytes. A longer event goes alone.
+}
+
+// OutboxSink is a place that events are delivered to.
+type OutboxSink struct {
+	Topics []string `yaml:"topics"` // Topics, or patterns: orders.* matches orders.paid, and * matches every topic.
+	To     string   `yaml:"to"`     // A queue of this Bezoar, queue:NAME, or a URL: sqs:https://…, kafka://…/topic, nats://…/subject, amqp://…/exchange, redis://…/stream, https://…#secret_env=NAME.
+}
+
+// OutboxTable is a table whose changes become events.
+type OutboxTable struct {
+	Table string   `yaml:"table"` // Table, with its schema unless that is public.
+	Topic string   `yaml:"topic"` // Topic of the events. {schema}, {table}, {op}, {key} and {row.COLUMN} stand for what they say. Default: {schema}.{table}.
+	Key   string   `yaml:"key"`   // Key of the events, likewise. Default: {key}, the values of the primary key.
+	Type  string   `yaml:"type"`  // Type of the events, likewise. Default: {table}.{op}, such as customers.insert.
+	Omit  []string `yaml:"omit"`  // Columns that no event has.
+	Copy  bool     `yaml:"copy"`  // The rows that are there at the start become events too, with the operation snapshot.
+}
+
+func (o *Outbox) setDefaults() {
+	*o = Outbox{Schema: "bezoar_outbox", Relay: "poll", ParkAfter: 5, Keep: day, Batch: OutboxBatch{Events: 1000, Bytes: 4 << 20}}
+}
+
+// Bounds of the lists of an outbox.
+const (
+	maxSinks  = 256
+	maxTables = 256
+)
+
+var (
+	sqlName       = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
+	tableName     = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
+	topicTemplate = regexp.MustCompile(`^([A-Za-z0-9._-]|\{[^{}]+\})+$`)
+	topicPattern  = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
+)
+
+func (c *Config) checkOutboxes(k *checker) {
+	for _, name := range sortedKeys(c.Outbox) {
+		o := c.Outbox[name]
+		o.check(k, "outbox."+shortKey(name), c)
+	}
+}
+
+func (o *Outbox) check(k *checker, at string, c *Config) {
+	switch {
+	case o.Database == "" && o.DatabaseEnv == "":
+		k.add(at, flawf("add database: postgres://user@host/database, or database_env", "names no database"), at+".database", at+".database_env")
+	case o.Database != "" && o.DatabaseEnv != "":
+		k.addf(at+".database_env", "keep one", "database is set as well")
+	case o.DatabaseEnv != "" && !envName.MatchString(o.DatabaseEnv):
+		k.addf(at+".database_env", "write the variable's name, not the URL", "is no name of an environment variable")
+	case o.Database != "":
+		k.add(at+".database", outboxDatabaseFlaw(o.Database))
+	}
+	if !sqlName.MatchString(o.Schema) {
+		k.addf(at+".schema", "use up to 48 of a-z, 0-9 and _, without a digit at the beginning", "%s is no name of a schema", quoted(o.Schema))
+	}
+	k.add(at+".relay", choiceFlaw(o.Relay, []string{"poll", "cdc"}))
+	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && (scheme == "sqlite" || scheme == "mysql") {
+		k.add(at+".relay", flawf("write poll", "needs PostgreSQL, and the database is %s", scheme), at+".database")
+	}
+	if len(o.Sinks) == 0 {
+		k.add(at, flawf("add sinks: [{topics: ['*'], to: queue:orders}]", "names no sink"), at+".sinks")
+	}
+	if n := len(o.Sinks); n > maxSinks {
+		k.addf(at+".sinks", "shorten it", "has %d items, more than %d", n, maxSinks)
+	}
+	for i := range o.Sinks {
+		o.Sinks[i].check(k, fmt.Sprintf("%s.sinks[%d]", at, i), c)
+	}
+	o.checkTables(k, at+".tables")
+}
+
+// outboxDatabaseFlaw does not repeat the URL: it may hold a password.
+func outboxDatabaseFlaw(database string) *flaw {
+	const fix = "write postgres://user@host/database, mysql://user@host/database or sqlite:PATH"
+	scheme, rest, _ := strings.Cut(database, ":")
+	switch scheme {
+	case "sqlite", "postgres", "postgresql":
+		return storeFlaw(database)
+	case "mysql":
+		if u, err := url.Parse(database); err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			return flawf("write mysql://user@host:3306/database", "is no URL of a database")
+		}
+		return nil
+	}
+	if rest == "" {
+		return flawf(fix, "is no URL")
+	}
+	return flawf(fix+didYouMean(scheme, []string{"postgres", "mysql", "sqlite"}), "%s is no kind of database that an outbox can be in", quoted(scheme+":"))
+}
+
+// OutboxSchemes are how the addresses of sinks begin.
+func OutboxSchemes() []string {
+	return []string{"queue", "https", "http", "kafka", "sqs", "amqp", "amqps", "nats", "redis", "rediss"}
+}
+
+func (s *OutboxSink) check(k *checker, at string, c *Config) {
+	if len(s.Topics) == 0 {
+		k.add(at, flawf("add topics: ['*'], or those that it is for", "takes no topics"), at+".topics")
+	}
+	for i, t := range s.Topics {
+		if !topicPattern.MatchString(t) {
+			k.addf(fmt.Sprintf("%s.topics[%d]", at, i), "use letters, digits, ., - and _, and * at the end only", "%s is no topic and no pattern", quoted(t))
+		}
+	}
+	k.add(at+".to", sinkFlaw(s.To))
+	if name, ok := strings.CutPrefix(s.To, "queue:"); ok && isQueueName(name) {
+		if _, known := c.Queues[name]; !known {
+			k.add(at+".to", flawf("define it under queues"+didYouMean(name, sortedKeys(c.Queues)), "there is no queue %s", quoted(name)), "queues")
+		}
+	}
+}
+
+// sinkFlaw repeats no more of the address than its scheme: the rest may be secret.
+func sinkFlaw(to string) *flaw {
+	scheme, rest, ok := strings.Cut(to, ":")
+	switch {
+	case to == "":
+		return flawf("write to: queue:NAME, or a URL", "is missing")
+	case !ok || !slices.Contains(OutboxSchemes(), scheme):
+		if !ok {
+			scheme = ""
+		}
+		return flawf("write one of "+strings.Join(OutboxSchemes(), ", ")+" before the colon"+didYouMean(scheme, OutboxSchemes()), "names no sink that there is")
+	case scheme == "queue" && !isQueueName(rest):
+		return flawf("write queue:NAME", "%s is no queue's name", quoted(rest))
+	case scheme == "http", scheme == "https":
+		if u, err := url.Parse(to); err != nil || u.Host == "" {
+			return flawf("write https://host/path", "is no URL")
+		}
+	case scheme == "sqs":
+		if u, err := url.Parse(rest); err != nil || u.Host == "" {
+			return flawf("write sqs:https://host/account/queue", "is no URL of a queue")
+		}
+	case scheme != "queue": // may have several hosts, which net/url does not take
+		if _, ok := strings.CutPrefix(rest, "//"); !ok || len(rest) < 3 {
+			return flawf("write "+scheme+"://host/NAME", "is no URL")
+		}
+	}
+	return nil
+}
+
+func (o *Outbox) checkTables(k *checker, at string) {
+	if len(o.Tables) > 0 && o.Relay == "poll" {
+		k.add(at, flawf("write relay: cdc, or remove tables", "need relay: cdc"), parent(at)+".relay")
+	}
+	if n := len(o.Tables); n > maxTables {
+		k.addf(at, "shorten it", "has %d items, more than %d", n, maxTables)
+	}
+	seen := map[string]int{}
+	for i, t := range o.Tables {
+		here := fmt.Sprintf("%s[%d]", at, i)
+		switch j, again := seen[t.Table]; {
+		case t.Table == "":
+			k.add(here, flawf("add table: NAME", "names no table"), here+".table")
+		case !tableName.MatchString(t.Table):
+			k.addf(here+".table", "write NAME or SCHEMA.NAME", "%s is no table's name", quoted(t.Table))
+		case again:
+			k.addf(here+".table", "remove it", "%s is there already, as tables[%d]", quoted(t.Table), j)
+		}
+		seen[t.Table] = i
+		if t.Topic != "" && (len(t.Topic) > 255 || !topicTemplate.MatchString(t.Topic)) {
+			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is no topic", quoted(t.Topic))
+		}
+	}
+}
+
+// outboxSecrets names the environment variables that hold secrets of outboxes.
+func (c *Config) outboxSecrets() []string {
+	var all []string
+	for _, o := range c.Outbox {
+		all = append(all, o.DatabaseEnv)
+		for _, s := range o.Sinks {
+			all = append(all, variables(s.To)...)
+		}
+	}
+	return all
+}
+
+// variables are the environment variables that the address of a sink names.
+func variables(to string) (all []string) {
+	_, params, _ := strings.Cut(to, "#")
+	for param := range strings.SplitSeq(params, "&") {
+		if name, value, _ := strings.Cut(param, "="); strings.HasSuffix(name, "_env") {
+			all = append(all, value)
+		}
+	}
+	return all
+}

@@ -1,0 +1,314 @@
+package outboxletters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/outbox"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Prefix begins the names of the queues that parked events are shown in.
+const Prefix = "outbox:"
+
+// IDPrefix begins the IDs of letters.
+const IDPrefix = "ob-"
+
+// IDLength is how long these are.
+const IDLength = len(IDPrefix) + 8 + 1 + 12
+
+const (
+	maxLetters = 10_000 // that are shown
+	page       = 1000
+	patience   = time.Minute // how long a redrive waits for what becomes of it
+	often      = 100 * time.Millisecond
+)
+
+// Source is the parked events of one outbox. It is safe for concurrent use.
+type Source struct {
+	outbox string
+	store  outbox.Letters
+	log    *slog.Logger
+
+	mu    sync.Mutex // guards the rest
+	known []queue.Death
+	away  bool // the last list was not read
+}
+
+var (
+	_ triage.Source = (*Source)(nil)
+	_ triage.Editor = (*Source)(nil)
+)
+
+// New returns the source of the outbox that the settings call name. log may be nil.
+func New(name string, store outbox.Letters, log *slog.Logger) *Source {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Source{outbox: name, store: store, log: log}
+}
+
+// Name is the queue of the outbox.
+func (s *Source) Name() string { return Prefix + s.outbox }
+
+// id names the letter of an event. A fixed length tells a whole ID from a
+// beginning.
+func (s *Source) id(position int64) string {
+	return fmt.Sprintf("%s%08x-%012x", IDPrefix, hash(s.outbox), position)
+}
+
+func hash(text string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return h.Sum32()
+}
+
+// position reads the event's position from a letter's ID.
+func (s *Source) position(id string) (int64, error) {
+	digits, ok := strings.CutPrefix(id, fmt.Sprintf("%s%08x-", IDPrefix, hash(s.outbox)))
+	position, err := strconv.ParseInt(digits, 16, 64)
+	if !ok || err != nil || position < 1 {
+		return 0, queue.ErrLetterNotFound
+	}
+	return position, nil
+}
+
+// at reads one event that is not delivered.
+func (s *Source) at(ctx context.Context, position int64) (outbox.Waiting, error) {
+	all, err := s.store.Waiting(ctx, outbox.Query{After: position - 1, Limit: 1})
+	if err != nil {
+		return outbox.Waiting{}, fmt.Errorf("read an event of outbox %s: %w", s.outbox, err)
+	}
+	if len(all) == 0 || all[0].Position != position {
+		return outbox.Waiting{}, outbox.ErrNotFound
+	}
+	return all[0], nil
+}
+
+// all returns what a selection picks, the newest first.
+func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, error) {
+	all, err := s.read(ctx, !sel.ByContent())
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	if err == nil {
+		s.known = all
+	} else if all = s.known; !s.away {
+		s.log.Warn("the database of an outbox does not answer: its parked events are shown as they were", "outbox", s.outbox, "err", err)
+	}
+	s.away = err != nil
+	s.mu.Unlock()
+	var out []queue.Death
+	for _, m := range all {
+		if triage.Picks(sel, m) && (!sel.ByContent() || sel.Holds(m.Body, m.Letter.Reason, m.Attributes)) {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+func (s *Source) read(ctx context.Context, bare bool) ([]queue.Death, error) {
+	var out []queue.Death
+	q := outbox.Query{State: outbox.Parked, Limit: page, Bare: bare}
+	for len(out) < maxLetters {
+		some, err := s.store.Waiting(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			out = append(out, s.death(&some[i]))
+		}
+		if len(some) < page {
+			break
+		}
+		q.After = some[len(some)-1].Position
+	}
+	slices.SortFunc(out, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	return out, nil
+}
+
+// death is an event as a dead letter.
+func (s *Source) death(w *outbox.Waiting) queue.Death {
+	o, at := outcome(w.Evidence), w.Parked
+	text := func(v string) queue.Attribute { return queue.Attribute{DataType: "String", String: v} }
+	attributes := map[string]queue.Attribute{
+		"Event": text(w.ID), "Topic": text(w.Topic), "Type": text(w.Type), "Behind": text(strconv.FormatInt(w.Behind, 10)),
+	}
+	for name, v := range w.Headers {
+		attributes[headerPrefix+name] = text(v)
+	}
+	letter := &queue.Letter{Origin: s.Name(), Died: at, Receives: w.Attempts, Outcome: o, Group: queue.GroupKey(o, bezoar.Fingerprint{})}
+	if w.Evidence != nil {
+		letter.Attempts = []queue.Attempt{{Received: w.Evidence.Time, Ended: w.Evidence.Time, Worker: w.Evidence.Relay, Outcome: o}}
+	}
+	id := s.id(w.Position)
+	return queue.Death{Queue: s.Name(), Message: queue.Message{
+		ID: id, Body: w.Payload, Sent: w.Written, Sequence: at.UnixMicro()<<10 | int64(hash(id)&(1<<10-1)),
+		Group: w.Key, Attributes: attributes, Letter: letter,
+	}}
+}
+
+// headerPrefix begins the attributes that hold an event's headers.
+const headerPrefix = "Header."
+
+// classLost is the class of an event that was in flight when its relay died.
+const classLost = "lost"
+
+// outcome is a failure in the words of queues. A relay that died is a crash.
+func outcome(e *outbox.Evidence) queue.Outcome {
+	if e == nil {
+		return queue.Outcome{Class: bezoar.Bug, Reason: "it failed"}
+	}
+	o := queue.Outcome{Class: bezoar.Bug, Reason: e.Reason}
+	if e.Class == classLost {
+		o.Class = bezoar.Crash
+	} else {
+		_ = o.Class.UnmarshalText([]byte(e.Class)) // one of a later version remains a bug
+	}
+	return o
+}
+
+// Letters lists letters, the newest first.
+func (s *Source) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
+	all, err := s.all(ctx, sel)
+	return triage.PageOf(all, after, limit), err
+}
+
+// CountLetters counts letters.
+func (s *Source) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
+	all, err := s.all(ctx, sel)
+	if len(all) > 0 {
+		last = all[0].Sequence
+	}
+	return int64(len(all)), last, err
+}
+
+// Groups counts letters that died of the same.
+func (s *Source) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
+	all, err := s.all(ctx, sel)
+	return triage.GroupsOf(all, limit, time.Now()), err
+}
+
+// Letter returns one letter.
+func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
+	w, err := s.parked(ctx, id)
+	if err != nil {
+		return queue.Death{}, err
+	}
+	return s.death(&w), nil
+}
+
+// parked is the event of a letter.
+func (s *Source) parked(ctx context.Context, id string) (outbox.Waiting, error) {
+	position, err := s.position(id)
+	if err != nil {
+		return outbox.Waiting{}, err
+	}
+	w, err := s.at(ctx, position)
+	if err == nil && w.State != outbox.Parked || errors.Is(err, outbox.ErrNotFound) {
+		return w, queue.ErrLetterNotFound
+	}
+	return w, err
+}
+
+// Redrive sends one again, and says what became of it.
+func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
+	was, err := s.parked(ctx, id)
+	if err != nil {
+		return queue.Outcome{}, err
+	}
+	if err := s.retry(ctx, was.Position); err != nil {
+		return queue.Outcome{}, err
+	}
+	waits, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	for {
+		is, err := s.at(ctx, was.Position)
+		switch {
+		case errors.Is(err, outbox.ErrNotFound):
+			return queue.Outcome{Class: bezoar.Done, Reason: "it was delivered"}, nil
+		case err != nil:
+			return queue.Outcome{}, err
+		case is.Attempts > was.Attempts && (is.State == outbox.Parked || is.State == outbox.Retrying):
+			return outcome(is.Evidence), nil
+		}
+		select {
+		case <-tick.C:
+		case <-waits.Done():
+			if ctx.Err() != nil {
+				return queue.Outcome{}, ctx.Err()
+			}
+			return queue.Outcome{}, errors.New("nobody has sent the event yet: does a relay work, and is its sink there? It is sent as soon as both are")
+		}
+	}
+}
+
+func (s *Source) retry(ctx context.Context, position int64) error {
+	n, err := s.store.Retry(ctx, []int64{position})
+	if err != nil {
+		return fmt.Errorf("retry an event of outbox %s: %w", s.outbox, err)
+	}
+	if n == 0 {
+		return queue.ErrLetterNotFound
+	}
+	return nil
+}
+
+// Discard skips the event: those behind it go on.
+func (s *Source) Discard(ctx context.Context, id string) error {
+	w, err := s.parked(ctx, id)
+	if err != nil {
+		return err
+	}
+	n, err := s.store.Skip(ctx, []int64{w.Position})
+	if err != nil {
+		return fmt.Errorf("skip an event of outbox %s: %w", s.outbox, err)
+	}
+	if n == 0 {
+		return queue.ErrLetterNotFound
+	}
+	return nil
+}
+
+// Edit changes the payload and the headers of an event, and sends it again. Its ID,
+// its key and its place in the order stay.
+func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attributes map[string]queue.Attribute) (string, error) {
+	position, err := s.position(m.ID)
+	if err != nil {
+		return "", err
+	}
+	e := outbox.Edit{Payload: body, Headers: map[string]string{}}
+	for name, a := range attributes {
+		header, ok := strings.CutPrefix(name, headerPrefix)
+		switch {
+		case ok:
+			e.Headers[header] = a.String
+		case name == "Type":
+			e.Type = new(a.String)
+		case a.String != m.Attributes[name].String:
+			return "", fmt.Errorf("attribute %.60q of an event cannot be changed; %s… and Type can: %w", name, headerPrefix, triage.ErrInvalid)
+		}
+	}
+	err = s.store.Edit(ctx, position, e)
+	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
+		return "", queue.ErrLetterNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("edit an event of outbox %s: %w", s.outbox, err)
+	}
+	return m.Attributes["Event"].String, s.retry(ctx, position)
+}

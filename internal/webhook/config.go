@@ -1,0 +1,188 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The modes.
+const (
+	Binary     = "binary"
+	Structured = "structured"
+	Batched    = "batched"
+)
+
+// What zero means in a Config.
+const (
+	DefaultTimeout  = 30 * time.Second
+	DefaultParallel = 16
+	DefaultBatch    = 100
+)
+
+const (
+	maxParallel = 1000
+	maxBatch    = 1000
+	maxSecret   = 4 << 10 // bytes of a file
+	minKey      = 16      // bytes
+)
+
+// Config says where events go. URL and Source are required.
+type Config struct {
+	URL    *url.URL
+	Source string // of the CloudEvents
+	Mode   string // default binary
+	// Keys sign what is sent, each with a signature of its own, so that a new one can
+	// be brought in. None: unsigned.
+	Keys     [][]byte
+	Token    string        // for Authorization: Bearer; "": without
+	Timeout  time.Duration // of one request; default 30s
+	Parallel int           // requests at once; default 16
+	Batch    int           // events of one request in batched mode; default 100
+}
+
+// FromURL reads http://HOST/PATH?QUERY#PARAMETERS or https://. The part before # is the
+// endpoint's. The parameters are mode, secret_env, secret_file, token_env, timeout, parallel
+// and batch.
+func FromURL(text string, getenv func(string) string) (c Config, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return c, errors.New("the URL is malformed") // the error quotes it
+	}
+	params, err := url.ParseQuery(u.EscapedFragment())
+	if err != nil {
+		return c, errors.New("the parameters behind # are malformed")
+	}
+	u.Fragment, u.RawFragment = "", ""
+	c.URL = u
+	var faults []error
+	for name, values := range params {
+		if err := c.set(name, values[len(values)-1], getenv); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return c, errors.Join(faults...)
+	}
+	return c, nil
+}
+
+func (c *Config) set(name, value string, getenv func(string) string) (err error) {
+	switch name {
+	case "mode":
+		c.Mode = value
+	case "secret_env":
+		err = c.addKeys(getenv(value), "secret_env: the variable "+value)
+	case "secret_file":
+		var text string
+		if text, err = readFile(value); err == nil {
+			err = c.addKeys(text, "secret_file: "+value)
+		}
+	case "token_env":
+		if c.Token = strings.TrimSpace(getenv(value)); c.Token == "" {
+			err = fmt.Errorf("token_env: the variable %.100s is empty", value)
+		}
+	case "timeout":
+		if c.Timeout, err = time.ParseDuration(value); err != nil {
+			err = fmt.Errorf("timeout=%.100s is no duration such as 30s", value)
+		}
+	case "parallel":
+		c.Parallel, err = count(name, value)
+	case "batch":
+		c.Batch, err = count(name, value)
+	default:
+		err = fmt.Errorf("there is no parameter %.100s; there are batch, mode, parallel, secret_env, secret_file, timeout, token_env", name)
+	}
+	return err
+}
+
+func count(name, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s=%.100s is no number of 1 or more", name, value)
+	}
+	return n, nil
+}
+
+func readFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("secret_file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecret))
+	if err != nil {
+		return "", fmt.Errorf("secret_file: %w", err)
+	}
+	return string(text), nil
+}
+
+// addKeys reads secrets with blanks between them. whsec_ begins one in base64, as
+// Standard Webhooks writes them; any other one is taken as it is.
+func (c *Config) addKeys(text, from string) error {
+	for secret := range strings.FieldsSeq(text) {
+		key := []byte(secret)
+		if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
+			var err error
+			if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+				return fmt.Errorf("%.200s: there is no base64 behind whsec_", from)
+			}
+		}
+		if len(key) < minKey {
+			return fmt.Errorf("%.200s: a secret has fewer than %d bytes", from, minKey)
+		}
+		c.Keys = append(c.Keys, key)
+	}
+	if len(c.Keys) == 0 {
+		return fmt.Errorf("%.200s has no secret", from)
+	}
+	return nil
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
+		fault("URL: it is none of http or https with a host")
+	}
+	if c.Source == "" {
+		fault("Source: is missing")
+	}
+	if c.Mode != Binary && c.Mode != Structured && c.Mode != Batched {
+		fault("mode: %.100q is none of %s, %s and %s", c.Mode, Binary, Structured, Batched)
+	}
+	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
+		fault("timeout: %v is not within 1ms and 1h", c.Timeout)
+	}
+	if c.Parallel < 1 || c.Parallel > maxParallel {
+		fault("parallel: %d is not within 1 to %d", c.Parallel, maxParallel)
+	}
+	if c.Batch < 1 || c.Batch > maxBatch {
+		fault("batch: %d is not within 1 to %d", c.Batch, maxBatch)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Mode == "" {
+		c.Mode = Binary
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Parallel == 0 {
+		c.Parallel = DefaultParallel
+	}
+	if c.Batch == 0 {
+		c.Batch = DefaultBatch
+	}
+	return c
+}
