@@ -76,14 +76,7 @@ func (c *backupCmd) settings() (config.Config, error) {
 		cfg.StateDir = ""
 		return cfg, err
 	}
-	path := c.Config
-	if path == "" {
-		path = defaultFile
-	}
-	cfg, err := config.Load(path, func(*config.Config) {})
-	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
-		return config.Queues(func(*config.Config) {})
-	}
+	cfg, _, err := settingsOrQueues(c.Config, func(*config.Config) {})
 	return cfg, err
 }
 

@@ -18,6 +18,8 @@ type grammar struct {
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
 	Audit auditCmd `cmd:"" group:"look" help:"Who did what, and when."`
 
+	Doctor doctorCmd `cmd:"" group:"look" help:"What is wrong or risky in this deployment, each with its fix."`
+
 	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
 	Queue      queueCmd      `cmd:"" group:"act" help:"Queues: what they hold, and messages in and out."`

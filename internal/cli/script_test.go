@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -89,6 +90,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("BEZOAR_ADMIN", api.Listener.Addr().String())
 			e.Setenv("FAKE_ADMIN", api.Listener.Addr().String())
 			e.Setenv("BEZOAR_ADMIN_TOKEN", fakeToken)
+			stranger := httptest.NewServer(http.NotFoundHandler())
+			e.Defer(stranger.Close)
+			e.Setenv("STRANGER", stranger.URL)
 			// The race detector would wait a second at the end of every command.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
