@@ -37,6 +37,7 @@ func TestQueueGuide(t *testing.T) {
 		"config check":       {": ok"},
 		"queue peek reports": {`{"report": 7}`},
 		"bezoar backup":      {"copy.db: ", "bytes, checked"},
+		"bezoar restore":     {"sqlite:other.db: restored from copy.db", "queues, "},
 	})
 }
 

@@ -39,11 +39,11 @@ type backedUp struct {
 }
 
 func (c *backupCmd) Run(s *session) error {
-	cfg, err := c.settings()
+	cfg, err := storeSettings(c.Config, c.Store)
 	if err != nil {
 		return settingsError(err)
 	}
-	progress := newBackupProgress(s)
+	progress := newBackupProgress(s, "copied")
 	began := s.now()
 	ctx, stop := signal.NotifyContext(s, os.Interrupt, syscall.SIGTERM) // half a copy is removed
 	defer stop()
@@ -68,15 +68,15 @@ func (c *backupCmd) Run(s *session) error {
 	return nil
 }
 
-// settings are those that the serving Bezoar has. A store that is named needs none,
+// storeSettings are those that the serving Bezoar has. A store that is named needs none,
 // and nothing is known of its state directory.
-func (c *backupCmd) settings() (config.Config, error) {
-	if c.Store != nil {
-		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *c.Store })
+func storeSettings(file string, store *string) (config.Config, error) {
+	if store != nil {
+		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *store })
 		cfg.StateDir = ""
 		return cfg, err
 	}
-	cfg, _, err := settingsOrQueues(c.Config, func(*config.Config) {})
+	cfg, _, err := settingsOrQueues(file, func(*config.Config) {})
 	return cfg, err
 }
 
@@ -101,11 +101,12 @@ type backupProgress struct {
 	draws   bool
 	last    time.Time
 	checked bool
+	done    string // what is done with the bytes
 }
 
-func newBackupProgress(s *session) *backupProgress {
+func newBackupProgress(s *session, done string) *backupProgress {
 	f, ok := s.Stderr.(*os.File)
-	return &backupProgress{s: s, draws: ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"}
+	return &backupProgress{s: s, done: done, draws: ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"}
 }
 
 // tell is called after every step, and when the check begins.
@@ -128,9 +129,9 @@ func (p *backupProgress) tell(done, total int64, checking bool) {
 		}{done, total, checking})
 		return
 	}
-	line := fmt.Sprintf("%s of %s bytes copied", grouped(int(done)), grouped(int(total)))
+	line := fmt.Sprintf("%s of %s bytes %s", grouped(int(done)), grouped(int(total)), p.done)
 	if checking {
-		line = fmt.Sprintf("%s bytes copied; checking the copy", grouped(int(total)))
+		line = fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(total)), p.done)
 	}
 	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", line)
 }

@@ -26,9 +26,10 @@ type grammar struct {
 	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
 	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
 
-	Config configCmd `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
-	Guard  guardCmd  `cmd:"" group:"configure" help:"Query guard: what queries cost, and limits on it."`
-	Backup backupCmd `cmd:"" group:"configure" help:"Copy the SQLite store to a file, also while it is used."`
+	Config  configCmd  `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
+	Guard   guardCmd   `cmd:"" group:"configure" help:"Query guard: what queries cost, and limits on it."`
+	Backup  backupCmd  `cmd:"" group:"configure" help:"Copy the SQLite store to a file, also while it is used."`
+	Restore restoreCmd `cmd:"" group:"configure" help:"Put a backup in the place of the SQLite store."`
 
 	Sift         siftCmd         `cmd:"" group:"tools" help:"Feed rows to a command and find the bad ones."`
 	Crash        crashCmd        `cmd:"" group:"tools" help:"Show what failed, from any program's output."`

@@ -75,6 +75,13 @@ func tellingEngine() Engine {
 			fmt.Printf("%s %v %d %d json=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Command[1])
 			return nil
 		},
+		Backup: func(ctx context.Context, cfg config.Config, b Backup) (int64, error) {
+			return app.Backup(b).Run(ctx, cfg)
+		},
+		Restore: func(ctx context.Context, cfg config.Config, r Restore) (Restored, error) {
+			done, err := app.Restore(r).Run(ctx, cfg)
+			return Restored{Bytes: done.Bytes, Queues: done.Queues, Messages: done.Messages, Kept: done.Kept, Secret: done.Secret}, err
+		},
 		SampleWorker: func(context.Context) error { fmt.Println("a sample worker"); return nil },
 	}
 }

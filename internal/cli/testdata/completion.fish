@@ -17,6 +17,7 @@ complete -c bezoar -n '__fish_use_subcommand' -a breaker -d 'Circuit breakers: l
 complete -c bezoar -n '__fish_use_subcommand' -a config -d 'Settings: check a file, change what runs, go back.'
 complete -c bezoar -n '__fish_use_subcommand' -a guard -d 'Query guard: what queries cost, and limits on it.'
 complete -c bezoar -n '__fish_use_subcommand' -a backup -d 'Copy the SQLite store to a file, also while it is used.'
+complete -c bezoar -n '__fish_use_subcommand' -a restore -d 'Put a backup in the place of the SQLite store.'
 complete -c bezoar -n '__fish_use_subcommand' -a sift -d 'Feed rows to a command and find the bad ones.'
 complete -c bezoar -n '__fish_use_subcommand' -a crash -d 'Show what failed, from any program\'s output.'
 complete -c bezoar -n '__fish_use_subcommand' -a version -d 'Print the version.'
@@ -682,6 +683,13 @@ complete -c bezoar -n '__fish_seen_subcommand_from backup' -l version -d 'Print 
 complete -c bezoar -n '__fish_seen_subcommand_from backup' -l config -s c -r -F -d 'The settings file that names the store (default: bezoar.yaml here, if there is one).'
 complete -c bezoar -n '__fish_seen_subcommand_from backup' -l store -r -F -d 'Copy this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db).'
 complete -c bezoar -n '__fish_seen_subcommand_from backup' -l force -d 'Replace FILE if it exists.'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -F
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l help -s h -d 'Show context-sensitive help.'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l version -d 'Print the version.'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l config -s c -r -F -d 'The settings file that names the store (default: bezoar.yaml here, if there is one).'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l store -r -F -d 'Restore to this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db).'
+complete -c bezoar -n '__fish_seen_subcommand_from restore' -l replace -d 'Put the backup in the place of a store that is there, which is kept beside it under another name.'
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -F
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
