@@ -87,7 +87,7 @@ func TestEveryCommandHelps(t *testing.T) {
 		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet show", "fleet restart",
 		"config check", "config show", "config status", "config history", "config diff", "config apply", "config rollback",
 		"override ls", "override set", "override lift", "breaker ls", "breaker open", "breaker close", "breaker reset",
-		"guard check", "guard replay", "guard top", "guard set", "top", "doctor", "backup", "restore", "version", "completion",
+		"guard check", "guard replay", "guard top", "guard set", "top", "doctor", "alarm ls", "queue set", "backup", "restore", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)
 		if code != 0 || errs != "" {

@@ -17,6 +17,7 @@ type grammar struct {
 	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
 	Audit auditCmd `cmd:"" group:"look" help:"Who did what, and when."`
+	Alarm alarmCmd `cmd:"" group:"look" help:"Alarms: who is told of what, and where each stands."`
 
 	Doctor doctorCmd `cmd:"" group:"look" help:"What is wrong or risky in this deployment, each with its fix."`
 

@@ -5,7 +5,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar doctor" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar restore" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar alarm" | "bezoar alarm ls" | "bezoar doctor" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue set" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar restore" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -115,6 +115,7 @@ _bezoar() {
     "bezoar audit --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar audit --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar audit --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar alarm ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar doctor --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar doctor --config" | "bezoar doctor -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -231,6 +232,13 @@ _bezoar() {
     "bezoar queue create --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --max-receives") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --tag") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --visibility") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --retention") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --max-receives") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --attribute" | "bezoar queue set -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --file" | "bezoar queue send -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -344,7 +352,7 @@ _bezoar() {
     "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit doctor quarantine dlq queue override breaker config guard backup restore sift crash version completion --help --json --version" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit alarm doctor quarantine dlq queue override breaker config guard backup restore sift crash version completion --help --json --version" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --version --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --version --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --version --queue --store --endpoint --dead-letter --downstream --flow --label --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
@@ -367,6 +375,8 @@ _bezoar() {
     "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --version --admin --wait" -- "$cur")) ;;
     "bezoar top") COMPREPLY=($(compgen -W "--help --json --version --admin --by --window --limit --watch --every" -- "$cur")) ;;
     "bezoar audit") COMPREPLY=($(compgen -W "--help --json --version --admin --limit --before" -- "$cur")) ;;
+    "bezoar alarm") COMPREPLY=($(compgen -W "ls --help --json --version" -- "$cur")) ;;
+    "bezoar alarm ls") COMPREPLY=($(compgen -W "--help --json --version --admin --firing" -- "$cur")) ;;
     "bezoar doctor") COMPREPLY=($(compgen -W "--help --json --version --admin --config" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json --version" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --version --admin --fleet" -- "$cur")) ;;
@@ -384,10 +394,11 @@ _bezoar() {
     "bezoar dlq export") COMPREPLY=($(compgen -W "--help --json --version --admin --queue --group --origin --class --since --before --body --attribute --with-reason" -- "$cur")) ;;
     "bezoar dlq tasks") COMPREPLY=($(compgen -W "--help --json --version --admin --live --limit" -- "$cur")) ;;
     "bezoar dlq task") COMPREPLY=($(compgen -W "show watch pause resume cancel rate --help --json --version --admin --rate --wait" -- "$cur")) ;;
-    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek edit delete purge rm payloads pardon pause resume --help --json --version" -- "$cur")) ;;
+    "bezoar queue") COMPREPLY=($(compgen -W "ls show create set send peek edit delete purge rm payloads pardon pause resume --help --json --version" -- "$cur")) ;;
     "bezoar queue ls") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar queue show") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar queue create") COMPREPLY=($(compgen -W "--help --json --version --admin --attribute --dead-letter --max-receives --tag" -- "$cur")) ;;
+    "bezoar queue set") COMPREPLY=($(compgen -W "--help --json --version --admin --visibility --delay --retention --max-receives --dead-letter --attribute" -- "$cur")) ;;
     "bezoar queue send") COMPREPLY=($(compgen -W "--help --json --version --admin --file --lines --delay --group --dedup --priority --attribute" -- "$cur")) ;;
     "bezoar queue peek") COMPREPLY=($(compgen -W "--help --json --version --admin --limit --after --body" -- "$cur")) ;;
     "bezoar queue edit") COMPREPLY=($(compgen -W "--help --json --version --admin --body --file --attribute --reason" -- "$cur")) ;;
