@@ -72,7 +72,7 @@ func TestWorkGuide(t *testing.T) {
 	t.Parallel()
 	r := newBuilt(t, "docs/work.md")
 	r.read(map[string][]string{
-		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "1 done, 1 invalid", "there is no price in message"},
+		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "2 messages: 1 done, 1 not done, in ", "there is no price in message"},
 		"-- sh throttled.sh": {"throttled: quota of the day"},
 	})
 }

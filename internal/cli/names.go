@@ -24,21 +24,8 @@ const namesPatience = time.Second
 const maxNames = 500
 
 func (c *namesCmd) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return nil //nolint:nilerr // nothing is offered
-	}
-	defer api.Close()
-	ctx, cancel := context.WithTimeout(s, namesPatience)
-	defer cancel()
-	names, err := c.list(ctx, api)
-	if err != nil {
-		return nil //nolint:nilerr // as above
-	}
-	for _, name := range names[:min(len(names), maxNames)] {
-		if plainWord(name) {
-			s.out.printf("%s\n", name)
-		}
+	for _, name := range c.names(s) {
+		s.out.printf("%s\n", name)
 	}
 	return nil
 }
