@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -95,49 +93,37 @@ func (c *backupCmd) fault(err error) error {
 	return err
 }
 
-// backupProgress draws one line on a terminal, or writes JSON lines to stderr.
+// backupProgress says how far a copy is; with --json in lines of JSON on stderr.
 type backupProgress struct {
-	s       *session
-	draws   bool
-	last    time.Time
+	*longWork
+	last    time.Time // of JSON
 	checked bool
 	done    string // what is done with the bytes
 }
 
 func newBackupProgress(s *session, done string) *backupProgress {
-	f, ok := s.Stderr.(*os.File)
-	return &backupProgress{s: s, done: done, draws: ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"}
+	return &backupProgress{longWork: newLongWork(s), done: done}
 }
 
-// tell is called after every step, and when the check begins.
 func (p *backupProgress) tell(done, total int64, checking bool) {
-	now := p.s.now()
-	every := 100 * time.Millisecond
-	if p.s.json {
-		every = time.Second
+	if !p.s.json {
+		p.longWork.tell(done, total, func() string {
+			if checking {
+				return fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(total)), p.done)
+			}
+			return fmt.Sprintf("%s of %s bytes %s", grouped(int(done)), grouped(int(total)), p.done)
+		})
+		return
 	}
-	if !p.draws && !p.s.json || now.Sub(p.last) < every && checking == p.checked {
+	now := p.s.now()
+	if now.Sub(p.last) < time.Second && checking == p.checked {
 		return
 	}
 	p.last, p.checked = now, checking
-	if p.s.json {
-		// Stderr may be gone, which is no reason to stop.
-		_ = json.NewEncoder(p.s.Stderr).Encode(struct {
-			Done     int64 `json:"done"`
-			Total    int64 `json:"total"`
-			Checking bool  `json:"checking"`
-		}{done, total, checking})
-		return
-	}
-	line := fmt.Sprintf("%s of %s bytes %s", grouped(int(done)), grouped(int(total)), p.done)
-	if checking {
-		line = fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(total)), p.done)
-	}
-	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", line)
-}
-
-func (p *backupProgress) clear() {
-	if p.draws && !p.last.IsZero() {
-		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
-	}
+	// Stderr may be gone, which is no reason to stop.
+	_ = json.NewEncoder(p.s.Stderr).Encode(struct {
+		Done     int64 `json:"done"`
+		Total    int64 `json:"total"`
+		Checking bool  `json:"checking"`
+	}{done, total, checking})
 }
