@@ -36,6 +36,7 @@ type grammar struct {
 	Crash        crashCmd        `cmd:"" group:"tools" help:"Show what failed, from any program's output."`
 	VersionCmd   versionCmd      `cmd:"" group:"tools" name:"version" help:"Print the version."`
 	Completion   completionCmd   `cmd:"" group:"tools" help:"Print a completion script for a shell."`
+	Man          manCmd          `cmd:"" group:"tools" hidden:"" help:"Write the manual's pages to a folder, for packages."`
 	Names        namesCmd        `cmd:"" group:"tools" hidden:"" help:"List names of the running Bezoar, for completion scripts."`
 	SampleWorker sampleWorkerCmd `cmd:"" group:"tools" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
 }
