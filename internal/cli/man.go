@@ -93,11 +93,11 @@ func shownBelow(n *kong.Node) (out []*kong.Node) {
 
 // synopsis is what follows a command's name.
 func synopsis(n *kong.Node) string {
-	text := ""
+	var text strings.Builder
 	for _, p := range n.Positional {
-		text += " " + p.Summary()
+		text.WriteString(" " + p.Summary())
 	}
-	return text + " [FLAGS]"
+	return text.String() + " [FLAGS]"
 }
 
 // roff is a page in the language of man(7).

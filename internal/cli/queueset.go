@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"strconv"
 	"time"
 
@@ -26,9 +27,7 @@ func (*queueSet) Help() string {
 
 func (c *queueSet) Run(s *session) error {
 	set := map[string]string{}
-	for name, value := range c.Attributes {
-		set[name] = value
-	}
+	maps.Copy(set, c.Attributes)
 	for name, d := range map[string]*time.Duration{"VisibilityTimeout": c.Visibility, "DelaySeconds": c.Delay, "MessageRetentionPeriod": c.Retention} {
 		if d == nil {
 			continue

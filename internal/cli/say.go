@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -69,7 +70,7 @@ func (s *session) suggest(err error, command *kong.Context) error {
 	ask := namesCmd{}
 	for _, f := range command.Flags() {
 		if f.Name == "admin" && f.Target.IsValid() {
-			ask.Admin, _ = f.Target.Interface().(string)
+			ask.Admin, _ = reflect.TypeAssert[string](f.Target)
 		}
 	}
 	for _, given := range givenNames(command, path) {
