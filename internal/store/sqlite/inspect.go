@@ -54,21 +54,25 @@ func Inspect(ctx context.Context, path string) (found Inspection, err error) {
 	if err := prepareDriver(); err != nil {
 		return found, err
 	}
-	if found.Has, err = versionOf(ctx, found.Path); err != nil {
+	if found.Has, err = versionOf(ctx, found.Path, found.Held); err != nil {
 		return found, explain(found.Path, err)
 	}
 	return found, nil
 }
 
-// versionOf reads the version of a store's schema; 0 of a file without one.
-func versionOf(ctx context.Context, path string) (version int64, err error) {
+// versionOf reads the version of a store's schema; 0 of a file without one. A file that
+// nobody has is read as it stands: SQLite would put a log that was left into it.
+func versionOf(ctx context.Context, path string, held bool) (version int64, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return 0, err
 	}
-	db, err := sql.Open("sqlite", fileURI(path, url.Values{
-		"mode": {"rw"}, "_busy_timeout": {"5000"}, "_query_only": {"1"}, "_error_rc": {"1"}, "_pragma": {"trusted_schema(0)"},
-	}))
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"5000"}, "_query_only": {"1"}, "_error_rc": {"1"}, "_pragma": {"trusted_schema(0)"}}
+	if !held {
+		settings.Set("mode", "ro")
+		settings.Set("immutable", "1")
+	}
+	db, err := sql.Open("sqlite", fileURI(path, settings))
 	if err != nil {
 		return 0, err
 	}

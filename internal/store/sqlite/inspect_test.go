@@ -43,4 +43,7 @@ func TestInspectSeesTheOwnerAndTheSchema(t *testing.T) {
 	if found := look(); found.Log != 99 {
 		t.Errorf("with a log that was left: %+v", found)
 	}
+	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() != 99 {
+		t.Errorf("a look has changed the log: %v", err)
+	}
 }
