@@ -27,7 +27,7 @@ func TestBrokersGuide(t *testing.T) {
 	t.Cleanup(kafka.Close)
 	r.ports = strings.NewReplacer("127.0.0.1:9092", kafka.ListenAddrs()[0], "127.0.0.1:7070", freePort(t))
 	r.read(map[string][]string{
-		"--until-idle": {`anna ordered: {"order": 1}`, `bert ordered: {"order": 3}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "2 done, 2 crash; 1 set aside"},
+		"--until-idle": {`anna ordered: {"order": 1}`, `bert ordered: {"order": 3}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "3 messages: 2 done, 1 set aside, in "},
 		"kcat -C":      {`bert: {"order": 2, "qty": -1}`, "bezoar-topic=orders", "bezoar-consumer-group=billing,bezoar-class=crash,bezoar-attempts=2"},
 	})
 }
@@ -43,7 +43,7 @@ func TestRabbitMQGuide(t *testing.T) {
 	_, at, _ := strings.Cut(server, "@")
 	r.ports = strings.NewReplacer("127.0.0.1:5672", at, "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
 	r.read(map[string][]string{
-		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "\n{\"order\": 2, \"qty\": -1}\n"},
+		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "2 messages: 1 done, 1 set aside, in ", "\n{\"order\": 2, \"qty\": -1}\n"},
 	})
 }
 

@@ -36,6 +36,7 @@ func TestQueueGuide(t *testing.T) {
 		"config check":       {": ok"},
 		"queue peek reports": {`{"report": 7}`},
 		"bezoar backup":      {"copy.db: ", "bytes, checked"},
+		"bezoar restore":     {"sqlite:other.db: restored from copy.db", "queues, "},
 	})
 }
 
@@ -70,7 +71,7 @@ func TestWorkGuide(t *testing.T) {
 	t.Parallel()
 	r := newBuilt(t, "docs/work.md")
 	r.read(map[string][]string{
-		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "1 done, 1 invalid", "there is no price in message"},
+		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "2 messages: 1 done, 1 not done, in ", "there is no price in message"},
 		"-- sh throttled.sh": {"throttled: quota of the day"},
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 // engine joins the command line to what it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, FlowWork: flowWork, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, Restore: restore, FlowWork: flowWork, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
@@ -78,4 +78,12 @@ func flowWork(ctx context.Context, w cli.FlowWorker) error {
 
 func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {
 	return app.Backup(b).Run(ctx, cfg)
+}
+
+func restore(ctx context.Context, cfg config.Config, r cli.Restore) (cli.Restored, error) {
+	done, err := app.Restore(r).Run(ctx, cfg)
+	return cli.Restored{
+		Bytes: done.Bytes, Schema: done.Schema, Kept: done.Kept, Verdicts: done.Verdicts, Queues: done.Queues,
+		Messages: done.Messages, Letters: done.Letters, Runs: done.Runs, Secret: done.Secret,
+	}, err
 }

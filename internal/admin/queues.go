@@ -17,6 +17,7 @@ type Queues interface {
 	Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error)
 	Queue(ctx context.Context, name string) (adminapi.Queue, error)
 	CreateQueue(ctx context.Context, in adminapi.CreateQueue) (adminapi.Queue, error)
+	SetQueue(ctx context.Context, name string, in adminapi.SetQueue) (adminapi.Queue, error)
 	DeleteQueue(ctx context.Context, name string) error
 	Purge(ctx context.Context, name string) error
 	Pause(ctx context.Context, name string, p queue.Pause) error
@@ -45,6 +46,7 @@ func (s *Server) queueRoutes() map[string]handler {
 		"GET " + adminapi.PathQueues:     s.listQueues,
 		"POST " + adminapi.PathQueues:    s.createQueue,
 		"GET " + adminapi.PathQueue:      s.showQueue,
+		"PATCH " + adminapi.PathQueue:    s.setQueue,
 		"DELETE " + adminapi.PathQueue:   s.deed("queue.delete", q.DeleteQueue),
 		"POST " + adminapi.PathPurge:     s.deed("queue.purge", q.Purge),
 		"POST " + adminapi.PathPause:     s.pauseQueue,
@@ -115,6 +117,23 @@ func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusCreated, q)
+}
+
+func (s *Server) setQueue(w http.ResponseWriter, r *http.Request) error {
+	var in adminapi.SetQueue
+	if err := decode(w, r, &in); err != nil {
+		return err
+	}
+	if len(in.Attributes) == 0 {
+		return adminapi.Invalid("attributes: name those that are to change")
+	}
+	name := r.PathValue("name")
+	q, err := s.cfg.Queues.SetQueue(r.Context(), name, in)
+	s.written(r, "queue.set", "queue "+name, noted{}, err)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, q)
 }
 
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {

@@ -95,6 +95,10 @@ func (h *queuesStub) CreateQueue(_ context.Context, in adminapi.CreateQueue) (ad
 	return q, h.fail
 }
 
+func (h *queuesStub) SetQueue(_ context.Context, name string, in adminapi.SetQueue) (adminapi.Queue, error) {
+	return h.queues[name], h.change(name, fmt.Sprint("set ", in.Attributes, " of"))
+}
+
 func (h *queuesStub) DeleteQueue(_ context.Context, name string) error {
 	return h.change(name, "delete")
 }
@@ -206,6 +210,9 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 	}
 	for _, do := range []func() error{
 		func() error { return c.Purge(ctx, "jobs") },
+		func() error {
+			return second(c.SetQueue(ctx, "jobs", adminapi.SetQueue{Attributes: map[string]string{"VisibilityTimeout": "7"}}))
+		},
 		func() error { return c.Pause(ctx, "jobs", queue.Pause{Reason: "a deploy"}) },
 		func() error { return c.Resume(ctx, "jobs") },
 		func() error { return c.Pardon(ctx, "jobs", bezoar.Fingerprint{1}) },
@@ -219,12 +226,14 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"set row aside in jobs: invalid", "purge jobs", "pause a deploy jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "edit 42 into new map[a:b] of jobs", "delete 43 by force true of jobs", "delete jobs"}; !slices.Equal(h.did, want) {
+	if want := []string{"set row aside in jobs: invalid", "purge jobs", "set map[VisibilityTimeout:7] of jobs", "pause a deploy jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "edit 42 into new map[a:b] of jobs", "delete 43 by force true of jobs", "delete jobs"}; !slices.Equal(h.did, want) {
 		t.Errorf("did %q, want %q", h.did, want)
 	}
 	if cs, err := c.Conditions(ctx); err != nil || len(cs) != 0 {
 		t.Errorf("Conditions = %v, %v", cs, err)
 	}
+	_, err = c.SetQueue(ctx, "jobs", adminapi.SetQueue{})
+	wantCode(t, "SetQueue of nothing", err, adminapi.CodeInvalid)
 	for _, name := range []string{"nowhere", "a/b", "..", ".", "", "%2e%2e", "x?y#z", "\x00"} {
 		_, err := c.Queue(ctx, name)
 		wantCode(t, fmt.Sprintf("Queue(%q)", name), err, adminapi.CodeNotFound)

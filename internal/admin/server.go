@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -248,6 +249,9 @@ func problemOf(err error) *adminapi.Problem {
 func invalid(format string, args ...any) error { return adminapi.Invalid(format, args...) }
 
 func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
+	if strings.HasPrefix(r.URL.Path, adminapi.PathFlows) {
+		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "this Bezoar runs no flows: its settings have no flows")
+	}
 	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound,
 		fmt.Sprintf("the API has no %s %.100s", r.Method, r.URL.Path))
 }

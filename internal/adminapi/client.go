@@ -247,6 +247,9 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in, 
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
+		if mediaType(resp) != "application/json" {
+			return c.stranger(resp)
+		}
 		return fmt.Errorf("decode the answer of %d bytes: %w", len(body), err)
 	}
 	return nil
@@ -292,8 +295,37 @@ func (c *Client) send(ctx context.Context, method, to string, q url.Values, in a
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	p, ok := problemFrom(resp.StatusCode, mediaType(resp), text)
+	if !ok {
+		return nil, c.stranger(resp)
+	}
+	return nil, p
+}
+
+func mediaType(resp *http.Response) string {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return nil, problemFrom(resp.StatusCode, kind, text)
+	return kind
+}
+
+// StrangerError says that what answers is another server than Bezoar.
+type StrangerError struct {
+	URL    string
+	Status int
+	Server string // as it calls itself; may be ""
+}
+
+// Error names what answered.
+func (e *StrangerError) Error() string {
+	by := ""
+	if e.Server != "" {
+		by = " by " + e.Server
+	}
+	return fmt.Sprintf("%s answers, but is no Bezoar: %d %s%s", e.URL, e.Status, http.StatusText(e.Status), by)
+}
+
+func (c *Client) stranger(resp *http.Response) error {
+	server := printable(resp.Header.Get("Server"))
+	return &StrangerError{URL: c.base.String(), Status: resp.StatusCode, Server: server[:min(len(server), 40)]}
 }
 
 func readAll(r io.Reader, limit int) ([]byte, error) {

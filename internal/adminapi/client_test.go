@@ -144,11 +144,13 @@ func TestRefusalsBecomeProblems(t *testing.T) {
 		{
 			"a problem document", ProblemType + "; charset=utf-8",
 			`{"status":404,"code":"not-found","detail":"no verdict q-1"}`, 404, CodeNotFound,
-			`get verdict "q-1": no verdict q-1 (404 not-found)`,
+			`get verdict "q-1": no verdict q-1`,
 		},
-		{"a proxy's page", "text/html", "<h1>oops</h1>", 502, CodeUnavailable, `get verdict "q-1": Bad Gateway (502 unavailable)`},
-		{"a problem that contradicts its status", ProblemType, `{"status":200}`, 403, CodeForbidden, `get verdict "q-1": Forbidden (403 forbidden)`},
-		{"a redirect, not followed", "text/html", "", 307, CodeInternal, `get verdict "q-1": Temporary Redirect (307 internal)`},
+		{"a proxy's page", "text/html", "<h1>oops</h1>", 502, CodeUnavailable, `get verdict "q-1": a proxy in between answers 502 Bad Gateway`},
+		{
+			"a problem that contradicts its status", ProblemType, `{"status":200}`, 403, CodeForbidden,
+			`get verdict "q-1": what is in between refuses it: 403 Forbidden`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,6 +164,26 @@ func TestRefusalsBecomeProblems(t *testing.T) {
 				t.Errorf("got code %q status %d text %q, want %q %d %q", p.Code, p.Status, err, tt.code, tt.status, tt.text)
 			}
 		})
+	}
+}
+
+// Another server at the address is told from a Bezoar that knows no such thing.
+func TestAnotherServerIsNamed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status     int
+		kind, body string
+		text       string
+	}{
+		"a page":                    {404, "text/html", "<h1>not here</h1>", "answers, but is no Bezoar: 404 Not Found"},
+		"a page for everything":     {200, "text/html", "<h1>welcome</h1>", "answers, but is no Bezoar: 200 OK"},
+		"a redirect, not followed":  {307, "text/html", "", "answers, but is no Bezoar: 307 Temporary Redirect"},
+		"another API with problems": {400, "application/json", `{"error":"no"}`, "answers, but is no Bezoar: 400 Bad Request"},
+	} {
+		c, _ := serve(t, tt.status, tt.kind, tt.body)
+		_, err := c.Verdict(t.Context(), "q-1")
+		if stranger, ok := errors.AsType[*StrangerError](err); !ok || !strings.HasSuffix(stranger.Error(), tt.text) {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

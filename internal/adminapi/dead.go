@@ -88,6 +88,7 @@ type Alarm struct {
 	Name    string    `json:"name"`
 	Kind    string    `json:"kind"`  // depth, oldest, rate or redrive
 	Queue   string    `json:"queue"` // the dead-letter queue; * for all
+	To      []string  `json:"to"`    // who is told: a webhook's host, a command's program
 	Firing  bool      `json:"firing"`
 	Since   time.Time `json:"since,omitzero"` // when it began to fire, or ceased
 	Value   float64   `json:"value"`          // at the last look: letters, or seconds

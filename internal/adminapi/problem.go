@@ -43,16 +43,12 @@ func NewProblem(status int, code, detail string) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
-// Error says what the server refused and why.
+// Error says why the server refused.
 func (p *Problem) Error() string {
-	what := p.Detail
-	if what == "" {
-		what = p.Title
+	if p.Detail != "" {
+		return p.Detail
 	}
-	if what == "" {
-		what = "refused"
-	}
-	return fmt.Sprintf("%s (%d %s)", what, p.Status, p.Code)
+	return fmt.Sprintf("the admin API answers %d %s", p.Status, p.Code)
 }
 
 // Write sends p as the whole answer.
@@ -64,36 +60,32 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// problemFrom turns any failed answer into a Problem, also when a proxy on the
-// way answered in its own words.
-func problemFrom(status int, contentType string, body []byte) *Problem {
-	p := &Problem{}
+// problemFrom reads the refusal in a failed answer. What a proxy says of a Bezoar that
+// it cannot reach becomes one as well. ok is false for the answer of another server.
+func problemFrom(status int, contentType string, body []byte) (p *Problem, ok bool) {
+	p = &Problem{}
 	if contentType == ProblemType && json.Unmarshal(body, p) == nil && p.Status == status {
-		return p
+		return p, true
 	}
-	return NewProblem(status, codeOf(status), "")
+	switch status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return NewProblem(status, codeOf(status), fmt.Sprintf("a proxy in between answers %d %s", status, http.StatusText(status))), true
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge:
+		return NewProblem(status, codeOf(status), fmt.Sprintf("what is in between refuses it: %d %s", status, http.StatusText(status))), true
+	}
+	return nil, false
 }
 
 func codeOf(status int) string {
 	switch status {
-	case http.StatusBadRequest:
-		return CodeInvalid
 	case http.StatusUnauthorized:
 		return CodeUnauthorized
 	case http.StatusForbidden:
 		return CodeForbidden
-	case http.StatusNotFound:
-		return CodeNotFound
-	case http.StatusConflict:
-		return CodeConflict
 	case http.StatusRequestEntityTooLarge:
 		return CodeTooLarge
-	case http.StatusUnprocessableEntity:
-		return CodeNotReplayable
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
-		return CodeUnavailable
 	case http.StatusGatewayTimeout:
 		return CodeTimeout
 	}
-	return CodeInternal
+	return CodeUnavailable
 }

@@ -15,7 +15,7 @@ import (
 // The paths of queues. {name} is one escaped path segment.
 const (
 	PathQueues     = "/api/v1/queues"                       // GET ?prefix= &after= &limit= lists, POST creates
-	PathQueue      = "/api/v1/queues/{name}"                // GET, DELETE
+	PathQueue      = "/api/v1/queues/{name}"                // GET, PATCH a SetQueue, DELETE
 	PathMessages   = "/api/v1/queues/{name}/messages"       // GET ?after= &limit= peeks, POST sends
 	PathMessage    = "/api/v1/queues/{name}/messages/{seq}" // POST an EditMessage, DELETE ?force= &reason=
 	PathParts      = "/api/v1/queues/{name}/parts"          // POST sets parts of work aside
@@ -64,6 +64,11 @@ type CreateQueue struct {
 	Name       string            `json:"name"`
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// SetQueue changes attributes by their SQS names; the others stay.
+type SetQueue struct {
+	Attributes map[string]string `json:"attributes"`
 }
 
 // Send is one message to be sent.
@@ -213,6 +218,13 @@ func (c *Client) CreateQueue(ctx context.Context, in CreateQueue) (Queue, error)
 	var out Queue
 	err := c.call(ctx, http.MethodPost, PathQueues, nil, in, &out)
 	return out, wrap(err, "create queue %.80q", in.Name)
+}
+
+// SetQueue changes attributes of a queue.
+func (c *Client) SetQueue(ctx context.Context, name string, in SetQueue) (Queue, error) {
+	var out Queue
+	err := c.call(ctx, http.MethodPatch, fill(PathQueue, name), nil, in, &out)
+	return out, wrap(err, "change queue %.80q", name)
 }
 
 // DeleteQueue removes a queue and all that is in it.

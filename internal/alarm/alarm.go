@@ -30,7 +30,8 @@ type Alarms struct {
 type Status struct {
 	Name      string
 	Kind      Kind
-	Queue     string // * for all
+	Queue     string   // * for all
+	To        []string // who is told: a webhook's host, a command's program
 	Firing    bool
 	Since     time.Time // when it began to fire, or ceased; zero: it never fired
 	Value     float64   // at the last look: letters, seconds; of Oldest 0 while within the limit
@@ -58,7 +59,7 @@ func New(c Config) (*Alarms, error) {
 	c = c.withDefaults()
 	a := &Alarms{config: c, id: newID(), teller: tell.New(tell.Config{Environ: c.Environ, Secrets: c.Secrets, Now: c.Now}), looking: errlog.New(errlog.Config{Log: c.Log, What: "watching letters"})}
 	for _, r := range c.Rules {
-		a.status = append(a.status, Status{Name: r.Name, Kind: r.Kind, Queue: r.queue(), Limit: r.number()})
+		a.status = append(a.status, Status{Name: r.Name, Kind: r.Kind, Queue: r.queue(), To: r.to(), Limit: r.number()})
 	}
 	return a, nil
 }

@@ -65,6 +65,11 @@ type Rule struct {
 // String says what the rule is about, without the webhook's path and the
 // command's arguments, which may hold secrets.
 func (r Rule) String() string {
+	return fmt.Sprintf("alarm %s: %s of %s above %s, to %s", r.Name, r.Kind, r.queue(), r.limit(), strings.Join(r.to(), " and "))
+}
+
+// to is who is told: the webhook's host, the command's program.
+func (r Rule) to() []string {
 	var to []string
 	if u, err := url.Parse(r.Webhook); err == nil && r.Webhook != "" {
 		to = append(to, u.Host)
@@ -72,7 +77,7 @@ func (r Rule) String() string {
 	if len(r.Command) > 0 {
 		to = append(to, r.Command[0])
 	}
-	return fmt.Sprintf("alarm %s: %s of %s above %s, to %s", r.Name, r.Kind, r.queue(), r.limit(), strings.Join(to, " and "))
+	return to
 }
 
 func (r Rule) queue() string {

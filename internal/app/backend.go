@@ -38,7 +38,7 @@ func (b backend) unit(name string) (*unit, error) {
 	if name == "" {
 		return nil, adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, fmt.Sprintf("there is more than one fleet: name one of %v", names))
 	}
-	return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, fmt.Sprintf("there is no fleet %.60q, only %v", name, names))
+	return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, fmt.Sprintf("there is no fleet %.60q", name))
 }
 
 func (b backend) Verdicts(_ context.Context, name string) ([]bezoar.Verdict, error) {

@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"path/filepath"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/store"
@@ -27,18 +25,9 @@ func (b Backup) Run(ctx context.Context, cfg config.Config) (int64, error) {
 		run.Told = func(p store.Progress) { b.Told(p.Done, p.Total, p.Checking) }
 	}
 	if cfg.StateDir != "" && cfg.Store != config.MemoryStore {
-		known, err := readStoreFile(filepath.Join(cfg.StateDir, storeFile))
-		if err != nil {
+		var err error
+		if run.Is, err = nameOfStore(cfg); err != nil {
 			return 0, err
-		}
-		at, err := addressOf(cfg.Store)
-		if err != nil {
-			return 0, err
-		}
-		if known.Name != "" && known.Store == at {
-			if run.Is, err = json.Marshal(known.Name); err != nil {
-				return 0, err
-			}
 		}
 	}
 	return run.Run(ctx, cfg.Store)

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
 // A backup beside a Bezoar that another process runs under load has everything that
@@ -151,6 +152,56 @@ func TestABackupIsOfTheStoreThatTheStateDirectoryKnows(t *testing.T) {
 	for at, say := range map[string]string{"postgres://bezoar@127.0.0.1/bezoar": "pg_dump", "memory:": "nothing outlives"} {
 		cfg.Store = at
 		if _, err := b.Run(t.Context(), cfg); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), say) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
+// A restored store is served by the state directory that knew it, and nothing is
+// restored beside a Bezoar that runs.
+func TestARestoreIsForTheStateDirectoryThatKnowsIt(t *testing.T) {
+	t.Parallel()
+	cfg := onlyQueues(t.TempDir())
+	if _, err := once(t, cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if _, err := (app.Backup{To: copied}).Run(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	r := app.Restore{From: copied, Replace: true}
+	_, err := once(t, cfg, func(*app.App) {
+		if _, err := r.Run(t.Context(), cfg); !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), "pid") {
+			t.Errorf("beside a Bezoar that runs: %v", err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(cfg.StateDir, "secret")
+	if err := os.Rename(secret, secret+".away"); err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.Run(t.Context(), cfg)
+	if err != nil || done.Secret != secret || done.Kept == "" {
+		t.Errorf("without the secret: %+v, %v", done, err)
+	}
+	if err := os.Rename(secret+".away", secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := once(t, cfg, nil); err != nil {
+		t.Errorf("the restored store is not served: %v", err)
+	}
+	other := onlyQueues(t.TempDir())
+	if _, err := once(t, other, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
+		t.Errorf("the backup of another store: %v", err)
+	}
+	for at, say := range map[string]string{"postgres://bezoar@127.0.0.1/bezoar": "pg_restore", "memory:": "nothing can be restored"} {
+		cfg.Store = at
+		if _, err := r.Run(t.Context(), cfg); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}

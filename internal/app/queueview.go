@@ -98,6 +98,14 @@ func (v queueView) CreateQueue(ctx context.Context, in adminapi.CreateQueue) (ad
 	return v.show(ctx, q, nil)
 }
 
+func (v queueView) SetQueue(ctx context.Context, name string, in adminapi.SetQueue) (adminapi.Queue, error) {
+	q, err := v.wire.Set(ctx, name, in.Attributes)
+	if err != nil {
+		return adminapi.Queue{}, err
+	}
+	return v.show(ctx, q, v.states(ctx))
+}
+
 func (v queueView) DeleteQueue(ctx context.Context, name string) error {
 	return v.queues.DeleteQueue(ctx, name)
 }

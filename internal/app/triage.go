@@ -97,7 +97,7 @@ func (a *App) alarmStates() []adminapi.Alarm {
 	out := make([]adminapi.Alarm, len(status))
 	for i, s := range status {
 		out[i] = adminapi.Alarm{
-			Name: s.Name, Kind: string(s.Kind), Queue: s.Queue, Firing: s.Firing, Since: s.Since, Value: s.Value, Limit: s.Limit,
+			Name: s.Name, Kind: string(s.Kind), Queue: s.Queue, To: s.To, Firing: s.Firing, Since: s.Since, Value: s.Value, Limit: s.Limit,
 			Looked: s.Looked, ToldAt: s.ToldAt, Told: s.Delivered, Untold: s.Undone, Failure: s.Failure,
 		}
 	}

@@ -116,6 +116,7 @@ func layers() []layer {
 		{"internal/flowpage", 3, "tells people about flows"},
 		{"internal/flowlocal", 4, "runs flows over a state directory"},
 		{"internal/demo", 4, "runs the app against a crowd"},
+		{"internal/doctor", 4, "looks at a deployment and says what is wrong"},
 		{"internal/cli", 5, "flags, exit codes, text for people"},
 		{"cmd/*", 5, "main functions"},
 		{"examples/*", 5, "short programs for readers"},

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -39,11 +37,11 @@ type backedUp struct {
 }
 
 func (c *backupCmd) Run(s *session) error {
-	cfg, err := c.settings()
+	cfg, err := storeSettings(c.Config, c.Store)
 	if err != nil {
 		return settingsError(err)
 	}
-	progress := newBackupProgress(s)
+	progress := newBackupProgress(s, "copied")
 	began := s.now()
 	ctx, stop := signal.NotifyContext(s, os.Interrupt, syscall.SIGTERM) // half a copy is removed
 	defer stop()
@@ -68,22 +66,15 @@ func (c *backupCmd) Run(s *session) error {
 	return nil
 }
 
-// settings are those that the serving Bezoar has. A store that is named needs none,
+// storeSettings are those that the serving Bezoar has. A store that is named needs none,
 // and nothing is known of its state directory.
-func (c *backupCmd) settings() (config.Config, error) {
-	if c.Store != nil {
-		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *c.Store })
+func storeSettings(file string, store *string) (config.Config, error) {
+	if store != nil {
+		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *store })
 		cfg.StateDir = ""
 		return cfg, err
 	}
-	path := c.Config
-	if path == "" {
-		path = defaultFile
-	}
-	cfg, err := config.Load(path, func(*config.Config) {})
-	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
-		return config.Queues(func(*config.Config) {})
-	}
+	cfg, _, err := settingsOrQueues(file, func(*config.Config) {})
 	return cfg, err
 }
 
@@ -102,48 +93,37 @@ func (c *backupCmd) fault(err error) error {
 	return err
 }
 
-// backupProgress draws one line on a terminal, or writes JSON lines to stderr.
+// backupProgress says how far a copy is; with --json in lines of JSON on stderr.
 type backupProgress struct {
-	s       *session
-	draws   bool
-	last    time.Time
+	*longWork
+	last    time.Time // of JSON
 	checked bool
+	done    string // what is done with the bytes
 }
 
-func newBackupProgress(s *session) *backupProgress {
-	f, ok := s.Stderr.(*os.File)
-	return &backupProgress{s: s, draws: ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"}
+func newBackupProgress(s *session, done string) *backupProgress {
+	return &backupProgress{longWork: newLongWork(s), done: done}
 }
 
-// tell is called after every step, and when the check begins.
 func (p *backupProgress) tell(done, total int64, checking bool) {
-	now := p.s.now()
-	every := 100 * time.Millisecond
-	if p.s.json {
-		every = time.Second
+	if !p.s.json {
+		p.longWork.tell(done, total, func() string {
+			if checking {
+				return fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(total)), p.done)
+			}
+			return fmt.Sprintf("%s of %s bytes %s", grouped(int(done)), grouped(int(total)), p.done)
+		})
+		return
 	}
-	if !p.draws && !p.s.json || now.Sub(p.last) < every && checking == p.checked {
+	now := p.s.now()
+	if now.Sub(p.last) < time.Second && checking == p.checked {
 		return
 	}
 	p.last, p.checked = now, checking
-	if p.s.json {
-		// Stderr may be gone, which is no reason to stop.
-		_ = json.NewEncoder(p.s.Stderr).Encode(struct {
-			Done     int64 `json:"done"`
-			Total    int64 `json:"total"`
-			Checking bool  `json:"checking"`
-		}{done, total, checking})
-		return
-	}
-	line := fmt.Sprintf("%s of %s bytes copied", grouped(int(done)), grouped(int(total)))
-	if checking {
-		line = fmt.Sprintf("%s bytes copied; checking the copy", grouped(int(total)))
-	}
-	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", line)
-}
-
-func (p *backupProgress) clear() {
-	if p.draws && !p.last.IsZero() {
-		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
-	}
+	// Stderr may be gone, which is no reason to stop.
+	_ = json.NewEncoder(p.s.Stderr).Encode(struct {
+		Done     int64 `json:"done"`
+		Total    int64 `json:"total"`
+		Checking bool  `json:"checking"`
+	}{done, total, checking})
 }

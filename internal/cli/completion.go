@@ -37,6 +37,7 @@ type spot struct {
 	words []word // subcommands, then flags
 	files bool   // it takes files
 	runs  bool   // it takes a command, behind --
+	asks  string // what the running Bezoar is asked for where an argument is wanted, as namesCmd knows it
 }
 
 type word struct {
@@ -44,6 +45,7 @@ type word struct {
 	short      string // "-q"; "" for none
 	takesValue bool
 	values     []string // of the flag, or words that stand for an argument
+	asks       string   // as of a spot, for the flag's value
 }
 
 // placesOf walks the visible commands.
@@ -51,7 +53,9 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 	flags := slices.Clone(inherited)
 	for _, f := range n.Flags {
 		if !f.Hidden {
-			flags = append(flags, wordOf(f))
+			w := wordOf(f)
+			w.asks = kindOf(path, w.text)
+			flags = append(flags, w)
 		}
 	}
 	here := spot{path: path}
@@ -66,6 +70,9 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 	for _, arg := range n.Positional {
 		here.files = here.files || arg.Name == "file"
 		here.runs = here.runs || arg.Name == "cmd"
+		if here.asks == "" {
+			here.asks = kindOf(path, arg.Name)
+		}
 		for _, v := range arg.EnumSlice() {
 			if v != "" {
 				here.words = append(here.words, word{text: v, help: arg.Help})
@@ -96,22 +103,43 @@ func wordOf(f *kong.Flag) word {
 	return w
 }
 
-// bashScript follows the words to the command and offers what may come next;
-// files where a value is wanted, and nothing of its own behind --.
+// bashHead follows the words to the command, and keeps the address that they name. bash
+// takes words apart at colons, which names may have: they are put together again.
+const bashHead = `_bezoar() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i words last
+  local -a admin
+  words=("${COMP_WORDS[@]}") last=$COMP_CWORD
+  if [[ $COMP_WORDBREAKS == *:* && -n $COMP_LINE ]]; then
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
+    last=$((${#words[@]} - 1)) cur=${words[last]} prev=${words[last-1]}
+  fi
+  COMPREPLY=()
+  for ((i = 1; i < last; i++)); do
+    [[ ${words[i]} == -- ]] && return
+    [[ ${words[i]} == --admin ]] && admin=(--admin "${words[i+1]}")
+    case "$path ${words[i]}" in
+`
+
+// bashNames offers what the running Bezoar names.
+const bashNames = `_bezoar_names() {
+  COMPREPLY=($(compgen -W "$("${words[0]}" names "$1" "${admin[@]}" 2>/dev/null)" -- "$cur"))
+  [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*:}"}"}")
+}
+`
+
+// bashScript offers what may come next behind the words of a command; files where a
+// value is wanted, names where the running Bezoar has some, and nothing of its own
+// behind --.
 func bashScript(places []spot) string {
 	var b strings.Builder
-	b.WriteString(`_bezoar() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i
-  COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    [[ ${COMP_WORDS[i]} == -- ]] && return
-    case "$path ${COMP_WORDS[i]}" in
-`)
+	b.WriteString(bashNames)
+	b.WriteString(bashHead)
 	var paths []string
 	for _, p := range places[1:] {
 		paths = append(paths, `"`+p.path+`"`)
 	}
-	fmt.Fprintf(&b, "      %s) path=\"$path ${COMP_WORDS[i]}\" ;;\n", strings.Join(paths, " | "))
+	fmt.Fprintf(&b, "      %s) path=\"$path ${words[i]}\" ;;\n", strings.Join(paths, " | "))
 	b.WriteString("    esac\n  done\n  case \"$path $prev\" in\n")
 	for _, p := range places {
 		for _, w := range p.words {
@@ -122,6 +150,8 @@ func bashScript(places []spot) string {
 			switch {
 			case len(w.values) > 0:
 				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", when, strings.Join(w.values, " "))
+			case w.asks != "":
+				fmt.Fprintf(&b, "    %s) _bezoar_names %s; return ;;\n", when, w.asks)
 			case w.takesValue:
 				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", when)
 			}
@@ -134,8 +164,11 @@ func bashScript(places []spot) string {
 			words[i] = w.text
 		}
 		only := ""
-		if p.files {
+		switch {
+		case p.files:
 			only = "[[ $cur == -* ]] && "
+		case p.asks != "":
+			only = "if [[ $cur != -* ]]; then _bezoar_names " + p.asks + "; return; fi; "
 		}
 		fmt.Fprintf(&b, "    %q) %sCOMPREPLY=($(compgen -W %q -- \"$cur\")) ;;\n", p.path, only, strings.Join(words, " "))
 	}
@@ -160,6 +193,9 @@ func fishScript(places []spot) string {
 		if p.files || p.runs {
 			fmt.Fprintf(&b, "complete -c bezoar -n '%s' -F\n", condition)
 		}
+		if p.asks != "" {
+			fmt.Fprintf(&b, "complete -c bezoar -n '%s' -a '(bezoar names %s 2>/dev/null)'\n", condition, p.asks)
+		}
 		for _, w := range p.words {
 			option := "-a " + w.text
 			if name, ok := strings.CutPrefix(w.text, "--"); ok {
@@ -168,6 +204,8 @@ func fishScript(places []spot) string {
 					option += " -s " + w.short[1:]
 				}
 				switch {
+				case w.asks != "":
+					option += " -x -a '(bezoar names " + w.asks + " 2>/dev/null)'"
 				case len(w.values) > 0:
 					option += " -x -a '" + strings.Join(w.values, " ") + "'"
 				case w.takesValue:

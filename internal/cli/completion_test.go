@@ -70,6 +70,52 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
+// Names come from the running Bezoar that the line names, and hostile ones do not come.
+func TestBashAsksTheRunningBezoar(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal("this test needs bash: ", err)
+	}
+	dir := t.TempDir()
+	script, _, _ := run(t, "completion", "bash")
+	for name, text := range map[string]string{
+		"complete.bash": script,
+		"bezoar":        "#!/bin/sh\necho \"$2.$3.$4\" invalid:one invalid:other\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // one is a program
+			t.Fatal(err)
+		}
+	}
+	for line, want := range map[string]string{
+		"queue show ":                       "queues.. invalid:one invalid:other",
+		"queue --admin h:1 purge ":          "queues.--admin.h:1 invalid:one invalid:other",
+		"queue purge --y":                   "--yes",
+		"dlq groups -q q":                   "queues..",
+		"dlq redrive --group invalid:o":     "one other",
+		"quarantine release v":              "verdicts..",
+		"fleet restart f":                   "fleets..",
+		"flow ls --flow f":                  "flows..",
+		"flow cancel r":                     "runs..",
+		"queue create ":                     "--help",
+		"queue send jobs --group x":         "",
+		"queue set jobs --dead-letter queu": "queues..",
+	} {
+		ask := `cd "$1"; source ./complete.bash; COMP_LINE="./bezoar $2"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(x y); COMP_CWORD=1; _bezoar; echo "${COMPREPLY[@]}"`
+		out, err := exec.CommandContext(t.Context(), bash, "-c", ask, "bash", dir, line).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q offers %q, %v; want %q", line, got, err, want)
+		}
+	}
+}
+
+func TestHostileNamesAreNotOffered(t *testing.T) {
+	for word, want := range map[string]bool{"jobs": true, "invalid:no-such_report.v2": true, "$(reboot)": false, "a b": false, "`id`": false, "-rf": false, "a;b": false, "a*": false, "": false} {
+		if got := plainWord(word); got != want {
+			t.Errorf("%q: %v", word, got)
+		}
+	}
+}
+
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, _, code := run(t, "completion", shell)
@@ -87,7 +133,7 @@ func TestEveryCommandHelps(t *testing.T) {
 		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet show", "fleet restart",
 		"config check", "config show", "config status", "config history", "config diff", "config apply", "config rollback",
 		"override ls", "override set", "override lift", "breaker ls", "breaker open", "breaker close", "breaker reset",
-		"guard check", "guard replay", "guard top", "guard set", "top", "backup", "version", "completion",
+		"guard check", "guard replay", "guard top", "guard set", "top", "doctor", "alarm ls", "queue set", "backup", "restore", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)
 		if code != 0 || errs != "" {

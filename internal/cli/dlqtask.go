@@ -107,7 +107,8 @@ func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Dur
 	defer cancel()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	shown := ""
+	show, shown := newLongWork(s), ""
+	defer show.clear()
 	for {
 		t, err := api.Task(ctx, last.ID)
 		if err != nil && last.State != "" && ctx.Err() != nil && s.Err() == nil {
@@ -120,7 +121,9 @@ func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Dur
 		if t.Over() || t.State == queue.MoveHalted || t.State == queue.MovePaused {
 			return t, nil
 		}
-		if line := taskLine(t); line != shown && !s.json {
+		if line := taskLine(t); show.draws {
+			show.tell(int64(t.Moved), int64(t.Planned), func() string { return line })
+		} else if line != shown && !s.json {
 			s.say("%s", line)
 			shown = line
 		}

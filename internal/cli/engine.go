@@ -21,6 +21,9 @@ type Engine struct {
 	// Backup copies the store that cfg names, which may be in use, and returns the copy's
 	// size. Its error is errors.ErrUnsupported for a store that is no file.
 	Backup func(ctx context.Context, cfg config.Config, b Backup) (int64, error)
+	// Restore puts a backup in the place of the store that cfg names, which nobody may use.
+	// Its error is errors.ErrUnsupported for a store that is no file.
+	Restore func(ctx context.Context, cfg config.Config, r Restore) (Restored, error)
 	// FlowWork runs attempts of flows until ctx ends.
 	FlowWork func(ctx context.Context, w FlowWorker) error
 	// SampleWorker serves as one of the demonstration's workers.
@@ -56,4 +59,24 @@ type Backup struct {
 	To      string
 	Replace bool
 	Told    func(done, total int64, checking bool)
+}
+
+// Restore is a backup that is to be put in the place of a store.
+type Restore struct {
+	From    string
+	Replace bool
+	Told    func(done, total int64, checking bool)
+}
+
+// Restored says what came back; its names are those of --json.
+type Restored struct {
+	Bytes    int64  `json:"bytes"`
+	Schema   int64  `json:"schema"`
+	Kept     string `json:"kept,omitempty"` // the store that was there
+	Verdicts int64  `json:"verdicts"`
+	Queues   int64  `json:"queues"`
+	Messages int64  `json:"messages"`
+	Letters  int64  `json:"letters"`          // of requests
+	Runs     int64  `json:"flow_runs"`        // of flows
+	Secret   string `json:"secret,omitempty"` // the file that is missing
 }

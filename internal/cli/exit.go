@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os/exec"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -21,7 +24,7 @@ const (
 	exitPlanChanged = 5
 	exitPartly      = 6
 	exitTimedOut    = 7
-	exitUnhealthy   = 8
+	exitUnhealthy   = 8   // or not reachable
 	exitInterrupted = 130 // by a second signal, as shells say it
 )
 
@@ -54,16 +57,39 @@ func codeOf(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &exit):
+	case errors.As(err, &exit) && exit.code != exitUsage && exit.code != exitFailure:
+		return exit.code
+	case errors.As(err, &problem):
+		return codeOfProblem(problem)
+	case unreachable(err):
+		return exitUnhealthy
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, fs.ErrPermission):
+		return exitNotAllowed
+	case errors.Is(err, fs.ErrExist):
+		return exitUsage
+	case exit != nil:
 		return exit.code
 	case errors.As(err, &parse):
 		return exitUsage
-	case errors.As(err, &problem):
-		return codeOfProblem(problem)
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimedOut
 	}
 	return exitFailure
+}
+
+// unreachable reports whether a server that was asked does not answer, or another one
+// answers.
+func unreachable(err error) bool {
+	if _, ok := errors.AsType[*adminapi.ReachError](err); ok && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	if _, ok := errors.AsType[*adminapi.StrangerError](err); ok {
+		return true
+	}
+	sent, ok := errors.AsType[*net.OpError](err)
+	return ok && sent.Op == "dial"
 }
 
 func codeOfProblem(p *adminapi.Problem) int {
@@ -89,6 +115,7 @@ func hintFor(err error) string {
 	var (
 		exit    *exitError
 		reach   *adminapi.ReachError
+		other   *adminapi.StrangerError
 		problem *adminapi.Problem
 	)
 	switch {
@@ -96,6 +123,8 @@ func hintFor(err error) string {
 		return exit.hint
 	case errors.As(err, &reach):
 		return "is Bezoar running there? --admin or BEZOAR_ADMIN names another address"
+	case errors.As(err, &other):
+		return "--admin or BEZOAR_ADMIN names the address of Bezoar's admin API, which is not where callers are served"
 	case errors.As(err, &problem) && problem.Code == adminapi.CodeUnauthorized:
 		return "put the admin token into BEZOAR_ADMIN_TOKEN"
 	case errors.Is(err, syscall.EADDRINUSE):

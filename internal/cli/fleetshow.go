@@ -23,10 +23,8 @@ func (c *fleetShow) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	var names []string
 	for _, f := range fleets {
 		if f.Name != c.Name {
-			names = append(names, clean(f.Name))
 			continue
 		}
 		if s.json {
@@ -35,7 +33,7 @@ func (c *fleetShow) Run(s *session) error {
 		writeWholeFleet(s.out, s.now(), f)
 		return nil
 	}
-	return hinted(exitf(exitNotFound, "there is no fleet %s", clean(c.Name)), "there is: %s", strings.Join(names, ", "))
+	return exitf(exitNotFound, "there is no fleet %s", clean(c.Name))
 }
 
 func writeWholeFleet(p *printer, now time.Time, f adminapi.Fleet) {

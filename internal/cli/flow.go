@@ -47,7 +47,7 @@ func (p place) open(s *session) (flows flowapi.Flows, local *flowlocal.Local, do
 	case p.Admin != "" && p.State != "":
 		return nil, nil, nil, exitf(exitUsage, "both --admin and --state are given, keep one")
 	case admin == "" && p.State == "" && !flowlocal.Exists(p.dir()):
-		if admin = s.Getenv("BEZOAR_ADMIN"); admin == "" {
+		if admin = s.Getenv(adminVar); admin == "" {
 			return nil, nil, nil, hinted(exitf(exitNotFound, "no flow has run here: there is no %s", p.dir()), "bezoar flow run FILE; or --admin ADDR, --state DIR")
 		}
 	}

@@ -17,6 +17,9 @@ type grammar struct {
 	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
 	Audit auditCmd `cmd:"" group:"look" help:"Who did what, and when."`
+	Alarm alarmCmd `cmd:"" group:"look" help:"Alarms: who is told of what, and where each stands."`
+
+	Doctor doctorCmd `cmd:"" group:"look" help:"What is wrong or risky in this deployment, each with its fix."`
 
 	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
@@ -25,14 +28,17 @@ type grammar struct {
 	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
 	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
 
-	Config configCmd `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
-	Guard  guardCmd  `cmd:"" group:"configure" help:"Query guard: what queries cost, and limits on it."`
-	Backup backupCmd `cmd:"" group:"configure" help:"Copy the SQLite store to a file, also while it is used."`
+	Config  configCmd  `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
+	Guard   guardCmd   `cmd:"" group:"configure" help:"Query guard: what queries cost, and limits on it."`
+	Backup  backupCmd  `cmd:"" group:"configure" help:"Copy the SQLite store to a file, also while it is used."`
+	Restore restoreCmd `cmd:"" group:"configure" help:"Put a backup in the place of the SQLite store."`
 
 	Sift         siftCmd         `cmd:"" group:"tools" help:"Feed rows to a command and find the bad ones."`
 	Crash        crashCmd        `cmd:"" group:"tools" help:"Show what failed, from any program's output."`
 	VersionCmd   versionCmd      `cmd:"" group:"tools" name:"version" help:"Print the version."`
 	Completion   completionCmd   `cmd:"" group:"tools" help:"Print a completion script for a shell."`
+	Man          manCmd          `cmd:"" group:"tools" hidden:"" help:"Write the manual's pages to a folder, for packages."`
+	Names        namesCmd        `cmd:"" group:"tools" hidden:"" help:"List names of the running Bezoar, for completion scripts."`
 	SampleWorker sampleWorkerCmd `cmd:"" group:"tools" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
 	SampleOutbox sampleOutboxCmd `cmd:"" group:"tools" hidden:"" name:"sample-outbox" help:"The application and the relay that the demonstration of an outbox kills."`
 }

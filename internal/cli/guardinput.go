@@ -223,41 +223,27 @@ func (c counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// progress says on a terminal, once a second, how far the reading of a long log
-// is. done takes the line away.
-type progress struct {
+// watchedLines says how far the reading of a long log is.
+type watchedLines struct {
 	*lineFiles
-	begun, said time.Time
+	show *longWork
 }
 
-const sayEvery = time.Second
-
-func (p *progress) Read(b []byte) (int, error) {
-	if now := p.s.now(); now.Sub(p.said) >= sayEvery {
-		p.said = now
-		if p.of > 0 {
-			fmt.Fprintf(p.s.Stderr, "\r\x1b[Kread %s of %s, %.0f %%", size(uint64(p.read)), size(uint64(p.of)), 100*float64(p.read)/float64(p.of))
-		} else {
-			fmt.Fprintf(p.s.Stderr, "\r\x1b[Kread %s", size(uint64(p.read)))
+func (w watchedLines) Read(b []byte) (int, error) {
+	w.show.tell(w.read, w.of, func() string {
+		if w.of == 0 {
+			return "read " + size(uint64(w.read))
 		}
-	}
-	return p.lineFiles.Read(b)
+		return fmt.Sprintf("read %s of %s", size(uint64(w.read)), size(uint64(w.of)))
+	})
+	return w.lineFiles.Read(b)
 }
 
-func (p *progress) done() {
-	if p.said.After(p.begun) {
-		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
-	}
-}
-
-// watched shows progress when somebody looks.
+// watched shows progress until done is called.
 func (l *lineFiles) watched() (r io.Reader, done func()) {
-	if newPrinter(l.s.Stderr, l.s.Getenv).width == nil {
-		return l, func() {}
-	}
-	now := l.s.now()
-	p := &progress{lineFiles: l, begun: now, said: now}
-	return p, p.done
+	show := newLongWork(l.s)
+	show.number = func(n int) string { return size(uint64(n)) }
+	return watchedLines{l, show}, show.clear
 }
 
 // changed is when a file was last written: that is how old what it says is.

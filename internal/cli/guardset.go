@@ -58,7 +58,7 @@ func (c *guardSetCmd) Run(s *session) error {
 		}
 	}
 	set := []live.Override{}
-	err = each(orders, func(err error) { s.say("bezoar: %v", err) }, func(in adminapi.SetOverride) error {
+	err = each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ func Main(ctx context.Context, p Process) int {
 	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, parser: parser}
 	s.out = newPrinter(p.Stdout, p.Getenv)
 	if err := parsed.Run(s); err != nil {
-		return p.fail(err)
+		return p.fail(s.suggest(err, parsed))
 	}
 	if err := s.out.lost(); err != nil {
 		return p.fail(err)
@@ -84,14 +84,14 @@ func Main(ctx context.Context, p Process) int {
 }
 
 const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan or the settings changed first, " +
-	"6 partly done, 7 timed out waiting, 8 unhealthy."
+	"6 partly done, 7 timed out waiting, 8 unhealthy or not reachable."
 
 // fail says what is wrong and returns the exit code.
 func (p Process) fail(err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = &exitError{code: exitFailure, err: errors.New("interrupted")}
 	}
-	fmt.Fprintf(p.Stderr, "bezoar: %s\n", err)
+	fmt.Fprintf(p.Stderr, "bezoar: %s\n", spoken(err))
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
 	}
@@ -118,10 +118,18 @@ func usageError(err error, args []string) error {
 	if len(words) > 0 && (words[0] == "run" || words[0] == "sift") && strings.HasPrefix(err.Error(), "unknown flag") {
 		hint = "flags of the command to run belong behind --: bezoar " + words[0] + " -- CMD ARGS"
 	}
+	if rest, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && parse != nil && parse.Context != nil && ofNoun(parse.Context) {
+		err = errors.New("there is no command " + rest)
+	}
 	if text := err.Error(); strings.Contains(text, noChoice) { // a flag that may be left out
 		err = errors.New(strings.Replace(text, noChoice, "must be one of ", 1))
 	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
+}
+
+// ofNoun reports whether a verb was wanted.
+func ofNoun(c *kong.Context) bool {
+	return c.Selected() == nil || len(c.Selected().Children) > 0
 }
 
 // noChoice is what the parser says of a flag's values when one of them is none.

@@ -119,7 +119,7 @@ func (c *overrideSet) Run(s *session) error {
 	defer api.Close()
 	set := []live.Override{}
 	now := s.now()
-	err = each(orders, func(err error) { s.say("bezoar: %v", err) }, func(in adminapi.SetOverride) error {
+	err = each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
 			return err

@@ -274,7 +274,7 @@ func (c *quarantineRelease) Run(s *session) error {
 // on after failures.
 func (s *session) forEach(given []string, done string, do func(string) (string, error)) error {
 	ok, failed := []string{}, []failure{}
-	err := each(given, func(err error) { s.say("bezoar: %v", err) }, func(g string) error {
+	err := each(given, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(g string) error {
 		id, err := do(g)
 		if err != nil {
 			failed = append(failed, failure{g, err.Error()})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ type queueCmd struct {
 	Ls       queueLs       `cmd:"" help:"List queues and what they hold."`
 	Show     queueShow     `cmd:"" help:"Show one queue with its attributes."`
 	Create   queueCreate   `cmd:"" help:"Create a queue."`
+	Set      queueSet      `cmd:"" help:"Change settings of a queue."`
 	Send     queueSend     `cmd:"" help:"Send messages: the arguments, a file, or lines of stdin."`
 	Peek     queuePeek     `cmd:"" help:"Look at messages without receiving any."`
 	Edit     queueEdit     `cmd:"" help:"Change one message that waits in a queue."`
@@ -145,11 +147,7 @@ func (c *queueCreate) Run(s *session) error {
 		return exitf(exitUsage, "--max-receives %d: name the queue for them with --dead-letter", c.Receives)
 	}
 	if c.DeadLetter != "" {
-		n := c.Receives
-		if n == 0 {
-			n = 5
-		}
-		in.Attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, "arn:aws:sqs:us-east-1:000000000000:"+c.DeadLetter, n)
+		in.Attributes[redrivePolicy] = redriveTo(c.DeadLetter, cmp.Or(c.Receives, defaultReceives))
 	}
 	api, err := c.client(s)
 	if err != nil {
@@ -168,6 +166,16 @@ func (c *queueCreate) Run(s *session) error {
 	}
 	s.out.printf("%s\n", clean(q.Name))
 	return nil
+}
+
+// redrivePolicy is the attribute that says where to and when messages are set aside.
+const redrivePolicy = "RedrivePolicy"
+
+// defaultReceives is how often a message may be received before.
+const defaultReceives = 5
+
+func redriveTo(queue string, receives int) string {
+	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, "arn:aws:sqs:us-east-1:000000000000:"+queue, receives)
 }
 
 // makeDeadLetter makes a dead-letter queue that is named and not there.

@@ -34,6 +34,7 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Store, cfg.StateDir, cfg.SQS = "", "127.0.0.1:0", config.MemoryStore, "", "127.0.0.1:0"
 	var opt app.Options
+	opt.Alarms.Every = 100 * time.Millisecond
 	if len(args) == 1 {
 		opt.Settings.Path = ts.MkAbs(args[0])
 		worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))

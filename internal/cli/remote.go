@@ -17,7 +17,7 @@ type remote struct {
 func (r remote) client(s *session) (*adminapi.Client, error) {
 	addr := r.Admin
 	if addr == "" {
-		addr = s.Getenv("BEZOAR_ADMIN")
+		addr = s.Getenv(adminVar)
 	}
 	c, err := adminapi.New(adminapi.Config{Address: addr, Token: s.Getenv(tokenVar), Actor: me(s.Getenv)})
 	if err != nil {

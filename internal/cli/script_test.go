@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -74,6 +76,13 @@ func tellingEngine() Engine {
 			fmt.Printf("%s %v %d %d json=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Command[1])
 			return nil
 		},
+		Backup: func(ctx context.Context, cfg config.Config, b Backup) (int64, error) {
+			return app.Backup(b).Run(ctx, cfg)
+		},
+		Restore: func(ctx context.Context, cfg config.Config, r Restore) (Restored, error) {
+			done, err := app.Restore(r).Run(ctx, cfg)
+			return Restored{Bytes: done.Bytes, Queues: done.Queues, Messages: done.Messages, Kept: done.Kept, Secret: done.Secret}, err
+		},
 		SampleWorker: func(context.Context) error { fmt.Println("a sample worker"); return nil },
 	}
 }
@@ -89,6 +98,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("BEZOAR_ADMIN", api.Listener.Addr().String())
 			e.Setenv("FAKE_ADMIN", api.Listener.Addr().String())
 			e.Setenv("BEZOAR_ADMIN_TOKEN", fakeToken)
+			stranger := httptest.NewServer(http.NotFoundHandler())
+			e.Defer(stranger.Close)
+			e.Setenv("STRANGER", stranger.URL)
 			// The race detector would wait a second at the end of every command.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
@@ -97,7 +109,7 @@ func TestScripts(t *testing.T) {
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "firstverdict": firstVerdict, "workon": workOn, "capture": capture,
 			"writeevents": writeEvents, "awaitparked": awaitParked,
-			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery,
+			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery, "retry": retry,
 		},
 	}
 	if pace.Watched { // what the others start is watched by its own packages' tests
@@ -130,6 +142,21 @@ func checkCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// retry runs "retry REGEX CMD ARGS…" again until the output matches.
+func retry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: retry REGEX CMD ARGS...")
+	}
+	wanted := regexp.MustCompile(args[0])
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if wanted.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		<-time.After(50 * time.Millisecond) // the test's own deadline ends it
 	}
 }
 

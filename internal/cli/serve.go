@@ -20,6 +20,9 @@ import (
 // tokenVar is the variable that both sides of the admin API know.
 const tokenVar = "BEZOAR_ADMIN_TOKEN"
 
+// adminVar is the variable that names the admin API's address to clients.
+const adminVar = "BEZOAR_ADMIN"
+
 type serveCmd struct {
 	Config   string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
 	Listen   *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
@@ -46,15 +49,7 @@ func (c *serveCmd) Run(s *session) error {
 		set(&cfg.Store, c.Store)
 		s.tokenFromEnvironment(cfg)
 	}
-	path := c.Config
-	if path == "" {
-		path = defaultFile
-	}
-	cfg, err := config.Load(path, edit)
-	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
-		path = ""
-		cfg, err = config.Queues(edit)
-	}
+	cfg, path, err := settingsOrQueues(c.Config, edit)
 	if err != nil {
 		return settingsError(err)
 	}

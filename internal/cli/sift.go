@@ -61,8 +61,8 @@ func (c *siftCmd) Run(s *session) error {
 	defer stop()
 	defer s.guard(slog.New(slog.NewTextHandler(s.Stderr, nil)))()
 	cfg.Letters = c.sink(ctx, s)
-	show := newSiftProgress(s)
-	cfg.Progress = show.tell
+	show := newLongWork(s)
+	cfg.Progress = siftProgress(show)
 	began := s.now()
 	report, err := rowfeed.Run(ctx, cfg)
 	show.clear()

@@ -3,73 +3,35 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/rowfeed"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// siftProgress draws one line on a terminal.
-type siftProgress struct {
-	w     io.Writer // nil when it is no terminal
-	width int
-	now   func() time.Time
-	began time.Time
-	last  time.Time
-	first int // rows done at the beginning
-}
-
-func newSiftProgress(s *session) *siftProgress {
-	p := &siftProgress{now: s.now, began: s.now(), first: -1}
-	if f, ok := s.Stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb" {
-		p.w, p.width = f, 80
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
-			p.width = cols
-		}
-	}
-	return p
-}
-
-// tell is called after every run.
-func (p *siftProgress) tell(at sift.Progress) {
-	now := p.now()
-	if p.w == nil || now.Sub(p.last) < 100*time.Millisecond {
-		return
-	}
-	if p.first < 0 {
-		p.first = at.Done
-	}
-	p.last = now
-	line := fmt.Sprintf("%s of %s rows done", grouped(at.Done), grouped(at.Rows))
-	if at.Letters > 0 {
-		line += fmt.Sprintf(", %s set aside", grouped(at.Letters))
-	}
-	if at.Suspects > 0 {
-		line += fmt.Sprintf(", %s in doubt", grouped(at.Suspects))
-	}
-	line += fmt.Sprintf("; %s", count(int64(at.Runs), "run", "runs"))
-	if at.Failed > 0 {
-		line += fmt.Sprintf(", %s failed", grouped(at.Failed))
-	}
-	if took := now.Sub(p.began).Seconds(); took > 0 {
-		line += fmt.Sprintf("; %s rows/s", grouped(int(float64(at.Done-p.first)/took)))
-	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", cut(line, p.width-1))
-}
-
-func (p *siftProgress) clear() {
-	if p.w != nil && !p.last.IsZero() {
-		fmt.Fprint(p.w, "\r\x1b[K")
+// siftProgress says after runs how far it is.
+func siftProgress(p *longWork) func(sift.Progress) {
+	return func(at sift.Progress) {
+		p.tell(int64(at.Done), int64(at.Rows), func() string {
+			line := fmt.Sprintf("%s of %s rows done", grouped(at.Done), grouped(at.Rows))
+			if at.Letters > 0 {
+				line += fmt.Sprintf(", %s set aside", grouped(at.Letters))
+			}
+			if at.Suspects > 0 {
+				line += fmt.Sprintf(", %s in doubt", grouped(at.Suspects))
+			}
+			line += fmt.Sprintf("; %s", count(int64(at.Runs), "run", "runs"))
+			if at.Failed > 0 {
+				line += fmt.Sprintf(", %s failed", grouped(at.Failed))
+			}
+			return line
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,25 @@ func TestServeOnATerminal(t *testing.T) {
 	s.workerOutput()("web-1", "stderr", "a\x1b[2K\rlevel=INFO msg=forged\ttab\r")
 	line, err := bufio.NewReader(ours).ReadString('\n')
 	if want := `web-1 | a\x1b[2K\x0dlevel=INFO msg=forged    tab`; err != nil || strings.TrimRight(line, "\r\n") != want {
+		t.Errorf("the terminal got %q, %v, want %q", line, err, want)
+	}
+}
+
+// On a terminal one line takes the place of the one before, and goes at last.
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	theirs, ours := terminal(t)
+	now := noon()
+	s := &session{Process: Process{Stderr: theirs, Getenv: func(string) string { return "" }}, now: func() time.Time { return now }}
+	p := newLongWork(s)
+	for done := int64(1); done <= 3; done++ {
+		now = now.Add(time.Second)
+		p.tell(done, 0, func() string { return "copied" })
+	}
+	p.clear()
+	s.say("done")
+	line, err := bufio.NewReader(ours).ReadString('\n')
+	if want := "\r\x1b[Kcopied\r\x1b[Kcopied; 0/s\r\x1b[Kcopied; 0/s\r\x1b[Kdone"; err != nil || strings.TrimRight(line, "\r\n") != want {
 		t.Errorf("the terminal got %q, %v, want %q", line, err, want)
 	}
 }

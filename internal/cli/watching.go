@@ -36,7 +36,7 @@ func (w *watching) ask(s *session, look func() error) error {
 		case !w.Watch, err != nil && (!seen || refused || ours || s.Err() != nil):
 			return err
 		case err != nil:
-			s.say("bezoar: %v", err)
+			s.say("bezoar: %s", spoken(err))
 		default:
 			seen = true
 		}

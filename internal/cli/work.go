@@ -129,7 +129,7 @@ func (c *workCmd) Run(s *session) error {
 			err = closing(source, func(source worker.Source) error { return work(ctx, source) })
 		}
 	}
-	show.end()
+	show.end(err)
 	if err = c.verdict(ctx, err); err == nil && held != "" {
 		err = hinted(exitf(exitFailure, "stopped after %s without messages, but the queue may hold some: %s", c.UntilIdle, held), "run it again once that is over")
 	}

@@ -37,7 +37,8 @@ type workShow struct {
 	done    int
 	failed  map[bezoar.Class]int
 	dead    int
-	recent  [10]int // done in each of the last seconds
+	waits   map[string]bool // ids of messages whose last attempt failed or went back: the queue decides what becomes of them; at most maxWaits
+	recent  [10]int         // done in each of the last seconds
 	second  int64
 	drawn   bool
 	metrics *metrics.Work // nil without
@@ -46,7 +47,7 @@ type workShow struct {
 }
 
 func newWorkShow(s *session, c *workCmd) *workShow {
-	w := &workShow{s: s, how: c.Output, began: s.now(), failed: map[bezoar.Class]int{}, over: make(chan struct{}), width: 80}
+	w := &workShow{s: s, how: c.Output, began: s.now(), failed: map[bezoar.Class]int{}, waits: map[string]bool{}, over: make(chan struct{}), width: 80}
 	if f, ok := s.Stderr.(*os.File); ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb" {
 		w.draws = true
 		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
@@ -81,27 +82,49 @@ func (w *workShow) line() string {
 	for _, n := range w.recent {
 		rate += n
 	}
-	text := fmt.Sprintf("%s done, %d/s", grouped(w.done), (rate+5)/len(w.recent))
+	text := fmt.Sprintf("%s, %d/s", w.messages(), (rate+5)/len(w.recent))
 	if w.worker != nil {
 		text += fmt.Sprintf(", %d running", w.worker.Running())
 	}
 	return text + w.failures()
 }
 
+// maxWaits bounds the messages that are known not to be done; beyond it they are not
+// counted.
+const maxWaits = 100_000
+
+// messages says what came of the messages: each is counted once, however often it ran.
+func (w *workShow) messages() string {
+	waits := len(w.waits)
+	text := fmt.Sprintf("%s %s: %s done", grouped(w.done+w.dead+waits), plural(w.done+w.dead+waits, "message", "messages"), grouped(w.done))
+	if w.dead > 0 {
+		text += fmt.Sprintf(", %s set aside", grouped(w.dead))
+	}
+	if waits > 0 {
+		text += fmt.Sprintf(", %s not done", grouped(waits))
+	}
+	return text
+}
+
+// failures says how attempts failed.
 func (w *workShow) failures() string {
+	if len(w.failed) == 0 {
+		return ""
+	}
 	var text strings.Builder
 	classes := make([]bezoar.Class, 0, len(w.failed))
 	for class := range w.failed {
 		classes = append(classes, class)
 	}
 	slices.Sort(classes)
-	for _, class := range classes {
-		fmt.Fprintf(&text, ", %s %s", grouped(w.failed[class]), class)
+	all := 0
+	for i, class := range classes {
+		if all += w.failed[class]; i > 0 {
+			text.WriteString(", ")
+		}
+		fmt.Fprintf(&text, "%s %s", grouped(w.failed[class]), class)
 	}
-	if w.dead > 0 {
-		fmt.Fprintf(&text, "; %s set aside", grouped(w.dead))
-	}
-	return text.String()
+	return fmt.Sprintf("; %s %s failed (%s)", grouped(all), plural(all, "attempt", "attempts"), text.String())
 }
 
 // roll forgets the seconds that are over.
@@ -187,6 +210,11 @@ func (w *workShow) tell(e worker.Event) {
 	if e.Outcome == worker.OutcomeDead || e.Outcome == worker.OutcomeRefused {
 		w.dead++
 	}
+	if again := e.Outcome != worker.OutcomeDone && e.Outcome != worker.OutcomeDead && e.Outcome != worker.OutcomeRefused; !again {
+		delete(w.waits, e.ID)
+	} else if len(w.waits) < maxWaits {
+		w.waits[e.ID] = true
+	}
 	if w.metrics != nil {
 		w.metrics.Ended(e.Class.String(), string(e.Outcome), e.Rows, e.Elapsed)
 	}
@@ -237,15 +265,15 @@ func short(id string) string {
 	return clean(cut(id, 100))
 }
 
-// end says what came of it.
-func (w *workShow) end() {
+// end says what came of it. A worker that could not begin has nothing to say.
+func (w *workShow) end(err error) {
 	close(w.over)
 	w.ended.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clear()
-	if n := w.done + len(w.failed); n > 0 || w.worker != nil {
-		w.s.say("bezoar: %s done%s, in %s", grouped(w.done), w.failures(), w.s.now().Sub(w.began).Round(time.Second/10))
+	if w.told > 0 || err == nil {
+		w.s.say("bezoar: %s, in %s%s", w.messages(), w.s.now().Sub(w.began).Round(time.Second/10), w.failures())
 	}
 }
 

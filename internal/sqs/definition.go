@@ -25,6 +25,19 @@ func (h *Handler) Create(ctx context.Context, name string, attributes, tags map[
 	return h.engine.CreateQueue(ctx, name, s, tags)
 }
 
+// Set changes attributes of a queue by their SQS names; the others stay.
+func (h *Handler) Set(ctx context.Context, name string, attributes map[string]string) (queue.Queue, error) {
+	c := &call{h: h, ctx: ctx, region: h.cfg.Region}
+	q, err := h.engine.SetSettings(ctx, name, func(s *queue.Settings) error {
+		change := settingsChange{Settings: s, ctx: ctx, name: name, call: c}
+		return change.apply(attributes)
+	})
+	if f, ok := errors.AsType[*fault](err); ok {
+		err = fmt.Errorf("change queue %.100q: %s: %w", name, f.message, queue.ErrInvalid)
+	}
+	return q, err
+}
+
 // Attributes returns what a queue is like by the SQS names of its attributes,
 // those of Bezoar's own only where they are not the default.
 func (h *Handler) Attributes(q queue.Queue) map[string]string {

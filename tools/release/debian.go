@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/md5" // the format's checksum; SHA256SUMS has those that protect
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -102,7 +105,40 @@ func (r *release) installed(arch string) ([]file, error) {
 		}
 		files = append(files, file{name: f.name, mode: f.mode, data: data})
 	}
-	return files, nil
+	pages, err := r.manual()
+	return append(files, pages...), err
+}
+
+// manual has the program that runs here write its manual, which is the same for all
+// platforms.
+func (r *release) manual() (pages []file, err error) {
+	program, ok := r.binaries[runtime.GOOS+"_"+runtime.GOARCH]
+	if !ok {
+		return nil, fmt.Errorf("the manual: there is no binary for this machine, %s/%s, to write it", runtime.GOOS, runtime.GOARCH)
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bezoar-man-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if out, err := exec.Command(program, "man", dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the manual: %w: %s", err, out)
+	}
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, file{name: "usr/share/man/man1/" + e.Name() + ".gz", mode: 0o644, data: compress(text)})
+	}
+	return pages, nil
 }
 
 // ar packs files as a Debian package is packed.

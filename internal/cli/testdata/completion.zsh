@@ -1,11 +1,23 @@
 autoload -Uz bashcompinit && bashcompinit
+_bezoar_names() {
+  COMPREPLY=($(compgen -W "$("${words[0]}" names "$1" "${admin[@]}" 2>/dev/null)" -- "$cur"))
+  [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*:}"}"}")
+}
 _bezoar() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i words last
+  local -a admin
+  words=("${COMP_WORDS[@]}") last=$COMP_CWORD
+  if [[ $COMP_WORDBREAKS == *:* && -n $COMP_LINE ]]; then
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
+    last=$((${#words[@]} - 1)) cur=${words[last]} prev=${words[last-1]}
+  fi
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    [[ ${COMP_WORDS[i]} == -- ]] && return
-    case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar demo requests" | "bezoar demo outbox" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar outbox" | "bezoar outbox init" | "bezoar outbox status" | "bezoar outbox parked" | "bezoar outbox show" | "bezoar outbox retry" | "bezoar outbox skip" | "bezoar outbox edit" | "bezoar outbox slots" | "bezoar outbox verify" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+  for ((i = 1; i < last; i++)); do
+    [[ ${words[i]} == -- ]] && return
+    [[ ${words[i]} == --admin ]] && admin=(--admin "${words[i+1]}")
+    case "$path ${words[i]}" in
+      "bezoar run" | "bezoar serve" | "bezoar work" | "bezoar flow" | "bezoar flow run" | "bezoar flow ls" | "bezoar flow show" | "bezoar flow logs" | "bezoar flow retry" | "bezoar flow skip" | "bezoar flow cancel" | "bezoar flow backfill" | "bezoar flow validate" | "bezoar flow graph" | "bezoar init" | "bezoar demo" | "bezoar demo requests" | "bezoar demo outbox" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar audit" | "bezoar alarm" | "bezoar alarm ls" | "bezoar doctor" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue set" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar outbox" | "bezoar outbox init" | "bezoar outbox status" | "bezoar outbox parked" | "bezoar outbox show" | "bezoar outbox retry" | "bezoar outbox skip" | "bezoar outbox edit" | "bezoar outbox slots" | "bezoar outbox verify" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config schema" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar backup" | "bezoar restore" | "bezoar sift" | "bezoar crash" | "bezoar version" | "bezoar completion") path="$path ${words[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -69,7 +81,7 @@ _bezoar() {
     "bezoar flow run --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow ls --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar flow ls --flow") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar flow ls --flow") _bezoar_names flows; return ;;
     "bezoar flow ls --in") COMPREPLY=($(compgen -W "running held success failed cancelled" -- "$cur")); return ;;
     "bezoar flow ls --backfill") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow ls --limit" | "bezoar flow ls -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -123,8 +135,11 @@ _bezoar() {
     "bezoar audit --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar audit --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar audit --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar alarm ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar doctor --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar doctor --config" | "bezoar doctor -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar quarantine ls --fleet") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar quarantine ls --fleet") _bezoar_names fleets; return ;;
     "bezoar quarantine show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --header" | "bezoar quarantine add -H") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -132,14 +147,14 @@ _bezoar() {
     "bezoar quarantine add --fingerprint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --variant") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --shape") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar quarantine add --fleet") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar quarantine add --fleet") _bezoar_names fleets; return ;;
     "bezoar quarantine add --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine release --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq groups --queue" | "bezoar dlq groups -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq groups --group" | "bezoar dlq groups -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq groups --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq groups --queue" | "bezoar dlq groups -q") _bezoar_names queues; return ;;
+    "bezoar dlq groups --group" | "bezoar dlq groups -g") _bezoar_names groups; return ;;
+    "bezoar dlq groups --origin") _bezoar_names queues; return ;;
     "bezoar dlq groups --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -148,9 +163,9 @@ _bezoar() {
     "bezoar dlq groups --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq ls --queue" | "bezoar dlq ls -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq ls --group" | "bezoar dlq ls -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq ls --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq ls --queue" | "bezoar dlq ls -q") _bezoar_names queues; return ;;
+    "bezoar dlq ls --group" | "bezoar dlq ls -g") _bezoar_names groups; return ;;
+    "bezoar dlq ls --origin") _bezoar_names queues; return ;;
     "bezoar dlq ls --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -165,12 +180,12 @@ _bezoar() {
     "bezoar dlq edit --file" | "bezoar dlq edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --attribute" | "bezoar dlq edit -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --from") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq edit --to") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq edit --to") _bezoar_names queues; return ;;
     "bezoar dlq edit --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --queue" | "bezoar dlq redrive -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --group" | "bezoar dlq redrive -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq redrive --queue" | "bezoar dlq redrive -q") _bezoar_names queues; return ;;
+    "bezoar dlq redrive --group" | "bezoar dlq redrive -g") _bezoar_names groups; return ;;
+    "bezoar dlq redrive --origin") _bezoar_names queues; return ;;
     "bezoar dlq redrive --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -182,13 +197,13 @@ _bezoar() {
     "bezoar dlq redrive --plan") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --to") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq redrive --to") _bezoar_names queues; return ;;
     "bezoar dlq redrive --canary") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --halt-above") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq discard --queue" | "bezoar dlq discard -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq discard --group" | "bezoar dlq discard -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq discard --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq discard --queue" | "bezoar dlq discard -q") _bezoar_names queues; return ;;
+    "bezoar dlq discard --group" | "bezoar dlq discard -g") _bezoar_names groups; return ;;
+    "bezoar dlq discard --origin") _bezoar_names queues; return ;;
     "bezoar dlq discard --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -201,9 +216,9 @@ _bezoar() {
     "bezoar dlq discard --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq restore --queue" | "bezoar dlq restore -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq restore --group" | "bezoar dlq restore -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq restore --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq restore --queue" | "bezoar dlq restore -q") _bezoar_names queues; return ;;
+    "bezoar dlq restore --group" | "bezoar dlq restore -g") _bezoar_names groups; return ;;
+    "bezoar dlq restore --origin") _bezoar_names queues; return ;;
     "bezoar dlq restore --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -216,9 +231,9 @@ _bezoar() {
     "bezoar dlq restore --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq export --queue" | "bezoar dlq export -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq export --group" | "bezoar dlq export -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq export --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq export --queue" | "bezoar dlq export -q") _bezoar_names queues; return ;;
+    "bezoar dlq export --group" | "bezoar dlq export -g") _bezoar_names groups; return ;;
+    "bezoar dlq export --origin") _bezoar_names queues; return ;;
     "bezoar dlq export --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -234,9 +249,16 @@ _bezoar() {
     "bezoar queue show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --attribute" | "bezoar queue create -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar queue create --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue create --dead-letter") _bezoar_names queues; return ;;
     "bezoar queue create --max-receives") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --tag") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --visibility") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --retention") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --max-receives") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue set --dead-letter") _bezoar_names queues; return ;;
+    "bezoar queue set --attribute" | "bezoar queue set -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --file" | "bezoar queue send -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -258,7 +280,7 @@ _bezoar() {
     "bezoar queue rm --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pardon --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar queue pardon --group" | "bezoar queue pardon -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pardon --group" | "bezoar queue pardon -g") _bezoar_names groups; return ;;
     "bezoar queue pause --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pause --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pause --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -403,6 +425,8 @@ _bezoar() {
     "bezoar guard limits --base") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar backup --config" | "bezoar backup -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar backup --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar restore --config" | "bezoar restore -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar restore --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --input" | "bezoar sift -i") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --format" | "bezoar sift -f") COMPREPLY=($(compgen -W "auto lines ndjson csv" -- "$cur")); return ;;
@@ -424,18 +448,18 @@ _bezoar() {
     "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit quarantine dlq queue outbox override breaker config guard backup sift crash version completion --help --json --version" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve work flow init demo fleet top audit alarm doctor quarantine dlq queue outbox override breaker config guard backup restore sift crash version completion --help --json --version" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --version --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --version --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --version --queue --store --endpoint --dead-letter --downstream --flow --label --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
     "bezoar flow") COMPREPLY=($(compgen -W "run ls show logs retry skip cancel backfill validate graph --help --json --version" -- "$cur")) ;;
     "bezoar flow run") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --state --admin --param --due --slots --label --wait --resume" -- "$cur")) ;;
     "bezoar flow ls") COMPREPLY=($(compgen -W "--help --json --version --admin --state --flow --in --backfill --limit" -- "$cur")) ;;
-    "bezoar flow show") COMPREPLY=($(compgen -W "--help --json --version --admin --state" -- "$cur")) ;;
-    "bezoar flow logs") COMPREPLY=($(compgen -W "--help --json --version --admin --state --attempt --follow" -- "$cur")) ;;
-    "bezoar flow retry") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --set --group --rows" -- "$cur")) ;;
-    "bezoar flow skip") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --group" -- "$cur")) ;;
-    "bezoar flow cancel") COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason" -- "$cur")) ;;
+    "bezoar flow show") if [[ $cur != -* ]]; then _bezoar_names runs; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --state" -- "$cur")) ;;
+    "bezoar flow logs") if [[ $cur != -* ]]; then _bezoar_names runs; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --state --attempt --follow" -- "$cur")) ;;
+    "bezoar flow retry") if [[ $cur != -* ]]; then _bezoar_names runs; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --set --group --rows" -- "$cur")) ;;
+    "bezoar flow skip") if [[ $cur != -* ]]; then _bezoar_names runs; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason --group" -- "$cur")) ;;
+    "bezoar flow cancel") if [[ $cur != -* ]]; then _bezoar_names runs; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --state --reason" -- "$cur")) ;;
     "bezoar flow backfill") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --state --param --from --to --every --parallel --halt --no-canary --dry-run --slots" -- "$cur")) ;;
     "bezoar flow validate") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version" -- "$cur")) ;;
     "bezoar flow graph") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --format" -- "$cur")) ;;
@@ -445,15 +469,18 @@ _bezoar() {
     "bezoar demo outbox") COMPREPLY=($(compgen -W "--help --json --version --orders --crashes --database --seed" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json --version" -- "$cur")) ;;
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --version --admin --check" -- "$cur")) ;;
-    "bezoar fleet show") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
-    "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --version --admin --wait" -- "$cur")) ;;
+    "bezoar fleet show") if [[ $cur != -* ]]; then _bezoar_names fleets; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar fleet restart") if [[ $cur != -* ]]; then _bezoar_names fleets; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --wait" -- "$cur")) ;;
     "bezoar top") COMPREPLY=($(compgen -W "--help --json --version --admin --by --window --limit --watch --every" -- "$cur")) ;;
     "bezoar audit") COMPREPLY=($(compgen -W "--help --json --version --admin --limit --before" -- "$cur")) ;;
+    "bezoar alarm") COMPREPLY=($(compgen -W "ls --help --json --version" -- "$cur")) ;;
+    "bezoar alarm ls") COMPREPLY=($(compgen -W "--help --json --version --admin --firing" -- "$cur")) ;;
+    "bezoar doctor") COMPREPLY=($(compgen -W "--help --json --version --admin --config" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json --version" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --version --admin --fleet" -- "$cur")) ;;
-    "bezoar quarantine show") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar quarantine show") if [[ $cur != -* ]]; then _bezoar_names verdicts; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar quarantine add") COMPREPLY=($(compgen -W "--help --json --version --admin --header --body --fingerprint --variant --shape --fleet --for --reason" -- "$cur")) ;;
-    "bezoar quarantine release") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar quarantine release") if [[ $cur != -* ]]; then _bezoar_names verdicts; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar dlq") COMPREPLY=($(compgen -W "groups ls show edit redrive discard restore export tasks task --help --json --version" -- "$cur")) ;;
     "bezoar dlq groups") COMPREPLY=($(compgen -W "--help --json --version --admin --queue --group --origin --class --since --before --body --attribute --with-reason --limit" -- "$cur")) ;;
     "bezoar dlq ls") COMPREPLY=($(compgen -W "--help --json --version --admin --queue --group --origin --class --since --before --body --attribute --with-reason --limit --cursor" -- "$cur")) ;;
@@ -465,20 +492,21 @@ _bezoar() {
     "bezoar dlq export") COMPREPLY=($(compgen -W "--help --json --version --admin --queue --group --origin --class --since --before --body --attribute --with-reason" -- "$cur")) ;;
     "bezoar dlq tasks") COMPREPLY=($(compgen -W "--help --json --version --admin --live --limit" -- "$cur")) ;;
     "bezoar dlq task") COMPREPLY=($(compgen -W "show watch pause resume cancel rate --help --json --version --admin --rate --wait" -- "$cur")) ;;
-    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek edit delete purge rm payloads pardon pause resume --help --json --version" -- "$cur")) ;;
-    "bezoar queue ls") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
-    "bezoar queue show") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar queue") COMPREPLY=($(compgen -W "ls show create set send peek edit delete purge rm payloads pardon pause resume --help --json --version" -- "$cur")) ;;
+    "bezoar queue ls") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar queue show") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar queue create") COMPREPLY=($(compgen -W "--help --json --version --admin --attribute --dead-letter --max-receives --tag" -- "$cur")) ;;
-    "bezoar queue send") COMPREPLY=($(compgen -W "--help --json --version --admin --file --lines --delay --group --dedup --priority --attribute" -- "$cur")) ;;
-    "bezoar queue peek") COMPREPLY=($(compgen -W "--help --json --version --admin --limit --after --body" -- "$cur")) ;;
-    "bezoar queue edit") COMPREPLY=($(compgen -W "--help --json --version --admin --body --file --attribute --reason" -- "$cur")) ;;
-    "bezoar queue delete") COMPREPLY=($(compgen -W "--help --json --version --admin --force --reason" -- "$cur")) ;;
-    "bezoar queue purge") COMPREPLY=($(compgen -W "--help --json --version --admin --yes" -- "$cur")) ;;
-    "bezoar queue rm") COMPREPLY=($(compgen -W "--help --json --version --admin --yes" -- "$cur")) ;;
-    "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
-    "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --version --admin --group" -- "$cur")) ;;
-    "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --version --admin --for --reason" -- "$cur")) ;;
-    "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar queue set") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --visibility --delay --retention --max-receives --dead-letter --attribute" -- "$cur")) ;;
+    "bezoar queue send") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --file --lines --delay --group --dedup --priority --attribute" -- "$cur")) ;;
+    "bezoar queue peek") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --limit --after --body" -- "$cur")) ;;
+    "bezoar queue edit") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --body --file --attribute --reason" -- "$cur")) ;;
+    "bezoar queue delete") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --force --reason" -- "$cur")) ;;
+    "bezoar queue purge") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --yes" -- "$cur")) ;;
+    "bezoar queue rm") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --yes" -- "$cur")) ;;
+    "bezoar queue payloads") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
+    "bezoar queue pardon") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --group" -- "$cur")) ;;
+    "bezoar queue pause") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin --for --reason" -- "$cur")) ;;
+    "bezoar queue resume") if [[ $cur != -* ]]; then _bezoar_names queues; return; fi; COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;
     "bezoar outbox") COMPREPLY=($(compgen -W "init status parked show retry skip edit slots verify --help --json --version" -- "$cur")) ;;
     "bezoar outbox init") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --print-sql --notify --dialect" -- "$cur")) ;;
     "bezoar outbox status") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema" -- "$cur")) ;;
@@ -514,6 +542,7 @@ _bezoar() {
     "bezoar guard set") COMPREPLY=($(compgen -W "--help --json --version --admin --route --class --caller --dial --predictor --limit --action --index --report-only --for --reason" -- "$cur")) ;;
     "bezoar guard limits") COMPREPLY=($(compgen -W "--help --json --version --admin --set --note --base" -- "$cur")) ;;
     "bezoar backup") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --config --store --force" -- "$cur")) ;;
+    "bezoar restore") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --config --store --replace" -- "$cur")) ;;
     "bezoar sift") COMPREPLY=($(compgen -W "--help --json --version --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;
     "bezoar crash") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --version --explain --root --own --library" -- "$cur")) ;;
     "bezoar version") COMPREPLY=($(compgen -W "--help --json --version" -- "$cur")) ;;

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/lastrun"
+	"github.com/bezoar-dev/bezoar/internal/store"
+)
+
+// Restore is a backup that is to be put in the place of a store.
+type Restore struct {
+	From    string // the file
+	Replace bool   // the store that is there is kept under another name
+	Told    func(done, total int64, checking bool)
+}
+
+// Restored says what came back.
+type Restored struct {
+	store.Restored
+	Secret string // the file that is missing, without which what came back matches nothing; "": it is there
+}
+
+// Run puts the backup in the place of the store of cfg, which nobody may use. Unless cfg
+// names no state directory, it has to be a backup of the store that was used with that.
+func (r Restore) Run(ctx context.Context, cfg config.Config) (done Restored, err error) {
+	var run store.Restore
+	run.From, run.Replace, run.Mark, run.Now = r.From, r.Replace, storeMark, time.Now()
+	if r.Told != nil {
+		run.Told = func(p store.Progress) { r.Told(p.Done, p.Total, p.Checking) }
+	}
+	if cfg.StateDir != "" && cfg.Store != config.MemoryStore {
+		if run.Is, err = nameOfStore(cfg); err != nil {
+			return done, err
+		}
+		used, err := lastrun.Peek(cfg.StateDir)
+		if err == nil && used.Running {
+			return done, fmt.Errorf("state_dir %s is %w (pid %d): stop that Bezoar first", cfg.StateDir, store.ErrInUse, used.PID)
+		}
+		secret := filepath.Join(cfg.StateDir, "secret")
+		if _, err := os.Stat(secret); errors.Is(err, fs.ErrNotExist) {
+			done.Secret = secret
+		}
+	}
+	done.Restored, err = run.Run(ctx, cfg.Store)
+	return done, err
+}
+
+// nameOfStore is what the state directory knows of the store of cfg, as the document of
+// a mark; nil: nothing.
+func nameOfStore(cfg config.Config) ([]byte, error) {
+	known, err := readStoreFile(filepath.Join(cfg.StateDir, storeFile))
+	if err != nil {
+		return nil, err
+	}
+	at, err := addressOf(cfg.Store)
+	if err != nil || known.Name == "" || known.Store != at {
+		return nil, err
+	}
+	return json.Marshal(known.Name)
+}

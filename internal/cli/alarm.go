@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type alarmCmd struct {
+	Ls alarmLs `cmd:"" help:"List alarms: their conditions, who is told, which ones fire, and whether somebody was told."`
+}
+
+type alarmLs struct {
+	remote
+	Firing bool `help:"Only alarms that fire."`
+}
+
+// Help says what the columns mean.
+func (*alarmLs) Help() string {
+	return "STATE is ok, firing, or unknown before the first look. TOLD says when somebody was told last, by any node, or why nobody could be."
+}
+
+func (c *alarmLs) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	all, err := api.Alarms(s)
+	if err != nil {
+		return err
+	}
+	alarms := []adminapi.Alarm{}
+	for _, a := range all {
+		if a.Firing || !c.Firing {
+			alarms = append(alarms, a)
+		}
+	}
+	if s.json {
+		return s.out.json(adminapi.Alarms{Alarms: alarms})
+	}
+	if len(alarms) == 0 {
+		say := "there are no alarms: alarms: in the settings file makes them"
+		if len(all) > 0 {
+			say = "no alarm fires"
+		}
+		s.say("%s", say)
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"NAME", "STATE", "VALUE", "CONDITION", "TELLS", "TOLD"}}
+	for _, a := range alarms {
+		t.add(plain(a.Name), alarmState(now, a), plain(alarmNumber(a, a.Value)), plain(condition(a)), plain(strings.Join(a.To, " and ")), told(now, a))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+func alarmState(now time.Time, a adminapi.Alarm) cell {
+	switch {
+	case a.Firing:
+		return cell{clean("firing since " + clock(now, a.Since)), red}
+	case a.Looked.IsZero():
+		return cell{"unknown", yellow}
+	}
+	return cell{"ok", green}
+}
+
+// condition is when an alarm fires.
+func condition(a adminapi.Alarm) string {
+	of := "queue " + a.Queue
+	if a.Queue == "*" {
+		of = "all queues"
+	}
+	limit := alarmNumber(a, a.Limit)
+	switch a.Kind {
+	case "depth":
+		return fmt.Sprintf("more than %s dead letters in %s", limit, of)
+	case "oldest":
+		return fmt.Sprintf("a dead letter older than %s in %s", limit, of)
+	case "rate":
+		return fmt.Sprintf("more than %s new dead letters a minute in %s", limit, of)
+	case "redrive":
+		return "a redrive to " + of + " ends or halts"
+	}
+	return a.Kind + " of " + of
+}
+
+// alarmNumber writes letters, or a time.
+func alarmNumber(a adminapi.Alarm, n float64) string {
+	switch a.Kind {
+	case "oldest":
+		return span(time.Duration(n * float64(time.Second)))
+	case "redrive":
+		return "–"
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func told(now time.Time, a adminapi.Alarm) cell {
+	switch {
+	case a.Failure != "":
+		return cell{clean("failed: " + a.Failure), red}
+	case !a.ToldAt.IsZero():
+		return plain(ago(now, a.ToldAt))
+	}
+	return plain("never")
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// How often long work says how far it is.
+const (
+	drawEvery = 100 * time.Millisecond // on a terminal, where a line replaces the one before
+	tellEvery = 10 * time.Second       // elsewhere, where each is a line of its own
+)
+
+// longWork says on stderr how far long work is: how much of it, how fast, and for how
+// long still. With --json it is silent.
+type longWork struct {
+	s      *session
+	number func(int) string // writes how much is done in a second
+	draws  bool
+	width  int
+	began  time.Time
+	last   time.Time
+	first  int64 // done at the beginning, by an earlier run
+	drawn  bool
+	begun  bool
+}
+
+func newLongWork(s *session) *longWork {
+	p := &longWork{s: s, number: grouped, began: s.now(), width: 80}
+	p.last = p.began
+	f, ok := s.Stderr.(*os.File)
+	if p.draws = ok && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"; p.draws {
+		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
+			p.width = cols
+		}
+	}
+	return p
+}
+
+// tell says that so much of total is done, of which text gives the details; a total of
+// 0 is not known. Most calls say nothing, so that it may be called often.
+func (p *longWork) tell(done, total int64, text func() string) {
+	if !p.begun {
+		p.first, p.begun = done, true
+	}
+	now, every := p.s.now(), tellEvery
+	if p.draws {
+		every = drawEvery
+	}
+	if p.s.json || now.Sub(p.last) < every {
+		return
+	}
+	p.last = now
+	line := text() + p.pace(now, done, total)
+	if !p.draws {
+		p.s.say("%s", line)
+		return
+	}
+	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", cut(line, p.width-1))
+	p.drawn = true
+}
+
+// pace is how fast it goes, and for how long still.
+func (p *longWork) pace(now time.Time, done, total int64) string {
+	took := now.Sub(p.began).Seconds()
+	if took <= 0 || done <= p.first {
+		return ""
+	}
+	rate := float64(done-p.first) / took
+	text := fmt.Sprintf("; %s/s", p.number(int(rate)))
+	if left := total - done; left > 0 {
+		text += fmt.Sprintf(", about %s left", span(time.Duration(float64(left)/rate*float64(time.Second))))
+	}
+	return text
+}
+
+// clear removes the line that was drawn.
+func (p *longWork) clear() {
+	if p.drawn {
+		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
+		p.drawn = false
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/aws/smithy-go"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// spoken is an error as people read it: what was attempted, then the cause, each once.
+// Both sides of the admin API say what they attempted, and an SDK says it in words of
+// its own.
+func spoken(err error) string {
+	text := err.Error()
+	if before, _, ok := strings.Cut(text, "operation error "); ok {
+		text = before + sdkCause(err)
+	}
+	first, rest, more := strings.Cut(text, "\n")
+	parts := strings.Split(first, ": ")
+	kept := parts[:0]
+	for i, part := range parts {
+		repeated := len(kept) > 0 && strings.HasSuffix(kept[len(kept)-1], part) && wordEnds(kept[len(kept)-1], part)
+		begins := i+1 < len(parts) && strings.HasPrefix(parts[i+1], part+" ") // "plan: plan to discard"
+		if !repeated && !begins {
+			kept = append(kept, part)
+		}
+	}
+	text = strings.Join(kept, ": ")
+	if more {
+		text += "\n" + rest
+	}
+	return text
+}
+
+// wordEnds reports whether a suffix of text is whole words of it.
+func wordEnds(text, suffix string) bool {
+	return len(text) == len(suffix) || text[len(text)-len(suffix)-1] == ' '
+}
+
+// sdkCause is what an SDK of AWS says without its frame.
+func sdkCause(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return strings.TrimSuffix(api.ErrorMessage(), ".") + " (" + api.ErrorCode() + ")"
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return sent.URL + ": " + sent.Err.Error()
+	}
+	var last error
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		last = e
+	}
+	return last.Error()
+}
+
+// suggest adds to an error of something that was not found which names there are: the
+// nearest one, or a few. It asks the running Bezoar for those of the kind that the
+// argument or flag of the command is of.
+func (s *session) suggest(err error, command *kong.Context) error {
+	if codeOf(err) != exitNotFound || hintFor(err) != "" || command.Selected() == nil {
+		return err
+	}
+	path := command.Model.Name + " " + command.Selected().Path()
+	ask := namesCmd{}
+	for _, f := range command.Flags() {
+		if f.Name == "admin" && f.Target.IsValid() {
+			ask.Admin, _ = reflect.TypeAssert[string](f.Target)
+		}
+	}
+	for _, given := range givenNames(command, path) {
+		ask.Kind = given.kind
+		names := ask.names(s)
+		if len(names) == 0 || given.value == "" || slices.Contains(names, given.value) {
+			continue
+		}
+		if near := config.Nearest(given.value, names); near != "" {
+			return hinted(err, "did you mean %s?", near)
+		}
+		const most = 8
+		more := ""
+		if len(names) > most {
+			names, more = names[:most], ", …"
+		}
+		return hinted(err, "there are the %s %s", given.kind, strings.Join(names, ", ")+more)
+	}
+	return err
+}
+
+// given is a name on the command line, and what it is a name of.
+type given struct{ kind, value string }
+
+// givenNames are those that the running Bezoar could know.
+func givenNames(command *kong.Context, path string) (all []given) {
+	add := func(kind string, v *kong.Value) {
+		if kind != "queues" && kind != "fleets" && kind != "flows" || !v.Target.IsValid() {
+			return
+		}
+		switch value := v.Target.Interface().(type) {
+		case string:
+			all = append(all, given{kind, value})
+		case []string:
+			for _, one := range value {
+				all = append(all, given{kind, one})
+			}
+		}
+	}
+	for _, arg := range command.Selected().Positional {
+		add(kindOf(path, arg.Name), arg)
+	}
+	for _, f := range command.Flags() {
+		add(kindOf(path, "--"+f.Name), f.Value)
+	}
+	return all
+}
+
+// names asks quietly: an error is no reason to say nothing of the first one.
+func (c *namesCmd) names(s *session) []string {
+	api, err := c.client(s)
+	if err != nil {
+		return nil
+	}
+	defer api.Close()
+	ctx, cancel := context.WithTimeout(s, namesPatience)
+	defer cancel()
+	all, err := c.list(ctx, api)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range all[:min(len(all), maxNames)] {
+		if plainWord(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
