@@ -109,6 +109,9 @@ func NewOutbox(name, database string, st outbox.Status) Outbox {
 	}
 	if l := st.Lease; l.Epoch > 0 {
 		o.Relay = OutboxRelay{Owner: l.Owner, Epoch: l.Epoch, Until: l.Until, Alive: st.Now.Before(l.Until)}
+		if l.Until.Unix() <= 0 { // given up
+			o.Relay.Until = time.Time{}
+		}
 	}
 	for _, t := range st.Topics {
 		one := OutboxTopic{Topic: t.Topic, Ready: t.Ready, Retrying: t.Retrying, Parked: t.Parked, Behind: t.Behind, Oldest: t.Oldest}

@@ -201,3 +201,31 @@ outbox:
 	n.stop()
 	do("SELECT pg_drop_replication_slot(slot_name)::text FROM pg_replication_slots WHERE database = current_database() AND NOT active")
 }
+
+// Two names of one outbox are two relays: the second waits, and takes nothing from
+// the first.
+func TestOneOutboxByTwoNames(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite:" + dir + "/shop.db"
+	if _, err := outboxdb.Init(t.Context(), url, outboxdb.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues: {orders: {}}
+outbox:
+  one: {database: %q, sinks: [{topics: [a], to: "queue:orders"}]}
+  two: {database: "sqlite:%s/./shop.db", sinks: [{topics: [b], to: "queue:orders"}]}
+`, url, dir))
+	var all []adminapi.Outbox
+	n.until("both have looked", func() (ok bool) {
+		var err error
+		if all, err = n.admin.Outboxes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return len(all) == 2 && all[0].Relay.Alive && all[1].Relay.Alive
+	})
+	for range 20 { // each asks the database
+		if all, _ = n.admin.Outboxes(t.Context()); all[0].Relay.Epoch != 1 || all[0].Relay.Here == all[1].Relay.Here {
+			t.Fatalf("the relays are %+v and %+v", all[0].Relay, all[1].Relay)
+		}
+	}
+}

@@ -95,7 +95,8 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 		return err
 	}
 	relay, err := outbox.New(outbox.Config{
-		Name: r.name, Store: store, Owner: r.app.node, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
+		// Two names may lead to one outbox: the second waits for the first.
+		Name: r.name, Store: store, Owner: r.app.node + "/" + r.name, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
 		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Feed: feed, Log: r.app.log,
 	})
 	if err != nil {

@@ -42,6 +42,8 @@ func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 	switch r := o.Relay; {
 	case r.Epoch == 0:
 		s.out.printf("%s\n", s.out.paint(yellow, "no relay was here yet: bezoar serve delivers the outboxes of its settings"))
+	case r.Until.IsZero():
+		s.out.printf("%s\n", s.out.paint(red, fmt.Sprintf("no relay: %s, epoch %d, has given up the lease", clean(r.Owner), r.Epoch)))
 	case !r.Alive:
 		s.out.printf("%s\n", s.out.paint(red, fmt.Sprintf("no relay: the lease of %s, epoch %d, ended %s", clean(r.Owner), r.Epoch, ago(now, r.Until))))
 	default:

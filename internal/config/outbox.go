@@ -57,16 +57,23 @@ const (
 )
 
 var (
-	sqlName       = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
+	sqlName       = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`)
 	tableName     = regexp.MustCompile(`^[^\s.\x00-\x1f]{1,63}(\.[^\s.\x00-\x1f]{1,63})?$`)
 	topicTemplate = regexp.MustCompile(`^([A-Za-z0-9._-]|\{[^{}]+\})+$`)
 	topicPattern  = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|[A-Za-z0-9._-]{0,254}\*)$`)
 )
 
 func (c *Config) checkOutboxes(k *checker) {
+	type place struct{ database, env, schema string }
+	seen := map[place]string{}
 	for _, name := range sortedKeys(c.Outbox) {
-		o := c.Outbox[name]
-		o.check(k, "outbox."+shortKey(name), c)
+		o, at := c.Outbox[name], "outbox."+shortKey(name)
+		o.check(k, at, c)
+		here := place{o.Database, o.DatabaseEnv, o.Schema}
+		if other, again := seen[here]; again && here != (place{schema: o.Schema}) {
+			k.addf(at, "put the sinks of both under one name, or give it a schema of its own", "is the outbox %s: database and schema are the same", quoted(other))
+		}
+		seen[here] = name
 	}
 }
 
@@ -82,7 +89,7 @@ func (o *Outbox) check(k *checker, at string, c *Config) {
 		k.add(at+".database", outboxDatabaseFlaw(o.Database))
 	}
 	if !sqlName.MatchString(o.Schema) {
-		k.addf(at+".schema", "use up to 48 of a-z, 0-9 and _, without a digit at the beginning", "%s is no name of a schema", quoted(o.Schema))
+		k.addf(at+".schema", "use up to 51 of a-z, 0-9 and _, without a digit at the beginning", "%s is no name of a schema", quoted(o.Schema))
 	}
 	k.add(at+".relay", choiceFlaw(o.Relay, []string{"poll", "cdc"}))
 	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && (scheme == "sqlite" || scheme == "mysql") {

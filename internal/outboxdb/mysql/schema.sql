@@ -86,6 +86,7 @@ CREATE PROCEDURE {schema}_write(topic_ VARCHAR(1024), key_ VARBINARY(1024), type
 BEGIN
 	DECLARE seq_ BIGINT DEFAULT 0;
 	DECLARE lane_ BIGINT DEFAULT NULL;
+	DECLARE i_ INT DEFAULT 0;
 	-- As the column is: otherwise no index is used, and all rows are locked.
 	DECLARE name_ VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin;
 	SET key_ = COALESCE(key_, ''), headers_ = COALESCE(headers_, '{}'), payload_ = COALESCE(payload_, ''),
@@ -99,6 +100,12 @@ BEGIN
 	ELSEIF NOT JSON_VALID(headers_) OR JSON_TYPE(headers_) <> 'OBJECT' THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
 	END IF;
+	WHILE i_ < JSON_LENGTH(headers_) DO
+		IF JSON_TYPE(JSON_EXTRACT(JSON_EXTRACT(headers_, '$.*'), CONCAT('$[', i_, ']'))) <> 'STRING' THEN
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
+		END IF;
+		SET i_ = i_ + 1;
+	END WHILE;
 	SET name_ = topic_;
 	-- The lock of the key comes before the position: so positions of a key have the
 	-- order of commits.

@@ -78,16 +78,32 @@ CREATE TABLE IF NOT EXISTS {schema}_flights (
 -- Producers insert into this view.
 CREATE VIEW IF NOT EXISTS {schema}_write AS
 	SELECT NULL AS topic, NULL AS key, NULL AS type, NULL AS headers, NULL AS payload, NULL AS id WHERE false;
-CREATE TRIGGER IF NOT EXISTS {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
-	INSERT INTO {schema}_keys (topic, k, seq) SELECT NEW.topic, NEW.key, 1 WHERE coalesce(NEW.key, '') <> ''
+DROP TRIGGER IF EXISTS {schema}_write_insert;
+CREATE TRIGGER {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
+	-- Before anything is written: also INSERT OR IGNORE leaves no hole in a key's numbers.
+	SELECT CASE
+		WHEN NEW.topic IS NULL OR CAST(NEW.topic AS TEXT) GLOB '*[^A-Za-z0-9._-]*' OR length(CAST(NEW.topic AS BLOB)) NOT BETWEEN 1 AND 255
+			OR instr(CAST(NEW.topic AS BLOB), x'00') > 0
+			THEN RAISE(ABORT, 'outbox: the topic is not 1 to 255 letters, digits, dots, dashes and underscores')
+		WHEN length(CAST(NEW.key AS BLOB)) > 512 OR length(CAST(NEW.type AS BLOB)) > 255 OR length(CAST(NEW.id AS BLOB)) > 64
+			THEN RAISE(ABORT, 'outbox: the key may have 512 bytes, the type 255, the id 64')
+		WHEN length(CAST(NEW.payload AS BLOB)) > 16777216 OR length(CAST(NEW.headers AS BLOB)) > 131072
+			THEN RAISE(ABORT, 'outbox: the payload may have 16 MiB, the headers 128 KiB as JSON')
+		WHEN NEW.headers IS NOT NULL AND CASE WHEN json_valid(CAST(NEW.headers AS TEXT)) THEN json_type(CAST(NEW.headers AS TEXT)) <> 'object' ELSE true END
+			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
+		WHEN EXISTS (SELECT 1 FROM json_each(CAST(NEW.headers AS TEXT)) h WHERE h.type <> 'text')
+			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
+	END;
+	-- Blobs become text: a key, topic or ID is the same in both.
+	INSERT INTO {schema}_keys (topic, k, seq) SELECT CAST(NEW.topic AS TEXT), CAST(NEW.key AS TEXT), 1 WHERE coalesce(CAST(NEW.key AS TEXT), '') <> ''
 		ON CONFLICT (topic, k) DO UPDATE SET seq = seq + 1;
 	INSERT INTO {schema}_events (written_at, id, topic, k, seq, type, headers, payload) VALUES (
 		CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER),
-		coalesce(nullif(NEW.id, ''), (SELECT substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12)
+		coalesce(nullif(CAST(NEW.id AS TEXT), ''), (SELECT substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12)
 			FROM (SELECT lower(hex(randomblob(16))) AS u))),
-		NEW.topic, coalesce(CAST(NEW.key AS TEXT), ''),
-		coalesce((SELECT seq FROM {schema}_keys k WHERE k.topic = NEW.topic AND k.k = CAST(NEW.key AS TEXT)), 0),
-		coalesce(nullif(NEW.type, ''), NEW.topic), coalesce(NEW.headers, '{}'), CAST(coalesce(NEW.payload, x'') AS BLOB));
+		CAST(NEW.topic AS TEXT), coalesce(CAST(NEW.key AS TEXT), ''),
+		coalesce((SELECT seq FROM {schema}_keys k WHERE k.topic = CAST(NEW.topic AS TEXT) AND k.k = CAST(NEW.key AS TEXT)), 0),
+		coalesce(nullif(CAST(NEW.type AS TEXT), ''), CAST(NEW.topic AS TEXT)), coalesce(CAST(NEW.headers AS TEXT), '{}'), CAST(coalesce(NEW.payload, x'') AS BLOB));
 	INSERT INTO {schema}_pending (position, written_at, lane, bytes, topic)
 		SELECT e.position, e.written_at, (SELECT lane FROM {schema}_keys k WHERE k.topic = e.topic AND k.k = e.k),
 			length(e.payload) + length(CAST(e.k AS BLOB)) + length(CAST(e.headers AS BLOB)), e.topic

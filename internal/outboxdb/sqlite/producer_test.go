@@ -1,0 +1,54 @@
+package sqlite_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// TestOtherProducers is about what drivers of other languages bind: bytes for text,
+// numbers for keys, and headers that nobody has checked.
+func TestOtherProducers(t *testing.T) {
+	d := newOutbox(t)
+	write := func(verb string, values ...any) error {
+		_, err := d.app.ExecContext(t.Context(), verb+` INTO bezoar_outbox_write (topic, key, type, headers, payload, id) VALUES (?, ?, ?, ?, ?, ?)`, values...)
+		return err
+	}
+	for _, key := range []any{"7", 7, []byte("7")} {
+		if err := write("INSERT", []byte("orders"), key, []byte("t"), []byte(`{"a": "b"}`), 12, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, bad := range map[string][]any{
+		"a header that is a number": {"orders", "7", nil, `{"n": 1}`, nil, nil},
+		"a header that is an array": {"orders", "7", nil, `{"n": ["1"]}`, nil, nil},
+		"headers that are an array": {"orders", "7", nil, `["n"]`, nil, nil},
+		"headers that are no JSON":  {"orders", "7", nil, `{n`, nil, nil},
+		"a topic with a zero byte":  {"orders\x00x", "7", nil, nil, nil, nil},
+		"no topic":                  {nil, "7", nil, nil, nil, nil},
+		"a topic with a blank":      {"a b", "7", nil, nil, nil, nil},
+		"a long key":                {"orders", strings.Repeat("ä", 257), nil, nil, nil, nil},
+		"a long payload":            {"orders", "7", nil, nil, make([]byte, outbox.MaxPayload+1), nil},
+	} {
+		for _, verb := range []string{"INSERT", "INSERT OR IGNORE", "INSERT OR REPLACE"} {
+			if err := write(verb, bad...); err == nil || !strings.Contains(err.Error(), "outbox: ") {
+				t.Errorf("%s of %s: %v", verb, name, err)
+			}
+		}
+	}
+	if err := write("INSERT", "orders", "7", nil, nil, nil, []byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	last, err := d.Store.Find(t.Context(), "last")
+	if err != nil || last.Key != "7" || last.Sequence != 4 {
+		t.Errorf("the last one is %+v, %v", last.Record, err)
+	}
+	if p, err := d.Store.Verify(t.Context(), outbox.VerifyQuery{}); err != nil || p.Events != 4 || p.Keys != 1 || len(p.Findings) > 0 {
+		t.Errorf("the proof is %+v, %v", p, err)
+	}
+	all, err := d.Store.Waiting(t.Context(), outbox.Query{Topic: "orders", Key: "7"})
+	if err != nil || len(all) != 4 || all[0].Headers["a"] != "b" || string(all[0].Payload) != "12" {
+		t.Errorf("waiting are %+v, %v", all, err)
+	}
+}
