@@ -72,12 +72,12 @@ func send(method, path, tag, summary string, body any, status int, answer any, r
 }
 
 const (
-	post, put, remove = http.MethodPost, http.MethodPut, http.MethodDelete
-	ok, created       = http.StatusOK, http.StatusCreated
-	accepted, nothing = http.StatusAccepted, http.StatusNoContent
-	conflict          = http.StatusConflict
-	unprocessable     = http.StatusUnprocessableEntity
-	unavailable       = http.StatusServiceUnavailable
+	post, put, patch, remove = http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	ok, created              = http.StatusOK, http.StatusCreated
+	accepted, nothing        = http.StatusAccepted, http.StatusNoContent
+	conflict                 = http.StatusConflict
+	unprocessable            = http.StatusUnprocessableEntity
+	unavailable              = http.StatusServiceUnavailable
 )
 
 // operations are all calls of the API, in the order of the description.
@@ -128,6 +128,7 @@ func queueCalls() []operation {
 			text("prefix", "Only queues whose name begins so."), text("after", "Only names after this one: `next` of the page before."), limit(adminapi.MaxQueues)),
 		send(post, adminapi.PathQueues, q, "Create a queue, or return the one that is there with the same settings.", adminapi.CreateQueue{}, created, adminapi.Queue{}, conflict),
 		get(adminapi.PathQueue, q, "Show one queue.", adminapi.Queue{}),
+		send(patch, adminapi.PathQueue, q, "Change settings of a queue.", adminapi.SetQueue{}, ok, adminapi.Queue{}, conflict),
 		send(remove, adminapi.PathQueue, q, "Delete a queue with all its messages.", nil, nothing, nil, conflict),
 		send(post, adminapi.PathPurge, q, "Delete all messages of a queue.", nil, nothing, nil, conflict),
 		send(post, adminapi.PathPause, q, "Pause a queue.", queue.Pause{}, nothing, nil),
@@ -206,7 +207,7 @@ func flowCalls() []operation {
 }
 
 func stateCalls() []operation {
-	const s = "state"
+	const s, x = "state", "outboxes"
 	plain := func(path, summary string) operation {
 		return operation{method: http.MethodGet, path: path, tag: s, summary: summary, status: ok, answer: "", media: "text/plain", open: true}
 	}
@@ -224,6 +225,8 @@ func stateCalls() []operation {
 	describe := get(adminapi.PathDescription, s, "Show this description.", map[string]any{})
 	return []operation{
 		get(adminapi.PathHealth, s, "Report how this process is, with all details.", health.Report{}),
+		get(adminapi.PathOutboxes, x, "List the outboxes that this process delivers, and what waits in them.", adminapi.Outboxes{}),
+		send(post, adminapi.PathOutboxDeeds, x, "Note in the audit log what was done in the database of an outbox.", adminapi.OutboxDeed{}, nothing, nil),
 		get(adminapi.PathAudit, s, "Read the audit log, the newest entry first.", adminapi.Audit{},
 			number("before", "Only entries with a lower number."), limit(triage.MaxLetters)),
 		events, metrics, live, ready, healthz, describe,

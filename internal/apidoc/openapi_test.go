@@ -2,6 +2,7 @@ package apidoc_test
 
 import (
 	stdcmp "cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -173,7 +174,8 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	api, err := admin.New(admin.Config{
 		Address: adminapi.DefaultAddress, Description: apidoc.Document(), Flows: flows, Page: pass, Extra: pass, Livez: pass, Readyz: pass, Healthz: pass,
 		Queues: struct{ noQueues }{}, Triage: struct{ admin.Triage }{}, Steering: struct{ admin.Steering }{}, Limiting: struct{ admin.Limiting }{},
-		Health: func() any { return nil }, Top: func(adminapi.TopQuery) adminapi.Top { return adminapi.Top{} },
+		Outboxes: func(context.Context) []adminapi.Outbox { return nil },
+		Health:   func() any { return nil }, Top: func(adminapi.TopQuery) adminapi.Top { return adminapi.Top{} },
 	}, struct{ admin.Backend }{}, new(admin.Hub))
 	if err != nil {
 		t.Fatal(err)
