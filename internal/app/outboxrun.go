@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,13 +108,36 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 		return err
 	}
 	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { watchDatabase(ctx, store, cancel) })
+	defer watch.Wait()
+	defer cancel(nil)
 	r.has(store, relay)
 	defer r.has(nil, nil)
 	r.app.log.Info("delivers an outbox", "outbox", r.name, "database", r.kind(), "sinks", len(routes))
 	if err := relay.Run(ctx); err != nil {
 		return err
 	}
-	return errors.New("the relay has ended")
+	return cmp.Or(context.Cause(ctx), errors.New("the relay has ended"))
+}
+
+// watchDatabase cancels when what is open is the database no more.
+func watchDatabase(ctx context.Context, store outbox.Store, cancel context.CancelCauseFunc) {
+	m, ok := store.(interface{ Moved() error })
+	if !ok {
+		return
+	}
+	for ctx.Err() == nil {
+		if err := m.Moved(); err != nil {
+			cancel(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // routes opens the sinks.
