@@ -148,6 +148,22 @@ func TestOutboxesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// That changes are not captured is an alarm, also while there is no slot yet.
+func TestTablesThatAreNotThere(t *testing.T) {
+	url, _ := shopDatabase(t)
+	if _, err := outboxdb.Init(t.Context(), url, outboxdb.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues: {customers: {}}
+outbox:
+  shop: {database: %q, relay: cdc, tables: [{table: customers}], sinks: [{topics: ["*"], to: "queue:customers"}]}
+`, url))
+	n.until("the table is missed", func() bool {
+		return slices.ContainsFunc(n.outbox().Alarms, func(a adminapi.OutboxAlarm) bool { return strings.Contains(a.What, "there is no table") })
+	})
+}
+
 // Changes of a table become events, and the relay follows the log of the database.
 func TestTablesBecomeEvents(t *testing.T) {
 	url, _ := shopDatabase(t)

@@ -30,12 +30,13 @@ type outboxRun struct {
 	database string // its URL
 	letters  *outboxletters.Source
 
-	mu    sync.Mutex // guards the rest
-	store outbox.Store
-	relay *outbox.Relay
-	away  error       // why there is no store or relay
-	since time.Time   // of away
-	slots *cdc.Report // nil: not looked at
+	mu     sync.Mutex // guards the rest
+	store  outbox.Store
+	relay  *outbox.Relay
+	away   error        // why there is no store or relay
+	since  time.Time    // of away
+	slots  *cdc.Report  // nil: not looked at
+	tables *cdc.Capture // nil: none runs
 
 	asking sync.Mutex // guards what follows; held while the database is asked
 	known  outbox.Status
@@ -211,12 +212,12 @@ func (r *outboxRun) open() (outbox.Store, error) {
 // stats are the relay's. Without one there is an alarm that says why.
 func (r *outboxRun) stats() outbox.Stats {
 	r.mu.Lock()
-	relay, away, since, slots := r.relay, r.away, r.since, r.slots
+	relay, away, since, slots, tables := r.relay, r.away, r.since, r.slots, r.tables
 	r.mu.Unlock()
 	switch {
 	case relay != nil:
 		st := relay.Stats()
-		st.Alarms = append(st.Alarms, slotAlarms(slots)...)
+		st.Alarms = append(st.Alarms, slotAlarms(slots, tables)...)
 		return st
 	case away != nil:
 		return outbox.Stats{Alarms: []outbox.Alarm{{Kind: "database", What: away.Error(), Since: since}}}
