@@ -71,6 +71,15 @@ type Edit struct {
 	Payload []byte
 }
 
+// Validate reports everything that no event may have.
+func (e Edit) Validate() error {
+	event := Event{Topic: "any", Headers: e.Headers, Payload: e.Payload}
+	if e.Type != nil {
+		event.Type = *e.Type
+	}
+	return event.Validate()
+}
+
 // Reports tell what is in an outbox. They need no lease.
 type Reports interface {
 	Identity(ctx context.Context) (Identity, error)

@@ -110,7 +110,7 @@ func (l *leader) upkeep() {
 			l.c.Log.Warn("the outbox could not be kept in order; it is tried again", "error", err)
 		}
 		if parked, err := l.c.Store.Count(l.work, Query{State: Parked}); err == nil && parked > 0 {
-			l.alarms.set(alarmParked, "", fmt.Sprintf("%d events are parked, and wait for a decision", parked))
+			l.alarms.set(alarmParked, "", fmt.Sprintf("events parked until a person decides: %d", parked))
 		} else if err == nil {
 			l.alarms.clear(alarmParked)
 		}

@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -145,6 +148,22 @@ func TestOutboxesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// That changes are not captured is an alarm, also while there is no slot yet.
+func TestTablesThatAreNotThere(t *testing.T) {
+	url, _ := shopDatabase(t)
+	if _, err := outboxdb.Init(t.Context(), url, outboxdb.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues: {customers: {}}
+outbox:
+  shop: {database: %q, relay: cdc, tables: [{table: customers}], sinks: [{topics: ["*"], to: "queue:customers"}]}
+`, url))
+	n.until("the table is missed", func() bool {
+		return slices.ContainsFunc(n.outbox().Alarms, func(a adminapi.OutboxAlarm) bool { return strings.Contains(a.What, "there is no table") })
+	})
+}
+
 // Changes of a table become events, and the relay follows the log of the database.
 func TestTablesBecomeEvents(t *testing.T) {
 	url, _ := shopDatabase(t)
@@ -228,4 +247,44 @@ outbox:
 			t.Fatalf("the relays are %+v and %+v", all[0].Relay, all[1].Relay)
 		}
 	}
+}
+
+// A database whose file was replaced is opened again: the old file is not what the
+// application writes to.
+func TestReplacedFile(t *testing.T) {
+	dir := t.TempDir()
+	path := dir + "/shop.db"
+	order := func() {
+		t.Helper()
+		if _, err := outboxdb.Init(t.Context(), "sqlite:"+path, outboxdb.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := outbox.Write(t.Context(), outbox.SQLite(tx), outbox.Event{Topic: "a", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order()
+	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues: {orders: {}}
+outbox: {shop: {database: %q, sinks: [{topics: [a], to: "queue:orders"}]}}
+`, "sqlite:"+path))
+	n.until("the event is delivered", func() bool { return n.visible("orders") == 1 })
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(path+end, path+".old"+end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	order()
+	n.until("the event of the new file is delivered", func() bool { return n.visible("orders") == 2 })
 }

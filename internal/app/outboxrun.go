@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,13 @@ type outboxRun struct {
 	database string // its URL
 	letters  *outboxletters.Source
 
-	mu    sync.Mutex // guards the rest
-	store outbox.Store
-	relay *outbox.Relay
-	away  error       // why there is no store or relay
-	since time.Time   // of away
-	slots *cdc.Report // nil: not looked at
+	mu     sync.Mutex // guards the rest
+	store  outbox.Store
+	relay  *outbox.Relay
+	away   error        // why there is no store or relay
+	since  time.Time    // of away
+	slots  *cdc.Report  // nil: not looked at
+	tables *cdc.Capture // nil: none runs
 
 	asking sync.Mutex // guards what follows; held while the database is asked
 	known  outbox.Status
@@ -107,13 +109,36 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 		return err
 	}
 	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { watchDatabase(ctx, store, cancel) })
+	defer watch.Wait()
+	defer cancel(nil)
 	r.has(store, relay)
 	defer r.has(nil, nil)
 	r.app.log.Info("delivers an outbox", "outbox", r.name, "database", r.kind(), "sinks", len(routes))
 	if err := relay.Run(ctx); err != nil {
 		return err
 	}
-	return errors.New("the relay has ended")
+	return cmp.Or(context.Cause(ctx), errors.New("the relay has ended"))
+}
+
+// watchDatabase cancels when what is open is the database no more.
+func watchDatabase(ctx context.Context, store outbox.Store, cancel context.CancelCauseFunc) {
+	m, ok := store.(interface{ Moved() error })
+	if !ok {
+		return
+	}
+	for ctx.Err() == nil {
+		if err := m.Moved(); err != nil {
+			cancel(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // routes opens the sinks.
@@ -187,12 +212,12 @@ func (r *outboxRun) open() (outbox.Store, error) {
 // stats are the relay's. Without one there is an alarm that says why.
 func (r *outboxRun) stats() outbox.Stats {
 	r.mu.Lock()
-	relay, away, since, slots := r.relay, r.away, r.since, r.slots
+	relay, away, since, slots, tables := r.relay, r.away, r.since, r.slots, r.tables
 	r.mu.Unlock()
 	switch {
 	case relay != nil:
 		st := relay.Stats()
-		st.Alarms = append(st.Alarms, slotAlarms(slots)...)
+		st.Alarms = append(st.Alarms, slotAlarms(slots, tables)...)
 		return st
 	case away != nil:
 		return outbox.Stats{Alarms: []outbox.Alarm{{Kind: "database", What: away.Error(), Since: since}}}

@@ -76,15 +76,22 @@ func (r *outboxRun) watchSlots(ctx context.Context, panel *cdc.Panel) {
 	}
 }
 
-// slotAlarms are what a person should know about the slots.
-func slotAlarms(report *cdc.Report) (all []outbox.Alarm) {
+// slotAlarms are what a person should know about the slots, and why there is none.
+func slotAlarms(report *cdc.Report, tables *cdc.Capture) (all []outbox.Alarm) {
 	if report == nil {
 		return nil
 	}
+	seen := map[string]bool{}
 	for _, s := range report.Slots {
-		if s.Alarm != "" {
+		if seen[s.Name] = true; s.Alarm != "" {
 			all = append(all, outbox.Alarm{Kind: "slot", What: "slot " + s.Name + ": " + s.Alarm, Since: report.At})
 		}
+	}
+	if tables == nil {
+		return all
+	}
+	if st := tables.Status(); !seen[st.Slot] && (st.Health == cdc.Broken || st.Health == cdc.Failing) {
+		all = append(all, outbox.Alarm{Kind: "tables", What: "changes of tables are not captured: " + st.Reason, Since: st.Since})
 	}
 	return all
 }
@@ -146,6 +153,7 @@ func (r *outboxRun) beside(ctx context.Context, id outbox.Identity) (end func(),
 	if err != nil {
 		return nil, err
 	}
+	r.captures(capture)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { r.watchSlots(ctx, panel) })
@@ -156,5 +164,11 @@ func (r *outboxRun) beside(ctx context.Context, id outbox.Identity) (end func(),
 			}
 		})
 	}
-	return func() { cancel(); wg.Wait() }, nil
+	return func() { cancel(); wg.Wait(); r.captures(nil) }, nil
+}
+
+func (r *outboxRun) captures(c *cdc.Capture) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tables = c
 }

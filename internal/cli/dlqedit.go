@@ -60,7 +60,7 @@ func (c *dlqEdit) one(s *session, api *adminapi.Client) error {
 		return err
 	}
 	e := triage.Edit{Version: l.Version, Destination: c.To, Reason: c.Reason}
-	raw, err := c.read(s)
+	raw, err := c.read(s, maxLine)
 	if err != nil {
 		return err
 	}

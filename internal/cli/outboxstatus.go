@@ -23,9 +23,8 @@ func (c *outboxStatus) Run(s *session) error {
 			if err != nil {
 				return err
 			}
-			if !at.IsZero() && o.Relay.Alive {
-				o.Here(stats)
-				o.Relay.Here = false
+			if !at.IsZero() {
+				noted(&o, stats)
 			}
 		}
 		if s.json {
@@ -34,6 +33,14 @@ func (c *outboxStatus) Run(s *session) error {
 		reportOutbox(s, o, st.Now)
 		return nil
 	})
+}
+
+// noted adds what the relay has written down, unless that was another one.
+func noted(o *adminapi.Outbox, stats outbox.Stats) {
+	if o.Relay.Alive && stats.Epoch == o.Relay.Epoch {
+		o.Here(stats)
+		o.Relay.Here = false
+	}
 }
 
 // reportOutbox prints an outbox. now is by the database's clock.

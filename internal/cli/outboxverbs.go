@@ -199,7 +199,7 @@ func (outboxEdit) Help() string {
 
 // Run changes an event.
 func (c *outboxEdit) Run(s *session) error {
-	raw, err := c.read(s)
+	raw, err := c.read(s, outbox.MaxPayload)
 	if err != nil {
 		return err
 	}
@@ -222,6 +222,9 @@ func (c *outboxEdit) Run(s *session) error {
 				e.Headers = map[string]string{}
 			}
 			maps.Copy(e.Headers, c.Headers)
+		}
+		if err := e.Validate(); err != nil {
+			return &exitError{code: exitUsage, err: fmt.Errorf("edit event %.80q: %w", c.ID, err)}
 		}
 		if err := store.Edit(s, w.Position, e); err != nil {
 			return fmt.Errorf("edit event %.80q: %w", c.ID, err)

@@ -14,8 +14,8 @@ type newBody struct {
 	File string  `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
 }
 
-// read returns nil for none.
-func (c *newBody) read(s *session) (raw []byte, err error) {
+// read returns nil for none. A file has at most so many bytes.
+func (c *newBody) read(s *session, most int) (raw []byte, err error) {
 	raw = []byte{}
 	keep := func(b []byte) error { raw = b; return nil }
 	switch {
@@ -24,7 +24,7 @@ func (c *newBody) read(s *session) (raw []byte, err error) {
 	case c.Body != nil:
 		return []byte(*c.Body), nil
 	case c.File == "-":
-		return raw, whole(s.Stdin, keep)
+		return raw, whole(s.Stdin, most, keep)
 	case c.File == "":
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func (c *newBody) read(s *session) (raw []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the new body: %w", err)
 	}
-	return raw, errors.Join(whole(f, keep), f.Close())
+	return raw, errors.Join(whole(f, most, keep), f.Close())
 }
 
 type queueEdit struct {
@@ -45,7 +45,7 @@ type queueEdit struct {
 }
 
 func (c *queueEdit) Run(s *session) error {
-	body, err := c.read(s)
+	body, err := c.read(s, maxLine)
 	if err != nil {
 		return err
 	}

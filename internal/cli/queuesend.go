@@ -66,11 +66,11 @@ func (c *queueSend) each(s *session, do func([]byte) error) error {
 		return lines.Err()
 	}
 	if c.File != "" {
-		return whole(in, do)
+		return whole(in, maxLine, do)
 	}
 	for _, body := range c.Bodies {
 		if body == "-" {
-			if err := whole(in, do); err != nil {
+			if err := whole(in, maxLine, do); err != nil {
 				return err
 			}
 			continue
@@ -82,13 +82,14 @@ func (c *queueSend) each(s *session, do func([]byte) error) error {
 	return nil
 }
 
-func whole(in io.Reader, do func([]byte) error) error {
-	body, err := io.ReadAll(io.LimitReader(in, maxLine+1))
+// whole reads at most so many bytes.
+func whole(in io.Reader, most int, do func([]byte) error) error {
+	body, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	if err != nil {
 		return fmt.Errorf("read the message: %w", err)
 	}
-	if len(body) > maxLine {
-		return exitf(exitFailure, "the message is longer than %d bytes", maxLine)
+	if len(body) > most {
+		return exitf(exitFailure, "the message is longer than %d bytes", most)
 	}
 	return do(body)
 }

@@ -303,6 +303,9 @@ func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attribute
 			return "", fmt.Errorf("attribute %.60q of an event cannot be changed; %s… and Type can: %w", name, headerPrefix, triage.ErrInvalid)
 		}
 	}
+	if err := e.Validate(); err != nil {
+		return "", fmt.Errorf("an event cannot be so: %w: %w", err, triage.ErrInvalid)
+	}
 	err = s.store.Edit(ctx, position, e)
 	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
 		return "", queue.ErrLetterNotFound

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -229,6 +230,9 @@ func TestEditSendsAgain(t *testing.T) {
 	attributes["Topic"] = queue.Attribute{String: "elsewhere"}
 	if _, err := s.Edit(t.Context(), m, nil, attributes); err == nil || !strings.Contains(err.Error(), "Topic") {
 		t.Errorf("an edit of the topic: %v", err)
+	}
+	if _, err := s.Edit(t.Context(), m, nil, map[string]queue.Attribute{"Type": {String: strings.Repeat("x", outbox.MaxType+1)}}); !errors.Is(err, triage.ErrInvalid) {
+		t.Errorf("a type that no event may have: %v", err)
 	}
 	if _, err := s.Edit(t.Context(), m, nil, nil); !errors.Is(err, queue.ErrLetterNotFound) {
 		t.Errorf("an edit of what is not parked: %v", err)

@@ -38,7 +38,7 @@ func (s *Sink) post(ctx context.Context, id string, header http.Header, body []b
 	if s.cfg.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.cfg.Token)
 	}
-	s.sign(req.Header, id, body)
+	s.sign(req.Header, escape(id), body)
 	answer, err := s.client.Do(req)
 	switch {
 	case ctx.Err() != nil:

@@ -262,3 +262,16 @@ func TestReservedHeaders(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// An ID may have what a header has no place for.
+func TestIDsThatNoHeaderTakes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{Binary, Structured, Batched} {
+		r := newReceiver(t, mode)
+		record := sinktest.Record(1, "k")
+		record.ID, record.Key, record.Type = "a\nb 100%", "ä\r\nX: 1", "t\x01"
+		if err := newSink(t, r.cfg).Send(t.Context(), []outbox.Record{record})[0]; err != nil {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+}

@@ -115,7 +115,8 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	}
 	c = c.withDefaults()
 	path, _ := c.path()
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	file, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the outbox in %s: %w", path, outbox.ErrAbsent)
 	}
 	writer, err := sql.Open("sqlite", dsn(path, true))
@@ -129,7 +130,20 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	}
 	const readers = 4
 	reader.SetMaxOpenConns(readers)
-	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Explain: explain}})
+	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Explain: explain}, Moved: func() error { return moved(path, file) }})
+}
+
+// moved reports that path is not file any more, as after a backup was put back: who has
+// it open goes on with the old one.
+func moved(path string, file fs.FileInfo) error {
+	now, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the database %s is not there any more", path)
+	case err == nil && file != nil && !os.SameFile(now, file):
+		return fmt.Errorf("the database %s is another file now", path)
+	}
+	return nil
 }
 
 // clock is the machine's.

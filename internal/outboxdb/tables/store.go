@@ -38,6 +38,7 @@ type Config struct {
 	Schema         string
 	Where          string // names the database in errors; without a password
 	Dialect        Dialect
+	Moved          func() error // that what is open is the database no more; nil: never
 }
 
 // Store is an outbox.
@@ -45,6 +46,7 @@ type Store struct {
 	writer, reader *sql.DB
 	schema, where  string
 	dialect        Dialect
+	moved          func() error
 	fill           *strings.Replacer
 }
 
@@ -54,7 +56,7 @@ var _ outbox.Store = (*Store)(nil)
 // databases when it fails.
 func New(ctx context.Context, c Config) (*Store, error) {
 	s := &Store{
-		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: c.Dialect,
+		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: c.Dialect, moved: c.Moved,
 		fill: strings.NewReplacer("{schema}", c.Schema, "{now}", c.Dialect.Now),
 	}
 	id, err := s.Identity(ctx)
@@ -66,6 +68,14 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the outbox: %w", err), s.Close())
 	}
 	return s, nil
+}
+
+// Moved reports that what is open is the database no more: it has to be opened again.
+func (s *Store) Moved() error {
+	if s.moved == nil {
+		return nil
+	}
+	return s.moved()
 }
 
 // Close waits for the statements under way.
