@@ -62,6 +62,6 @@ func TestStreamsGuide(t *testing.T) {
 	r.env = append(r.env, "REDISCLI_AUTH="+password, "BEZOAR_BROKER_PASSWORD="+password)
 	r.ports = strings.NewReplacer("127.0.0.1:6379", server.Host, "-p 6379", "-p "+server.Port(), "127.0.0.1:7070", freePort(t), "orders", fmt.Sprint("guide-", time.Now().UnixNano()))
 	r.read(map[string][]string{
-		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "1 done, 2 crash; 1 set aside", "bezoar-class\ncrash\n"},
+		"--until-idle": {`ordered: {"order": 1}`, "crash: SIGSEGV; again in ", "set aside: its payload is convicted", "2 messages: 1 done, 1 set aside, in ", "bezoar-class\ncrash\n"},
 	})
 }
