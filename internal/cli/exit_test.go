@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // leaves are all commands that can be run.
@@ -74,6 +76,9 @@ func words(t *testing.T, n *kong.Node, file string) []string {
 
 // The same thing has the same exit code, whatever the command.
 func TestExitCodesAreTheSameEverywhere(t *testing.T) {
+	if pace.Watched {
+		t.Skip("the race detector makes it take a minute, and its commands run one after another")
+	}
 	file := t.TempDir() + "/bezoar.yaml"
 	if err := os.WriteFile(file, []byte("sqs: off\n"), 0o600); err != nil {
 		t.Fatal(err)
