@@ -194,6 +194,9 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = 
 BEGIN
 	IF EXISTS (SELECT FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp()) THEN
 		PERFORM {schema}.fence(current_);
+		-- Between two statements of a claim, the first event of a key must not become
+		-- ready: the claim would take the second one.
+		PERFORM pg_advisory_xact_lock(hashtextextended('bezoar outbox claims {schema}', 0));
 		UPDATE {schema}.pending SET state = 0, not_before = NULL WHERE position IN (
 			SELECT position FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp() ORDER BY not_before LIMIT 10000);
 	ELSIF NOT EXISTS (SELECT FROM {schema}.lease WHERE epoch = current_) THEN
@@ -312,6 +315,7 @@ BEGIN
 		PERFORM {schema}.settle(flight_, delivered, failed);
 	END IF;
 	IF topic_ IS NOT NULL THEN
+		PERFORM pg_advisory_xact_lock_shared(hashtextextended('bezoar outbox claims {schema}', 0));
 		-- One whose answer got lost.
 		DELETE FROM {schema}.flights WHERE topic = topic_ AND epoch = current_;
 		RETURN QUERY SELECT * FROM {schema}.claim(current_, topic_, events_, bytes_);

@@ -32,7 +32,12 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 		return nil, s.fault(ctx, what, err)
 	}
 	if len(due) > 0 {
-		err := s.fenced(ctx, what, epoch, func(tx *sql.Tx) error {
+		// Between two statements of a claim, the first event of a key must not become
+		// ready: the claim would take the second one.
+		err := s.write(ctx, what, func(tx *sql.Tx) error {
+			if err := s.fence(ctx, tx, epoch, s.dialect.Exclusive); err != nil {
+				return err
+			}
 			_, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET state = 0, not_before = NULL WHERE state = 1 AND position IN `+among(due)))
 			return err
 		})
