@@ -50,7 +50,7 @@ func (c *configCheck) Run(s *session) error {
 	case err != nil:
 		return settingsError(err)
 	default:
-		if found := guardFileFaults(&cfg); len(found) > 0 {
+		if found := append(guardFileFaults(&cfg), sinkFaults(s, c.File, &cfg)...); len(found) > 0 {
 			r.Faults, err = found, &config.Faults{List: found}
 			break
 		}
