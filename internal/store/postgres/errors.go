@@ -9,37 +9,13 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bezoar-dev/bezoar/internal/pgerror"
 )
 
 // explain names the database and, where there is one, the way out.
 func explain(where string, err error) error {
-	if err == nil {
-		return nil
-	}
-	say := func(what string) error { return fmt.Errorf("%s %s: %w", where, what, err) }
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch refused.Code {
-		case "28P01", "28000":
-			return say("does not let this user in; check user, password and pg_hba.conf")
-		case "3D000":
-			return say("does not exist; create the database")
-		case "42501":
-			return say("does not allow this; grant the role CREATE on the database, or create the schema for it")
-		case "53300":
-			return say("has no connection left; raise max_connections, or lower pool_max_conns in the URL")
-		case "53100":
-			return say("has a full disk; free space there. What was acknowledged is safe")
-		case "25006":
-			return say("is read-only, perhaps a standby; name the primary, or add target_session_attrs=read-write")
-		case "26000", "42P05":
-			return say("is behind a pooler that loses prepared statements; leave default_query_exec_mode out of the URL")
-		}
-		return say("refused")
-	}
-	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
-		return say("cannot be reached; start it, check host and port, or use store: sqlite:bezoar.db")
-	}
-	return fmt.Errorf("%s: %w", where, err)
+	return pgerror.Explain(where, err, pgerror.Advice{Forbidden: "grant the role CREATE on the database, or create the schema for it", Unreachable: ", or use store: sqlite:bezoar.db"})
 }
 
 // fault is explain for an operation under way: what was attempted, and the

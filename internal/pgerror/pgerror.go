@@ -1,0 +1,48 @@
+// Package pgerror says of errors of PostgreSQL which database they are of, and the way
+// out.
+package pgerror
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Advice is what differs between those who use a database.
+type Advice struct {
+	Forbidden   string // how the role gets the rights that it lacks
+	Unreachable string // what else can be done; "" for nothing
+}
+
+// Explain names the database, by a text without its password, and, where there is
+// one, the way out.
+func Explain(where string, err error, a Advice) error {
+	if err == nil {
+		return nil
+	}
+	say := func(what string) error { return fmt.Errorf("%s %s: %w", where, what, err) }
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refused.Code {
+		case "28P01", "28000":
+			return say("does not let this user in; check user, password and pg_hba.conf")
+		case "3D000":
+			return say("does not exist; create the database")
+		case "42501":
+			return say("does not allow this; " + a.Forbidden)
+		case "53300":
+			return say("has no connection left; raise max_connections, or lower pool_max_conns in the URL")
+		case "53100":
+			return say("has a full disk; free space there. What was acknowledged is safe")
+		case "25006":
+			return say("is read-only, perhaps a standby; name the primary, or add target_session_attrs=read-write")
+		case "26000", "42P05":
+			return say("is behind a pooler that loses prepared statements; leave default_query_exec_mode out of the URL")
+		}
+		return say("refused")
+	}
+	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
+		return say("cannot be reached; start it, check host and port" + a.Unreachable)
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
