@@ -334,7 +334,8 @@ BEGIN
 		SELECT greatest(max(after), date_bin(step, clock_timestamp(), 'epoch'),
 			(SELECT date_bin(step, max(written_at), 'epoch') + step FROM {schema}.events_rest)) INTO first_ FROM {schema}.partitions;
 		EXIT WHEN first_ > clock_timestamp() + steps * step;
-		name_ := 'events_' || to_char(first_ AT TIME ZONE 'UTC', 'YYYYMMDD_HH24MISS');
+		-- The number keeps it apart from one of that time that was there before.
+		name_ := 'events_' || to_char(first_ AT TIME ZONE 'UTC', 'YYYYMMDD_HH24MISS') || '_' || nextval('{schema}.positions');
 		EXECUTE format('CREATE TABLE {schema}.%I PARTITION OF {schema}.events FOR VALUES FROM (%L) TO (%L)', name_, first_, first_ + step);
 		INSERT INTO {schema}.partitions VALUES (name_, first_, first_ + step);
 		made := made + 1;
