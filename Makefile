@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-# Packages to work on, as in: make test PKG=./internal/ledger/...
+# Packages to work on, as in: make test PKG=./internal/dispatch/ledger/...
 PKG ?= ./...
 # Order of the tests and draws of the property tests: the same each time, so that
 # a failure is the change's; SEED=on explores others.
@@ -90,11 +90,11 @@ fmt: ## format as the linter wants it
 
 .PHONY: arch
 arch: ## layers, sizes and house rules
-	go test -count=1 ./internal/arch
+	go test -count=1 ./internal/test/arch
 
 .PHONY: sim
 sim: ## the policies in virtual time: 200 seeds of 10,000 workers and a million requests
-	BEZOAR_SIM_SEEDS=200 go test -count=1 -v -timeout 2h -run TestLawsHold ./internal/sim
+	BEZOAR_SIM_SEEDS=200 go test -count=1 -v -timeout 2h -run TestLawsHold ./internal/test/sim
 
 .PHONY: soak
 soak: ## what takes hours: all random games, kills and clients, the race detector three times over, five minutes for each fuzz target
@@ -104,7 +104,7 @@ soak: ## what takes hours: all random games, kills and clients, the race detecto
 
 .PHONY: golden
 golden: ## rewrite golden files; read the diff before you commit it
-	go test $$(grep -rl --include='*_test.go' /internal/golden . | xargs -n 1 dirname | sort -u) -update
+	go test $$(grep -rl --include='*_test.go' /internal/test/golden . | xargs -n 1 dirname | sort -u) -update
 
 .PHONY: release-test
 release-test: ## make a release twice, compare, install and run its files in chroots (root, debootstrap; minutes)

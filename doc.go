@@ -3,6 +3,6 @@
 // [Verdict] passed on it with its [Evidence].
 //
 // It imports nothing of this module and holds no state. The decisions live in
-// policy/…, what is known about failing work in internal/ledger, and the
+// policy/…, what is known about failing work in internal/dispatch/ledger, and the
 // network in the fronts.
 package bezoar

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/judge"
-	"github.com/bezoar-dev/bezoar/internal/marks"
+	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
 // unshared is where a judge keeps what nobody else is told.

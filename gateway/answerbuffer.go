@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // MaxSpooled bounds the bytes of answers that wait on the disk for their callers, for

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
 // TestManyAnswerFields: an answer with many fields is passed on, up to a bound that

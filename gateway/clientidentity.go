@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxParts bounds what a key combines.

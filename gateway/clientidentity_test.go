@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // someone is a clientIdentity.

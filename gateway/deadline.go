@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // MaxDeadline bounds how far ahead a caller's deadline counts: what is longer

@@ -13,7 +13,7 @@
 //   - Callers who hang up blame nobody ([dispatch.CallerGone]). They are noticed
 //     within about a second, or when something is written to them.
 //   - Messages that can be read in two ways are refused (400 to callers, 502 for
-//     workers); what is passed on is written anew. Package internal/h1 lists them.
+//     workers); what is passed on is written anew. Package internal/gateway/h1 lists them.
 //     Over TLS net/http reads first, and takes bare LF, folded fields and a length
 //     beside chunks: workers still get one reading, a proxy in front may have another.
 //   - Silent callers cannot keep others out: a [Server] has ServerConfig.MaxConns
@@ -89,14 +89,14 @@
 //
 // Without TLS, a [Server] speaks HTTP/1.1 on a wire of its own. HTTP/2 is net/http's,
 // and so is everything with TLS. [Gateway.ServeHTTP] mounts the same core elsewhere. The
-// own wire is a matter of cost. To workers there are two wires as well: internal/h1,
+// own wire is a matter of cost. To workers there are two wires as well: internal/gateway/h1,
 // and net/http's HTTP/2 for an Upstream that wants it, over connections that send
-// nothing again (internal/h2). CPU per proxied request, one core, 64 kept-alive
+// nothing again (internal/gateway/h2). CPU per proxied request, one core, 64 kept-alive
 // connections, tiny answer, as a ratio to nginx 1.22 in the same run:
 //
 //	httputil.ReverseProxy, without any defence                    3.4
-//	net/http's server over internal/h1's client, fingerprint      2.0
-//	internal/h1 on both sides, fingerprint, dispatcher, ledger    1.5
+//	net/http's server over internal/gateway/h1's client, fingerprint      2.0
+//	internal/gateway/h1 on both sides, fingerprint, dispatcher, ledger    1.5
 //
 // More than half of what is left is the kernel's, in the system calls that every proxy
 // makes. Exchanges that come closely upon each other take their steps together (h1.Crowd).
@@ -117,5 +117,5 @@
 //  4. dispatch takes a worker of the caller's shard (fleet.Want), by the caller's
 //     deadline, within three retry budgets: the route's, the fleet's and the caller's.
 //  5. (*job).releaseAdmission tells pool and breaker how it went; Config.Observe passes
-//     the record to metrics, log and internal/metrics.
+//     the record to metrics, log and internal/control/metrics.
 package gateway

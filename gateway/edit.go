@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Edit changes header fields: it removes some, then it sets others, in place of

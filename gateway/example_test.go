@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
 // A fleet of one worker behind a gateway. A keeper of the fleet would report

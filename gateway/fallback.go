@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/internal/redact"
-	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
 // The fields that mark answers which are not what the workers of the route would

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Limits on waiting for a body that is to be held.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // TestSettled: what settings refer to may go when nothing uses them any more,

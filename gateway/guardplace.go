@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxTexts bounds the texts of one request that are looked at; a request with

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // passed is a listener for the connections of callers who speak HTTP/2 without TLS.

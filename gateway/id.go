@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxID bounds the request ids that are kept as they came.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // admit decides about the request before its body is read. It reports false when

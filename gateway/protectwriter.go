@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
 // protectedWriter is what a protected handler writes to. It adds the fields about

@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Record is what is known of a request when it has ended, for logs, metrics and

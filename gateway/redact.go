@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/internal/redact"
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Redacted stands in dead letters for values that are not kept.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Redirect sends callers elsewhere. No worker is asked.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/internal/h2"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
 )
 
 // stream is one attempt over HTTP/2. Everything that net/http does for it on

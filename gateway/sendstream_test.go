@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
 // twoWorker is a worker that speaks HTTP/2 without TLS and nothing else.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"github.com/bezoar-dev/bezoar/internal/redact"
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
 // settings is one generation of a gateway's configuration. It never changes: a

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Next reads more of the body. Bodies of unknown length are read by a pump,

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // slowDeadline is a writer and a body of net/http. Whoever sets a deadline is overtaken

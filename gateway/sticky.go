@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // sticky is what a request's worker is chosen by: the value of a header or a cookie.

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxStreams is how many requests an HTTP/2 connection has at once.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Tracer makes spans. The gateway calls Start and End in pairs: once around the

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // limitsFile is the form of a file of limits.

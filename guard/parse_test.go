@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 func TestLimitsAreReadStrictly(t *testing.T) {

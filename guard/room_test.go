@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // inflates is a body that is n bytes long when it is unpacked, and a thousandth of

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/procstat"
+	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
 // Health knows how this process is, and what it calls. Its methods are safe for

@@ -7,7 +7,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/bezoar-dev/bezoar/internal/procstat"
+	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar/internal/procstat"
+	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/procstat"
+	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
 func TestReadinessOverALife(t *testing.T) {

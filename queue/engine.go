@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/errlog"
+	"github.com/bezoar-dev/bezoar/internal/control/errlog"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 

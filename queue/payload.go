@@ -9,7 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/internal/schema"
+	"github.com/bezoar-dev/bezoar/internal/queue/schema"
 )
 
 // maxRules bounds the compiled settings that are kept. Only queues that ignore

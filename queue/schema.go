@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/schema"
+	"github.com/bezoar-dev/bezoar/internal/queue/schema"
 )
 
 // schemaRounds is how often one receive looks for messages that its queue's

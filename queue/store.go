@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/marks"
+	"github.com/bezoar-dev/bezoar/internal/state/marks"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/schema"
+	"github.com/bezoar-dev/bezoar/internal/queue/schema"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 	"github.com/bezoar-dev/bezoar/policy/poison"

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/child"
-	"github.com/bezoar-dev/bezoar/internal/pool"
-	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/process/child"
+	"github.com/bezoar-dev/bezoar/internal/process/pool"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
 // Mode is how a Command is run.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/judge"
-	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

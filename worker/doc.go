@@ -73,7 +73,7 @@
 //
 //  1. worker.(*Worker) receives as many messages as it has free slots, and extends each
 //     one's lease while it runs.
-//  2. Before anything runs internal/startlog has written the start down and synced it.
+//  2. Before anything runs internal/state/startlog has written the start down and synced it.
 //     Then child.(*Runner).Do forks into a session, a process group and kernel groups of
 //     the slot's own, and hands the body over once the limits hold.
 //  3. The handler dies. Its group is killed before its leader is reaped, then what left

@@ -6,8 +6,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/crash"
-	"github.com/bezoar-dev/bezoar/internal/child"
-	"github.com/bezoar-dev/bezoar/internal/evidence"
+	"github.com/bezoar-dev/bezoar/internal/process/child"
+	"github.com/bezoar-dev/bezoar/internal/process/evidence"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
 // Who has only a class to go by reads how it ended, and of no exit that there was

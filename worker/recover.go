@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/internal/judge"
-	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/internal/state/facts"
+	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/bezoar-dev/bezoar/internal/sqs"
+	"github.com/bezoar-dev/bezoar/internal/queue/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"

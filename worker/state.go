@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 )
 
 // maxWorkers bounds the workers of one machine that share a root.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/internal/judge"
-	"github.com/bezoar-dev/bezoar/internal/secret"
-	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/internal/state/facts"
+	"github.com/bezoar-dev/bezoar/internal/state/secret"
+	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/bezoar-dev/bezoar/internal/outboxdb/postgres"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/postgres"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

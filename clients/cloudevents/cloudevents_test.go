@@ -16,7 +16,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/bezoar-dev/bezoar/internal/sinks"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

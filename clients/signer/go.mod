@@ -1,4 +1,4 @@
-// What internal/sigv4 verifies is what AWS's own signer signs.
+// What internal/queue/sigv4 verifies is what AWS's own signer signs.
 module github.com/bezoar-dev/bezoar/clients/signer
 
 go 1.26.0

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
-	"github.com/bezoar-dev/bezoar/internal/sigv4"
+	"github.com/bezoar-dev/bezoar/internal/queue/sigv4"
 )
 
 // run is one request that AWS's signer signed, as the server received it.

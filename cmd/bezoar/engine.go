@@ -6,13 +6,13 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/cli"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/console"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/control/console"
 	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
-	"github.com/bezoar-dev/bezoar/internal/guardian"
-	"github.com/bezoar-dev/bezoar/internal/handover"
+	"github.com/bezoar-dev/bezoar/internal/process/guardian"
+	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 // engine joins the command line to what it starts.

@@ -8,8 +8,8 @@ import (
 	_ "time/tzdata" // zones of schedules, where the system has none
 
 	"github.com/bezoar-dev/bezoar/internal/cli"
-	"github.com/bezoar-dev/bezoar/internal/guardian"
-	"github.com/bezoar-dev/bezoar/internal/initproc"
+	"github.com/bezoar-dev/bezoar/internal/process/guardian"
+	"github.com/bezoar-dev/bezoar/internal/process/initproc"
 )
 
 func main() {

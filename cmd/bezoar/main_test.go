@@ -16,8 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bezoar-dev/bezoar/internal/golden"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/golden"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // patience is how long a test waits for what must happen.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/bezoar-dev/bezoar/internal/outboxdb"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
 )
 
 // Every command of the guide to outboxes is run, in order.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 var topKey = regexp.MustCompile(`(?m)^([a-z_]+):`)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
-	"github.com/bezoar-dev/bezoar/internal/supervise"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/process/supervise"
 )
 
 // patience is how long a test waits for what must happen.

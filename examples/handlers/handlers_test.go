@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/child"
-	"github.com/bezoar-dev/bezoar/internal/pool"
+	"github.com/bezoar-dev/bezoar/internal/process/child"
+	"github.com/bezoar-dev/bezoar/internal/process/pool"
 )
 
 // language is one in which there is a handler for each mode.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/tell"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/internal/triage/alarm"
+	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

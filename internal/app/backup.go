@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 

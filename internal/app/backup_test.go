@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // A backup beside a Bezoar that another process runs under load has everything that

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/gateway"
-	"github.com/bezoar-dev/bezoar/internal/certs"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
-	"github.com/bezoar-dev/bezoar/internal/handover"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 func pairsOf(t *config.TLS) []certs.Pair {

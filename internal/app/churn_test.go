@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // Queues are made, emptied and deleted while others send and receive: every call

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admin"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
+	"github.com/bezoar-dev/bezoar/internal/control/admin"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

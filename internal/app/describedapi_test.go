@@ -13,7 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/bezoar-dev/bezoar/internal/apidoc"
+	"github.com/bezoar-dev/bezoar/internal/control/apidoc"
 )
 
 // describedCall is one call of the API's description.

@@ -1,9 +1,9 @@
 package app
 
 import (
-	"github.com/bezoar-dev/bezoar/internal/lastrun"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/state/lastrun"
 )
 
 // Live returns what follows the settings.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/supervise"
+	"github.com/bezoar-dev/bezoar/internal/process/supervise"
 )
 
 // How long a fleet that a reload adds is waited for until the first of its

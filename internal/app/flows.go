@@ -14,18 +14,18 @@ import (
 	"sync/atomic"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/admin"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
-	"github.com/bezoar-dev/bezoar/internal/flowfile"
-	"github.com/bezoar-dev/bezoar/internal/flowletters"
-	"github.com/bezoar-dev/bezoar/internal/flownode"
-	"github.com/bezoar-dev/bezoar/internal/flowpage"
-	"github.com/bezoar-dev/bezoar/internal/guardian"
-	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/control/admin"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowletters"
+	"github.com/bezoar-dev/bezoar/internal/flow/flownode"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowpage"
+	"github.com/bezoar-dev/bezoar/internal/process/guardian"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
-	"github.com/bezoar-dev/bezoar/internal/tell"
 	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
 // flowParts is what an App has of flows; nil without them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // overrideGuards has the guards of queries heed what operators want for a while,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // seen runs Bezoar before an Elasticsearch, with callers told apart by a header.

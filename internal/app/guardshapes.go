@@ -2,7 +2,7 @@ package app
 
 import (
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // guardShapes are at most limit shapes of a guard, with what the ledger of its

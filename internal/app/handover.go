@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/certs"
-	"github.com/bezoar-dev/bezoar/internal/handover"
-	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 // lastCallFor is how long idle connections may still be used when this process

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/handover"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 // predecessor has a socket, which it hands over as soon as it is asked, and keeps.

@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // besieged is a Bezoar in a process of its own, with good callers and others.

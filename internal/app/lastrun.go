@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/lastrun"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/state/lastrun"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -88,10 +88,10 @@ func (a *App) proof() blame.Proof {
 
 // Functions on the stack of a goroutine that panicked.
 const (
-	delivers = "github.com/bezoar-dev/bezoar/internal/dispatch.(*call).attempt" // is sending what is in flight
-	serves   = "github.com/bezoar-dev/bezoar/internal/h1.(*Exchange).serve"     // serves a request over HTTP/1.1
-	answers  = "net/http.(*conn).serve"                                         // the same in net/http
-	answers2 = "erverConn).runHandler"                                          // the same over HTTP/2
+	delivers = "github.com/bezoar-dev/bezoar/internal/dispatch.(*call).attempt"     // is sending what is in flight
+	serves   = "github.com/bezoar-dev/bezoar/internal/gateway/h1.(*Exchange).serve" // serves a request over HTTP/1.1
+	answers  = "net/http.(*conn).serve"                                             // the same in net/http
+	answers2 = "erverConn).runHandler"                                              // the same over HTTP/2
 )
 
 // overOther reports whether a panic was over a request that was not in flight:

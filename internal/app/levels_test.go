@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // A verdict is on one variant: it says so to whom it refuses, and to operators why.

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // The test binary plays three parts: the tests, a worker that pills kill, and

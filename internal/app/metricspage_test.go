@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/golden"
-	"github.com/bezoar-dev/bezoar/internal/metrics"
+	"github.com/bezoar-dev/bezoar/internal/control/metrics"
+	"github.com/bezoar-dev/bezoar/internal/test/golden"
 )
 
 // metric is one as it is described.

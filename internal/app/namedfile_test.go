@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // Whoever may try settings may name any file. A pipe holds nobody up, and what a

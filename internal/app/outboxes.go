@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/health"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/metrics"
-	"github.com/bezoar-dev/bezoar/internal/outboxletters"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/control/metrics"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxletters"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/health"
-	"github.com/bezoar-dev/bezoar/internal/cdc"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/outboxdb"
-	"github.com/bezoar-dev/bezoar/internal/outboxletters"
-	"github.com/bezoar-dev/bezoar/internal/outboxqueue"
-	"github.com/bezoar-dev/bezoar/internal/sinks"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/outbox/cdc"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxletters"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxqueue"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bezoar-dev/bezoar/internal/alarm"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/push"
-	"github.com/bezoar-dev/bezoar/internal/tell"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/queue/push"
+	"github.com/bezoar-dev/bezoar/internal/triage/alarm"
+	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
 // services are what the settings name and a reload replaces, each by itself.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/gateway"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/admin"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/sqs"
+	"github.com/bezoar-dev/bezoar/internal/control/admin"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/queue/sqs"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

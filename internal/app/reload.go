@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
 // fixed are the settings that hold from the start of the process to its end.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // Workers that run elsewhere come and go, with work in flight on all of them.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // Every way in which a file may change is noticed by itself: written in place,

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/supervise"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/process/supervise"
 )
 
 // rolloutGrace is how long after a rollout convictions stay suspended: a bad

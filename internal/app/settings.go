@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // Settings is the file that a running App follows.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // The settings file is what counts at every start: for the queues that it names,

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/cgroup"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // smallGroup is how to start a process in a group of so many bytes. Where no groups

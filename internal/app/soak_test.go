@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // soakLength is how long the soak lasts: BEZOAR_SOAK, such as 30m, or a short

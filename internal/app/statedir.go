@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/bezoar-dev/bezoar/internal/secret"
+	"github.com/bezoar-dev/bezoar/internal/state/secret"
 )
 
 // openState makes the state directory and reads the deployment's secret. A

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // onlyQueues is a Bezoar without workers, whose store and state are in dir.

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )

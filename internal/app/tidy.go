@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/internal/admission/overload"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // tidy forgets the breakers, pools and budgets of routes and fleets that cfg does

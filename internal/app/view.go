@@ -1,6 +1,6 @@
 package app
 
-import "github.com/bezoar-dev/bezoar/internal/admin"
+import "github.com/bezoar-dev/bezoar/internal/control/admin"
 
 // Backend returns what the admin API sees of a, for who serves it elsewhere.
 func (a *App) Backend() admin.Backend { return backend{a} }

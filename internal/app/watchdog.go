@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
-	"github.com/bezoar-dev/bezoar/internal/supervise"
-	"github.com/bezoar-dev/bezoar/watchdog"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/process/supervise"
+	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
 )
 
 // replacePatience is how long the start of a successor, and what is not said in

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/watchdog"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
 )
 
 // leakVar is how many MiB a leaky worker takes when it starts.

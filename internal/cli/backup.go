@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 type backupCmd struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/golden"
+	"github.com/bezoar-dev/bezoar/internal/test/golden"
 )
 
 // run executes one command in this process.

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // What the status says of the file fits what the files that it names are like.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bezoar-dev/bezoar/internal/outboxdemo"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdemo"
 )
 
 type demoOutboxCmd struct {

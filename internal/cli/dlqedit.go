@@ -10,7 +10,7 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 

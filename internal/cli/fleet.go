@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 type fleetCmd struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 func writeFleet(p *printer, now time.Time, f adminapi.Fleet) {

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
-	"github.com/bezoar-dev/bezoar/internal/flowlocal"
-	"github.com/bezoar-dev/bezoar/internal/tell"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
+	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
 type flowCmd struct {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/flowfile"
-	"github.com/bezoar-dev/bezoar/internal/flowlocal"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
 )
 
 type flowBackfillCmd struct {

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"github.com/bezoar-dev/bezoar/internal/flowdraw"
-	"github.com/bezoar-dev/bezoar/internal/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowdraw"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowfile"
 )
 
 type flowValidateCmd struct {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
 )
 
 type flowLogsCmd struct {

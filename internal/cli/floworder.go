@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
-	"github.com/bezoar-dev/bezoar/internal/flowlocal"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
 )
 
 // ordering is what retry, skip and cancel have in common.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
-	"github.com/bezoar-dev/bezoar/internal/flowfile"
-	"github.com/bezoar-dev/bezoar/internal/flowlocal"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowfile"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 

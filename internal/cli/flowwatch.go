@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 

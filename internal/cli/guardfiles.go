@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // guardFileFaults reads the limits and hints that the guards of routes name or

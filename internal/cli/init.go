@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/bezoar-dev/bezoar/internal/starter"
+	"github.com/bezoar-dev/bezoar/internal/cli/starter"
 )
 
 type initCmd struct {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/outboxdb"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

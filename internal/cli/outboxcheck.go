@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/sinks"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks"
 )
 
 // sinkFaults opens the sinks of outboxes as serve does, which connects to nothing. A

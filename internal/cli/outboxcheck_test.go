@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/sinks"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks"
 )
 
 // The settings take the sinks that there are, and no others.

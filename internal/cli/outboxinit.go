@@ -1,6 +1,6 @@
 package cli
 
-import "github.com/bezoar-dev/bezoar/internal/outboxdb"
+import "github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
 
 type outboxInit struct {
 	outboxAt

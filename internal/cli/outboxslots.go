@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/bezoar-dev/bezoar/internal/cdc"
+	"github.com/bezoar-dev/bezoar/internal/outbox/cdc"
 )
 
 type outboxSlots struct{ outboxAt }

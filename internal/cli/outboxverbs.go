@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // newBody is where a body comes from that takes another's place.

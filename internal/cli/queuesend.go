@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 type queueSend struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 type queueSet struct {

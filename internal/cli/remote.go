@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // remote is the part of a command that talks to a running Bezoar.

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/aws/smithy-go"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // spoken is an error as people read it: what was attempted, then the cause, each once.

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/golden"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/test/golden"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // TestMain lets the scripts run the command line as a process of its own, with

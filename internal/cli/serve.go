@@ -13,8 +13,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/bezoar-dev/bezoar/internal/cgroup"
-	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
 )
 
 // tokenVar is the variable that both sides of the admin API know.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/rowfeed"
-	"github.com/bezoar-dev/bezoar/internal/rows"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/process/rowfeed"
+	"github.com/bezoar-dev/bezoar/internal/process/rows"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 

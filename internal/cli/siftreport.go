@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/rowfeed"
+	"github.com/bezoar-dev/bezoar/internal/process/rowfeed"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 

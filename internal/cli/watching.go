@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // watching is for commands that can ask a running gateway again and again.

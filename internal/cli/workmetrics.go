@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
-	"github.com/bezoar-dev/bezoar/internal/metrics"
+	"github.com/bezoar-dev/bezoar/internal/control/metrics"
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 )
 
 // maxScrapes bounds the connections of those who read the metrics.

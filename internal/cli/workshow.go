@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/metrics"
+	"github.com/bezoar-dev/bezoar/internal/control/metrics"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/admin"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/admin"
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // A stage is a fleet with something in front of it: one half of the comparison.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
-	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 	"github.com/bezoar-dev/bezoar/policy/balance"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/internal/facts"
-	"github.com/bezoar-dev/bezoar/internal/marks"
+	"github.com/bezoar-dev/bezoar/internal/state/facts"
+	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
 // localMarks keeps marks in a fact store. They stay until somebody deletes them.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/marks"
+	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
 const (

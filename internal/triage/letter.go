@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/redact"
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

@@ -10,7 +10,7 @@ import (
 // The description of the admin API is a document of OpenAPI 3.1, without
 // references that lead nowhere.
 func TestTheDescriptionOfTheAPIIsValid(t *testing.T) {
-	doc, err := libopenapi.NewDocument(file(t, "internal/apidoc/openapi.json"))
+	doc, err := libopenapi.NewDocument(file(t, "internal/control/apidoc/openapi.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
-	"github.com/bezoar-dev/bezoar/internal/outgoing"
-	"github.com/bezoar-dev/bezoar/internal/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

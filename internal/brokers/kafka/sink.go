@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
-	"github.com/bezoar-dev/bezoar/internal/outgoing"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

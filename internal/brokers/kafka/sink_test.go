@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
-	"github.com/bezoar-dev/bezoar/internal/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 

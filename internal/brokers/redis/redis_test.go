@@ -10,8 +10,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/internal/brokers/brokertest"
-	"github.com/bezoar-dev/bezoar/internal/outgoing"
-	"github.com/bezoar-dev/bezoar/internal/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/worker"
 )

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers/brokertest"
-	"github.com/bezoar-dev/bezoar/internal/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/worker"
 )

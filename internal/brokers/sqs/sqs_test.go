@@ -17,9 +17,9 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/brokers"
-	"github.com/bezoar-dev/bezoar/internal/outgoing"
-	"github.com/bezoar-dev/bezoar/internal/sinks/sinktest"
-	"github.com/bezoar-dev/bezoar/internal/sqs"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/internal/queue/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/queue"

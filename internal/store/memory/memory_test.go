@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
-	"github.com/bezoar-dev/bezoar/internal/ledger/ledgertest"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger/ledgertest"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/lease"
+	"github.com/bezoar-dev/bezoar/internal/queue/lease"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

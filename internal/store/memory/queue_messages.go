@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/lease"
+	"github.com/bezoar-dev/bezoar/internal/queue/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"

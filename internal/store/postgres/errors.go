@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/bezoar-dev/bezoar/internal/pgerror"
+	"github.com/bezoar-dev/bezoar/internal/store/pgerror"
 )
 
 // explain names the database and, where there is one, the way out.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/flow/flowtest"
-	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // emptiedFlows makes a store as if it were new: a schema takes longer to make than

@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 

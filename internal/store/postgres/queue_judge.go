@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/lease"
+	"github.com/bezoar-dev/bezoar/internal/queue/lease"
 )
 
 // loadCases reads the cases and the copies in flight of the payloads that nobody

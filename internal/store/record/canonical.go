@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
 // The bounds on what addresses a record.

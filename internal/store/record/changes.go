@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
 // What a row of a list of changes is.

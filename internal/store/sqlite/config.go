@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
 // Config names the file and the bounds. Only Path is required.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/internal/live/livetest"
+	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/control/live/livetest"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 

@@ -17,10 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/ledger"
-	"github.com/bezoar-dev/bezoar/internal/ledger/ledgertest"
-	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger/ledgertest"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
+	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // TestMain also is the other processes of these tests, when told so.

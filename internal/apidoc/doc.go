@@ -1,5 +1,0 @@
-// Package apidoc holds the description of the admin API in the format of OpenAPI
-// 3.1. Its test makes the description from the contract in internal/adminapi and
-// internal/flowapi: their paths, their types, and what the source says of each
-// field. Regenerate it with go test ./internal/apidoc -update.
-package apidoc

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/state/secret"
+)
+
+// Modes of files.
+const (
+	anybodyReads  = 0o004
+	othersRead    = 0o044
+	anybodyWrites = 0o002
+)
+
+// secrets looks whether they are there, and who else can read them.
+func (e *examination) secrets(context.Context) {
+	before := len(e.found)
+	e.stateSecret()
+	c := &e.Settings
+	if c.AdminTokenFile != "" {
+		e.private("admin_token_file", c.AdminTokenFile)
+	}
+	if _, err := c.AdminToken(); err != nil && c.AdminTokenFile != "" {
+		e.fault("secrets", "write the token into the file's first line", "%v", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.AccessKeys)) {
+		if file := c.AccessKeys[id].SecretFile; file != "" {
+			e.private("access_keys."+id+".secret_file", file)
+		}
+	}
+	for _, p := range e.pairs() {
+		if p.key != "" {
+			e.private(p.at+".key", p.key)
+		}
+	}
+	if !e.runs() { // else it has an environment of its own
+		for _, name := range c.SecretVariables() {
+			if os.Getenv(name) == "" {
+				e.warn("secrets", "set it where Bezoar is started, such as in an EnvironmentFile", "the settings name the variable %s, which this environment does not have", name)
+			}
+		}
+	}
+	if u, err := url.Parse(c.Store); err == nil && u.User != nil && e.File != "" {
+		if _, has := u.User.Password(); has {
+			e.private("the settings, which hold the password of the store,", e.File)
+		}
+	}
+	if e.store.File != "" && e.store.Exists {
+		e.private("the store, which holds requests and messages,", e.store.File)
+	}
+	if len(e.found) == before {
+		e.ok("secrets", "they are there, and nobody else can read them")
+	}
+}
+
+// stateSecret looks at the state folder and the secret in it.
+func (e *examination) stateSecret() {
+	dir := e.Settings.StateDir
+	if dir == "" {
+		return
+	}
+	info, err := os.Stat(dir)
+	file := filepath.Join(dir, "secret")
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !e.store.Exists:
+		return // nothing has run yet
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		e.fault("secrets", "run bezoar doctor as the user that Bezoar runs as", "state_dir: %v", err)
+		return
+	case err == nil && info.Mode().Perm()&anybodyWrites != 0:
+		e.fault("secrets", "chmod 700 "+dir, "state_dir: everybody may write in %s (mode %04o), and Bezoar does not start", dir, info.Mode().Perm())
+	case err == nil && info.Mode().Perm()&othersRead != 0:
+		e.warn("secrets", "chmod 700 "+dir, "state_dir: others may look into %s (mode %04o)", dir, info.Mode().Perm())
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if e.store.Exists {
+			e.fault("secrets", "restore it from where the backup is; without it a new one is made", "%s is not there, and the store is: its verdicts match nothing without it", file)
+		}
+		return
+	}
+	if _, err := secret.Load(file); err != nil {
+		e.fault("secrets", "correct it as it says", "%v", err)
+	}
+}
+
+// private wants that a file is there for its owner, or its owner's group, alone.
+func (e *examination) private(what, file string) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		e.warn("secrets", "run bezoar doctor as the user that Bezoar runs as", "%s %s cannot be looked at", what, file)
+	case err != nil:
+		e.fault("secrets", "put the file there, or correct the setting", "%s: %v", what, err)
+	case info.Mode().Perm()&(anybodyReads|anybodyWrites) != 0:
+		e.fault("secrets", "chmod o-rwx "+file, "%s %s is open to every user of this machine (mode %04o)", what, file, info.Mode().Perm())
+	}
+}
+
+// pair is a certificate with its key, and the settings that name them.
+type pair struct{ at, cert, key, ca string }
+
+func (e *examination) pairs() []pair {
+	c := &e.Settings
+	var out []pair
+	if t := c.TLS; t != nil {
+		out = append(out, pair{at: "tls", cert: t.Cert, key: t.Key})
+		for i, m := range t.More {
+			out = append(out, pair{at: fmt.Sprintf("tls.more[%d]", i), cert: m.Cert, key: m.Key})
+		}
+	}
+	if t := c.SQSTLS; t != nil {
+		out = append(out, pair{at: "sqs_tls", cert: t.Cert, key: t.Key})
+	}
+	for _, name := range e.fleets() {
+		if t := e.Settings.Fleets[name].TLS; t != nil {
+			out = append(out, pair{at: "fleets." + name + ".tls", cert: t.Cert, key: t.Key, ca: t.CA})
+		}
+	}
+	return slices.DeleteFunc(out, func(p pair) bool { return strings.TrimSpace(p.cert+p.ca) == "" })
+}

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+)
+
+// settings says which of them are allowed and risky.
+func (e *examination) settings(context.Context) {
+	c := &e.Settings
+	before := len(e.found)
+	for _, w := range c.Warnings() {
+		e.warn("settings", "bezoar config check explains it", "%s", w)
+	}
+	if c.Store == config.MemoryStore {
+		e.warn("settings", "store: sqlite:bezoar.db keeps them", "store: memory: forgets verdicts, queues and dead letters when Bezoar ends")
+	}
+	if c.Admin != "" && open(c.Admin) {
+		e.warn("settings", "keep admin on 127.0.0.1, behind a proxy that speaks TLS", "admin: %s sends the admin token over a network without TLS", c.Admin)
+	}
+	if c.SQSTLS == nil && len(c.AccessKeys) > 0 && open(c.SQS) {
+		e.warn("settings", "set sqs_tls", "sqs: %s sends messages over a network without TLS", c.SQS)
+	}
+	if c.Admin == "" {
+		e.warn("settings", "admin: 127.0.0.1:7070 brings them back", "there is no admin address: no console, no metrics, no commands")
+	}
+	if c.Health.Disk == 0 {
+		e.warn("settings", "remove health.disk to have the default", "health.disk is off: nobody hears of a disk that fills up")
+	}
+	e.routes()
+	if len(e.found) == before {
+		from := e.File
+		if from == "" {
+			from = "the defaults, without a file"
+		}
+		e.ok("settings", "%s: nothing is risky", from)
+	}
+}
+
+func (e *examination) routes() {
+	for i, r := range e.Settings.Routes {
+		at := fmt.Sprintf("routes[%d]", i)
+		if r.Match.Path != "" {
+			at += " (" + r.Match.Path + ")"
+		}
+		if !r.Works() {
+			continue
+		}
+		if r.Quarantine.Off {
+			e.warn("settings", "remove quarantine: off", "%s: quarantine is off: requests that kill workers are never refused", at)
+		}
+		if r.Retry.Replay == config.ReplayAll {
+			e.warn("settings", "retry.replay: idempotent repeats only what is safe", "%s: retry.replay: all repeats POST and PATCH, which can do a thing twice", at)
+		}
+	}
+}
+
+// open reports whether others than this machine reach an address.
+func open(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || host == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || !ip.IsLoopback()
+}
+
+// address is where Bezoar is to listen, and the setting that says so.
+type address struct{ key, addr string }
+
+func (e *examination) addresses() []address {
+	c := &e.Settings
+	var out []address
+	add := func(key, addr string) {
+		if addr != "" && addr != "off" && !strings.HasSuffix(addr, ":0") {
+			out = append(out, address{key, addr})
+		}
+	}
+	if len(c.Routes) > 0 {
+		add("listen", c.Listen)
+		for i, l := range c.Listeners {
+			add(fmt.Sprintf("listeners[%d]", i), l.Listen)
+		}
+		if c.TLS != nil {
+			add("tls.redirect", c.TLS.Redirect)
+		}
+	}
+	add("sqs", c.SQS)
+	add("admin", c.Admin)
+	return out
+}
+
+// fleets are their names, in order.
+func (e *examination) fleets() []string {
+	return slices.Sorted(maps.Keys(e.Settings.Fleets))
+}

@@ -1,0 +1,27 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+)
+
+// listGuards says what the guards of routes have counted.
+func (s *Server) listGuards(w http.ResponseWriter, r *http.Request) error {
+	q, err := known(r.URL, "limit")
+	if err != nil {
+		return err
+	}
+	limit, err := number(q, "limit", 1, adminapi.MaxGuardRows)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		limit = adminapi.DefaultGuardRows
+	}
+	out := adminapi.Guards{Guards: []adminapi.Guard{}}
+	if s.cfg.Guards != nil {
+		out.Guards = append(out.Guards, s.cfg.Guards(limit)...)
+	}
+	return reply(w, http.StatusOK, out)
+}

@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+)
+
+// An alarmCollector shows where alarms stand. Their names are the settings'.
+type alarmCollector struct {
+	alarms                                     func() []adminapi.Alarm
+	firing, value, limit, looked, told, untold *prometheus.Desc
+}
+
+func newAlarmCollector(alarms func() []adminapi.Alarm) *alarmCollector {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("bezoar_alarm_"+name, help, []string{"alarm"}, nil)
+	}
+	return &alarmCollector{
+		alarms: alarms,
+		firing: desc("firing", "1 while the alarm fires."),
+		value:  desc("value", "Result of the last look: dead letters, or seconds."),
+		limit:  desc("limit", "Above which value it fires."),
+		looked: desc("looked_timestamp_seconds", "When the last look succeeded."),
+		told:   desc("told_total", "How often this process told somebody."),
+		untold: desc("untold_total", "How often this process could not tell anybody."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (c *alarmCollector) Describe(out chan<- *prometheus.Desc) {
+	describe(out, c.firing, c.value, c.limit, c.looked, c.told, c.untold)
+}
+
+// Collect implements [prometheus.Collector].
+func (c *alarmCollector) Collect(out chan<- prometheus.Metric) {
+	if c.alarms == nil {
+		return
+	}
+	for _, a := range c.alarms() {
+		firing := 0.0
+		if a.Firing {
+			firing = 1
+		}
+		out <- gauge(c.firing, firing, a.Name)
+		out <- gauge(c.value, a.Value, a.Name)
+		out <- gauge(c.limit, a.Limit, a.Name)
+		if !a.Looked.IsZero() {
+			out <- gauge(c.looked, float64(a.Looked.UnixNano())/float64(time.Second), a.Name)
+		}
+		out <- counter(c.told, float64(a.Told), a.Name)
+		out <- counter(c.untold, float64(a.Untold), a.Name)
+	}
+}

@@ -1,0 +1,29 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+)
+
+func (s *Server) listOutboxes(w http.ResponseWriter, r *http.Request) error {
+	if _, err := known(r.URL); err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Outboxes{Outboxes: s.cfg.Outboxes(r.Context())})
+}
+
+// noteOutboxDeed writes down what somebody did in the database of an outbox, past this
+// process.
+func (s *Server) noteOutboxDeed(w http.ResponseWriter, r *http.Request) error {
+	var d adminapi.OutboxDeed
+	if err := decode(w, r, &d); err != nil {
+		return err
+	}
+	if err := oneOf("verb", d.Verb, []string{"retry", "skip", "edit"}); err != nil || d.Verb == "" {
+		return invalid("verb %.40q: want retry, skip or edit", d.Verb)
+	}
+	s.written(r, "outbox."+d.Verb, "outbox "+r.PathValue("name"), noted{Reason: d.Reason[:min(len(d.Reason), 500)], Messages: &d.Events}, nil)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,160 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bezoar-dev/bezoar/internal/admission/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+func (e Engines) pools() part {
+	limit := desc("pool_limit", "Requests that the fleet may have at once, now.", "fleet")
+	inFlight := desc("pool_in_flight", "Requests that it has.", "fleet")
+	queued := desc("pool_queued", "Requests that wait for it.", "fleet")
+	streams := desc("pool_streams", "Streams that the fleet has, beside the requests.", "fleet")
+	pressure := desc("pool_pressure", "0 idle, 1 at its limit, above: refusing.", "fleet")
+	latency := desc("pool_latency_seconds", "Latency of the last window that the limit follows; 0: not known.", "fleet")
+	normal := desc("pool_normal_latency_seconds", "Latency that counts as normal; 0: not known.", "fleet")
+	return part{[]*prometheus.Desc{limit, inFlight, queued, streams, pressure, latency, normal}, func(out chan<- prometheus.Metric) {
+		for _, p := range call(e.Pools) {
+			out <- gauge(limit, float64(p.Limit), p.Name)
+			out <- gauge(inFlight, float64(p.InFlight), p.Name)
+			out <- gauge(queued, float64(p.Queued), p.Name)
+			out <- gauge(streams, float64(p.Streams), p.Name)
+			out <- gauge(pressure, p.Pressure, p.Name)
+			out <- gauge(latency, seconds(p.Latency), p.Name)
+			out <- gauge(normal, seconds(p.Baseline), p.Name)
+		}
+	}}
+}
+
+func (e Engines) poolCounts() part {
+	admitted := desc("pool_admitted_total", "Requests let in, by priority, those that waited included.", "fleet", "priority")
+	waited := desc("pool_waited_total", "Requests let in after they had waited.", "fleet", "priority")
+	refused := desc("pool_refused_total", "Requests refused, by priority and rule.", "fleet", "priority", "rule")
+	return part{[]*prometheus.Desc{admitted, waited, refused}, func(out chan<- prometheus.Metric) {
+		for _, pool := range call(e.Pools) {
+			for _, p := range shed.Priorities() {
+				n, name := pool.Of(p), p.String()
+				out <- counter(admitted, n.Admitted, pool.Name, name)
+				out <- counter(waited, n.Waited, pool.Name, name)
+				out <- counter(refused, n.Concurrency, pool.Name, name, overload.RuleConcurrency)
+				out <- counter(refused, n.Queue, pool.Name, name, overload.RuleQueue)
+				out <- counter(refused, n.Deadline, pool.Name, name, overload.RuleDeadline)
+				out <- counter(refused, n.PerCaller, pool.Name, name, overload.RulePerCaller)
+				out <- counter(refused, n.Streams, pool.Name, name, overload.RuleStreams)
+			}
+		}
+	}}
+}
+
+func (e Engines) circuits() part {
+	state := desc("breaker_state", "1 for the state that the circuit breaker is in.", "fleet", "route", "state")
+	forced := desc("breaker_forced", "1 while an operator holds it.", "fleet", "route")
+	level := desc("breaker_trips", "Trips in a row; 0 after it has closed.", "fleet", "route")
+	pending := desc("breaker_changes_pending", "Changes of breakers that the store does not know yet.")
+	storeErrors := desc("breaker_store_errors_total", "Calls of the store about breakers that failed.")
+	return part{[]*prometheus.Desc{state, forced, level, pending, storeErrors}, func(out chan<- prometheus.Metric) {
+		if e.Circuits == nil {
+			return
+		}
+		list, stats := e.Circuits()
+		for i := range list {
+			b := &list[i]
+			fleet, route := parts(b.Name)
+			for _, s := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
+				out <- gauge(state, yes(b.State == s), fleet, route, s.String())
+			}
+			out <- gauge(forced, yes(b.Forced != nil), fleet, route)
+			out <- gauge(level, float64(b.Level), fleet, route)
+		}
+		out <- gauge(pending, float64(stats.Pending))
+		out <- counter(storeErrors, stats.StoreErrors)
+	}}
+}
+
+func (e Engines) quotas() part {
+	keys := desc("quota_keys", "Callers, addresses and so on that a quota counts now.", "quota")
+	refused := desc("quota_refused_total", "Requests that a quota refused.", "quota")
+	evicted := desc("quota_evicted_total", "Keys that made room for others.")
+	expired := desc("quota_expired_total", "Keys dropped because nothing of them counted any more.")
+	overflowed := desc("quota_overflowed_total", "Charges of new keys that found no room of their own, and share one counter.")
+	storeErrors := desc("quota_store_errors_total", "Calls of the store about quotas that failed.")
+	storeUp := desc("quota_store_up", "1 while the store of shared counts answers; always without one.")
+	storeAge := desc("quota_store_age_seconds", "How old the counts of other nodes are; 0 without a store.")
+	return part{[]*prometheus.Desc{keys, refused, evicted, expired, overflowed, storeErrors, storeUp, storeAge}, func(out chan<- prometheus.Metric) {
+		if e.Quotas == nil {
+			return
+		}
+		s := e.Quotas()
+		for _, q := range s.Quotas {
+			out <- gauge(keys, float64(q.Keys), q.Name)
+			out <- counter(refused, q.Refused, q.Name)
+		}
+		out <- counter(evicted, s.Evicted)
+		out <- counter(expired, s.Expired)
+		out <- counter(overflowed, s.Overflowed)
+		out <- counter(storeErrors, s.StoreErrors)
+		out <- gauge(storeUp, yes(!s.StoreDown))
+		out <- gauge(storeAge, seconds(s.StoreAge))
+	}}
+}
+
+func (e Engines) watchdogs() part {
+	restarts := desc("watchdog_restarts_total", "Restarts that the watchdog has begun.", "fleet")
+	failed := desc("watchdog_restarts_failed_total", "Of them, those after which the worker did not come back.", "fleet")
+	useless := desc("watchdog_restarts_useless_total", "Of them, those that did not help.", "fleet")
+	recent := desc("watchdog_restarts_last_hour", "Restarts of the last hour.", "fleet")
+	limit := desc("watchdog_restarts_per_hour_limit", "How many there may be.", "fleet")
+	alarm := desc("watchdog_alarm", "1 while an operator should look.", "fleet")
+	return part{[]*prometheus.Desc{restarts, failed, useless, recent, limit, alarm}, func(out chan<- prometheus.Metric) {
+		for _, w := range call(e.Watchdogs) {
+			out <- counter(restarts, w.Restarts, w.Name)
+			out <- counter(failed, w.Failed, w.Name)
+			out <- counter(useless, w.Useless, w.Name)
+			out <- gauge(recent, float64(w.Recent), w.Name)
+			out <- gauge(limit, float64(w.PerHour), w.Name)
+			out <- gauge(alarm, yes(w.Alarm != ""), w.Name)
+		}
+	}}
+}
+
+func (e Engines) settings() part {
+	version := desc("settings_version", "The version of the settings that runs.")
+	wanted := desc("settings_wanted_version", "The version that should run.")
+	since := desc("settings_changed_timestamp_seconds", "Since when the running version runs.")
+	failing := desc("settings_error", "1 while the wanted settings cannot run, so that the old ones do.")
+	storeUp := desc("settings_store_up", "1 while the store of settings answers.")
+	overrides := desc("overrides", "Overrides in force.")
+	return part{[]*prometheus.Desc{version, wanted, since, failing, storeUp, overrides}, func(out chan<- prometheus.Metric) {
+		if e.Settings == nil {
+			return
+		}
+		s, ok := e.Settings()
+		if !ok {
+			return
+		}
+		out <- gauge(version, float64(s.Running.Number))
+		out <- gauge(wanted, float64(s.Wanted.Number))
+		out <- gauge(since, timestamp(s.Since))
+		out <- gauge(failing, yes(s.Error != ""))
+		out <- gauge(storeUp, yes(s.Store.Error == ""))
+		out <- gauge(overrides, float64(len(s.Overrides)))
+	}}
+}
+
+func (e Engines) health() part {
+	state := desc("health_state", "How this process is: 0 well, 1 degraded, 2 failing.")
+	check := desc("health_check_state", "Result of the check: 0 well, 1 degraded, 2 failing.", "check")
+	return part{[]*prometheus.Desc{state, check}, func(out chan<- prometheus.Metric) {
+		if e.Health == nil {
+			return
+		}
+		h := e.Health()
+		out <- gauge(state, float64(h.State))
+		for name, s := range h.Checks {
+			out <- gauge(check, float64(s), name)
+		}
+	}}
+}

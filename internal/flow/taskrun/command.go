@@ -1,0 +1,191 @@
+package taskrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/control/regular"
+	"github.com/bezoar-dev/bezoar/internal/process/child"
+	"github.com/bezoar-dev/bezoar/internal/process/evidence"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// maxRowBytes bounds all bad rows of one attempt together.
+const maxRowBytes = 16 << 20
+
+// job is what runs as a child process for an attempt.
+func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
+	s := &a.spec
+	timeout := s.Timeout
+	if timeout == 0 {
+		timeout = -1
+	}
+	return child.Job{
+		Name: s.Task + "." + strconv.Itoa(s.Index), Command: command, Dir: s.Dir, Grace: s.Grace, Memory: s.Memory, Timeout: timeout,
+		Env: env.vars, Stdin: s.Stdin, Stdout: env.masked(a.log), Stderr: env.masked(a.log),
+	}
+}
+
+// command runs a command to its end.
+func (r *Runner) command(ctx context.Context, a *attempt, env *environment, command []string) flow.Ending {
+	out, err := r.openOutput(a.spec.Token)
+	if err != nil {
+		return notStarted(command[0], err)
+	}
+	wrote := true
+	defer func() {
+		if wrote {
+			_ = os.Remove(out)
+		}
+	}()
+	bad := &badRows{stdin: a.spec.Stdin}
+	job := r.job(a, env, command)
+	job.Row = bad.add
+	res := r.do(ctx, a, job)
+	e := ofResult(&res, command[0])
+	if e.Class == bezoar.Done {
+		if e.Output, wrote, err = readOutput(out); err != nil {
+			elapsed, cpu, rss := e.Elapsed, e.CPU, e.MaxRSS
+			e = failed(bezoar.Invalid, "output", err.Error())
+			e.ExitCode, e.Elapsed, e.CPU, e.MaxRSS = 0, elapsed, cpu, rss
+		}
+	}
+	if res.Report != nil {
+		for _, row := range res.Report.Rows {
+			bad.add(row)
+		}
+	}
+	if e.Rows = bad.rows; bad.more > 0 { // some would be lost
+		e.Rows, e.Class = nil, bezoar.Invalid
+		e.Reason = fmt.Sprintf("%d of its rows are bad: that is more than %d, or than %d bytes", bad.more+len(bad.rows), flow.MaxRows, maxRowBytes)
+	}
+	return e
+}
+
+// stuckPause is between two tries to end what a job left.
+const stuckPause = time.Second
+
+// do runs a job until nothing of it is left.
+func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
+	res := r.child.Do(ctx, j)
+	closeMask(j.Stdout)
+	closeMask(j.Stderr)
+	for tries := 0; res.Left != nil; tries++ {
+		if tries == 0 {
+			r.cfg.Log.Error("what an attempt left does not end; the next attempt waits", "attempt", a.spec.Token, "err", res.Left)
+		}
+		time.Sleep(stuckPause)
+		if res.Left.End() == nil {
+			break
+		}
+	}
+	return res
+}
+
+// ofResult says how a child process ended.
+func ofResult(res *child.Result, command string) flow.Ending {
+	e := flow.Ending{Class: res.Class, Reason: res.Detail, ExitCode: res.ExitCode}
+	switch {
+	case res.Class == bezoar.Done:
+		e.Reason = ""
+	case res.Class == bezoar.Interrupted:
+	case res.Class == bezoar.Crash && res.Unexplained: // nobody knows whose fault it is, and the task has left no trace
+		e.Class = bezoar.Interrupted
+	default:
+		f := evidence.OfChild(res, command)
+		e.Class, e.Fingerprint, e.Group, e.Quality = f.Class, f.Fingerprint, f.Group, string(f.Quality)
+		if f.Reason != "" {
+			e.Reason = f.Reason
+		}
+	}
+	e.Elapsed, e.CPU, e.MaxRSS = res.Elapsed, res.CPU, res.MaxRSS
+	if p := res.Report; p != nil {
+		e.RetryAfter, e.Downstream = p.RetryAfter, p.Downstream
+		if p.Reason != "" {
+			e.Reason = p.Reason
+		}
+	}
+	return e
+}
+
+// badRows are the rows that a task names: with a body, or as lines of its stdin.
+type badRows struct {
+	stdin []byte
+	lines [][]byte // of stdin, once they are asked for
+	rows  []flow.Row
+	size  int
+	more  int // for which there is no room
+}
+
+func (b *badRows) add(said child.Row) {
+	row := flow.Row{Index: said.Index, Reason: said.Reason, Body: []byte(said.Body)}
+	if b.lines == nil {
+		b.lines = bytes.SplitAfter(b.stdin, []byte("\n"))
+	}
+	if said.Body == "" && said.Index < len(b.lines) {
+		row.Body = bytes.TrimRight(b.lines[said.Index], "\r\n")
+	}
+	b.size += len(row.Body) + len(row.Reason)
+	if b.more > 0 || len(b.rows) == flow.MaxRows || b.size > maxRowBytes || len(row.Body) > flow.MaxRow {
+		b.more++
+		return
+	}
+	b.rows = append(b.rows, row)
+}
+
+func (r *Runner) outPath(token int64) string {
+	return filepath.Join(r.cfg.Dir, "out", strconv.FormatInt(token, 10))
+}
+
+// makeOut makes the folder for outputs. Whoever runs commands may write there.
+func (r *Runner) makeOut() error {
+	dir := filepath.Join(r.cfg.Dir, "out")
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// openOutput returns the name of the file for an output. Another user than ours
+// cannot make it.
+func (r *Runner) openOutput(token int64) (string, error) {
+	path := r.outPath(token)
+	if r.cfg.User == "" {
+		return path, nil
+	}
+	user, err := proc.FindUser(r.cfg.User)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(user.Give(f), f.Close())
+}
+
+// readOutput returns what a task wrote, and whether the file is there.
+func readOutput(path string) (b []byte, wrote bool, err error) {
+	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	} else if err == nil && !info.Mode().IsRegular() {
+		return nil, true, errors.New("its output is no regular file")
+	}
+	b, err = regular.Read(path, flow.MaxOutput)
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.Size() > flow.MaxOutput {
+			return nil, true, fmt.Errorf("its output has %d bytes, more than %d: write large results to a file of your own and its name to $BEZOAR_OUTPUT", info.Size(), flow.MaxOutput)
+		}
+		return nil, true, fmt.Errorf("its output cannot be read: %w", err)
+	}
+	return b, true, nil
+}

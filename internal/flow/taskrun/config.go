@@ -1,0 +1,81 @@
+package taskrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// What zero means in a Config.
+const (
+	DefaultLogLimit = 10 << 20
+	DefaultKeep     = 30 * 24 * time.Hour
+)
+
+// minLogLimit is the least that is kept of a log.
+const minLogLimit = 4 << 10
+
+// Config says how attempts run. Dir is required.
+type Config struct {
+	Dir       string         // the state directory, of this process alone
+	Functions flow.Functions // tasks that are functions
+
+	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own environment
+	Inherit proc.Inherit // what commands get of it
+	User    string       // whom commands run as: a name or number, and :GROUP; "": as we do
+	Pids    int          // processes and threads of one attempt; default 256, below 0: no limit
+
+	LogLimit int64         // bytes kept of one attempt's log; default 10 MiB
+	Keep     time.Duration // how long logs are kept; default 30 days
+
+	// Query runs the query of an SQL sensor: whether its first row's first column
+	// is neither null, 0 nor false. nil: there are no SQL sensors.
+	Query  func(ctx context.Context, dsn, query string) (bool, error)
+	Client *http.Client // of HTTP sensors; nil: a new one
+	Log    *slog.Logger // nil discards
+}
+
+func (c Config) withDefaults() Config {
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	if c.LogLimit == 0 {
+		c.LogLimit = DefaultLogLimit
+	}
+	if c.Keep == 0 {
+		c.Keep = DefaultKeep
+	}
+	if c.Client == nil {
+		c.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	if c.Dir == "" {
+		errs = append(errs, errors.New("Dir: missing"))
+	}
+	if _, err := proc.FindUser(c.User); err != nil {
+		errs = append(errs, fmt.Errorf("User: %w", err))
+	}
+	if c.LogLimit < minLogLimit {
+		errs = append(errs, fmt.Errorf("LogLimit: %d bytes, want at least %d", c.LogLimit, minLogLimit))
+	}
+	if c.Keep < 0 {
+		errs = append(errs, fmt.Errorf("Keep: %v is negative", c.Keep))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,105 @@
+package taskrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar/internal/process/guardian"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+	"github.com/bezoar-dev/bezoar/internal/state/startlog"
+)
+
+// life is a process that had the state directory.
+type life struct {
+	PID  int    `json:"pid"`
+	Born uint64 `json:"born"`
+	Boot string `json:"boot"` // of the machine
+}
+
+func (l life) owner() proc.Owner { return proc.Owner{PID: l.PID, Born: l.Born} }
+
+// lives are those before us of which something may still run.
+type lives struct {
+	path string
+	self life
+
+	mu   sync.Mutex // guards left, and ending what they left
+	left []life
+}
+
+// openLives reads who had the directory, and writes down that we have it.
+func openLives(dir string) (*lives, error) {
+	me := proc.Self()
+	l := &lives{path: filepath.Join(dir, "lives"), self: life{PID: me.PID, Born: me.Born, Boot: startlog.Boot()}}
+	text, err := os.ReadFile(l.path)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &l.left); err != nil {
+			return nil, fmt.Errorf("%s: %w: nobody knows which processes may still run what belongs to this directory; when none does, remove the file", l.path, err)
+		}
+	}
+	kept := l.left[:0]
+	for _, old := range l.left {
+		// Of a machine's earlier boot nothing runs. A process may open a directory twice.
+		if old != l.self && (old.Boot == l.self.Boot || old.Boot == "") {
+			kept = append(kept, old)
+		}
+	}
+	l.left = kept
+	return l, l.write()
+}
+
+// write replaces the file, whole or not at all.
+func (l *lives) write() error {
+	text, err := json.Marshal(append(append([]life(nil), l.left...), l.self))
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(l.path), ".lives-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), l.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// prove ends what earlier lives have left. When it returns nil nothing of them runs.
+func (l *lives) prove(ctx context.Context) (ended int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.left) == 0 {
+		return 0, nil
+	}
+	var errs []error
+	var left []life
+	for _, old := range l.left {
+		n, err := 0, ctx.Err()
+		if err == nil && old.owner().Alive() {
+			err = fmt.Errorf("process %d, which had this directory before, is alive", old.PID)
+		}
+		if err == nil {
+			n, err = guardian.Sweep(old.owner())
+		}
+		if ended += n; err != nil {
+			left, errs = append(left, old), append(errs, err)
+		}
+	}
+	l.left = left
+	if len(errs) > 0 {
+		return ended, fmt.Errorf("prove that nothing of an earlier life runs: %w", errors.Join(errs...))
+	}
+	return ended, l.write()
+}

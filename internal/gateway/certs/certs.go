@@ -1,0 +1,165 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/control/regular"
+)
+
+// Pair names the files of a certificate, with its chain, and of its key, as PEM.
+type Pair struct{ Cert, Key string }
+
+// Config says where the certificates are.
+type Config struct {
+	Pairs []Pair        // at least one
+	Every time.Duration // between looks at the files; default a second
+	Log   *slog.Logger  // default: none
+}
+
+// Store serves certificates. Its methods may be called at the same time.
+type Store struct {
+	every time.Duration
+	log   *slog.Logger
+	now   atomic.Pointer[Set]
+
+	mu     sync.Mutex // guards what follows
+	looked time.Time
+}
+
+// Set is what has been read of some pairs of files.
+type Set struct{ items []*item }
+
+// item is one pair. Its certificate is replaced, and nothing else changes but by
+// who holds Store.mu.
+type item struct {
+	pair  Pair
+	cert  atomic.Pointer[tls.Certificate]
+	files [2]fs.FileInfo // as they were before they were read
+	fault string         // the last one that was logged
+}
+
+// Load reads the pairs, all or none.
+func Load(pairs []Pair) (*Set, error) {
+	if len(pairs) == 0 {
+		return nil, errors.New("no certificate is named")
+	}
+	s := new(Set)
+	for _, p := range pairs {
+		it := &item{pair: p}
+		if err := it.read(); err != nil {
+			return nil, err
+		}
+		s.items = append(s.items, it)
+	}
+	return s, nil
+}
+
+// New returns a store of what Load returns for cfg.Pairs.
+func New(cfg Config) (*Store, error) {
+	set, err := Load(cfg.Pairs)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Every == 0 {
+		cfg.Every = time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{every: cfg.Every, log: cfg.Log, looked: time.Now()}
+	s.now.Store(set)
+	return s, nil
+}
+
+// Use serves another set from now on.
+func (s *Store) Use(set *Set) { s.now.Store(set) }
+
+// TLS returns the settings of a listener that serves the store's certificates.
+func (s *Store) TLS() *tls.Config {
+	return &tls.Config{GetCertificate: s.GetCertificate, MinVersion: tls.VersionTLS12}
+}
+
+// GetCertificate returns the certificate for a caller.
+func (s *Store) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	set := s.now.Load()
+	s.follow(set)
+	for _, it := range set.items {
+		if c := it.cert.Load(); hello.SupportsCertificate(c) == nil {
+			return c, nil
+		}
+	}
+	return set.items[0].cert.Load(), nil
+}
+
+// follow reads again what has changed. Of connections that come at once, one does.
+func (s *Store) follow(set *Set) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.looked) < s.every {
+		return
+	}
+	s.looked = now
+	for _, it := range set.items {
+		if !it.changed() {
+			continue
+		}
+		switch err := it.read(); {
+		case err == nil:
+			it.fault = ""
+			s.log.Info("a certificate was renewed", "cert", it.pair.Cert, "until", it.cert.Load().Leaf.NotAfter)
+		case err.Error() != it.fault:
+			it.fault = err.Error()
+			s.log.Error("a certificate could not be renewed; the one before is served", "error", err)
+		}
+	}
+}
+
+func (it *item) changed() bool {
+	for i, name := range [...]string{it.pair.Cert, it.pair.Key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return true // reading says why
+		}
+		if other(it.files[i], info) {
+			return true
+		}
+	}
+	return false
+}
+
+// other reports whether a file is not as it was.
+func other(was, is fs.FileInfo) bool {
+	return !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
+}
+
+// maxFile bounds a certificate with its chain.
+const maxFile = 1 << 20
+
+func (it *item) read() error {
+	var files [2]fs.FileInfo
+	var text [2][]byte
+	for i, name := range [...]string{it.pair.Cert, it.pair.Key} {
+		var err error
+		if text[i], files[i], err = regular.Stable(name, maxFile); err != nil {
+			return err
+		}
+	}
+	cert, err := tls.X509KeyPair(text[0], text[1])
+	if err != nil {
+		return fmt.Errorf("%s and %s: %w", it.pair.Cert, it.pair.Key, err)
+	}
+	it.cert.Store(&cert)
+	it.files = files
+	return nil
+}

@@ -1,0 +1,265 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+// Config names the database.
+type Config struct {
+	// URL is mysql://user:password@host:port/database?parameter=value. The
+	// parameters are those of github.com/go-sql-driver/mysql, such as tls=true.
+	URL    string
+	Schema string // default [tables.DefaultSchema]
+}
+
+// String hides the password.
+func (c Config) String() string {
+	return fmt.Sprintf("{URL:%s Schema:%s}", redact.Text(c.URL, redact.Hidden), c.Schema)
+}
+
+// LogValue hides the password.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	if _, err := c.driver(); err != nil {
+		faults = append(faults, fmt.Errorf("URL: %w", err))
+	}
+	if c.Schema != "" {
+		if err := tables.ValidSchema(c.Schema); err != nil {
+			faults = append(faults, fmt.Errorf("Schema: %w", err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// driver reads the URL; its errors do not show the password.
+func (c Config) driver() (*driver.Config, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, errors.New("cannot be read; want mysql://user:password@host:port/database, the password percent-encoded")
+	}
+	name := strings.Trim(u.Path, "/")
+	if u.Scheme != "mysql" && u.Scheme != "mariadb" {
+		return nil, errors.New("does not begin with mysql://")
+	}
+	if u.Hostname() == "" || name == "" || strings.Contains(name, "/") {
+		return nil, errors.New("names no host or no database; want mysql://user:password@host:port/database")
+	}
+	m, err := driver.ParseDSN("/?" + u.RawQuery)
+	if err != nil {
+		return nil, errors.New("its parameters cannot be read; they are those of the Go driver for MySQL")
+	}
+	port := u.Port()
+	if port == "" {
+		port = "3306"
+	}
+	m.User, m.Net, m.Addr, m.DBName = u.User.Username(), "tcp", u.Hostname()+":"+port, name
+	if strings.Contains(u.Hostname(), ":") {
+		m.Addr = "[" + u.Hostname() + "]:" + port
+	}
+	m.Passwd, _ = u.User.Password()
+	m.InterpolateParams, m.ClientFoundRows = true, true
+	if m.Timeout == 0 {
+		m.Timeout = 5 * time.Second
+	}
+	m.Logger = &driver.NopLogger{} // what it logs is in the errors
+	return m, nil
+}
+
+// SQL is the text that makes an outbox whose tables' names begin with schema, for
+// the clients mysql and mariadb.
+func SQL(schema string) (string, error) { return tables.Fill(schemaSQL, schema) }
+
+// statements are those of the text that a client would send.
+func statements(text string) (all []string) {
+	before, procedure, _ := strings.Cut(text, "DELIMITER ;;\n")
+	for part := range strings.SplitSeq(before, ";\n") {
+		var lines []string
+		for line := range strings.Lines(part) {
+			if !strings.HasPrefix(line, "--") {
+				lines = append(lines, line)
+			}
+		}
+		if s := strings.TrimSpace(strings.Join(lines, "")); s != "" {
+			all = append(all, s)
+		}
+	}
+	procedure, _, _ = strings.Cut(procedure, ";;\n")
+	return append(all, procedure)
+}
+
+// Init makes the outbox, or brings it up to date.
+func Init(ctx context.Context, c Config) error {
+	const what = "make the outbox"
+	text, err := SQL(c.Schema)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	db, m, err := open(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer db.Close() //nolint:errcheck // what was written is committed
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", what, where(m), explain(err))
+	}
+	defer conn.Close() //nolint:errcheck // likewise
+	if err := initOn(ctx, conn, c, text); err != nil {
+		return fmt.Errorf("%s in %s: %w", what, where(m), explain(err))
+	}
+	return nil
+}
+
+func initOn(ctx context.Context, conn *sql.Conn, c Config, text string) error {
+	schema := c.Schema
+	if schema == "" {
+		schema = tables.DefaultSchema
+	}
+	// One makes or changes an outbox at a time, and none takes it back.
+	var locked sql.NullInt64
+	if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 60)`, "bezoar outbox "+schema).Scan(&locked); err != nil {
+		return err
+	}
+	if locked.Int64 != 1 {
+		return errors.New("somebody else has been making it for 60 s")
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), `SELECT RELEASE_LOCK(?)`, "bezoar outbox "+schema) //nolint:errcheck // it ends with the connection, too
+	var version int
+	err := conn.QueryRowContext(ctx, `SELECT version FROM `+schema+`_meta`).Scan(&version)
+	if err == nil && version > tables.Version {
+		return fmt.Errorf("it is there, and of a later version of Bezoar: %d, and this program knows %d", version, tables.Version)
+	}
+	for _, s := range statements(text) {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func open(c Config) (*sql.DB, *driver.Config, error) {
+	if err := c.Validate(); err != nil {
+		return nil, nil, err
+	}
+	m, err := c.driver()
+	if err != nil {
+		return nil, nil, err
+	}
+	connector, err := driver.NewConnector(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sql.OpenDB(connector), m, nil
+}
+
+// Open connects to an outbox that is there. It is [outbox.ErrAbsent] if there is
+// none.
+func Open(ctx context.Context, c Config) (*tables.Store, error) {
+	db, m, err := open(c)
+	if err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	if db, err = limited(ctx, db, m); err != nil {
+		return nil, fmt.Errorf("open the outbox in %s: %w", where(m), explain(err))
+	}
+	const connections, idle = 8, time.Minute
+	db.SetMaxOpenConns(connections)
+	db.SetConnMaxIdleTime(idle)
+	schema := c.Schema
+	if schema == "" {
+		schema = tables.DefaultSchema
+	}
+	return tables.New(ctx, tables.Config{Writer: db, Reader: db, Schema: schema, Where: where(m), Dialect: tables.Dialect{
+		Now: clock, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
+		Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,
+		Explain: explain, Again: again,
+	}})
+}
+
+// limited returns the database with connections that the server ends when they do
+// nothing in the middle of a transaction: a relay that is stopped there would hold
+// its locks. MySQL cannot do that, and MariaDB can.
+func limited(ctx context.Context, db *sql.DB, m *driver.Config) (*sql.DB, error) {
+	var version string
+	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if !strings.Contains(version, "MariaDB") {
+		return db, nil
+	}
+	m = m.Clone()
+	if m.Params == nil {
+		m.Params = map[string]string{}
+	}
+	m.Params["idle_transaction_timeout"] = "5" // seconds
+	connector, err := driver.NewConnector(m)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return sql.OpenDB(connector), db.Close()
+}
+
+// clock is the server's.
+const clock = `CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)`
+
+func where(m *driver.Config) string { return "mysql://" + m.User + "@" + m.Addr + "/" + m.DBName }
+
+// Numbers of errors: https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html
+const (
+	noSuchTable  = 1146
+	lockTimeout  = 1205
+	deadlock     = 1213
+	badPassword  = 1045
+	noDatabase   = 1049
+	noRight      = 1142
+	noRightHere  = 1044
+	tooLong      = 1153
+	noProcRights = 1370
+)
+
+func number(err error) uint16 {
+	if e, ok := errors.AsType[*driver.MySQLError](err); ok {
+		return e.Number
+	}
+	return 0
+}
+
+// again reports whether the server ended a transaction in favour of another.
+func again(err error) bool { return number(err) == deadlock || number(err) == lockTimeout }
+
+// explain adds what to do.
+func explain(err error) error {
+	switch number(err) {
+	case noSuchTable:
+		return fmt.Errorf("%w: %w; make it with `bezoar outbox init`", outbox.ErrAbsent, err)
+	case badPassword:
+		return fmt.Errorf("%w; look at the user and the password in the URL", err)
+	case noDatabase:
+		return fmt.Errorf("%w; an outbox is in the database of the application that writes to it", err)
+	case noRight, noRightHere, noProcRights:
+		return fmt.Errorf("%w; the relay's user reads and writes the tables of the outbox, and makes them in `bezoar outbox init`", err)
+	case tooLong:
+		return fmt.Errorf("%w; set max_allowed_packet of the server to 32M", err)
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// DefaultSchema is where an outbox is unless its settings say otherwise.
+const DefaultSchema = "bezoar_outbox"
+
+// Version is the version of the schema that this package reads and writes.
+const Version = 1
+
+//go:embed schema.sql
+var schemaSQL string
+
+//go:embed notify.sql
+var notifySQL string
+
+// Config names the database.
+type Config struct {
+	URL    string // postgres://user:password@host:port/database?…
+	Schema string // default DefaultSchema
+	Notify bool   // of Init: commits wake relays that listen
+}
+
+// String hides the password.
+func (c Config) String() string {
+	return fmt.Sprintf("{URL:%s Schema:%s}", redact.Text(c.URL, redact.Hidden), c.Schema)
+}
+
+// LogValue hides the password.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func (c Config) withDefaults() Config {
+	if c.Schema == "" {
+		c.Schema = DefaultSchema
+	}
+	return c
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	if _, err := c.pool(); err != nil {
+		faults = append(faults, fmt.Errorf("URL: %w", err))
+	}
+	if err := validSchema(c.withDefaults().Schema); err != nil {
+		faults = append(faults, fmt.Errorf("Schema: %w", err))
+	}
+	return errors.Join(faults...)
+}
+
+func validSchema(name string) error {
+	if !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`).MatchString(name) {
+		return fmt.Errorf("%.80q is not 1 to 51 of a-z, 0-9 and _, not beginning with a digit", name)
+	}
+	return nil
+}
+
+// pool reads the URL; its errors do not show the password.
+func (c Config) pool() (*pgxpool.Config, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, errors.New("cannot be read; want postgres://user:password@host:port/database, the password percent-encoded")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, errors.New("does not begin with postgres://")
+	}
+	p, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		return nil, err // pgx has redacted it
+	}
+	given := u.Query()
+	if !given.Has("default_query_exec_mode") {
+		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // needs nothing of the session
+	}
+	if !given.Has("connect_timeout") {
+		p.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	if p.ConnConfig.RuntimeParams["application_name"] == "" {
+		p.ConnConfig.RuntimeParams["application_name"] = "bezoar-outbox"
+	}
+	return p, nil
+}
+
+// SQL is the text that makes an outbox in a schema, or brings it up to date.
+func SQL(schema string) (string, error) { return inSchema(schema, schemaSQL) }
+
+// NotifySQL is the text that makes commits wake relays that listen.
+func NotifySQL(schema string) (string, error) { return inSchema(schema, notifySQL) }
+
+func inSchema(schema, text string) (string, error) {
+	if schema == "" {
+		schema = DefaultSchema
+	}
+	if err := validSchema(schema); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(text, "{schema}", schema), nil
+}
+
+// Init makes the outbox, or brings it up to date.
+func Init(ctx context.Context, c Config) error {
+	text, err := SQL(c.Schema)
+	if err != nil {
+		return err
+	}
+	if c.Notify {
+		more, err := NotifySQL(c.Schema)
+		if err != nil {
+			return err
+		}
+		text += more
+	}
+	p, err := c.pool()
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, p.ConnConfig)
+	if err != nil {
+		return fmt.Errorf("make the outbox: %w", explain(where(p.ConnConfig), err))
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err = conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {
+		return fmt.Errorf("make the outbox: %w", explain(where(p.ConnConfig), err))
+	}
+	return nil
+}
+
+// Store is an outbox in a schema of a database.
+type Store struct {
+	pool   *pgxpool.Pool
+	where  string // for errors: no password
+	schema string
+}
+
+var (
+	_ outbox.Store    = (*Store)(nil)
+	_ outbox.TxStore  = (*Store)(nil)
+	_ outbox.Waker    = (*Store)(nil)
+	_ outbox.Notebook = (*Store)(nil)
+)
+
+// Open connects to an outbox that is there. It is [outbox.ErrAbsent] if there is
+// none.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	c = c.withDefaults()
+	p, err := c.pool()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{where: where(p.ConnConfig), schema: c.Schema}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, p); err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	if err := s.check(ctx); err != nil {
+		s.pool.Close()
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) check(ctx context.Context) error {
+	id, err := s.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if id.Version != Version {
+		return fmt.Errorf("%s: the outbox in schema %s has version %d, and this program works with %d; run `bezoar outbox init` of the later version",
+			s.where, s.schema, id.Version, Version)
+	}
+	var isolation string
+	if err := s.pool.QueryRow(ctx, `SHOW default_transaction_isolation`).Scan(&isolation); err != nil {
+		return explain(s.where, err)
+	}
+	if isolation != "read committed" {
+		return fmt.Errorf("%s: default_transaction_isolation of the relay's role is %q; set it to 'read committed' for this role", s.where, isolation)
+	}
+	return nil
+}
+
+// Close waits for the connections in use and closes them all.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+// in fills in the {schema} of a statement.
+func (s *Store) in(statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", s.schema)
+}
+
+func where(c *pgx.ConnConfig) string {
+	return fmt.Sprintf("postgres://%s@%s:%d/%s", c.User, c.Host, c.Port, c.Database)
+}

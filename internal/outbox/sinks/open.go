@@ -1,0 +1,139 @@
+package sinks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/brokers/amqp"
+	"github.com/bezoar-dev/bezoar/internal/brokers/kafka"
+	"github.com/bezoar-dev/bezoar/internal/brokers/nats"
+	"github.com/bezoar-dev/bezoar/internal/brokers/redis"
+	"github.com/bezoar-dev/bezoar/internal/brokers/sqs"
+	"github.com/bezoar-dev/bezoar/internal/outbox/webhook"
+	"github.com/bezoar-dev/bezoar/outbox"
+)
+
+// DefaultSource is the source of CloudEvents if Options name none.
+const DefaultSource = "/bezoar/outbox"
+
+// Options are what all sinks share.
+type Options struct {
+	// Source names the outbox in its events: a URI reference, such as /outbox/shop.
+	Source string
+	// Getenv finds credentials that a URL does not have; nil: os.Getenv.
+	Getenv func(string) string
+	// Queue is where queue:NAME sends to; nil: there is none.
+	Queue Queue
+}
+
+func (o Options) withDefaults() Options {
+	if o.Source == "" {
+		o.Source = DefaultSource
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	return o
+}
+
+// opener makes the sink of one scheme.
+type opener func(ctx context.Context, url string, o Options) (outbox.Sink, error)
+
+// schemes are all there are, in the order in which people are told of them.
+func schemes() []struct {
+	name string
+	open opener
+} {
+	return []struct {
+		name string
+		open opener
+	}{
+		{"queue", openQueue},
+		{"https", openWebhook},
+		{"http", openWebhook},
+		{"kafka", func(_ context.Context, url string, o Options) (outbox.Sink, error) {
+			return sinkOf(kafka.SinkFromURL(url, o.Source, o.Getenv))
+		}},
+		{"sqs", func(ctx context.Context, url string, o Options) (outbox.Sink, error) {
+			return sinkOf(sqs.OpenSink(ctx, strings.TrimPrefix(url, "sqs:"), o.Source, o.Getenv))
+		}},
+		{"amqp", openAMQP},
+		{"amqps", openAMQP},
+		{"nats", func(_ context.Context, url string, o Options) (outbox.Sink, error) {
+			return sinkOf(nats.SinkFromURL(url, o.Source, o.Getenv))
+		}},
+		{"redis", openRedis},
+		{"rediss", openRedis},
+	}
+}
+
+// Open makes the sink that a URL names. It connects to nothing: a place that is away is
+// found out when something is sent. No error has a secret.
+func Open(ctx context.Context, url string, o Options) (outbox.Sink, error) {
+	scheme, _, _ := strings.Cut(url, ":")
+	var names []string
+	for _, s := range schemes() {
+		if s.name == scheme {
+			sink, err := s.open(ctx, url, o.withDefaults())
+			if err != nil {
+				return nil, fmt.Errorf("the sink %s: %w", Name(url), err)
+			}
+			return sink, nil
+		}
+		names = append(names, s.name+":")
+	}
+	return nil, fmt.Errorf("there is no sink for %.100q; there are %s", Name(url), strings.Join(names, ", "))
+}
+
+// sinkOf keeps a nil of a type out of the interface.
+func sinkOf[S outbox.Sink](s S, err error) (outbox.Sink, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openAMQP(_ context.Context, url string, o Options) (outbox.Sink, error) {
+	return sinkOf(amqp.SinkFromURL(url, o.Source, o.Getenv))
+}
+
+func openRedis(_ context.Context, url string, o Options) (outbox.Sink, error) {
+	return sinkOf(redis.SinkFromURL(url, o.Source, o.Getenv))
+}
+
+func openWebhook(_ context.Context, url string, o Options) (outbox.Sink, error) {
+	c, err := webhook.FromURL(url, o.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	c.Source = o.Source
+	return sinkOf(webhook.New(c))
+}
+
+// Name is a sink's URL for people: without user, password, query and parameters, and of a
+// webhook only the host, because its path may be a secret.
+func Name(url string) string {
+	scheme, rest, ok := strings.Cut(url, ":")
+	if !ok {
+		return "without a scheme"
+	}
+	if inner, isURL := strings.CutPrefix(rest, "https:"); scheme == "sqs" && isURL {
+		rest = inner
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, _, _ = strings.Cut(rest, "?")
+	slashes := ""
+	if trimmed, ok := strings.CutPrefix(rest, "//"); ok {
+		slashes, rest = "//", trimmed
+		host, path, _ := strings.Cut(rest, "/")
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 { // also if the password has a slash
+			host, path, _ = strings.Cut(rest[at+1:], "/")
+		}
+		if rest = host; path != "" && scheme != "http" && scheme != "https" {
+			rest += "/" + path
+		}
+	}
+	return fmt.Sprintf("%.300s", scheme+":"+slashes+rest)
+}

@@ -1,0 +1,139 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// What Config means by zero.
+const (
+	DefaultGrace = 5 * time.Second
+	DefaultPids  = 256
+	DefaultTail  = 64 << 10
+	DefaultMark  = "default"
+)
+
+// The bounds of a Config.
+const (
+	MinMemory = 4 << 20 // below it hardly a runtime starts
+	MaxTail   = 16 << 20
+	maxMark   = 200 // bytes
+)
+
+// Config describes a command that is run once per job.
+type Config struct {
+	Command []string // program and arguments; may be empty with PerJob
+	PerJob  bool     // every job brings a command of its own
+	Dir     string   // where it runs; "" means here
+	Env     []string // KEY=value, for every job, over Environ
+	// Environ is what jobs inherit as Inherit says; nil means our own environment.
+	Environ []string
+	Inherit proc.Inherit
+	User    string // whom they run as, see [proc.FindUser]; "": as we do
+
+	Timeout time.Duration // per job; 0 means none
+	Grace   time.Duration // between SIGTERM and SIGKILL; default 5 s
+	Memory  int64         // bytes per job; 0 means no limit
+	CPU     time.Duration // processor time per process, in whole seconds; 0 means no limit
+	Pids    int           // processes and threads per job; default 256, below 0 means no limit
+
+	// Mark names this owner. Jobs carry it, so that [Runner.Sweep] finds what a
+	// dead owner of the same mark left. Two owners alive at once on one machine
+	// need two marks. Default "default".
+	Mark string
+	Tail int          // bytes kept of each stream; default 64 KiB
+	Log  *slog.Logger // nil discards
+}
+
+func (c Config) withDefaults() Config {
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.Pids == 0 {
+		c.Pids = DefaultPids
+	}
+	if c.Tail == 0 {
+		c.Tail = DefaultTail
+	}
+	if c.Mark == "" {
+		c.Mark = DefaultMark
+	}
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if err := checkCommand(c.Command); err != nil && (!c.PerJob || len(c.Command) > 0) {
+		errs = append(errs, err)
+	}
+	if err := checkEnv("env", c.Env); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Timeout < 0 {
+		bad("timeout is %v, want more than 0, or 0 for none", c.Timeout)
+	}
+	if c.Grace < 0 {
+		bad("grace is %v, want more than 0", c.Grace)
+	}
+	if err := checkMemory(c.Memory); err != nil {
+		errs = append(errs, err)
+	}
+	if c.CPU != 0 && c.CPU < time.Second {
+		bad("cpu is %v, want at least 1s", c.CPU)
+	}
+	if _, err := proc.FindUser(c.User); err != nil {
+		bad("user: %w", err)
+	}
+	if c.Tail < 0 || c.Tail > MaxTail {
+		bad("tail is %d bytes, want 1 to %d", c.Tail, MaxTail)
+	}
+	if len(c.Mark) > maxMark || strings.ContainsAny(c.Mark, "\x00\n") {
+		bad("mark is %.40q, want one line of at most %d bytes", c.Mark, maxMark)
+	}
+	return errors.Join(errs...)
+}
+
+func checkCommand(command []string) error {
+	if len(command) == 0 || command[0] == "" {
+		return errors.New("command is empty, want a program and its arguments")
+	}
+	var errs []error
+	for i, arg := range command {
+		if strings.Contains(arg, "\x00") {
+			errs = append(errs, fmt.Errorf("command[%d] contains a zero byte", i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkMemory(bytes int64) error {
+	if bytes != 0 && bytes < MinMemory {
+		return fmt.Errorf("memory is %d bytes, want at least %d", bytes, MinMemory)
+	}
+	return nil
+}
+
+func checkEnv(field string, env []string) error {
+	var errs []error
+	for i, e := range env {
+		if k, _, ok := strings.Cut(e, "="); !ok || k == "" || strings.Contains(e, "\x00") {
+			errs = append(errs, fmt.Errorf("%s[%d] is not KEY=value", field, i)) // the value may be a secret: not shown
+		}
+	}
+	return errors.Join(errs...)
+}

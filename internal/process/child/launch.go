@@ -1,0 +1,189 @@
+package child
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// newProcess prepares a job in a slot of its own. What is returned must be
+// started, and buried.
+func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, error) {
+	p := r.processOf(j)
+	if err := errors.Join(checkEnv("env", j.Env), checkCommand(p.command), checkMemory(j.Memory)); err != nil {
+		return nil, launch{}, err
+	}
+	s, err := r.take(ctx, cmp.Or(j.Memory, r.cfg.Memory))
+	if err != nil {
+		return nil, launch{}, err
+	}
+	path, err := r.paths.find(p.command[0])
+	if err != nil {
+		r.give(s)
+		return nil, launch{}, err
+	}
+	seq := r.seq.Add(1)
+	owner := r.id.owner(seq)
+	p.slot, p.family = s, proc.Family{Tag: proc.NewTag(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner}
+	l := launch{
+		path:   path,
+		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
+		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
+		limits: r.rlimits(s, p.family.Tag),
+	}
+	// Also in a cell: of the dead only the tag tells whose they were.
+	l.held = r.means.hold && !privileged(path, p.dir)
+	if l.held {
+		proc.Hold(l.sys)
+	}
+	if s.cell != nil {
+		s.cell.Apply(l.sys)
+	}
+	return p, l, nil
+}
+
+// processOf is what a job's process will be, which has no place yet.
+func (r *Runner) processOf(j *Job) *Process {
+	p := &Process{
+		r: r, name: j.Name, command: r.cfg.Command, dir: cmp.Or(j.Dir, r.cfg.Dir), done: make(chan struct{}),
+		limit: max(0, cmp.Or(j.Timeout, r.cfg.Timeout)), grace: cmp.Or(j.Grace, r.cfg.Grace),
+	}
+	if len(j.Command) > 0 {
+		p.command = j.Command
+	}
+	return p
+}
+
+// launch is what a process is started with.
+type launch struct {
+	path   string
+	env    []string
+	sys    *syscall.SysProcAttr
+	limits proc.Limits
+	held   bool
+}
+
+// restrict limits what has just been started, on the thread that started it,
+// and lets it run. Where it could not be held it runs already, but has got
+// nothing to do yet. When it cannot be limited it is ended.
+func (p *Process) restrict(l launch) error {
+	p.family.Session = p.Pid
+	err := p.r.user.As(func() error { return l.limits.Apply(p.Pid) })
+	if err == nil && l.held {
+		err = proc.Release(p.Pid)
+	}
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
+	_ = proc.Reap(p.Pid, func() { _ = p.end() }, p.collect)
+	return err
+}
+
+// begin makes the process one that is known, and one that will be overdue.
+func (p *Process) begin(j *Job) {
+	if j.Started != nil {
+		j.Started(p.Pid)
+	}
+	if p.limit > 0 {
+		p.mu.Lock()
+		p.timer = time.AfterFunc(p.limit, p.overdue)
+		p.mu.Unlock()
+	}
+	r := p.r
+	r.mu.Lock()
+	r.live[p] = struct{}{}
+	stopped := r.stopped
+	r.mu.Unlock()
+	if stopped {
+		p.Kill(bezoar.Interrupted, "drained")
+	}
+	if p.slot.memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
+		go p.guard()
+	}
+}
+
+// start starts a job whose streams are read by goroutines.
+func (r *Runner) start(ctx context.Context, j *Job, piped bool) (*Process, error) {
+	p, l, err := r.newProcess(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	if err := p.spawn(l); err != nil {
+		p.pipes.close()
+		r.give(p.slot)
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	p.begin(j)
+	p.listen(j, piped)
+	return p, nil
+}
+
+// spawn starts the process with pipes of its own.
+func (p *Process) spawn(l launch) (err error) {
+	if p.pipes, err = openPipes(); err != nil {
+		return err
+	}
+	attr := &os.ProcAttr{Dir: p.dir, Env: l.env, Files: p.pipes.theirs[:], Sys: l.sys}
+	if p.pipes.theirs[report] == nil {
+		attr.Files = attr.Files[:report]
+	}
+	p.slot.thread.Do(func() {
+		p.began = time.Now()
+		if p.os, err = os.StartProcess(l.path, p.command, attr); err != nil {
+			p.r.paths.forget(p.command[0])
+			return
+		}
+		p.Pid = p.os.Pid
+		err = p.restrict(l)
+	})
+	p.pipes.closeTheirs()
+	return err
+}
+
+// listen reads what the job writes and writes what it shall read.
+func (p *Process) listen(j *Job, piped bool) {
+	for i := stdout; i < pipeCount; i++ {
+		if f := p.pipes.ours[i]; f != nil {
+			p.outs[i] = &outlet{f: f}
+		}
+	}
+	read := func(i int, to io.Writer) {
+		if o := p.outs[i]; o != nil {
+			p.reads.Go(func() { drain(o, to, &p.r.chunks) })
+		}
+	}
+	errs := &copied{&p.slot.stderr, j.Stderr}
+	read(report, p.told(j))
+	if piped {
+		p.live = newLive(p.outs[stderr], errs)
+		p.reads.Go(func() { p.live.drain(&p.r.chunks) })
+		p.Stdin, p.Stdout = p.pipes.ours[stdin], p.outs[stdout]
+		return
+	}
+	read(stderr, errs)
+	read(stdout, &copied{&p.slot.stdout, j.Stdout})
+	p.feed(j.Stdin)
+}
+
+// feed writes the body. That the job does not read it is its own business.
+func (p *Process) feed(body []byte) {
+	in := p.pipes.ours[stdin]
+	if len(body) <= inlineMax {
+		_, _ = in.Write(body)
+		_ = in.Close()
+		return
+	}
+	p.reads.Go(func() {
+		_, _ = in.Write(body)
+		_ = in.Close()
+	})
+}

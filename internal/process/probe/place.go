@@ -1,0 +1,185 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
+)
+
+// A worker's name says where it listens and how it is reached: host:port,
+// https://host:port or unix:/path.
+
+// ParseWorker returns the name of the worker with a URL. Port 80, or 443 of https,
+// need not be written; a path is no part of the name.
+func ParseWorker(raw string) (string, error) {
+	if file, ok := strings.CutPrefix(raw, "unix:"); ok {
+		if !path.IsAbs(file) || path.Clean(file) != file || len(file) > maxSocketPath {
+			return "", fmt.Errorf("worker %.200q: want unix: and the absolute path of a socket", raw)
+		}
+		return raw, nil
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme == "":
+		return "", fmt.Errorf("worker %.100q is no URL, want http://host:port", raw)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("worker %.100q: scheme %.20q is not supported, want http or https", raw, u.Scheme)
+	case u.User != nil:
+		return "", fmt.Errorf("worker %.20q…: a user name or password has no use here", u.Scheme+"://")
+	case u.RawQuery != "", u.Fragment != "":
+		return "", fmt.Errorf("worker %.100q: want only http://host:port, without query", raw)
+	case u.Hostname() == "":
+		return "", fmt.Errorf("worker %.100q has no host name, want http://host:port", raw)
+	}
+	before, port := "", "80"
+	if u.Scheme == "https" {
+		before, port = secure, "443"
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("worker %.100q: port %.10q is not between 1 and 65535", raw, port)
+	}
+	return before + net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
+}
+
+const (
+	secure        = "https://" // begins the names of workers that speak TLS
+	maxSocketPath = 107        // what the kernel takes
+)
+
+// place returns where a worker listens: at host:port, or, for the network unix, at a
+// path.
+func place(worker string) (network, addr string) {
+	if file, ok := strings.CutPrefix(worker, "unix:"); ok {
+		return "unix", file
+	}
+	return "tcp", strings.TrimPrefix(worker, secure)
+}
+
+// hostOf returns what a worker is called in a Host field.
+func hostOf(worker string) string {
+	network, addr := place(worker)
+	if network == "unix" {
+		return "localhost"
+	}
+	return addr
+}
+
+// dialer connects to a worker. The zero value sees to TCP and unix sockets.
+type dialer struct {
+	net.Dialer
+
+	http2 bool                          // is what is spoken by TLS
+	host  string                        // of which the worker is an address, host:port; "": it is named by itself
+	tls   func(host string) *tls.Config // nil: as the system does it
+}
+
+// bare connects to where the worker listens, without a word.
+func (d *dialer) bare(ctx context.Context, worker string) (net.Conn, error) {
+	network, addr := place(worker)
+	return d.DialContext(ctx, network, addr)
+}
+
+// ready connects up to where the first byte of a request may follow.
+func (d *dialer) ready(ctx context.Context, worker string) (net.Conn, error) {
+	conn, err := d.bare(ctx, worker)
+	if err != nil || !strings.HasPrefix(worker, secure) {
+		return conn, err
+	}
+	host := d.host
+	if host == "" {
+		host = worker
+	}
+	name, _, _ := net.SplitHostPort(strings.TrimPrefix(host, secure))
+	cfg := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if d.tls != nil {
+		cfg = d.tls(name)
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	if d.http2 {
+		cfg.NextProtos = []string{"h2"}
+	}
+	t := tls.Client(conn, cfg)
+	err = t.HandshakeContext(ctx)
+	if err == nil && d.http2 && t.ConnectionState().NegotiatedProtocol != "h2" {
+		err = errors.New("the worker does not agree to HTTP/2")
+	}
+	if err != nil {
+		conn.Close()
+		return nil, &handshakeError{err}
+	}
+	return t, nil
+}
+
+// handshakeError is a connection that stood, on which TLS did not come about.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string { return "TLS: " + e.err.Error() }
+func (e *handshakeError) Unwrap() error { return e.err }
+
+// exhaustedPause is how long a look waits for a descriptor before it tries again.
+const exhaustedPause = 20 * time.Millisecond
+
+// dial connects by connect, or says why it could not. The result is meaningless when
+// the connection is not nil.
+func dial(ctx context.Context, worker string, connect func(context.Context, string) (net.Conn, error)) (net.Conn, Result) {
+	conn, err := connect(ctx, worker)
+	for connlimit.Exhausted(err) && sleep(ctx, nil, exhaustedPause) {
+		conn, err = connect(ctx, worker)
+	}
+	if err == nil {
+		return conn, Result{}
+	}
+	var h *handshakeError
+	broken := errors.As(err, &h) || errors.Is(err, syscall.ECONNRESET)
+	err = fmt.Errorf("connect to %s: %w", worker, err)
+	switch {
+	case connlimit.Exhausted(err):
+		return nil, Result{Outcome: Exhausted, Err: err}
+	case isTimeout(err):
+		return nil, Result{Outcome: TimedOut, Err: err}
+	case broken:
+		return nil, Result{Outcome: Broken, Err: err}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, Result{Outcome: Refused, Err: err}
+	case strings.HasPrefix(worker, "unix:") && errors.Is(err, syscall.ENOENT):
+		return nil, Result{Outcome: Refused, Err: err} // as a port at which nobody listens
+	}
+	return nil, Result{Outcome: Unreachable, Err: err}
+}
+
+// bareDial is for looks that send nothing.
+func bareDial(ctx context.Context, worker string) (net.Conn, Result) {
+	return dial(ctx, worker, (&dialer{Dialer: quick}).bare)
+}
+
+// quick is for connections that last a moment.
+var quick = net.Dialer{KeepAlive: -1}
+
+// dialer connects to one of the workers as the settings say now.
+func (x *ExternalWorkers) dialer(r *remote) *dialer {
+	cfg := x.cfg.Load()
+	return &dialer{host: r.host, tls: cfg.TLS, http2: cfg.HTTP2}
+}
+
+// Dial connects to a worker in the same way as health checks do, up to where the first
+// byte of a request may follow.
+func (x *ExternalWorkers) Dial(ctx context.Context, worker string) (net.Conn, error) {
+	r := x.find(worker)
+	if r == nil {
+		return nil, fmt.Errorf("there is no worker %s any more", worker)
+	}
+	return x.dialer(r).ready(ctx, worker)
+}

@@ -1,0 +1,145 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+)
+
+// Bake says what each new process has to do in a rolling restart before the next
+// worker is replaced: it answers Requests, which takes one second at least, or it
+// is up for Time, whichever comes first, and it neither ends nor looks sick.
+type Bake struct {
+	Requests int           // 0 means that only Time counts
+	Time     time.Duration // 0 means that a process that is ready is good
+}
+
+func (b Bake) on() bool { return b.Time > 0 }
+
+const (
+	// bakeLeast is how long a bake takes at least: what kills a process often does
+	// so a moment after the answer.
+	bakeLeast = time.Second
+	// bakeLook is the time between two looks at a process that bakes.
+	bakeLook = 20 * time.Millisecond
+	// doubtfulPause is how long a worker waits that has nothing to start with but
+	// what a restart has stopped for.
+	doubtfulPause = time.Minute
+)
+
+// enough reports whether a bake of that long and with so many answers is over.
+func (b Bake) enough(took time.Duration, answered uint64) bool {
+	return took >= b.Time || b.Requests > 0 && answered >= uint64(b.Requests) && took >= bakeLeast
+}
+
+// failure is a bake that a new process did not pass.
+type failure struct {
+	worker   string
+	why      string
+	answered uint64
+	took     time.Duration
+}
+
+func (f *failure) Error() string {
+	return fmt.Sprintf("the new process of %s did not prove itself: %s, after %v and %d answers",
+		f.worker, f.why, f.took.Round(10*time.Millisecond), f.answered)
+}
+
+// errSuperseded means that there are newer settings than those that a process has
+// to prove.
+var errSuperseded = errors.New("the settings changed before the new process had proven itself")
+
+// prove watches l, which is up, until it has proven itself for r. It returns a
+// *failure when it did not, and another error when it is not to go on.
+func (w *slot) prove(active context.Context, l *life, r *rollout) error {
+	bake := w.s.cfg.Load().Bake
+	if r == nil || !bake.on() {
+		return nil
+	}
+	reg, epoch := w.s.reg, l.epoch()
+	reg.Bake(w.name, epoch, true)
+	defer reg.Bake(w.name, epoch, false)
+	v := &healthLoop{w: w, l: l}
+	stop := v.watch()
+	defer stop()
+	began, before := time.Now(), r.credit()
+	fail := func(why string) error {
+		answered, _ := reg.Proof(w.name, epoch)
+		l.failed = true
+		return &failure{worker: w.name, why: why, answered: answered, took: time.Since(began)}
+	}
+	tick := time.NewTicker(bakeLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.gone:
+			return fail(l.end.Detail + saying(l.end.Stderr))
+		case <-active.Done():
+			return active.Err()
+		case <-tick.C:
+		}
+		if !sameProcess(l.cfg.Load(), w.s.cfg.Load()) {
+			return errSuperseded
+		}
+		answered, out := reg.Proof(w.name, epoch)
+		if out != "" {
+			return fail(out)
+		}
+		if why := r.condemned(); why != "" {
+			return fail(why)
+		}
+		if bake.enough(before.took+time.Since(began), before.answered+answered) {
+			if stop(); v.told { // in the last moment
+				return fail("its health checks fail")
+			}
+			return nil
+		}
+	}
+}
+
+// handOver puts next in the place of l, which finishes what it has beside it. While
+// next must prove itself l waits without new work, and takes its place back if it
+// does not. It returns the life that holds the place.
+func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
+	finish := w.retireBeside(l)
+	w.open(next)
+	err := w.prove(active, next, o.roll)
+	var f *failure
+	if (errors.As(err, &f) || errors.Is(err, errSuperseded)) && w.takeBack(l, next) {
+		w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
+		o.done <- w.excuse(err)
+		return l
+	}
+	w.ending.Go(func() {
+		w.stopBeside(l, o.why, "replaced", finish)
+		o.done <- w.excuse(err)
+	})
+	return next
+}
+
+// takeBack puts l, which waits, in the place of next again. It reports false when
+// l has died; next, if it lives, is better than nothing then.
+func (w *slot) takeBack(l, next *life) bool {
+	if l.dead() {
+		return false
+	}
+	finish := w.retireBeside(next)
+	w.s.reg.Down(w.name, l.epoch(), planned("it takes its place back"))
+	w.begins(l.cfg.Load())
+	up := w.open(l)
+	w.mu.Lock()
+	w.beside = slices.DeleteFunc(w.beside, func(o *life) bool { return o == l })
+	w.mu.Unlock()
+	w.ending.Go(func() { w.stopBeside(next, "it did not prove itself", "it did not prove itself", finish) })
+	return up
+}
+
+// planned is the end of a life in whose place another is put.
+func planned(why string) fleet.End {
+	return fleet.End{Planned: true, Class: bezoar.Interrupted, At: time.Now(), ExitCode: -1, Detail: why}
+}

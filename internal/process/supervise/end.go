@@ -1,0 +1,82 @@
+package supervise
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// ask says what we asked of a life.
+type ask int
+
+const (
+	nothing   ask = iota
+	toStop        // TERM, grace, KILL
+	toBeShort     // KILL, because it hangs
+	toFit         // KILL, because it holds too much memory
+)
+
+// death is everything known about the end of a process.
+type death struct {
+	status    syscall.WaitStatus
+	asked     ask
+	why       string // of what was asked
+	ready     bool   // it had been ready to serve
+	announced bool   // its health check had answered with a failure
+	oomKill   bool   // its memory group counted an out-of-memory kill
+	memory    int64  // its limit in bytes; 0 none
+	stderr    []string
+	at        time.Time
+}
+
+// judge says whose doing a death was. The package comment gives the order.
+func judge(d death) fleet.End {
+	end := fleet.End{Class: bezoar.Crash, At: d.at, ExitCode: -1, Stderr: d.stderr, Detail: proc.Describe(d.status)}
+	sig := proc.FatalSignal(d.status)
+	if d.status.Exited() {
+		end.ExitCode = d.status.ExitStatus()
+	}
+	if sig != 0 {
+		end.Signal = proc.SignalName(sig)
+	}
+	switch {
+	case d.asked == toStop:
+		end.Planned, end.Class, end.Detail = true, bezoar.Interrupted, d.why+": "+end.Detail
+	case d.asked == toBeShort && sig == syscall.SIGKILL:
+		end.Class, end.Detail = bezoar.Timeout, "killed: "+d.why
+		if !d.ready {
+			end.Class = bezoar.SpawnFailed
+		}
+	case d.asked == toFit && sig == syscall.SIGKILL:
+		end.Class, end.Detail = bezoar.OOM, "killed: "+d.why+" (out of memory"+limitText(d.memory)+")"
+		if !d.ready {
+			end.Class = bezoar.SpawnFailed
+		}
+	case !d.ready:
+		end.Class, end.Detail = bezoar.SpawnFailed, "it ended before it was ready: "+end.Detail
+	case sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP:
+		end.Planned, end.Class = true, bezoar.Interrupted
+		end.Detail += ": somebody stopped it"
+	case d.announced && end.ExitCode == 0:
+		end.Planned, end.Class = true, bezoar.Interrupted
+		end.Detail += ", announced by its health check"
+	case d.oomKill && sig == syscall.SIGKILL, end.ExitCode != 0 && proc.RanOutOfMemory(d.stderr):
+		end.Class = bezoar.OOM
+		end.Detail += " (out of memory" + limitText(d.memory) + ")"
+	}
+	return end
+}
+
+func limitText(bytes int64) string {
+	switch {
+	case bytes == 0:
+		return ""
+	case bytes%(1<<20) == 0:
+		return fmt.Sprintf(", limit %d MiB", bytes>>20)
+	}
+	return fmt.Sprintf(", limit %d bytes", bytes)
+}

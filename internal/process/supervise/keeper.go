@@ -1,0 +1,104 @@
+package supervise
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/process/probe"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// How long Check looks.
+const (
+	exitPatience = 300 * time.Millisecond // for an exit that may be on its way
+	reportBound  = time.Second            // for a death to be reported
+	overdueLook  = time.Second            // for an answer to a health request
+)
+
+var _ fleet.Keeper = (*Supervisor)(nil)
+
+// Check implements [fleet.Keeper].
+func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
+	w := s.find(worker)
+	if w == nil {
+		return fleet.Gone
+	}
+	l := w.find(epoch)
+	if l == nil {
+		return fleet.Gone
+	}
+	if doubt == fleet.Overdue {
+		return s.checkOverdue(ctx, l)
+	}
+	if l.endsWithin(ctx, exitPatience) {
+		return fleet.Gone
+	}
+	return fleet.Alive
+}
+
+// checkOverdue asks for a sign of life. Any answer is one: a worker that says
+// it is not well does not hang.
+func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
+	p := s.settingsFor(l).Health.probe()
+	p.Timeout = overdueLook
+	res := p.Do(ctx, l.addr)
+	answered := res.Outcome == probe.Answered || res.Outcome == probe.Exhausted // then nobody has looked
+	patience := time.Duration(0)
+	if !answered {
+		patience = exitPatience / 3 // what broke the look may be its end
+	}
+	switch {
+	case l.endsWithin(ctx, patience):
+		return fleet.Gone
+	case answered:
+		return fleet.Alive
+	}
+	return fleet.Unresponsive
+}
+
+// endsWithin reports whether the life ends within d and its end has been
+// reported. A process that is dying, or dead and not yet judged, is waited for longer: its
+// connections break when it begins to die, and on a busy machine that takes its time.
+func (l *life) endsWithin(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.exited:
+	case <-t.C:
+		if !l.dead() && !proc.Dying(l.pid) {
+			return false
+		}
+	case <-ctx.Done():
+		return false
+	}
+	t.Reset(reportBound)
+	select {
+	case <-l.gone:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (l *life) dead() bool {
+	select {
+	case <-l.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Kill implements [fleet.Keeper]: SIGKILL to the whole group at once.
+func (s *Supervisor) Kill(worker string, epoch uint64, why string) {
+	w := s.find(worker)
+	if w == nil {
+		return
+	}
+	if l := w.find(epoch); l != nil {
+		s.log.Warn("worker killed", "worker", worker, "epoch", epoch, "why", why)
+		l.kill(why)
+	}
+}

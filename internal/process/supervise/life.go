@@ -1,0 +1,345 @@
+package supervise
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// drainOutput is how long after a death the rest of its output is waited for. A
+// process that left the group may hold the pipe for ever.
+const drainOutput = 250 * time.Millisecond
+
+// orphanPatience is how long the death of what the dead left is waited for: a
+// process may be stuck in the kernel.
+const orphanPatience = time.Second
+
+// life is one process of one worker, from start to burial.
+type life struct {
+	worker string
+	mark   string // in the environment of everything that it starts
+	addr   string
+	port   int
+	pid    int
+	born   uint64 // in the kernel's ticks; 0 unknown
+	began  time.Time
+	cmd    *exec.Cmd
+	cfg    atomic.Pointer[Config] // see Supervisor.settingsFor
+	group  *cgroup.Group          // nil without a limit
+	tail   tail
+	pipes  [2]*os.File   // our ends of stdout and stderr
+	pumped chan struct{} // closed when both have been read to the end
+
+	announced atomic.Bool // its health check answers with a failure
+
+	killed chan struct{} // closed when SIGKILL has been sent
+	exited chan struct{} // closed when the process is dead
+	gone   chan struct{} // closed when its end has been reported
+	buried chan struct{} // closed when nothing of it is left
+	end    fleet.End     // valid once gone is closed
+
+	stint  atomic.Pointer[stint] // the newest; never nil
+	failed bool                  // a restart has counted its end; owned by the goroutine of its slot
+
+	mu      sync.Mutex // guards what follows
+	asked   ask
+	why     string
+	opening bool // Registry.Up has been or is being called
+	reaped  bool // its id may belong to another: no more signals
+	over    bool // it must not be opened any more
+}
+
+// stint is one time in which a life is up in the registry.
+type stint struct {
+	opened chan struct{} // closed when epoch is known, or never will be
+	epoch  uint64        // valid once opened is closed; 0 when it never was up
+}
+
+func newStint() *stint { return &stint{opened: make(chan struct{})} }
+
+// epoch is that of the newest stint, which has been opened.
+func (l *life) epoch() uint64 { return l.stint.Load().epoch }
+
+// launch starts the n-th life of worker with cfg.
+func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
+	port, err := s.ports.take()
+	if err != nil {
+		return nil, err
+	}
+	l := &life{
+		worker: worker,
+		mark:   proc.Self().Prefix() + worker + "." + strconv.Itoa(n) + "." + rand.Text()[:8],
+		addr:   net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		port:   port,
+		began:  time.Now(),
+		pumped: make(chan struct{}),
+		killed: make(chan struct{}),
+		exited: make(chan struct{}),
+		gone:   make(chan struct{}),
+		buried: make(chan struct{}),
+	}
+	l.stint.Store(newStint())
+	l.cfg.Store(cfg)
+	if err := s.fork(l); err != nil {
+		s.ports.give(port)
+		return nil, fmt.Errorf("start worker %s: %w", worker, err)
+	}
+	l.pid = l.cmd.Process.Pid
+	l.born, _ = proc.Born(l.pid)
+	s.listen(l)
+	if l.group == nil && cfg.Memory > 0 {
+		s.lives.Go(func() { s.memory.guard(l, cfg.Memory) })
+	}
+	s.lives.Go(func() { s.attend(l) })
+	return l, nil
+}
+
+// fork starts the process, in a memory group if there is one and without when
+// that fails.
+func (s *Supervisor) fork(l *life) error {
+	var ends [2]*os.File // the child's
+	for i := range ends {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(l.pipes, ends)
+			return err
+		}
+		l.pipes[i], ends[i] = r, w
+	}
+	user, err := proc.FindUser(l.cfg.Load().User)
+	if err == nil {
+		err = errors.Join(user.Give(ends[0]), user.Give(ends[1]))
+	}
+	if err != nil {
+		closeAll(l.pipes, ends)
+		return err
+	}
+	l.cmd = s.command(l, user, ends)
+	limit := l.cfg.Load().Memory
+	if l.group = s.memory.group(l.mark, limit); l.group != nil {
+		s.forker.Do(func() { err = l.group.Start(l.cmd) })
+		if err != nil {
+			_ = l.group.Remove() // empty: cannot fail for long
+			l.group, l.cmd = nil, s.command(l, user, ends)
+			failed := err
+			if s.forker.Do(func() { err = l.cmd.Start() }); err == nil {
+				s.memory.fallBack(limit, failed)
+			}
+		}
+	} else {
+		s.forker.Do(func() { err = l.cmd.Start() })
+	}
+	if err != nil {
+		closeAll(l.pipes, ends)
+		return err
+	}
+	closeAll(ends)
+	return nil
+}
+
+func closeAll(files ...[2]*os.File) {
+	for _, pair := range files {
+		for _, f := range pair {
+			if f != nil {
+				_ = f.Close()
+			}
+		}
+	}
+}
+
+func (s *Supervisor) command(l *life, user *proc.User, ends [2]*os.File) *exec.Cmd {
+	cfg := l.cfg.Load()
+	args := arguments(cfg.Command, l.port)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = cfg.Dir
+	cmd.Env = environ(*cfg, user, l.worker, l.mark, l.port)
+	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
+	cmd.SysProcAttr = user.Become(proc.DieWithThread(proc.OwnGroup()))
+	return cmd
+}
+
+// listen reads a life's output until nobody can write any more.
+func (s *Supervisor) listen(l *life) {
+	var wg sync.WaitGroup
+	for i, stream := range []Stream{Stdout, Stderr} {
+		wg.Go(func() {
+			pump(l.pipes[i], func(line []byte) {
+				line = s.known.Hide(line)
+				if stream == Stderr {
+					l.tail.add(line)
+				}
+				s.output(l.worker, stream, line)
+			})
+			_ = l.pipes[i].Close() // whoever still writes gets SIGPIPE
+		})
+	}
+	go func() { wg.Wait(); close(l.pumped) }()
+}
+
+// attend sees a life to its end: the death, the rest of its output, the report,
+// the burial.
+func (s *Supervisor) attend(l *life) {
+	defer close(l.buried)
+	_ = proc.Reap(l.pid, func() { s.end(l) }, l.cmd.Wait) // its error repeats the state
+	ws := proc.Status(l.cmd.ProcessState)
+	at := time.Now()
+	oom := proc.FatalSignal(ws) == syscall.SIGKILL && s.memory.struck(l.group)
+	l.drain()
+	l.finish(s.reg, death{
+		status: ws, announced: l.announced.Load(), oomKill: oom, memory: l.cfg.Load().Memory,
+		stderr: l.tail.lines(), at: at,
+	})
+	s.bury(l)
+}
+
+// end ends what a dead leader has left in its group, while the group's number is
+// its. Orphans come to us when we are the first process of a container.
+func (s *Supervisor) end(l *life) {
+	l.awaitGroup()
+	l.mu.Lock()
+	_ = proc.SignalGroup(l.pid, syscall.SIGKILL)
+	if l.group != nil {
+		l.group.Kill()
+	}
+	l.reaped = true
+	close(l.exited)
+	l.mu.Unlock()
+	if _, err := proc.EndAdopted(proc.Family{Group: l.pid}, orphanPatience); err != nil {
+		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
+	}
+}
+
+// awaitGroup leaves the rest of the group its grace: whoever was asked to stop may
+// be a shell, which ends at once, in front of a server that has work to finish.
+func (l *life) awaitGroup() {
+	l.mu.Lock()
+	stopping := l.asked == toStop
+	l.mu.Unlock()
+	if !stopping {
+		return
+	}
+	for wait := 2 * time.Millisecond; proc.GroupAlive(l.pid); wait = min(2*wait, 100*time.Millisecond) {
+		select {
+		case <-l.killed: // the grace is over
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// drain waits for the output of the dead, and then for nothing more.
+func (l *life) drain() {
+	t := time.NewTimer(drainOutput)
+	defer t.Stop()
+	select {
+	case <-l.pumped:
+	case <-t.C:
+		for _, p := range l.pipes {
+			_ = p.SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
+// bury removes what a life has left behind.
+func (s *Supervisor) bury(l *life) {
+	family := proc.Family{Variable: envLife + "=" + l.mark}
+	n, err := proc.Sweep(func(pid int) bool {
+		born, ok := proc.Born(pid)
+		return ok && born >= l.born && family.Has(pid)
+	})
+	if n > 0 || err != nil {
+		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n, "error", err)
+	}
+	if l.group != nil {
+		if err := l.group.Remove(); err != nil {
+			s.log.Warn("a memory group stays", "worker", l.worker, "why", err)
+		}
+	}
+	s.ports.give(l.port)
+}
+
+// open brings a life up in the registry, unless it has died meanwhile. It may do so
+// again once the registry has been told of the end of the stint before.
+func (l *life) open(reg Registry) bool {
+	l.mu.Lock()
+	st := l.stint.Load()
+	if l.opening {
+		st = newStint()
+	}
+	defer close(st.opened)
+	if l.over {
+		l.mu.Unlock()
+		return false
+	}
+	l.stint.Store(st)
+	l.opening = true
+	l.mu.Unlock()
+	st.epoch = reg.Up(l.worker, l.addr)
+	return true
+}
+
+// finish reports a life's end.
+func (l *life) finish(reg Registry, d death) {
+	l.mu.Lock()
+	l.over = true
+	d.ready, d.asked, d.why = l.opening, l.asked, l.why
+	l.mu.Unlock()
+	l.end = judge(d)
+	if d.ready {
+		st := l.stint.Load()
+		<-st.opened
+		reg.Down(l.worker, st.epoch, l.end)
+	}
+	close(l.gone)
+}
+
+// stop ends a life as planned: TERM, grace, KILL. It returns when the end has
+// been reported.
+func (l *life) stop(why string, grace time.Duration) {
+	l.signal(toStop, why, syscall.SIGTERM)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-l.gone:
+		return
+	case <-t.C:
+	}
+	l.signal(toStop, fmt.Sprintf("%s, and it did not heed SIGTERM within %v", why, grace), syscall.SIGKILL)
+	<-l.gone
+}
+
+// kill ends a life that hangs.
+func (l *life) kill(why string) { l.signal(toBeShort, why, syscall.SIGKILL) }
+
+// signal signals the whole group while it is there. What was asked first
+// decides, except that stopping may say more.
+func (l *life) signal(a ask, why string, sig syscall.Signal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reaped {
+		return
+	}
+	if l.asked == nothing || l.asked == a {
+		l.asked, l.why = a, why
+	}
+	_ = proc.SignalGroup(l.pid, sig)
+	if sig == syscall.SIGKILL {
+		select {
+		case <-l.killed:
+		default:
+			close(l.killed)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
+)
+
+// Update changes the settings while the workers run. Replicas, Grace, Drain,
+// Health and Backoff hold from now on: new places are started, and the newest of
+// too many finish what they have (within Drain), end, and leave the registry, in
+// the background. Command, Dir, Env, Environ, Inherit, User and Memory hold for
+// processes that begin from now on; restart says that some run without them,
+// which [Supervisor.Restart] would change, and that it has not just stopped for
+// them. Until then such a process is asked
+// for its health as before. Name, Registry, Output, Known and Log stay.
+//
+// A worker that must start anew while nobody has started with the new settings
+// yet tries them once, and then what the last good start had: what cannot start
+// shall not take down what can. With Bake it does not try them at all: it starts
+// with what it had, until a restart has replaced all workers.
+//
+// An invalid cfg changes nothing.
+func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
+	cfg.Name, cfg.Registry, cfg.Output, cfg.Known, cfg.Log = s.name, s.reg, s.output, s.known, s.log
+	if err := cfg.Validate(); err != nil {
+		return false, fmt.Errorf("update fleet %s: %w", s.name, err)
+	}
+	next := cfg.withDefaults()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.over:
+		return false, fmt.Errorf("update fleet %s: %w", s.name, ErrNotRunning)
+	default:
+	}
+	was := s.cfg.Load()
+	for _, w := range s.slots {
+		if l := w.current(); l != nil {
+			s.settingsFor(l) // it keeps the newest that it may have
+		}
+	}
+	if sameProcess(was, &next) {
+		s.good.CompareAndSwap(was, &next)
+	}
+	s.doubted.Store(nil)
+	if !sameProcess(was, &next) {
+		s.distrusted.Store(false)
+	}
+	s.cfg.Store(&next)
+	s.resize(next.Replicas)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	outdated, changed := slices.ContainsFunc(s.slots, (*slot).outdated), !sameProcess(was, &next)
+	if r := s.roll.Load(); r != nil && changed && !outdated {
+		r.revert()
+	}
+	return outdated && (changed || !s.distrusted.Load()), nil
+}
+
+// Outdated reports whether a process runs that a restart would give settings
+// that it does not have.
+func (s *Supervisor) Outdated() bool { return slices.ContainsFunc(s.places(), (*slot).outdated) }
+
+// sameProcess reports whether a process that began with a is one of b.
+func sameProcess(a, b *Config) bool {
+	return a == b || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.User == b.User && a.Memory == b.Memory &&
+		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && sameInherit(&a.Inherit, &b.Inherit)
+}
+
+func sameInherit(a, b *proc.Inherit) bool {
+	return slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.Drop, b.Drop) && slices.Equal(a.Keep, b.Keep)
+}
+
+// settingsFor are the newest settings that hold for a life.
+func (s *Supervisor) settingsFor(l *life) *Config {
+	own, now := l.cfg.Load(), s.cfg.Load()
+	if own != now && sameProcess(own, now) {
+		l.cfg.Store(now)
+		return now
+	}
+	return own
+}
+
+// change returns a channel that is closed when settings change.
+func (s *Supervisor) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// places are the slots by number, those that are about to go included.
+func (s *Supervisor) places() []*slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.slots)
+}
+
+func (s *Supervisor) find(worker string) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[worker]
+}
+
+// place makes a slot. mu is held, or nobody knows s yet.
+func (s *Supervisor) place(number int) *slot {
+	w := newSlot(s, number)
+	s.slots = append(s.slots, w)
+	slices.SortFunc(s.slots, func(a, b *slot) int { return a.number - b.number })
+	s.byName[w.name] = w
+	return w
+}
+
+// resize has n places wanted. mu is held.
+func (s *Supervisor) resize(n int) {
+	numbers := make(map[int]bool, len(s.slots))
+	for _, w := range slices.Clone(s.slots) {
+		numbers[w.number] = true
+		switch {
+		case w.number <= n:
+			w.Keep()
+		case s.begin == nil: // nothing runs yet
+			s.forget(w)
+		default:
+			w.Remove()
+		}
+	}
+	for number := 1; number <= n; number++ {
+		if numbers[number] {
+			continue
+		}
+		w := s.place(number)
+		if s.begin != nil {
+			s.reg.Add(w.name)
+			s.begin(w)
+		}
+	}
+}
+
+// forget takes a slot away. mu is held.
+func (s *Supervisor) forget(w *slot) {
+	s.slots = slices.DeleteFunc(s.slots, func(o *slot) bool { return o == w })
+	delete(s.byName, w.name)
+	close(w.left)
+}
+
+// dismiss takes away a slot that has ended, unless it is wanted again.
+func (s *Supervisor) dismiss(w *slot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !w.Removing() {
+		return false
+	}
+	s.forget(w)
+	if err := s.reg.Remove(w.name); err != nil {
+		s.log.Error("a place stays in the registry", "worker", w.name, "err", err)
+	}
+	s.log.Info("worker removed", "worker", w.name)
+	return true
+}
+
+// doubt remembers settings with which a worker did not start, if none has.
+func (s *Supervisor) doubt(c *Config) {
+	now, good := s.cfg.Load(), s.good.Load()
+	if good == nil || sameProcess(good, now) || !sameProcess(c, now) || s.doubted.Swap(now) == now {
+		return
+	}
+	s.log.Warn("nothing has started with the new settings: workers that die start with those of before")
+}
+
+// trust remembers settings that have shown that they work.
+func (s *Supervisor) trust(c *Config) {
+	if now := s.cfg.Load(); sameProcess(c, now) {
+		s.good.Store(now)
+		s.doubted.CompareAndSwap(now, nil)
+	} else {
+		s.good.CompareAndSwap(nil, c)
+	}
+}
+
+// cameUp takes into account that a worker has become ready with c. Where new
+// processes must prove themselves that is not enough, unless nothing else is
+// known to work.
+func (s *Supervisor) cameUp(c *Config) {
+	if good := s.good.Load(); good == nil || sameProcess(good, c) || !c.Bake.on() {
+		s.trust(c)
+	}
+}
+
+// didNotStart takes into account that a worker could not start with c.
+func (w *slot) didNotStart(c *Config, ordered bool) {
+	w.s.doubt(c)
+	w.fallen = !ordered && !sameProcess(c, w.s.cfg.Load())
+}
+
+// choose returns what the next process of w begins with: what is new if somebody
+// asked for it or nothing speaks against it, else what last worked, and the two in
+// turn when that does not start any more.
+func (w *slot) choose(ordered bool) *Config {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.s.cfg.Load()
+	good := w.s.good.Load()
+	if !ordered && !w.fallen && good != nil && !sameProcess(good, c) && (c.Bake.on() || w.s.doubted.Load() == c) {
+		c = good
+	}
+	w.made = c
+	return c
+}
+
+// begins says what the newest process began with; nil: there is none.
+func (w *slot) begins(c *Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made = c
+}
+
+func (w *slot) outdated() bool {
+	if w.Removing() {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.made != nil && !sameProcess(w.made, w.s.cfg.Load())
+}

@@ -1,0 +1,203 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/control/errlog"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Queue is what messages come from. *queue.Engine is one.
+type Queue interface {
+	Receive(ctx context.Context, name string, in queue.ReceiveInput) ([]queue.Message, error)
+	Delete(ctx context.Context, name string, r queue.Receipt) error
+	Release(ctx context.Context, name string, in queue.ReleaseInput) error
+}
+
+// Config says what is delivered where.
+type Config struct {
+	Queue       Queue
+	Name        string        // of the queue
+	URL         string        // http or https
+	Concurrency int           // the most at once; 1 to 1,000, default 10
+	Timeout     time.Duration // of one request; default 30 s
+	Log         *slog.Logger  // nil discards
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Queue == nil || c.Name == "" {
+		faults = append(faults, errors.New("Queue or Name: is missing"))
+	}
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		faults = append(faults, fmt.Errorf("URL: %.100q is no http or https URL", c.URL))
+	}
+	if c.Concurrency < 0 || c.Concurrency > 1000 {
+		faults = append(faults, fmt.Errorf("Concurrency: %d is not within 1 to 1000", c.Concurrency))
+	}
+	if c.Timeout < 0 || c.Timeout > queue.MaxVisibility-margin {
+		faults = append(faults, fmt.Errorf("Timeout: %v is not within 0 to %v", c.Timeout, queue.MaxVisibility-margin))
+	}
+	return errors.Join(faults...)
+}
+
+// margin is how much longer than a request's timeout its lease is.
+const margin = 10 * time.Second
+
+// Pusher delivers one queue. Run it.
+type Pusher struct {
+	cfg    Config
+	base   *url.URL
+	client *http.Client
+	worker string
+
+	mu    sync.Mutex // guards all below; never held while waiting
+	limit window
+	busy  int
+	begun int64         // requests so far
+	room  chan struct{} // signalled when busy falls
+}
+
+// New returns a pusher.
+func New(c Config) (*Pusher, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 10
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	base, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	// A connection for each request: one that was kept and breaks would look
+	// like a server that died, and net/http would send some requests twice.
+	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	return &Pusher{
+		cfg: c, base: base, worker: "push to " + base.Host, room: make(chan struct{}, 1),
+		client: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		limit:  window{most: c.Concurrency, size: 1},
+	}, nil
+}
+
+// Limit returns how many requests may be under way now.
+func (p *Pusher) Limit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit.size
+}
+
+// Run delivers until ctx ends, then waits for what is under way, which is
+// bounded by the timeout. The errors of a store that fails are logged, and it is
+// asked again.
+func (p *Pusher) Run(ctx context.Context) error {
+	var deliveries sync.WaitGroup
+	defer p.client.CloseIdleConnections()
+	defer deliveries.Wait()
+	lease, wait := p.cfg.Timeout+margin, queue.MaxWait
+	receiving := errlog.New(errlog.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
+	for {
+		free := p.free(ctx)
+		if free == 0 {
+			return nil
+		}
+		got, err := p.cfg.Queue.Receive(ctx, p.cfg.Name, queue.ReceiveInput{Max: free, Visibility: &lease, Wait: &wait, Worker: p.worker})
+		if ctx.Err() != nil && len(got) == 0 {
+			return nil
+		}
+		if err != nil {
+			receiving.Failed("receive", err)
+			pause(ctx, time.Second)
+			continue
+		}
+		receiving.Passed()
+		began := p.add(len(got))
+		for _, m := range got {
+			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m, began) })
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// free waits until another request may start, and returns how many may; 0 when
+// ctx is over.
+func (p *Pusher) free(ctx context.Context) int {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		n := p.limit.size - p.busy
+		p.mu.Unlock()
+		if n > 0 {
+			return min(n, queue.MaxBatch)
+		}
+		select {
+		case <-p.room:
+		case <-ctx.Done():
+		}
+	}
+	return 0
+}
+
+// underWay is what was under way when a request began.
+type underWay struct {
+	busy  int // itself included
+	begun int64
+}
+
+func (p *Pusher) add(n int) underWay {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy, p.begun = p.busy+n, p.begun+int64(n)
+	return underWay{p.busy, p.begun}
+}
+
+// ended notes the end of a request and what it says about the server. It returns
+// how many requests, itself included, were under way at any time since it began.
+func (p *Pusher) ended(began underWay, ok, overloaded bool) (together int) {
+	p.mu.Lock()
+	p.busy--
+	together = began.busy + int(p.begun-began.begun)
+	switch {
+	case overloaded:
+		p.limit.shrink()
+	case ok:
+		p.limit.grow()
+	}
+	p.mu.Unlock()
+	select {
+	case p.room <- struct{}{}:
+	default:
+	}
+	return together
+}
+
+// window is a limit that follows success: additive increase, multiplicative
+// decrease (Jacobson, "Congestion Avoidance and Control", 1988).
+type window struct{ size, most, wins int }
+
+func (w *window) grow() {
+	if w.wins++; w.wins >= w.size {
+		w.size, w.wins = min(w.size+1, w.most), 0
+	}
+}
+
+func (w *window) shrink() { w.size, w.wins = max(w.size/2, 1), 0 }

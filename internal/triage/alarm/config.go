@@ -1,0 +1,184 @@
+package alarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/internal/triage/tell"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Letters is what alarms watch. A [triage.Service] is one.
+type Letters interface {
+	Count(ctx context.Context, s queue.Selection) (int64, error)
+	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
+	Tasks(ctx context.Context, q triage.TaskQuery) ([]triage.Task, error)
+	Marks() queue.Marks
+}
+
+// Config sets [Alarms] up.
+type Config struct {
+	Rules   []Rule // at most MaxRules
+	Letters Letters
+	Every   time.Duration // how often it looks; default 10 s
+	// Environ is what commands inherit, but for what is Bezoar's own
+	// (BEZOAR_*, the service manager's socket) and the names in Secrets.
+	Environ []string
+	Secrets []string
+	Now     func() time.Time // default time.Now
+	Log     *slog.Logger     // says what could not be told; nil discards it
+}
+
+// MaxRules bounds the rules of one process.
+const MaxRules = 200
+
+// Kind is what a rule looks at.
+type Kind string
+
+// The kinds.
+const (
+	Depth   Kind = "depth"   // letters there are
+	Oldest  Kind = "oldest"  // how long ago the oldest died
+	Rate    Kind = "rate"    // letters that died within the last minute
+	Redrive Kind = "redrive" // redrives that ended or halted
+)
+
+// Rule is one alarm.
+type Rule struct {
+	Name    string
+	Queue   string // the dead-letter queue; "" or "*": all
+	Kind    Kind
+	Above   int64         // of Depth and Rate: letters
+	Age     time.Duration // of Oldest
+	Repeat  time.Duration // while it lasts; default 1 h, at least 1 min
+	Webhook string        // a URL that is posted to
+	Secret  tell.Secret   // signs what is posted; "": unsigned
+	Command []string
+}
+
+// String says what the rule is about, without the webhook's path and the
+// command's arguments, which may hold secrets.
+func (r Rule) String() string {
+	return fmt.Sprintf("alarm %s: %s of %s above %s, to %s", r.Name, r.Kind, r.queue(), r.limit(), strings.Join(r.to(), " and "))
+}
+
+// to is who is told: the webhook's host, the command's program.
+func (r Rule) to() []string {
+	var to []string
+	if u, err := url.Parse(r.Webhook); err == nil && r.Webhook != "" {
+		to = append(to, u.Host)
+	}
+	if len(r.Command) > 0 {
+		to = append(to, r.Command[0])
+	}
+	return to
+}
+
+func (r Rule) queue() string {
+	if r.Queue == "" {
+		return "*"
+	}
+	return r.Queue
+}
+
+func (r Rule) limit() string {
+	if r.Kind == Oldest {
+		return r.Age.String()
+	}
+	return fmt.Sprint(r.Above)
+}
+
+func (r Rule) selection() queue.Selection {
+	if r.Queue == "*" {
+		return queue.Selection{}
+	}
+	return queue.Selection{Queue: r.Queue}
+}
+
+func (r Rule) validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	printable := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(r.Name) < 1 || len(r.Name) > 100 || strings.ContainsFunc(r.Name, printable) {
+		fault("Name: %.100q is not 1 to 100 printable ASCII characters", r.Name)
+	}
+	switch r.Kind {
+	case Depth, Rate:
+		if r.Above < 0 {
+			fault("Above: %d is negative", r.Above)
+		}
+	case Oldest:
+		if r.Age <= 0 {
+			fault("Age: %v is not above 0", r.Age)
+		}
+	case Redrive:
+	default:
+		fault("Kind: %.40q is none of %s, %s, %s and %s", string(r.Kind), Depth, Oldest, Rate, Redrive)
+	}
+	if r.Repeat < time.Minute {
+		fault("Repeat: %v is less than 1m", r.Repeat)
+	}
+	if r.Webhook == "" && len(r.Command) == 0 {
+		fault("Webhook, Command: neither is given, so nobody would know")
+	}
+	if u, err := url.Parse(r.Webhook); r.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		fault("Webhook: is no http or https URL") // which may hold a secret
+	}
+	if len(r.Command) > 0 && strings.TrimSpace(r.Command[0]) == "" {
+		fault("Command[0]: is empty")
+	}
+	return errors.Join(faults...)
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var faults []error
+	if c.Letters == nil {
+		faults = append(faults, errors.New("Letters: is missing"))
+	}
+	if c.Every < 0 || c.Every > time.Hour {
+		faults = append(faults, fmt.Errorf("Every: %v is not within 0 to 1h", c.Every))
+	}
+	if len(c.Rules) > MaxRules {
+		faults = append(faults, fmt.Errorf("Rules: %d are more than %d", len(c.Rules), MaxRules))
+	}
+	seen := map[string]bool{}
+	for i, r := range c.Rules {
+		if err := r.validate(); err != nil {
+			faults = append(faults, fmt.Errorf("Rules[%d] %q: %w", i, r.Name, err))
+		}
+		if seen[r.Name] {
+			faults = append(faults, fmt.Errorf("Rules[%d]: Name: %q is there twice", i, r.Name))
+		}
+		seen[r.Name] = true
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Every == 0 {
+		c.Every = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	rules := make([]Rule, len(c.Rules))
+	for i, r := range c.Rules {
+		if r.Repeat == 0 {
+			r.Repeat = time.Hour
+		}
+		rules[i] = r
+	}
+	c.Rules = rules
+	return c
+}
