@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // admission is the admission of one request by the policy of its route, from admit

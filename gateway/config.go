@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Defaults of [Config] and [Route].

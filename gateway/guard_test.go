@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // echoing is a worker that answers with the request's target and body.

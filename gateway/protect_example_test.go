@@ -7,11 +7,11 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/gateway"
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // A server written in Go that needs no gateway in front: two requests a minute

@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // protect serves a handler behind its protection.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 

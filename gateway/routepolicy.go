@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // routePolicy is what a route, or a protected handler, asks of those who call it,

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
+	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // The rules that end a stream, as [Record.Rule] names them.

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/health"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // lookEvery is how often Bezoar looks at itself.

@@ -8,11 +8,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/control/metrics"
 	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
+	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // metrics are what /metrics shows beside what the admin API knows.

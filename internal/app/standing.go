@@ -1,10 +1,10 @@
 package app
 
 import (
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shard"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )

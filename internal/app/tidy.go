@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // tidy forgets the breakers, pools and budgets of routes and fleets that cfg does

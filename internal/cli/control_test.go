@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/policy/breaker"

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // ErrFull is what Check and sends say while there is no room for more, and receives

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/health"
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/gateway"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // classes are the values of the label class, by the first digit of the status.

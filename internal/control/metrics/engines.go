@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Engines are where the engines' own numbers are read when somebody asks, so

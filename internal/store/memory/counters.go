@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // quotaStore adds up counts of quotas.

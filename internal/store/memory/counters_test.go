@@ -3,8 +3,8 @@ package memory
 import (
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota/quotatest"
+	"github.com/bezoar-dev/bezoar/quota"
+	"github.com/bezoar-dev/bezoar/quota/quotatest"
 )
 
 func TestQuota(t *testing.T) {

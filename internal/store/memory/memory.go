@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar/flow"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Config says how much a DB keeps.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // timed is a store that knows how far apart its answers were.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota/quotatest"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/quota"
+	"github.com/bezoar-dev/bezoar/quota/quotatest"
 )
 
 func runQuotaSuite(t *testing.T, at string) {

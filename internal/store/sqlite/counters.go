@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // quotaStore adds up counts of quotas. One process owns the file, so that there

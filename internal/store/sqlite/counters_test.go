@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
-	"github.com/bezoar-dev/bezoar/internal/admission/quota/quotatest"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
+	"github.com/bezoar-dev/bezoar/quota"
+	"github.com/bezoar-dev/bezoar/quota/quotatest"
 )
 
 func TestQuota(t *testing.T) {

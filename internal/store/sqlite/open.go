@@ -13,10 +13,10 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // DB is one open file and the stores in it.

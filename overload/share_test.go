@@ -3,7 +3,7 @@ package overload_test
 import (
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/overload"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 

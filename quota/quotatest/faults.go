@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 func testRefused(t *testing.T, h Harness) {

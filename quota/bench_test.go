@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // keyOf spreads a number over a key, as a keyed hash would.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 func newStore(tb testing.TB) quota.Store {

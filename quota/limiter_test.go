@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
 	"github.com/bezoar-dev/bezoar/policy/rate"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

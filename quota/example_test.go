@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/quota"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 func Example() {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar/internal/admission/circuit"
+	"github.com/bezoar-dev/bezoar/circuit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
