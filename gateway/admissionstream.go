@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
@@ -22,18 +21,6 @@ const eventStream = "text/event-stream"
 // as a request says so.
 func asksForStream(upgrade, accept string) bool {
 	return upgrade != "" || mediaType(accept) == eventStream
-}
-
-// wantsStream is asksForStream of j.
-func (j *job) wantsStream() bool {
-	accept := ""
-	for i := range j.req.Fields {
-		if f := &j.req.Fields[i]; f.Key == h1.Other && h1.Fold(f.Name, "accept") {
-			accept = f.Value
-			break
-		}
-	}
-	return asksForStream(j.req.Upgrade, accept)
 }
 
 // isStream reports whether the answer is a stream, as far as its head says so.
@@ -110,14 +97,4 @@ func (w *probeWatch) stop() {
 	if w != nil {
 		w.timer.Stop()
 	}
-}
-
-// contentType returns the answer's media type with its parameters.
-func contentType(fields []h1.Field) string {
-	for i := range fields {
-		if fields[i].Key == h1.ContentType {
-			return fields[i].Value
-		}
-	}
-	return ""
 }

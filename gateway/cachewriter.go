@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,20 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
-
-// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
-type AnswerCache = stale.Cache
-
-// AnswerCacheConfig bounds [AnswerCache].
-type AnswerCacheConfig = stale.Config
-
-// NewAnswerCache returns an empty cache, or every fault of cfg.
-func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("answer cache: %w", err)
-	}
-	return stale.New(cfg), nil
-}
 
 // cacheWriter is a caller's wire that keeps a copy of the worker's answer while it
 // passes.
@@ -91,22 +74,6 @@ func (j *job) reads() bool {
 	return j.req.Length == 0 && (j.req.Method == http.MethodGet || j.req.Method == http.MethodHead)
 }
 
-// staleKey is the key of what a GET of the target would be answered, by the
-// headers that answers may depend on.
-func (t *routePolicy) staleKey(m *clientCache, host, target string, value func(name string) string) [16]byte {
-	b := append(m.buf[:0], t.secret[:]...)
-	for _, s := range [...]string{t.route, host, target} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = t.cache.AppendVary(b, value)
-	full := sha256.Sum256(b)
-	if m.buf = b; cap(b) > maxCached {
-		m.buf = nil
-	}
-	return [16]byte(full[:16])
-}
-
 func (j *job) staleKey() [16]byte {
 	return j.route.policy.staleKey(j.clientCache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
@@ -126,15 +93,4 @@ func (j *job) joined(name string) string {
 		}
 	}
 	return value
-}
-
-// credentials reports whether the request has something that tells users apart,
-// so that its answer may be for one of them alone.
-func (t *routePolicy) credentials(a clientIdentity) bool {
-	for _, name := range t.identityHeaders {
-		if v, clear := a.field(name); v != "" || !clear {
-			return true
-		}
-	}
-	return false
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
-	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
@@ -118,101 +117,10 @@ func markOf(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
-// fallBack answers a request that no worker can be asked about, if there is
-// something to answer with.
-func (j *job) fallBack(on FallbackCause) bool {
-	t := j.route.policy
-	if t == nil || on == "" {
-		return false
-	}
-	for i := range t.fallback {
-		f := &t.fallback[i]
-		if !f.isFor(on) {
-			continue
-		}
-		done := false
-		switch {
-		case f.Static != nil:
-			done = j.fallStatic(f.Static, on)
-		case f.Stale != nil:
-			done = j.fallStale(f.Stale, on)
-		case f.Other != nil:
-			done = j.fallOther(f, on)
-		}
-		if done {
-			return true
-		}
-	}
-	if t.optional {
-		j.rec.Fallback = fellDegraded
-		j.send(http.StatusNoContent, append(j.resp.Fields[:0], h1.Field{Name: DegradedField, Value: string(on)}), nil)
-		return true
-	}
-	return false
-}
-
-func (j *job) fallStatic(s *Static, on FallbackCause) bool {
-	j.rec.Fallback = fellStatic
-	j.send(s.status(), s.fields(append(j.resp.Fields[:0], markOf(fellStatic, on))), s.Body)
-	return true
-}
-
-func (j *job) fallStale(s *Stale, on FallbackCause) bool {
-	if !j.reads() {
-		return false
-	}
-	a, age, ok := j.route.policy.cache.Get(j.staleKey(), time.Now(), s.MaxAge)
-	if !ok {
-		return false
-	}
-	j.rec.Fallback = fellStale
-	j.send(a.Status, staleFields(a, age, on), a.Body)
-	return true
-}
-
 func staleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
 	fields := []h1.Field{markOf(fellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {
 		fields = append(fields, h1.Field{Name: f.Name, Value: f.Value, Key: h1.KeyOf(f.Name)})
 	}
 	return fields
-}
-
-// fallOther has another fleet do the work. It reports false when that has no
-// worker either.
-func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
-	j.admission.release(time.Now()) // what follows says nothing about the route's own fleet
-	if j.other = f; j.prepared {    // for other workers
-		j.unknow()
-		j.forward()
-		j.know()
-	}
-	if err := j.prepare(); errors.Is(err, errAnswered) {
-		return true
-	} else if err != nil {
-		j.badUpload(err)
-		return true
-	}
-	j.marked = markOf(fellOther, on)
-	a := f.Other.Do(j.ctx, j.work(), j)
-	if a.Kind == dispatch.Unavailable && j.from.Reset() {
-		j.marked = h1.Field{}
-		return false
-	}
-	j.rec.Fallback = fellOther
-	j.conclude(a)
-	return true
-}
-
-// send answers with what is not a worker's.
-func (j *job) send(status int, fields []h1.Field, body []byte) {
-	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
-	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: bare(status)}
-	if j.req.Method == "HEAD" && !j.resp.Bare {
-		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
-		j.resp.Bare = true
-	}
-	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
-		j.from.Abort()
-	}
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"math"
 	"slices"
 	"strings"
@@ -151,18 +150,4 @@ func lowerName(header string) string {
 		}
 		return '-'
 	}, strings.ToLower(header))
-}
-
-// secretOf makes the secret for the hashes of callers. It comes from the
-// deployment's, of which a Printer's hashes are made, so that all nodes count
-// under the same keys. The id has a byte that no caller's can have. Without a
-// Printer it is own.
-func secretOf(routes []Route, own [32]byte) [32]byte {
-	for _, r := range routes {
-		if r.Printer != nil {
-			seed := r.Printer.Client("\x00whom quotas count")
-			return sha256.Sum256(seed[:])
-		}
-	}
-	return own
 }

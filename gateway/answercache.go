@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
+)
+
+// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
+type AnswerCache = stale.Cache
+
+// AnswerCacheConfig bounds [AnswerCache].
+type AnswerCacheConfig = stale.Config
+
+// NewAnswerCache returns an empty cache, or every fault of cfg.
+func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("answer cache: %w", err)
+	}
+	return stale.New(cfg), nil
+}
+
+// staleKey is the key of what a GET of the target would be answered, by the
+// headers that answers may depend on.
+func (t *routePolicy) staleKey(m *clientCache, host, target string, value func(name string) string) [16]byte {
+	b := append(m.buf[:0], t.secret[:]...)
+	for _, s := range [...]string{t.route, host, target} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = t.cache.AppendVary(b, value)
+	full := sha256.Sum256(b)
+	if m.buf = b; cap(b) > maxCached {
+		m.buf = nil
+	}
+	return [16]byte(full[:16])
+}
+
+// credentials reports whether the request has something that tells users apart,
+// so that its answer may be for one of them alone.
+func (t *routePolicy) credentials(a clientIdentity) bool {
+	for _, name := range t.identityHeaders {
+		if v, clear := a.field(name); v != "" || !clear {
+			return true
+		}
+	}
+	return false
+}

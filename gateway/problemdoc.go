@@ -1,0 +1,20 @@
+package gateway
+
+// problem is the body of an answer of the gateway's own (RFC 9457). Type is
+// completed with [ProblemPrefix].
+type problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty"` // the request's id
+	ID       string `json:"id,omitempty"`       // of the quarantine
+	Scope    string `json:"scope,omitempty"`    // what it covers
+	Cause    string `json:"cause,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Until    string `json:"until,omitempty"`
+	Rule     string `json:"rule,omitempty"` // that refuses
+}
+
+// ProblemPrefix begins the type of every problem document of the gateway.
+const ProblemPrefix = "urn:bezoar:problem:"
