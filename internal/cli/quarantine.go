@@ -36,6 +36,11 @@ func (c *quarantineLs) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if len(verdicts) == 0 {
+		if err := s.unknownFleet(api, c.Fleet); err != nil {
+			return err
+		}
+	}
 	if s.json {
 		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
 	}
