@@ -45,7 +45,7 @@ func (c *quarantineLs) Run(s *session) error {
 		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
 	}
 	if len(verdicts) == 0 {
-		s.say("nothing is held against anybody")
+		s.say("there are no verdicts")
 		return nil
 	}
 	now := s.now()

@@ -153,12 +153,12 @@ func field(message []byte, wanted protowire.Number, kind protowire.Type) (value 
 	for len(message) > 0 {
 		n, t, taken := protowire.ConsumeTag(message)
 		if taken < 0 {
-			return nil, errors.New("the collector's answer is no OTLP")
+			return nil, errors.New("the collector's answer is not OTLP")
 		}
 		message = message[taken:]
 		size := protowire.ConsumeFieldValue(n, t, message)
 		if size < 0 {
-			return nil, errors.New("the collector's answer is no OTLP")
+			return nil, errors.New("the collector's answer is not OTLP")
 		}
 		if n == wanted && t == kind {
 			if value = message[:size]; t == protowire.BytesType {

@@ -50,7 +50,7 @@ func TestWhatACollectorRejects(t *testing.T) {
 		}
 	}
 	for name, answer := range map[string]http.HandlerFunc{
-		"is no OTLP": func(w http.ResponseWriter, _ *http.Request) {
+		"is not OTLP": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/x-protobuf")
 			_, _ = w.Write([]byte{0x0a, 0xff})
 		},
