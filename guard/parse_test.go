@@ -26,7 +26,7 @@ func TestLimitsAreReadStrictly(t *testing.T) {
 		"rules: [{predictor: script, action: off, class: ab}]\nclasses: {abc: {}}":   `g:1:49: rules[0].class: there is no class "ab" — did you mean abc?`,
 		"classes: {a: {inherits: b}, b: {inherits: a}}":                              "g:1:25: classes.a.inherits: class \"a\" inherits in a circle, or over more than 8 classes — take one inherits out\ng:1:43: classes.b.inherits: class \"b\" inherits in a circle, or over more than 8 classes — take one inherits out",
 		"classes: {a: {inherits: c}}":                                                `g:1:25: classes.a.inherits: there is no class "c" — name another of the classes`,
-		"classes: {a: {match: {header: [X]}}}":                                       `g:1:32: classes.a.match.header[0]: "X" is not a name and pattern — write "X-Team: search-*"`,
+		"classes: {a: {match: {header: [X]}}}":                                       `g:1:32: classes.a.match.header[0]: "X" is not a name and a pattern — write "X-Team: search-*"`,
 		"classes: {a: {rules: [{predictor: script, action: off, class: b}]}, b: {}}": "g:1:63: classes.a.rules[0].class: is about another class than the one around it — remove it, or move the rule to the top",
 		"unparsable: cap":             "g:1:13: unparsable: cannot be capped — write reject, report or accept",
 		"regex: {polynomial: maybe}":  `g:1:21: regex.polynomial: "maybe" is not an action — write reject, cap, report or off`,

@@ -69,7 +69,7 @@ func ofPorts() []spoilt {
 			run := p.start()
 			p.Cleanup(func() { p.check(run.Close()) })
 		}},
-		{"another machine's address", Fault, "ports", "is no address of this machine", func(p *place) { p.Settings.Listen = "192.0.2.1:8080" }},
+		{"another machine's address", Fault, "ports", "is not an address of this machine", func(p *place) { p.Settings.Listen = "192.0.2.1:8080" }},
 	}
 }
 
