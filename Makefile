@@ -106,6 +106,10 @@ soak: ## what takes hours: all random games, kills and clients, the race detecto
 golden: ## rewrite golden files; read the diff before you commit it
 	go test $$(grep -rl --include='*_test.go' /internal/test/golden . | xargs -n 1 dirname | sort -u) -update
 
+.PHONY: picture
+picture: ## take README's picture of the console anew (needs Chromium)
+	BEZOAR_PICTURE=1 CGO_ENABLED=0 go test -vet=off -count=1 -run TestPictureOfTheConsole ./cmd/bezoar
+
 .PHONY: release-test
 release-test: ## make a release twice, compare, install and run its files in chroots (root, debootstrap; minutes)
 	@set -eu; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \

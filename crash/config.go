@@ -33,7 +33,7 @@ func (c Config) Validate() error {
 			if pat == "" {
 				errs = append(errs, fmt.Errorf("%s[%d]: is empty, which would match every frame", l.name, i))
 			} else if _, err := path.Match(pat, ""); err != nil {
-				errs = append(errs, fmt.Errorf("%s[%d]: %q is no pattern: %w", l.name, i, pat, err))
+				errs = append(errs, fmt.Errorf("%s[%d]: %q is not a pattern: %w", l.name, i, pat, err))
 			}
 		}
 	}

@@ -115,11 +115,11 @@ func kinds(chain []exception) string {
 }
 
 // stackOf returns the frames of an error that was made by a package that keeps
-// them. There is no common interface, only common names.
+// them. There is no common interface, only common names. The names are constants in
+// the calls: otherwise the linker keeps every method of every type.
 func stackOf(err error) []Frame {
 	v := reflect.ValueOf(err)
-	for _, name := range [...]string{"StackTrace", "Callers", "Frames"} {
-		m := v.MethodByName(name)
+	for _, m := range [...]reflect.Value{v.MethodByName("StackTrace"), v.MethodByName("Callers"), v.MethodByName("Frames")} {
 		if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 || m.Type().Out(0).Kind() != reflect.Slice {
 			continue
 		}

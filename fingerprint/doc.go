@@ -3,7 +3,7 @@
 // alike. Beside these it has variants, which say that callers sent the same, and
 // features, by which work that kills can be told from work that does not.
 //
-// # What is guaranteed
+// # Guarantees
 //
 // A fingerprint is SHA-256(secret ‖ domain tag ‖ canonical request), cut to 128
 // bits (the cut also closes length extension). Parts are framed by their

@@ -92,7 +92,7 @@ func checkVolatile(name string) error {
 	case strings.Contains(name, "*"):
 		return fmt.Errorf("%.80q has a *: name each field", name)
 	case strings.EqualFold(name, "host"):
-		return errors.New("Host always counts: it says who is asked")
+		return errors.New("Host always counts, because it names the server")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@
 // class, of [Guard.SetDial]) and, under load, shrunk towards LoadFloor. Flags
 // have nothing to multiply, and limits on degrees and unjoined tables stay.
 //
-// # What is guaranteed
+// # Guarantees
 //
 //   - Time is linear in the length of a query, and memory is bounded, whatever
 //     the query says. A query that is accepted costs no allocation.
@@ -42,7 +42,7 @@
 //     version that it was made with, and each finding the rule.
 //   - A cap edits a copy: the query that was passed in stays.
 //
-// # What is not
+// # Not guaranteed
 //
 // A value is a prediction from the text, not from the data. Shapes and callers
 // beyond Config.MaxShapes and MaxCallers are counted together or not at all.

@@ -175,7 +175,7 @@ func TestSourcesJoin(t *testing.T) {
 
 func TestHintsThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
-		"[1]":           "h:1:1: hints are no list and no word",
+		"[1]":           "h:1:1: hints must be a mapping",
 		"a: {b: 1":      "h:1:",
 		"a: 1\na: 2":    "h:2:1: a: appears twice",
 		"x: {docs: [}]": "h:1:",

@@ -38,7 +38,7 @@ func ParseHints(name string, data []byte) (set HintSet, warnings []string, err e
 			r.index(key.Text, root.Values[i])
 		}
 	case config.Scalar, config.List:
-		return nil, nil, fmt.Errorf("%s:%d:%d: hints are no list and no word — write index: {fields: {…}} lines", name, root.Line, root.Column)
+		return nil, nil, fmt.Errorf("%s:%d:%d: hints must be a mapping — write lines such as index: {fields: {…}}", name, root.Line, root.Column)
 	}
 	for _, n := range r.same {
 		if _, ok := r.set[n.Text]; !ok {

@@ -37,7 +37,7 @@ func (b *logBucket) init(c Config) {
 func (g *Guard) SetSlow(after time.Duration, text int) error {
 	c := Config{SlowAfter: after, SlowText: text}
 	if err := c.Validate(); err != nil {
-		return fmt.Errorf("set what is slow: %w", err)
+		return fmt.Errorf("set the time of slow queries: %w", err)
 	}
 	c.setDefaults()
 	g.log.slow.Store(int64(c.SlowAfter))

@@ -80,7 +80,7 @@ func ParseLimit(text string) (limit float64, action Action, err error) {
 	case after == "":
 		action = Reject
 	case action != Reject && action != Cap && action != Report:
-		return 0, "", fmt.Errorf("%.40q is no action: write reject, cap or report after the limit", after)
+		return 0, "", fmt.Errorf("%.40q is not an action: write reject, cap or report after the limit", after)
 	}
 	if word == "unbounded" {
 		return math.Inf(1), action, nil
@@ -91,7 +91,7 @@ func ParseLimit(text string) (limit float64, action Action, err error) {
 	if d, err := time.ParseDuration(word); err == nil && d >= 0 {
 		return d.Seconds(), action, nil
 	}
-	return 0, "", fmt.Errorf("%.40q is no limit: write a number such as 10000, 64k or 1e6, a time such as 5m, unbounded or off", word)
+	return 0, "", fmt.Errorf("%.40q is not a limit: write a number such as 10000, 64k or 1e6, a time such as 5m, unbounded or off", word)
 }
 
 // SetOverrides puts these in force, in place of those before, from the next

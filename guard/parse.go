@@ -100,7 +100,7 @@ func (r *limitsReader) bad(path, fix, format string, args ...any) {
 
 func (r *limitsReader) read(f *limitsFile) {
 	if r.out.Profile = Profile(f.Profile); f.Profile != "" && !slices.Contains(Profiles(), r.out.Profile) {
-		r.bad("profile", "write lenient, default or strict", "%s is no profile", config.Quoted(f.Profile))
+		r.bad("profile", "write lenient, default or strict", "%s is not a profile", config.Quoted(f.Profile))
 	}
 	r.out.Dial = r.factor("dial", f.Dial, MaxDial)
 	r.out.LoadFloor = r.factor("load_floor", f.LoadFloor, 1)
@@ -136,7 +136,7 @@ func (r *limitsReader) class(name string, c classFile) {
 	})
 	for i, h := range c.Match.Header {
 		if n, p, ok := strings.Cut(h, ":"); !ok || strings.TrimSpace(n) == "" || strings.TrimSpace(p) == "" {
-			r.bad(fmt.Sprintf("%s.match.header[%d]", at, i), `write "X-Team: search-*"`, "%s is no name and pattern", config.Quoted(h))
+			r.bad(fmt.Sprintf("%s.match.header[%d]", at, i), `write "X-Team: search-*"`, "%s is not a name and a pattern", config.Quoted(h))
 		}
 	}
 	r.words(at+".", name, c.Unparsable, c.InlineScripts, c.Regex)
@@ -181,7 +181,7 @@ func (r *limitsReader) rule(path string, f ruleFile, class string) {
 		r.bad(path, "add predictor: agg_product, or another", "names no predictor")
 		return
 	case err != nil:
-		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "docs/guard-limits.md lists them"), "%s is no predictor", config.Quoted(f.Predictor))
+		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "docs/guard-limits.md lists them"), "%s is not a predictor", config.Quoted(f.Predictor))
 		return
 	}
 	out.Predictor, out.Limit = p, defaultLimit(p)
@@ -197,7 +197,7 @@ func (r *limitsReader) rule(path string, f ruleFile, class string) {
 	if f.Kind != "" {
 		kind, err := ParseKind(f.Kind)
 		if err != nil {
-			r.bad(path+".kind", "write one of elasticsearch, opensearch, sql, graphql, regex", "%s is no kind", config.Quoted(f.Kind))
+			r.bad(path+".kind", "write one of elasticsearch, opensearch, sql, graphql, regex", "%s is not a kind", config.Quoted(f.Kind))
 		}
 		out.Kind = kind
 	}
@@ -243,7 +243,7 @@ func (r *limitsReader) action(path, word string) Action {
 	case string(Report), string(Cap), string(Reject):
 		return Action(word)
 	}
-	r.bad(path, didYouMean(word, []string{"reject", "cap", "report", "off"}, "write reject, cap, report or off"), "%s is no action", config.Quoted(word))
+	r.bad(path, didYouMean(word, []string{"reject", "cap", "report", "off"}, "write reject, cap, report or off"), "%s is not an action", config.Quoted(word))
 	return Off
 }
 
@@ -258,7 +258,7 @@ func (r *limitsReader) limit(path, text string) float64 {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d.Seconds()
 	}
-	r.bad(path, "write a number such as 10000, 64k or 1e6, a time such as 5m, or unbounded", "%s is no limit", config.Quoted(text))
+	r.bad(path, "write a number such as 10000, 64k or 1e6, a time such as 5m, or unbounded", "%s is not a limit", config.Quoted(text))
 	return 0
 }
 
@@ -271,7 +271,7 @@ func (r *limitsReader) amount(path, text string) float64 {
 	}
 	f, ok := number(text)
 	if !ok || f <= 0 {
-		r.bad(path, "write a number above 0, such as 10000, 64k or 1e6", "%s is no such number", config.Quoted(text))
+		r.bad(path, "write a number above 0, such as 10000, 64k or 1e6", "%s is not such a number", config.Quoted(text))
 		return 0
 	}
 	return f
@@ -287,7 +287,7 @@ func (r *limitsReader) factor(path, text string, most float64) float64 {
 		f /= 100
 	}
 	if err != nil || !(f > 0 && f <= most) {
-		r.bad(path, fmt.Sprintf("write a factor above 0 and at most %v, such as 0.5 or 50%%", most), "%s is no such factor", config.Quoted(text))
+		r.bad(path, fmt.Sprintf("write a factor above 0 and at most %v, such as 0.5 or 50%%", most), "%s is not such a factor", config.Quoted(text))
 		return 0
 	}
 	return f

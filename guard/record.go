@@ -106,7 +106,7 @@ func ofLine(err error) error {
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s is a JSON %s, want a %s", bad.Field, bad.Value, bad.Type.Kind())
 	}
-	return fmt.Errorf("the line is no whole JSON object: %w", err)
+	return fmt.Errorf("the line is not a complete JSON object: %w", err)
 }
 
 // idOf is the id of a line that is no JSON as a whole, as far as it can be found.
@@ -151,7 +151,7 @@ func (l *recordLine) body() (Kind, []byte, error) {
 	}
 	inURL := kind == GraphQL && (l.Request != "" || l.Path != "")
 	if raw == nil && !inURL && (kind == SQL || kind == Regex || kind == GraphQL) {
-		return kind, nil, fmt.Errorf("there is no %s in it, or body that is a string", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
+		return kind, nil, fmt.Errorf("want a member %s, or a body that is a string", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
 	}
 	return kind, raw, nil
 }
@@ -217,7 +217,7 @@ func (q *Query) SetRequest(request string) error {
 	path, raw, _ := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(path)
 	if err != nil || !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("%q is no request: write one such as POST /idx/_search?size=5", clip(request))
+		return fmt.Errorf("%q is not a request: write one such as POST /idx/_search?size=5", clip(request))
 	}
 	q.Method, q.Path, q.RawQuery = strings.ToUpper(method), decoded, raw
 	return nil

@@ -41,7 +41,7 @@
 // detail each), says Cache-Control: no-store and is given to GET and HEAD alone.
 // ?exclude=a,b answers as if those checks were not there.
 //
-// # What it does not do
+// # Limits
 //
 // Readiness is for the process's own faults. When every replica fails readiness
 // for a dependency that all of them share, there is nowhere left to send traffic:

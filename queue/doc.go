@@ -1,7 +1,6 @@
-// Package queue is a durable message queue that never forgets what was
-// acknowledged, never believes a late worker, and keeps poison out of the way.
-// Its semantics are those of Amazon SQS, where that has any; a [Store] keeps
-// everything.
+// Package queue is a durable message queue. It never loses an acknowledged message,
+// ignores workers that are too late, and isolates poisonous messages. It behaves like
+// Amazon SQS wherever SQS defines a behaviour. A [Store] keeps all data.
 //
 // A message's life:
 //
@@ -26,62 +25,60 @@
 //
 // # Guarantees
 //
-// What Send has returned nil for survives kill -9 of this process (memory
-// store: the process's life) and stays until it is deleted, purged or older
-// than its queue's retention. Every delivery is counted before the message
+// If Send returns nil, the message survives kill -9 of this process (except in the
+// memory store) and stays until it is deleted, purged or older than its queue's
+// retention. Every delivery is counted before the message
 // leaves. A [Receipt] names one delivery by its generation: once the message
 // has been received again, released or moved, no write with the older receipt
-// has any effect. Leases, delays and retention are judged by the store's clock
-// alone. A message that used up its receives goes to the dead-letter queue
-// when its last lease ends, by [Engine.Run], not when somebody happens to
-// receive next.
+// has any effect. Only the store's clock decides about leases, delays and
+// retention. A message that used up its receives goes to the dead-letter queue
+// when its last lease ends, by [Engine.Run], and not at the next receive.
 //
 // In a FIFO queue the messages of one group are delivered in the order they
-// were sent: none is delivered while one before it is in flight. One that is made
-// visible, or whose lease is over, comes again although later ones are in flight,
+// were sent: none is delivered while an earlier one is in flight. If a message is made
+// visible, or its lease ends, it comes again although later ones are in flight,
 // as on SQS. A copy with the same deduplication id within five minutes is
 // acknowledged and dropped, even if the first one was deleted meanwhile.
 //
-// # Who is to blame
+// # Causes of a failure
 //
-// Three things may be wrong when a delivery fails, and they are asked for in
-// this order: everything, the downstream, the message.
+// A failed delivery has one of three causes. The engine checks them in this order.
 //
-// Everything: an interruption costs nothing. When one failure comes from many
-// different payloads (see package outage) the queue is paused, for all
-// processes, until one message, the canary, has worked; the receives do not
-// count. When half of all workers vanish within a second, nothing is convicted.
+// Everything: an interruption costs nothing. If many different payloads fail in the
+// same way (see package outage), the queue is paused for all processes until one
+// message, the canary, has worked; the receives do not count. If half of all workers
+// vanish within a second, no message is convicted.
 //
-// The downstream: failures that are its own count for the breaker of
+// The downstream: its failures count for the breaker of
 // Settings.Downstream (see package breaker). While it is open the queues of the
 // group deliver nothing, then a few messages to try. Retries beyond the budget of
 // queue or group wait for Retry.Cap.
 //
-// The message: its payload, the keyed hash of its body in canonical form, is
-// judged whatever message it comes in (see package poison). A copy of an
-// unproven payload waits while another receive has one. What was in flight at a worker
-// that vanished is tried alone, by a worker that has nothing else, and is
-// convicted by what it does there. Convicted payloads are refused for a time
-// that grows, and probed.
+// The message: the engine judges its payload, the keyed hash of its body in canonical
+// form, for all messages with that payload (see package poison). A copy of an
+// unproven payload waits while another receive has one. Messages that were in flight
+// at a vanished worker run again alone, on a worker that holds nothing else, and are
+// convicted only by that run. Convicted payloads are refused for a time that grows,
+// and then probed.
 //
-// Only what is reported is judged so: [Engine.Release] with an outcome, and
-// [Engine.Vanished]. A lease that just ends counts as on SQS.
+// This holds for reported outcomes: [Engine.Release] with an outcome, and
+// [Engine.Vanished]. A lease that only ends counts as on SQS.
 //
-// Every verdict sets aside and never drops: into the dead-letter queue that is
-// named, else the implicit one. A [Letter] says why.
+// A verdict never drops a message. It moves the message to the dead-letter queue that
+// is named, else to the implicit one. A [Letter] gives the reason.
 //
 // # Not guaranteed
 //
 // Delivery is at least once: a worker that outlives its lease and another one
 // may both work on a message. Standard queues keep no strict order: higher
 // priority first, then by the time at which messages became visible. Counts
-// are exact at one moment that is over when they arrive.
+// may be out of date when the caller gets them.
 //
-// What one process learns of pauses and breakers the others learn within a
-// second. Without the store's marks each goes on with what it knows. Workers
-// are missed by the process that delivered to them; if that one crashes itself,
-// nobody is blamed. Likewise only it repeats a receive with the same Attempt, and
-// counts what is in flight for [MaxInFlight].
+// Other processes learn of pauses and breakers within a second. Without the store's
+// marks each process uses its own knowledge. Only the process that delivered a message
+// notices that its worker has vanished; if this process crashes itself, no message is
+// blamed. Also, only this process repeats a receive with the same Attempt, and
+// counts its messages for [MaxInFlight].
 //
 // # Bounds
 //
@@ -117,7 +114,7 @@
 //     in one transaction.
 //  7. Copies under new ids are refused at step 2 and set aside undelivered. When the
 //     term is over one copy probes alone.
-//  8. Somebody looks at triage.(*Service).Groups, plans, and Executes: a canary first,
-//     at a bounded rate, halting by itself. Each letter moves in a transaction with the
+//  8. An operator reads triage.(*Service).Groups, and uses Plan and Execute: a canary
+//     first, at a bounded rate, with an automatic halt. Each letter moves in a transaction with the
 //     task's cursor, as a new message with its lineage.
 package queue

@@ -1,10 +1,10 @@
-// Package quota counts who uses how much, and says when it is too much.
+// Package quota counts the use of each caller and refuses use above a limit.
 //
-// A [Limiter] holds quotas: a limit that every key has for itself, over a
-// sliding window or as a token bucket (policy/rate says how they count, and how
-// exactly). [Limiter.Admit] takes several quotas at once or none of them, and
-// names the one that refuses; [Limiter.Add] counts what is known only
-// afterwards, bytes sent and cost. Keys are keyed hashes that the caller makes,
+// A [Limiter] holds quotas. A quota limits every key separately, over a sliding window or
+// as a token bucket (policy/rate describes how they count, and how exactly).
+// [Limiter.Admit] charges several quotas at once or none of them, and names the one that
+// refuses. [Limiter.Add] counts amounts that are known only afterwards, such as bytes
+// sent and cost. Keys are keyed hashes that the caller makes,
 // of a header, a claim, an address, a route or several of these.
 //
 // # Keys
@@ -22,24 +22,24 @@
 // Memory is bounded whatever arrives: MaxKeys keys a quota, at 40 to 80 bytes
 // each, key and table included, for up to 3 buckets or 1 that is shared; every
 // further bucket takes 10 to 12 bytes more, a shared one 20 to 23. (Tables of
-// few keys waste some more, up to a memory page each.) A flood of
-// new keys takes the room of the idle and then of its own kind: whoever uses
-// half of the limit or more is never forgotten for a newcomer, and a newcomer is
-// never unlimited. That compares with the limit itself: one that is scaled down
-// for a key does not protect the key sooner.
+// few keys waste some more, up to a memory page each.) A flood of new keys takes the
+// space of idle keys first and then of other new keys. A key that uses half of the limit
+// or more is never forgotten for a new key, and a new key is never unlimited. The
+// comparison uses the unscaled limit: scaling it down for a key does not protect the key
+// sooner.
 //
 // # Many nodes
 //
-// Shared quotas are counted over all processes that have the same store. Each
-// decides at once, by the last total that it has read and what it has counted
-// since; it never waits for the store. Every Flush, [Limiter.Run] sends what it
+// Shared quotas are counted over all processes with the same store. Each process decides
+// at once, from the last total that it has read and its own count since; it never waits
+// for the store. Every Flush, [Limiter.Run] sends what it
 // has counted, in batches that add to rows of the store, and reads the totals in
 // the same round trip. A window is a row a bucket; a token bucket is a row that
 // holds when it is full again, which a batch moves on by what was taken. Both
 // go by the store's clock: nodes' clocks may differ.
 //
-// n nodes let through no more than the limit (and the error of the window) and
-// what the other nodes let through in twice the interval and round trip:
+// n nodes admit at most the limit (and the error of the window), plus the amount that
+// the other nodes admit in twice the interval and round trip:
 //
 //	(n-1) × rate of a node × 2 × (Flush + round trip)
 //
@@ -47,14 +47,13 @@
 // that takes 3.3 s to use up, at 200 ms. And it is never more than n times the
 // limit: a node that has not asked yet believes it is alone.
 //
-// A store that is down or slow changes nothing about decisions: they go by the
-// last totals and the node's own counts. It is said once, and counted in
-// [Stats]. What was counted meanwhile is sent when the store is back, where it
-// still is in the window. A batch whose answer was lost is sent again under its
+// If the store is down or slow, decisions use the last totals and the node's own counts.
+// The outage is logged once and counted in [Stats]. When the store is back, nodes send
+// the counts of the outage that are still in the window. A batch whose answer was lost is sent again under its
 // number, and is added once. When the store loses its rows, nodes take up their
 // own counts again, and the others' are forgotten.
 //
-// # What it does not do
+// # Limits
 //
 // It is no billing: what is counted since the last flush is lost with a process
 // that is killed, as are the counts of a key that is evicted. Charges of a

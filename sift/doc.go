@@ -14,39 +14,36 @@
 //
 // # Guarantees
 //
-// Every row ends in exactly one of two ways, if Run returns nil: it was in
-// exactly one successful run that Finish was told of, or it was given to
-// SetAside once. Rows of failed runs run again: what a run does before it fails
-// it does at least once.
+// If Run returns nil, every row has ended in exactly one of two ways: it was in exactly
+// one successful run that was passed to Finish, or it was passed to SetAside once. Rows
+// of failed runs run again, so the effects of a failed run happen at least once.
 //
-// A row is set aside only when it failed alone, the way that its batch did or
-// twice, or when a run named it (Outcome.Rows). What only fails together, as a
-// pair or by number, is finished in smaller pieces, and Summary.Together says
-// so.
+// A row is set aside only if it failed alone, in the same way as its batch or twice, or
+// if a run named it (Outcome.Rows). Rows that fail only together, as a pair or by
+// number, run in smaller pieces; Summary.Together counts them.
 //
-// k bad rows of n in b batches take at most k·log2(n) runs and [Overhead]: each
-// costs one failed run of what was left, ⌈log2⌉ of that to single it out, one
-// alone, and few more until runs are large again.
+// k bad rows of n in b batches take at most k·log2(n) runs and [Overhead]. Each bad row
+// costs one failed run of the remaining rows, ⌈log2⌉ of their number to find it, one run
+// alone, and a few more until runs are large again.
 //
-// Suspects are tried alone last: after the first one was convicted, what else
-// their batch holds is finished before them.
+// After the first conviction in a batch, further suspects run alone after all other rows
+// of the batch.
 //
-// # When it is not the rows
+// # Failures of the command
 //
-// At the first failure, when nothing has worked yet, two single rows from
-// different places are tried. If they fail alike, it is the command and not the
-// data: a [CommandError] after three runs, with nothing set aside. It may also
-// be that (nearly) every row is bad; Config.Blame is for that. The same is asked
-// again later, when three rows in a row were found guilty and nothing worked
-// in between; what was not given to SetAside before then stays undecided.
+// If the first run fails, Run tries two single rows from different places. If both fail
+// in the same way, the command is the cause: Run returns a [CommandError] after three
+// runs and sets nothing aside. If (nearly) every row is really bad, set Config.Blame. Run
+// repeats this check when three rows in a row were guilty and nothing has worked in
+// between; rows that were not passed to SetAside before stay undecided.
 //
-// Transient failures are tried again after a wait, a bounded number of times.
-// When single rows elsewhere fail so too, it is an [OutageError]. A batch that
-// takes too long is split, and blames nobody unless its half was quick.
+// Run retries transient failures after a wait, a bounded number of times. If single rows
+// from other places fail transiently too, it returns an [OutageError]. It splits a batch
+// that takes too long, and blames a row for that only if its half was quick.
 //
 // # Not guaranteed
 //
 // A failure that comes and goes by itself may convict a row that met it twice.
-// With more than one of [Config].Parallel, Finish is not called in the order of
-// rows; a caller that needs order keeps what comes too early.
+// If [Config].Parallel is above 1, Finish is not called in the order of the rows; a
+// caller that needs the order must buffer.
 package sift

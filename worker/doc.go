@@ -1,6 +1,6 @@
-// Package worker takes messages from a queue and runs a handler on each: a child
-// process that nothing can escape from, or a Go function. It finds out what
-// failed and whose fault it was, and loses nothing, however it dies.
+// Package worker takes messages from a queue and runs a handler on each: an isolated
+// child process, or a Go function. It finds out what failed and why, and loses no
+// message, however it dies.
 //
 // A message's way through a worker:
 //
@@ -14,58 +14,56 @@
 //
 // # How it ended
 //
-// A [Command] says it by its exit code: 0 done, 75 transient, 65 invalid, others
-// bug; by a signal: crash; the kernel by its memory limit: oom; the worker by its
-// Timeout: timeout. On descriptor 3 it may say more: see docs/work.md. A handler
-// in this process returns nil, or an error: any one is a bug, [Transient],
-// [Throttled], [Outage], [Invalid] and [InvalidRows] say otherwise; a panic is a
-// crash. Package crash tells failures apart.
+// The class of a [Command]'s end comes from its exit code (0 done, 75 transient, 65
+// invalid, others bug), from a signal (crash), from the kernel's memory limit (oom), or
+// from the worker's Timeout (timeout). The command can report more on descriptor 3: see
+// docs/work.md. A handler in this process returns nil or an error. An error is a bug,
+// unless it is [Transient], [Throttled], [Outage], [Invalid] or [InvalidRows]; a panic is
+// a crash. Package crash distinguishes failures.
 //
-// # Who judges
+// # Decisions
 //
-// Queues of Bezoar do ([Direct], and [SQS] of its endpoint, which is recognised
-// by an attribute that only it has): the worker reports outcomes. For all
-// others the worker judges, by the same policies: payloads that kill are
-// convicted, the same failure again ends early, many payloads that fail alike
-// pause everything, a downstream's breaker holds back all workers that share
-// Config.Shared. Letters go to the dead-letter queue of the queue's
+// Queues of Bezoar decide about messages themselves ([Direct], and [SQS] of its endpoint,
+// which the worker recognises by an attribute that only Bezoar has): the worker reports
+// outcomes. For all other queues the worker decides, by the same policies. It convicts
+// payloads that kill, ends retries early if the same failure repeats, pauses if many
+// payloads fail in the same way, and shares the breaker of a downstream with all workers
+// of the same Config.Shared. Letters go to the dead-letter queue of the queue's
 // RedrivePolicy. Without one they stay, and the worker says so.
 //
 // # Guarantees
 //
-// What is about to run is on the disk before it begins, if there is a
-// Config.State. After a death, the next worker there kills the processes that
-// were left and blames exactly what was running: alone it is a strike, in company
-// a suspicion, and either runs alone from then on. A death during a drain
-// blames nobody. After the machine's death, what was due within milliseconds
-// counts as running too.
+// With Config.State, the worker writes each start to the disk before the message runs.
+// After a death, the next worker with that state kills remaining processes and blames
+// exactly the running messages: a message that ran alone gets a strike, several become
+// suspects, and all of them run alone from then on. A death during a drain blames no
+// message. After the machine's death, messages that were to start within milliseconds
+// count as running too.
 //
-// A lease is extended while its message is here. When it is lost the run is
-// stopped and nothing is reported. Messages of one group of a FIFO queue run one
-// after another; when one is not done, those behind it are given back before it.
+// The worker extends a lease while it holds the message. When a lease is lost, it stops
+// the run and reports nothing. Messages of one group of a FIFO queue run one after
+// another; if one is not done, the worker gives the later ones back before it.
 //
-// When Run is to end, nothing more is received, what runs may go on for
-// Config.Drain, and every message is done or visible again. A command that
-// cannot be started stops the worker: a [SpawnError], and no message is to blame.
-// So does one whose first runs all fail before they read their message: a
-// [CommandError].
+// When Run is to end, the worker receives nothing more and lets running messages go on
+// for Config.Drain; then every message is done or visible again. If a command cannot
+// start, the worker stops with a [SpawnError] and blames no message. If the first runs
+// of a command all fail before they read their message, it stops with a [CommandError].
 //
 // # Not guaranteed
 //
 // Delivery is at least once. A handler in this process cannot be stopped: its
 // Timeout is cooperative, and if it ignores its context its message stays held.
 // Bad rows of a message that fails after they were set aside may be set aside
-// twice on queues that do not recognise copies. A receive that is under way
-// when the worker stops may take messages with it, until their leases end, on
-// endpoints that do not notice. Where the worker judges, an attempt that is
-// excused still counts as a receive for the queue's own limit.
+// twice on queues that do not recognise copies. If the worker stops during a
+// receive, messages may stay invisible until their leases end, on endpoints that do not
+// notice the closed connection. If the worker decides, an excused attempt still counts
+// as a receive for the queue's own limit.
 //
 // # Bounds
 //
-// At most Config.Concurrency messages run. No more are received than there are
-// free places, except while they take a few milliseconds each: then as many more
-// as have their turn within 20 ms, at most 20. Of what a child writes
-// the ends are kept, 64 KiB of each stream. A message runs at most 100 times in
+// At most Config.Concurrency messages run. The worker receives only as many as it has
+// free places. If messages take only a few milliseconds, it holds at most 20 more, which
+// start within 20 ms. It keeps the last 64 KiB of each output stream of a child. A message runs at most 100 times in
 // one delivery to find its bad rows, of which 1,000 become letters. The facts about
 // payloads are bounded: see internal/judge.
 //

@@ -116,7 +116,7 @@ func (l *lease) gone(why error) bool {
 	if l.closing.Load() {
 		return false
 	}
-	l.w.cfg.Log.Warn("a lease is lost: what runs is stopped", "queue", l.w.about.Queue, "message", l.m.ID, "err", why)
+	l.w.cfg.Log.Warn("a lease is lost: its message is stopped", "queue", l.w.about.Queue, "message", l.m.ID, "err", why)
 	l.lose(errLost)
 	return false
 }

@@ -164,7 +164,7 @@ func (d *delivery) left(e *Event, err error) {
 		e.Why = err.Error()
 	} else {
 		e.Why = "it ought to be set aside, but " + ErrNowhere.Error() + ": name one"
-		d.w.cfg.Log.Error("a message ought to be set aside, and there is no dead-letter queue: it stays", "queue", e.Queue, "message", e.ID, "class", e.Class, "reason", e.Reason)
+		d.w.cfg.Log.Error("a message should be set aside, but there is no dead-letter queue: the message stays", "queue", e.Queue, "message", e.ID, "class", e.Class, "reason", e.Reason)
 	}
 	d.release(e, Release{Delay: e.Delay, Outcome: d.res.outcome()})
 }

@@ -27,7 +27,7 @@ func TestQueueGuide(t *testing.T) {
 	r.read(map[string][]string{
 		"queue ls":           {"reports-dlq by verdict"},
 		"db:deadlock":        {`"failure": "db:deadlock"`, `"failure": "curl"`, `"receives": 3`},
-		"payloads":           {"nothing is held against any payload"},
+		"payloads":           {"no payload is suspected or quarantined"},
 		"bezoar dlq groups":  {"invalid:no-such-report", "there is no report 7"},
 		"--group":            {"would redrive 1 letter to broken", "bezoar dlq redrive --plan plan-"},
 		"audit":              {"1 of 1 moved", "redrive.start"},

@@ -26,7 +26,13 @@ type block struct {
 	line             int
 }
 
-var fence = regexp.MustCompile("(?ms)^```(\\w+)([^\\n]*)\\n(.*?)^```$")
+// unrun reports whether a page says that no test runs the block, and what it would need.
+func (b block) unrun() (needs string, unrun bool) {
+	needs, unrun = strings.CutPrefix(b.note, "unrun=")
+	return strings.Trim(needs, `"`), unrun
+}
+
+var fence = regexp.MustCompile("(?ms)^```(\\w*)([^\\n]*)\\n(.*?)^```$")
 
 func blocks(t *testing.T, file string) []block {
 	t.Helper()
@@ -159,6 +165,10 @@ func (r *reader) read(wants map[string][]string) {
 			b.text = "python3 " + name + "\n"
 			r.run(b, nil)
 		case "sh":
+			if why, unrun := b.unrun(); unrun {
+				r.t.Logf("%s:%d: not run, since it needs %s", r.file, b.line, why)
+				continue
+			}
 			var want []string
 			for text, w := range wants {
 				if strings.Contains(b.text, text) {

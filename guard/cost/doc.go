@@ -10,7 +10,7 @@
 //	              ▲                                      │
 //	              └──── again, with Explain: where, why ─┘ only when a limit is passed
 //
-// # What a reader promises
+// # Guarantees of a reader
 //
 //   - One pass, in time linear in the length of the query; nesting, bytes and
 //     tokens are bounded by Options, whatever the query says.
@@ -23,7 +23,7 @@
 //   - A query that it cannot read gives an *Unreadable, never a panic and never
 //     a guess that it costs nothing.
 //
-// # What is not promised
+// # Not guaranteed
 //
 // A measure is a prediction from the text of a query and from hints, not from
 // the data. Units differ between predictors: each constant names its own.

@@ -10,7 +10,7 @@
 //	                              └────► aggregations ◄─┘ buckets multiply downward
 //	                                                      and are summed sideways
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Linear time and no recursion deeper than Options.MaxDepth (1000), which is
 //     counted before anything is walked. Bytes are bounded by MaxBytes (16 MiB),
@@ -28,7 +28,7 @@
 //   - Measures come in the same order with and without Explain, and without it
 //     nothing is allocated once a Reader is warm.
 //
-// # What it does not
+// # Limits
 //
 // It knows the data only from hints. Where there are none it assumes what
 // [cost.Defaults] says, and says so in Detail; histograms whose span is assumed

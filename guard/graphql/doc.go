@@ -8,7 +8,7 @@
 //	                             └─ variables, defaults            from the last to the first:
 //	                                                               depth, cost, nodes … of each
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Linear time. Fragments count at each use, but each is weighed once, so
 //     that fragments that spread fragments twice each (a bomb) take no longer
@@ -26,7 +26,7 @@
 //     Go take it), a query in the URL beside one in the body, two values of one
 //     variable. Compressed bodies are refused as [cost.Encoding].
 //
-// # What it does not
+// # Limits
 //
 // It does not check a document against a schema: what a server refuses may be
 // accepted here. A persisted query is not visible: it is reported as

@@ -7,7 +7,7 @@
 // A [Poller] waits, asks, and waits longer when that went badly: Backoff, with
 // jitter.
 //
-// # What is guaranteed
+// # Guarantees
 //
 //   - One request at a time, each with X-Opaque-Id: bezoar-hints, a timeout, and an
 //     answer that is read up to MaxAnswer. Redirects are not followed.
@@ -17,7 +17,7 @@
 //   - An answer that cannot be read changes nothing: the hints stay as they
 //     were, and grow old. [Poller.Status] says why.
 //
-// # What is not
+// # Not guaranteed
 //
 // How many values a field has, and what range they cover, is not asked: a file of
 // hints says it.

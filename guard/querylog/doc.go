@@ -10,7 +10,7 @@
 //   - PostgreSQL's log, as text with any prefix and as JSON, with the values of
 //     parameters in DETAIL.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - One pass, and bounded memory: an entry has at most [MaxEntry] bytes, and at
 //     most [MaxOpen] entries of PostgreSQL wait for their parameters. What is
@@ -18,7 +18,7 @@
 //   - What is no query, such as a checkpoint or a favicon, is passed over. What
 //     should be one and cannot be read is told, with its line.
 //
-// # What it does not
+// # Limits
 //
 // A log has what it has: access logs have no bodies. A record says so in Partial. Values are cut where the server cuts them
 // (log_parameter_max_length), and a query that is cut is an error.

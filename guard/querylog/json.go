@@ -29,7 +29,7 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 	}
 	o, err := flatten(line)
 	if err != nil {
-		return guard.Record{}, fmt.Errorf("read a query: the line is no whole JSON object: %w", err)
+		return guard.Record{}, fmt.Errorf("read a query: the line is not a complete JSON object: %w", err)
 	}
 	if text := o.text("log"); text != "" && o.text("stream") != "" { // as containers' logs are kept
 		if inner := strings.TrimSpace(text); !strings.HasPrefix(inner, `{"log"`) {

@@ -61,7 +61,7 @@ func TestLogs(t *testing.T) {
 2 elasticsearch GET /favicon.ico caller=10.1.0.5 id= user= took=0s
 3 elasticsearch POST /shop/_search caller=10.1.0.5 id= user= took=0s (bodies are not in the log)
 4 elasticsearch GET /shop/_search q=%22big%20lamp%22&note="a"&size=30000 caller=bob id= user=bob took=2.5s
-5! read a query: "\\x16\\x03\\x01" is no request: write one such as POST /idx/_search?size=5
+5! read a query: "\\x16\\x03\\x01" is not a request: write one such as POST /idx/_search?size=5
 `},
 		"access.json": {querylog.Lines, `
 1 elasticsearch POST /shop/_search size=3 "{\"query\":{\"match_all\":{}}}" caller=ann id= user=ann took=250ms

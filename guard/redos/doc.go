@@ -48,7 +48,7 @@
 // steps, and memory is bounded by some tens of megabytes, whatever the pattern.
 // Recursion goes no deeper than groups may nest.
 //
-// # What it does not say
+// # Limits
 //
 // Safe means that nothing was found: a text that only a construct beyond
 // automata makes slow may be missed. Alternatives are merged as CPython, V8 and

@@ -17,7 +17,7 @@
 // the beginning of a statement it measures [cost.Unparsable], so that a class
 // can refuse it.
 //
-// # What it guarantees
+// # Guarantees
 //
 //   - Linear time: no byte and no token is looked at more than a bounded number
 //     of times, nothing is tried twice, and no regular expression runs. Bytes,
@@ -35,7 +35,7 @@
 //     PostgreSQL and MySQL wants it: before FOR UPDATE, INTO and comments, behind
 //     the last part of a UNION. No other byte changes.
 //
-// # What it does not
+// # Limits
 //
 // It knows the data only from hints. Views, functions and triggers are not
 // visible, nor is a statement that EXECUTE or PREPARE … FROM puts together when it

@@ -12,7 +12,7 @@
 // [Tracer], which only has to be named in a configuration, and [Pgx], which
 // wraps a pool, a connection or a transaction.
 //
-// # What is guaranteed
+// # Guarantees
 //
 //   - A statement that is rejected does not reach the database, and its
 //     connection stays usable; a transaction around it stays open. The error is
@@ -27,7 +27,7 @@
 //     answered as database/sql itself would.
 //   - Whoever needs the driver's own connection gets it: Unwrap.
 //
-// # What is not
+// # Not guaranteed
 //
 // What goes around the wrapper is not judged: sql.Conn.Raw with Unwrap, COPY of
 // pgx, pgconn. A cap on a value that is bound to a placeholder cannot be written

@@ -243,7 +243,7 @@ func (s steering) answered(what string, err error) error {
 	if _, ok := errors.AsType[*live.InvalidError](err); ok {
 		return err
 	}
-	s.a.log.Error("the store of settings did not do what was asked", "what", what, "err", err)
+	s.a.log.Error("the store of settings has failed", "what", what, "err", err)
 	return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, what+": the store does not answer; see the log")
 }
 

@@ -179,7 +179,7 @@ func (a *App) offer(ctx context.Context, end func()) error {
 	}
 	a.successor = next
 	a.lastCall(true)
-	a.log.Info("another process has taken over the listening sockets: finishing what is in flight")
+	a.log.Info("another process has taken over the listening sockets: finishing the work in flight")
 	end()
 	return nil
 }

@@ -72,7 +72,7 @@ func (a *App) hangUp(ctx context.Context) {
 	case err != nil && ctx.Err() == nil:
 		a.log.Error("the settings were not changed; what ran, runs", "err", err)
 	case err == nil && !r.Changed:
-		a.log.Info("the settings are what they were", "version", r.Version.Number)
+		a.log.Info("the settings have not changed", "version", r.Version.Number)
 	}
 }
 

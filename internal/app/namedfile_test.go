@@ -35,7 +35,7 @@ func TestFilesThatSettingsNameAreReadWithCare(t *testing.T) {
 		return problem(t, err)
 	}
 	for _, name := range []string{pipe, "/dev/zero", dir} {
-		if p := refused(text(name)); p.Status != 422 || !strings.Contains(p.Error()+fmt.Sprint(p.Faults), "is no regular file") {
+		if p := refused(text(name)); p.Status != 422 || !strings.Contains(p.Error()+fmt.Sprint(p.Faults), "is not a regular file") {
 			t.Errorf("%s: %v %+v", name, p, p.Faults)
 		}
 	}

@@ -122,7 +122,7 @@ func (a *App) ensureQueues(ctx context.Context, cfg *config.Config, quiet bool) 
 		}
 		if file := cfg.Queues[name].Schema; quiet && file != "" {
 			if _, err := schema.Compile(s.Schema); err != nil {
-				return fmt.Errorf("queues.%s.schema: %s is no JSON Schema that can be used", name, file)
+				return fmt.Errorf("queues.%s.schema: %s is not a usable JSON Schema", name, file)
 			}
 		}
 		wanted[name] = s

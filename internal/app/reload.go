@@ -142,7 +142,7 @@ func (a *App) swap(next *present) error {
 		return nil
 	}
 	if len(next.cfg.Routes) == 0 {
-		return errors.New("routes: none is left: to serve nobody, stop it")
+		return errors.New("routes: there is none left; to serve no callers, stop Bezoar")
 	}
 	cfg, err := a.gatewayConfig(next)
 	if err != nil {

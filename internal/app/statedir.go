@@ -21,7 +21,7 @@ func (a *App) openState() ([32]byte, error) {
 	case err != nil:
 		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
 	case info.Mode().Perm()&0o002 != 0: // anybody could put a secret and journals there
-		return [32]byte{}, fmt.Errorf("state_dir: everybody may write in %s (mode %04o): run chmod 700 %s, or name another directory",
+		return [32]byte{}, fmt.Errorf("state_dir: all users may write in %s (mode %04o): run chmod 700 %s, or name another directory",
 			a.cfg.StateDir, info.Mode().Perm(), a.cfg.StateDir)
 	}
 	a.openRun()

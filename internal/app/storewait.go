@@ -93,7 +93,7 @@ func (a *App) answerWaiting() (end func()) {
 			_ = srv.Close() // who has not said anything by now
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			a.log.Warn("nobody could ask whether this is alive while it waited for the store", "err", err)
+			a.log.Warn("health checks could not be answered while Bezoar waited for the store", "err", err)
 		}
 		_ = ln.SetDeadline(time.Time{}) // fails on a closed listener only
 	}

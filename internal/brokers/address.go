@@ -35,7 +35,7 @@ type Address struct {
 func Parse(text, port string, getenv func(string) string) (Address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return Address{}, errors.New("it is no URL")
+		return Address{}, errors.New("it is not a URL")
 	}
 	a := Address{Scheme: scheme, asked: map[string]bool{}}
 	end := strings.IndexAny(rest, "/?#")
@@ -82,7 +82,7 @@ func (a *Address) authority(text, port string) error {
 			name, p = strings.Trim(host, "[]"), port
 		}
 		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 || name == "" || strings.ContainsAny(name, " @/") {
-			return fmt.Errorf("%.100q is no HOST:PORT", host)
+			return fmt.Errorf("%.100q is not a HOST:PORT", host)
 		}
 		a.Hosts = append(a.Hosts, net.JoinHostPort(name, p))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 type alarmCmd struct {
-	Ls alarmLs `cmd:"" help:"List alarms: their conditions, who is told, which ones fire, and whether somebody was told."`
+	Ls alarmLs `cmd:"" help:"List alarms: conditions, receivers, which ones fire, and the last notification."`
 }
 
 type alarmLs struct {

@@ -59,9 +59,9 @@ func (c *backupCmd) Run(s *session) error {
 	}
 	s.out.printf("%s: %s bytes, checked\n", clean(c.File), grouped(int(size)))
 	if done.Secret != "" {
-		s.say("keep %s with it: without that file what is in the copy matches nothing", clean(done.Secret))
+		s.say("keep %s with the backup: without that file verdicts, quotas and letters in it match nothing", clean(done.Secret))
 	} else {
-		s.say("keep the file secret in state_dir with it: without that what is in the copy matches nothing")
+		s.say("keep the file secret of state_dir with the backup: without it verdicts, quotas and letters in it match nothing")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type crashCmd struct {
 	Explain bool     `help:"Explain step by step how the answer was found; with --json on stderr."`
 	Root    string   `placeholder:"DIR" help:"The project's folder: absolute paths elsewhere are not your own code."`
 	Own     []string `placeholder:"PATTERN" help:"Frames that are your own code: folders, files, or the beginning of a module or function."`
-	Library []string `placeholder:"PATTERN" help:"Frames that are not your own code, likewise."`
+	Library []string `placeholder:"PATTERN" help:"Frames that are not your own code, as patterns like those of the flag above."`
 }
 
 func (crashCmd) Help() string {

@@ -103,6 +103,11 @@ func (c *dlqGroups) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if len(groups) == 0 {
+		if err := c.unknown(s, api); err != nil {
+			return err
+		}
+	}
 	if s.json {
 		return s.out.json(adminapi.DeadGroups{Groups: groups})
 	}
@@ -162,6 +167,11 @@ func (c *dlqLs) Run(s *session) error {
 	page, err := api.Dead(s, sel, c.Cursor, c.Limit)
 	if err != nil {
 		return err
+	}
+	if len(page.Letters) == 0 {
+		if err := c.unknown(s, api); err != nil {
+			return err
+		}
 	}
 	if s.json {
 		return s.out.json(page)

@@ -29,7 +29,7 @@ type dlqEdit struct {
 func (c *dlqEdit) Run(s *session) error {
 	switch {
 	case c.From != "" && (c.ID != "" || c.Body != nil || c.File != "" || len(c.Attr) > 0 || c.Print):
-		return exitf(exitUsage, "--from has the letters and what they become: give no ID, --body, --file, --attribute or --print with it")
+		return exitf(exitUsage, "--from contains the letters and their changes: give no ID, --body, --file, --attribute or --print with it")
 	case c.From == "" && c.ID == "":
 		return hinted(exitf(exitUsage, "no letter is named"), "give its ID, or many with --from")
 	case c.From == "" && c.DryRun:

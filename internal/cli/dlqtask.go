@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
@@ -147,6 +148,18 @@ func stillRunning(t triage.Task, patience time.Duration) error {
 	return hinted(exitf(exitTimedOut, "%s", clean(text)), "bezoar dlq task %s watch", t.ID)
 }
 
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
 type dlqExport struct {
 	remote
 	picked
@@ -162,5 +175,9 @@ func (c *dlqExport) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return api.Export(s, sel, s.Stdout)
+	out := &counter{w: s.Stdout}
+	if err := api.Export(s, sel, out); err != nil || out.n > 0 {
+		return err
+	}
+	return c.unknown(s, api)
 }

@@ -33,7 +33,7 @@ type dlqRedrive struct {
 	To     string `placeholder:"QUEUE" help:"Send them to this queue instead of where they came from."`
 	Canary int    `placeholder:"N" help:"How many letters to send first; they must work before the rest follows (default 5 if there are more than 20)."`
 	All    bool   `name:"no-canary" help:"Send all of them at once."`
-	Pardon bool   `help:"First forget what is held against the payloads of these letters. Use it after a fix."`
+	Pardon bool   `help:"First clear the payloads of these letters. Use it after a fix."`
 	Halt   string `name:"halt-above" placeholder:"SHARE" help:"Halt when more than this share of the letters has failed again (default 20%)."`
 }
 

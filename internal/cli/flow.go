@@ -59,7 +59,7 @@ func (p place) open(s *session) (flows flowapi.Flows, local *flowlocal.Local, do
 		return flowapi.NewClient(c), nil, c.Close, nil
 	}
 	if !flowlocal.Exists(p.dir()) {
-		return nil, nil, nil, exitf(exitNotFound, "%s is no state directory of flows", clean(p.dir()))
+		return nil, nil, nil, exitf(exitNotFound, "%s is not a state directory of flows", clean(p.dir()))
 	}
 	client, err := flowlocal.Dial(s, p.dir(), me(s.Getenv))
 	if err != nil {

@@ -29,7 +29,7 @@ type flowBackfillCmd struct {
 // Help is shown below the flags.
 func (flowBackfillCmd) Help() string {
 	return "The first run goes alone. If it works, the others follow. A cause that several runs share halts the backfill; a run that fails alone " +
-		"does not. The same command again goes on where it stopped.\n\n" +
+		"does not. Run the same command again to go on where it stopped.\n\n" +
 		"Exit codes: 0 all runs are SUCCESS, 6 some failed or wait for a person, 1 halted, 2 usage.\n\n" +
 		"Example: bezoar flow backfill orders.yaml --from 2026-11-01 --to 2026-11-29 --dry-run"
 }
@@ -64,7 +64,8 @@ func (c *flowBackfillCmd) Run(s *session) (err error) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
-	st, err := l.Engine().Backfill(ctx, b, func(at flow.BackfillStatus) { s.tellBackfill(at) })
+	progress := newLongWork(s)
+	st, err := l.Engine().Backfill(ctx, b, func(at flow.BackfillStatus) { s.tellBackfill(at, progress) })
 	cancel()
 	if failed := <-ended; failed != nil {
 		return failed
@@ -88,19 +89,25 @@ func (c *flowBackfillCmd) backfill() (flow.Backfill, error) {
 	case !b.From.Before(b.To):
 		return b, exitf(exitUsage, "--from %s is not before --to %s", c.From, c.To)
 	case c.Every <= 0 && d.Schedule == nil:
-		return b, exitf(exitUsage, "%s has no schedule: --every TIME says how far due times are apart", clean(c.File))
+		return b, exitf(exitUsage, "%s has no schedule: give the time between due times with --every TIME", clean(c.File))
 	case c.Parallel < 1 || c.Halt < 1:
 		return b, exitf(exitUsage, "--parallel and --halt want 1 or more")
 	}
 	return b, nil
 }
 
-func (s *session) tellBackfill(at flow.BackfillStatus) {
+// tellBackfill writes a line for each run that began or ended.
+func (s *session) tellBackfill(at flow.BackfillStatus, progress *longWork) {
 	if s.json {
 		_ = s.line(at) // the next one says it again
 		return
 	}
-	s.out.printf("%s  backfill %s: %d of %d done, %d running, %d failed\n", s.now().Format("15:04:05"), at.ID, at.Done, at.Runs, at.Running, at.Failed)
+	now, over := s.now(), int64(at.Done+at.Failed)
+	if !progress.begun { // what an earlier run has done says nothing about the speed of this one
+		progress.first, progress.begun = over, true
+	}
+	s.out.printf("%s  backfill %s: %d of %d done, %d running, %d failed%s\n", now.Format("15:04:05"), at.ID, at.Done, at.Runs, at.Running, at.Failed,
+		progress.pace(now, over, int64(at.Runs)))
 }
 
 func verdictOfBackfill(st flow.BackfillStatus, err error) error {
@@ -109,9 +116,9 @@ func verdictOfBackfill(st flow.BackfillStatus, err error) error {
 	case err != nil:
 		return err
 	case st.Halted:
-		return hinted(exitf(exitFailure, "the backfill has halted: %s", clean(st.Why)), "%s; the same command goes on when the cause is fixed", list)
+		return hinted(exitf(exitFailure, "the backfill has halted: %s", clean(st.Why)), "%s lists its runs; fix the cause, then run the same command again", list)
 	case st.Failed > 0:
-		return hinted(exitf(exitPartly, "%d of %d runs failed or wait for a person", st.Failed, st.Runs), "%s", list)
+		return hinted(exitf(exitPartly, "%d of %d runs failed or wait for a person", st.Failed, st.Runs), "%s lists them", list)
 	}
 	return nil
 }

@@ -34,6 +34,11 @@ func (c *flowLsCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		if err := s.unknownFlow(flows, c.Flow); err != nil {
+			return err
+		}
+	}
 	if s.json {
 		return s.out.json(map[string]any{"runs": append([]flowapi.Run{}, list...)})
 	}

@@ -35,7 +35,7 @@ func (c *initCmd) Run(s *session) error {
 	}
 	if err := write(c.File, flags, g.File()); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return hinted(exitf(exitUsage, "%s is there already", c.File), "bezoar init --force replaces it")
+			return hinted(exitf(exitUsage, "%s exists already", c.File), "bezoar init --force replaces it")
 		}
 		return fmt.Errorf("write the settings: %w", err)
 	}

@@ -71,6 +71,12 @@ func (p *longWork) pace(now time.Time, done, total int64) string {
 	}
 	rate := float64(done-p.first) / took
 	text := fmt.Sprintf("; %s/s", p.number(int(rate)))
+	switch { // a figure of 0/s says nothing
+	case rate*60 < 1:
+		text = fmt.Sprintf("; %s/h", p.number(int(rate*3600)))
+	case rate < 1:
+		text = fmt.Sprintf("; %s/min", p.number(int(rate*60)))
+	}
 	if left := total - done; left > 0 {
 		text += fmt.Sprintf(", about %s left", span(time.Duration(float64(left)/rate*float64(time.Second))))
 	}

@@ -33,3 +33,21 @@ func TestProgressInPlainLines(t *testing.T) {
 		t.Errorf("with --json it says %q", errs.String())
 	}
 }
+
+// Slow work is counted by the minute or the hour: 0 a second tells nobody anything.
+func TestPaceOfSlowWork(t *testing.T) {
+	now := noon()
+	s := &session{Process: Process{Stderr: &bytes.Buffer{}, Getenv: func(string) string { return "" }}, now: func() time.Time { return now }}
+	for _, c := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{2 * time.Second, "; 2/s, about 3s left"},
+		{40 * time.Second, "; 6/min, about 60s left"},
+		{4 * time.Hour, "; 1/h, about 6h left"},
+	} {
+		if got := newLongWork(s).pace(now.Add(c.after), 4, 10); got != c.want {
+			t.Errorf("4 of 10 after %v: %q, want %q", c.after, got, c.want)
+		}
+	}
+}

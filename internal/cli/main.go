@@ -145,7 +145,7 @@ func (s *session) guard(log *slog.Logger) (stop func()) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return func() {}
 	case err != nil:
-		log.Warn("no guardian: should this process be killed, what its jobs leave lives on", "err", err)
+		log.Warn("there is no guardian: if this process is killed, processes that its jobs have started keep running", "err", err)
 		return func() {}
 	}
 	return stop

@@ -15,7 +15,7 @@ func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(
 // notWaiting says which event it is that does not wait.
 func notWaiting(id string, err error) error {
 	if errors.Is(err, outbox.ErrNotFound) {
-		return exitf(exitNotFound, "event %.80q: there is none, or it is delivered", id)
+		return exitf(exitNotFound, "event %.80q does not exist or is delivered", id)
 	}
 	return err
 }

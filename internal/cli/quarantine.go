@@ -36,11 +36,16 @@ func (c *quarantineLs) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if len(verdicts) == 0 {
+		if err := s.unknownFleet(api, c.Fleet); err != nil {
+			return err
+		}
+	}
 	if s.json {
 		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
 	}
 	if len(verdicts) == 0 {
-		s.say("nothing is held against anybody")
+		s.say("there are no verdicts")
 		return nil
 	}
 	now := s.now()

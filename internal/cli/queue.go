@@ -280,7 +280,7 @@ func (r remote) destroy(s *session, name string, yes bool, verb string, do func(
 	}
 	n := q.Visible + q.InFlight + q.Delayed
 	if !yes {
-		return hinted(exitf(exitUsage, "%s queue %s: it holds %s", verb, clean(name), count(n, "message", "messages")), "--yes does it; there is no way back")
+		return hinted(exitf(exitUsage, "%s queue %s: it holds %s", verb, clean(name), count(n, "message", "messages")), "--yes does it; this cannot be undone")
 	}
 	if err := do(api); err != nil {
 		return err

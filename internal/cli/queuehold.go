@@ -28,7 +28,7 @@ func (c *queuePayloads) Run(s *session) error {
 		return s.out.json(adminapi.Payloads{Payloads: payloads})
 	}
 	if len(payloads) == 0 {
-		s.say("nothing is held against any payload")
+		s.say("no payload is suspected or quarantined")
 		return nil
 	}
 	now := s.now()

@@ -54,7 +54,7 @@ func (c *restoreCmd) Run(s *session) error {
 		s.say("the store that was there is now %s", clean(done.Kept))
 	}
 	if done.Secret != "" {
-		s.say("put the file that was kept with the backup to %s before you start Bezoar: without it what came back matches nothing", clean(done.Secret))
+		s.say("put the file secret that you kept with the backup to %s before you start Bezoar: without it the restored verdicts, quotas and letters match nothing", clean(done.Secret))
 	}
 	return nil
 }

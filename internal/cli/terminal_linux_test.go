@@ -38,7 +38,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	p.clear()
 	s.say("done")
 	line, err := bufio.NewReader(ours).ReadString('\n')
-	if want := "\r\x1b[Kcopied\r\x1b[Kcopied; 0/s\r\x1b[Kcopied; 0/s\r\x1b[Kdone"; err != nil || strings.TrimRight(line, "\r\n") != want {
+	if want := "\r\x1b[Kcopied\r\x1b[Kcopied; 30/min\r\x1b[Kcopied; 40/min\r\x1b[Kdone"; err != nil || strings.TrimRight(line, "\r\n") != want {
 		t.Errorf("the terminal got %q, %v, want %q", line, err, want)
 	}
 }

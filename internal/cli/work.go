@@ -145,7 +145,7 @@ func (c *workCmd) missing(log *slog.Logger) {
 		}
 		named := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || scriptName.MatchString(arg)
 		if _, err := os.Stat(arg); named && errors.Is(err, os.ErrNotExist) {
-			log.Warn("an argument of the command looks like a file that is not there", "argument", arg)
+			log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
 		}
 		return
 	}

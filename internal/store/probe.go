@@ -20,6 +20,6 @@ func Probe(ctx context.Context, at, query string) (bool, error) {
 	case "sqlite":
 		return sqlite.Probe(ctx, strings.TrimPrefix(rest, "//"), query)
 	default:
-		return false, fmt.Errorf("%.20q is no kind of database; there are postgres://USER:PASSWORD@HOST/DATABASE and sqlite:FILE", scheme)
+		return false, fmt.Errorf("%.20q is not a kind of database; there are postgres://USER:PASSWORD@HOST/DATABASE and sqlite:FILE", scheme)
 	}
 }

@@ -115,7 +115,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 	case "":
 		return nil, errors.New("store: names no kind; want sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or memory:")
 	default:
-		return nil, fmt.Errorf("store: %.20q is no kind of store; there are sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE and memory:", scheme)
+		return nil, fmt.Errorf("store: %.20q is not a kind of store; there are sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE and memory:", scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", scheme, err)

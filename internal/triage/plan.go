@@ -122,7 +122,7 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d more of these letters stay in the trash, since edited copies took their places: name them by their ids to restore them", out))
 	}
 	if p.Count == 0 {
-		return p, fmt.Errorf("%w: no letter is like that%s", ErrNothing, but(p.Warnings))
+		return p, fmt.Errorf("%w: the selection matches no letter%s", ErrNothing, but(p.Warnings))
 	}
 	t := o.task(v, p.Count)
 	p.Options = Options{Destination: o.Destination, Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Reason: o.Reason, Pardon: o.Pardon}

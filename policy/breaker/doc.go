@@ -26,7 +26,7 @@
 // is slow while SlowRatio is on, opens it again. The level, and with it the time
 // of the next trip, is forgotten when the breaker has been closed for MaxOpen.
 //
-// # What is counted
+// # Counting
 //
 // Results, not calls in flight: a call that hangs counts when its caller's
 // deadline ends it, as failed and slow. Deadlines are enforced from outside, so

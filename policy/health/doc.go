@@ -33,7 +33,7 @@
 // [State.With] joins parts: the whole is as bad as its worst part, but what is
 // optional only degrades it.
 //
-// # What it does not do
+// # Limits
 //
 // It does not know what a state is for. Taking a process out of traffic
 // because something that all processes share is failing takes them all out;

@@ -30,7 +30,7 @@
 // pause the queue. What does not count at all is best not told; what ended, but
 // not in a failure of interest, is told as a failure "".
 //
-// # What the caller owes
+// # Duties of the caller
 //
 // While [Guard.Paused], deliver nothing but what [Guard.Canary] allows: one
 // message, of a payload that is not suspect and, after a canary that failed,

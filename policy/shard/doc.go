@@ -27,7 +27,7 @@
 // all callers of a cell fall together, but easy to reason about, and a cell can
 // be all that a canary build touches.
 //
-// # What it does not do
+// # Limits
 //
 // It knows no load: callers are not of one size, and the heaviest two may share
 // a shard. It is no defence against who can choose its name: the caller's hash

@@ -16,7 +16,7 @@
 //
 // Only RUNNING holds a slot. All transitions are in the test of [State.Next].
 //
-// # What ends the retries
+// # End of retries
 //
 // Each cause has a budget of its own. [Rules.Attempts] are failures of the task
 // itself. Kills by the infrastructure, stops at the timeout and failed starts have

@@ -26,7 +26,7 @@ def work(body):
         os.kill(os.getpid(), signal.SIGSEGV)
     if job.get("hang"):
         time.sleep(3600)
-    print(job["text"].upper())  # a text that is none raises: a bug, with this place as its fingerprint
+    print(job["text"].upper())  # a value that is not text raises an exception: a bug, with this place as its fingerprint
 
 
 work(sys.stdin.buffer.read())

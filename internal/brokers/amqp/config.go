@@ -60,7 +60,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	}
 	if text := a.Param("prefetch"); text != "" {
 		if c.Prefetch, err = strconv.Atoi(text); err != nil || c.Prefetch < 1 {
-			return c, fmt.Errorf("prefetch=%.100s is no number of messages", text)
+			return c, fmt.Errorf("prefetch=%.100s is not a number of messages", text)
 		}
 	}
 	if err := a.Rest(); err != nil {

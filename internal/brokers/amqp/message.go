@@ -27,7 +27,7 @@ func (r receipt) String() string {
 func parseReceipt(text string) (r receipt, err error) {
 	f := strings.Split(text, "/")
 	if len(f) != 4 {
-		return r, fmt.Errorf("%.100q is no receipt", text)
+		return r, fmt.Errorf("%.100q is not a receipt", text)
 	}
 	r.life = f[0]
 	var errs [3]error
@@ -36,7 +36,7 @@ func parseReceipt(text string) (r receipt, err error) {
 	r.place.tag, errs[2] = strconv.ParseUint(f[3], 10, 64)
 	for _, e := range errs {
 		if e != nil {
-			return r, fmt.Errorf("%.100q is no receipt", text)
+			return r, fmt.Errorf("%.100q is not a receipt", text)
 		}
 	}
 	return r, nil

@@ -157,7 +157,7 @@ func (n *session) end(why error) {
 		}
 	}
 	if why != nil && !closing {
-		s.cfg.Log.Warn("the connection has ended: what runs is stopped, and comes again", "queue", s.cfg.Queue, "err", why)
+		s.cfg.Log.Warn("the connection has ended: running messages are stopped and delivered again", "queue", s.cfg.Queue, "err", why)
 	}
 	_ = n.conn.CloseDeadline(time.Now().Add(5 * time.Second)) // it may be closed already
 }

@@ -98,7 +98,7 @@ func (c SinkConfig) Validate() error {
 		faults = append(faults, errors.New("Brokers: is missing"))
 	}
 	if len(c.Exchange) > maxShort {
-		faults = append(faults, fmt.Errorf("Exchange: %.100q is no name of an exchange", c.Exchange))
+		faults = append(faults, fmt.Errorf("Exchange: %.100q is not the name of an exchange", c.Exchange))
 	}
 	if err := outgoing.CheckTemplate(c.RoutingKey); err != nil {
 		faults = append(faults, fmt.Errorf("routing_key: %w", err))

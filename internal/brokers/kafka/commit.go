@@ -157,7 +157,7 @@ func (s *Source) commits(ctx context.Context) {
 		}
 		err := s.commit(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			s.cfg.Log.Warn("cannot commit offsets: what has ended runs again if this worker dies", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
+			s.cfg.Log.Warn("cannot commit offsets: ended records run again if this worker dies", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 		}
 		failing = err != nil
 	}

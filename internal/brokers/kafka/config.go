@@ -83,7 +83,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	c.Instance = a.Param("instance")
 	if text := a.Param("session"); text != "" {
 		if c.Session, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("session=%.100s is no duration such as 15s", text)
+			return c, fmt.Errorf("session=%.100s is not a duration such as 15s", text)
 		}
 	}
 	if err := a.Rest(); err != nil {
@@ -141,7 +141,7 @@ func (c Client) Validate() error {
 		}
 	case "":
 	default:
-		faults = append(faults, fmt.Errorf("SASL: %.100q is none of %s, %s and %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
+		faults = append(faults, fmt.Errorf("SASL: %.100q is unknown, want %s, %s or %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
 	}
 	return errors.Join(faults...)
 }

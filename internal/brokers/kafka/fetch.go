@@ -150,11 +150,11 @@ func (s *Source) revoked(ctx context.Context, _ *kgo.Client, taken map[string][]
 	}
 	s.settle(ctx, gone, s.cfg.Drain)
 	if err := s.commit(ctx); err != nil {
-		s.cfg.Log.Warn("cannot commit what has ended before a rebalance: it runs again", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
+		s.cfg.Log.Warn("cannot commit ended records before a rebalance: they run again", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 	}
 	s.lose(gone)
 	if n := s.settle(ctx, gone, stopWait); n > 0 {
-		s.cfg.Log.Warn("a rebalance goes on although some of what it stops has not ended", "topic", s.cfg.Topic, "records", n)
+		s.cfg.Log.Warn("a rebalance goes on although some of the records that it stops have not ended", "topic", s.cfg.Topic, "records", n)
 	}
 }
 

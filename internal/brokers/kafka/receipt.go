@@ -26,12 +26,12 @@ func (r receipt) String() string {
 func parseReceipt(text string) (r receipt, err error) {
 	f := strings.SplitN(text, "/", 6)
 	if len(f) != 6 {
-		return r, fmt.Errorf("%.100q is no receipt", text)
+		return r, fmt.Errorf("%.100q is not a receipt", text)
 	}
 	var n [4]int64
 	for i := range n {
 		if n[i], err = strconv.ParseInt(f[i+1], 10, 64); err != nil {
-			return r, fmt.Errorf("%.100q is no receipt", text)
+			return r, fmt.Errorf("%.100q is not a receipt", text)
 		}
 	}
 	return receipt{f[0], int(n[0]), int32(n[1]), n[2], n[3], f[5]}, nil

@@ -69,7 +69,7 @@ func NewSink(c SinkConfig) (*Sink, error) {
 func (c SinkConfig) Validate() error {
 	faults := []error{c.Client.Validate()}
 	if !legalName.MatchString(c.Topic) {
-		faults = append(faults, fmt.Errorf("Topic: %.100q is no name of a topic", c.Topic))
+		faults = append(faults, fmt.Errorf("Topic: %.100q is not the name of a topic", c.Topic))
 	}
 	if c.Source == "" {
 		faults = append(faults, errors.New("Source: is missing"))

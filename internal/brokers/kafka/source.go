@@ -130,7 +130,7 @@ func (s *Source) Close() error {
 	}
 	s.client.CloseAllowingRebalance()
 	if err != nil {
-		return fmt.Errorf("commit what has ended: %w", err)
+		return fmt.Errorf("commit the offsets of ended records: %w", err)
 	}
 	return nil
 }

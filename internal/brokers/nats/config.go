@@ -68,7 +68,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	}
 	if text := a.Param("ack_wait"); text != "" {
 		if c.AckWait, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("ack_wait=%.100s is no duration such as 30s", text)
+			return c, fmt.Errorf("ack_wait=%.100s is not a duration such as 30s", text)
 		}
 	}
 	if err := a.Rest(); err != nil {

@@ -346,7 +346,7 @@ func (s *Source) beat() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Sub(s.heard) >= s.ackWait && len(s.held) > 0 {
-		s.cfg.Log.Warn("the server did not hear of this worker for too long: what runs is stopped, and comes again", "stream", s.cfg.Stream, "messages", len(s.held))
+		s.cfg.Log.Warn("the server has not heard from this worker for too long: running messages are stopped and delivered again", "stream", s.cfg.Stream, "messages", len(s.held))
 		for n, h := range s.held {
 			close(h.lost)
 			delete(s.held, n)

@@ -69,7 +69,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	}
 	if text := a.Param("lease"); text != "" {
 		if c.Lease, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("lease=%.100s is no duration such as 1m", text)
+			return c, fmt.Errorf("lease=%.100s is not a duration such as 1m", text)
 		}
 	}
 	if err := a.Rest(); err != nil {
@@ -86,7 +86,7 @@ func ClientFrom(a *brokers.Address) (c Client, err error) {
 	c = Client{Server: a.Hosts[0], User: a.User, Password: a.Password}
 	if text := a.Param("db"); text != "" {
 		if c.DB, err = strconv.Atoi(text); err != nil || c.DB < 0 || c.DB > maxDB {
-			return c, fmt.Errorf("db=%.100s is no number of a database", text)
+			return c, fmt.Errorf("db=%.100s is not the number of a database", text)
 		}
 	}
 	c.TLS, err = a.TLS(a.Scheme == "rediss")

@@ -51,12 +51,12 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	}
 	if text := a.Param("maxlen"); text != "" {
 		if c.MaxLen, err = strconv.ParseInt(text, 10, 64); err != nil || c.MaxLen < 1 {
-			return nil, fmt.Errorf("maxlen=%.100s is no number of entries", text)
+			return nil, fmt.Errorf("maxlen=%.100s is not a number of entries", text)
 		}
 	}
 	if text := a.Param("max_bytes"); text != "" {
 		if c.MaxBytes, err = strconv.Atoi(text); err != nil || c.MaxBytes < 1 {
-			return nil, fmt.Errorf("max_bytes=%.100s is no number of bytes", text)
+			return nil, fmt.Errorf("max_bytes=%.100s is not a number of bytes", text)
 		}
 	}
 	if err := a.Rest(); err != nil {

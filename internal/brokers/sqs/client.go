@@ -16,7 +16,7 @@ import (
 )
 
 // ErrURL says that a text names no queue.
-var ErrURL = errors.New("it is no URL of a queue, such as https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")
+var ErrURL = errors.New("it is not a URL of a queue, such as https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")
 
 // NewClient returns a client for the queue with a URL. endpoint is where it is reached;
 // "" is the URL's host, if that is none of AWS's. Keys and region are found as AWS's

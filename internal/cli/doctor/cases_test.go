@@ -69,7 +69,7 @@ func ofPorts() []spoilt {
 			run := p.start()
 			p.Cleanup(func() { p.check(run.Close()) })
 		}},
-		{"another machine's address", Fault, "ports", "is no address of this machine", func(p *place) { p.Settings.Listen = "192.0.2.1:8080" }},
+		{"another machine's address", Fault, "ports", "is not an address of this machine", func(p *place) { p.Settings.Listen = "192.0.2.1:8080" }},
 	}
 }
 
@@ -154,7 +154,7 @@ func ofStores() []spoilt {
 
 func ofSecrets() []spoilt {
 	return []spoilt{
-		{"an open state folder", Fault, "secrets", "everybody may write", func(p *place) { p.chmod(0o777, "state") }},
+		{"an open state folder", Fault, "secrets", "all users may write", func(p *place) { p.chmod(0o777, "state") }},
 		{"a visible state folder", Warning, "secrets", "others may look", func(p *place) { p.chmod(0o755, "state") }},
 		{"an open secret", Fault, "secrets", "is open to others", func(p *place) { p.chmod(0o644, "state/secret") }},
 		{"a lost secret", Fault, "secrets", "match nothing without it", func(p *place) {

@@ -24,7 +24,7 @@ func (e *examination) ports(ctx context.Context) {
 		case errors.Is(err, unix.EADDRINUSE):
 			e.taken(a)
 		case errors.Is(err, unix.EADDRNOTAVAIL):
-			e.fault("ports", "name an address of this machine, or 0.0.0.0 for all", "%s %s is no address of this machine", a.key, a.addr)
+			e.fault("ports", "name an address of this machine, or 0.0.0.0 for all", "%s %s is not an address of this machine", a.key, a.addr)
 		case errors.Is(err, unix.EACCES) && e.runs():
 			e.ok("ports", "%s %s cannot be tried as this user", a.key, a.addr)
 		case errors.Is(err, unix.EACCES):

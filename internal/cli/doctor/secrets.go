@@ -78,7 +78,7 @@ func (e *examination) stateSecret() {
 		e.fault("secrets", "run bezoar doctor as the user that Bezoar runs as", "state_dir: %v", err)
 		return
 	case err == nil && info.Mode().Perm()&anybodyWrites != 0:
-		e.fault("secrets", "chmod 700 "+dir, "state_dir: everybody may write in %s (mode %04o), and Bezoar does not start", dir, info.Mode().Perm())
+		e.fault("secrets", "chmod 700 "+dir, "state_dir: all users may write in %s (mode %04o), and Bezoar does not start", dir, info.Mode().Perm())
 	case err == nil && info.Mode().Perm()&othersRead != 0:
 		e.warn("secrets", "chmod 700 "+dir, "state_dir: others may look into %s (mode %04o)", dir, info.Mode().Perm())
 	}

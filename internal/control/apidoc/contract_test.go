@@ -135,7 +135,7 @@ func queueCalls() []operation {
 		send(post, adminapi.PathResume, q, "End the pause of a queue.", nil, nothing, nil),
 		get(adminapi.PathConditions, q, "List paused queues and open breakers.", adminapi.Conditions{}),
 		get(adminapi.PathPayloads, q, "List payloads that a queue suspects or refuses.", adminapi.Payloads{}),
-		send(remove, adminapi.PathPardon, q, "Pardon a payload: forget what is held against it.", nil, nothing, nil),
+		send(remove, adminapi.PathPardon, q, "Pardon a payload: clear its suspicion or quarantine.", nil, nothing, nil),
 		get(adminapi.PathMessages, m, "Look at messages without receiving them.", adminapi.Messages{},
 			number("after", "Only messages after this sequence number."), limit(adminapi.MaxPeek)),
 		send(post, adminapi.PathMessages, m, "Send messages.", adminapi.SendBatch{}, ok, adminapi.SentBatch{}),

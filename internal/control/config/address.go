@@ -29,7 +29,7 @@ func addressFlaw(addr string) *flaw {
 		if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
 			fix = "write 127.0.0.1:" + addr
 		}
-		return flawf(fix, "%s is no address", quoted(addr))
+		return flawf(fix, "%s is not an address", quoted(addr))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return flawf("use a port from 0 to 65535", "%s has the port %s", quoted(addr), quoted(port))
@@ -38,7 +38,7 @@ func addressFlaw(addr string) *flaw {
 		return flawf("write 127.0.0.1:"+port+", or 0.0.0.0:"+port+" to listen on every network", "%s names no host", quoted(addr))
 	}
 	if _, err := netip.ParseAddr(host); err != nil && !isHostname(host) {
-		return flawf("write a name or an IP address before the port", "%s is no host", quoted(host))
+		return flawf("write a name or an IP address before the port", "%s is not a host", quoted(host))
 	}
 	return nil
 }
@@ -66,20 +66,20 @@ func storeFlaw(store string) *flaw {
 	scheme, rest, ok := strings.Cut(store, ":")
 	switch {
 	case !ok:
-		return flawf(fix, "%s is no store", quoted(store))
+		return flawf(fix, "%s is not a store", quoted(store))
 	case scheme == "sqlite" && (rest == "" || strings.HasPrefix(rest, "//") || strings.ContainsAny(rest, "?#")):
-		return flawf("write sqlite:PATH, such as sqlite:bezoar.db", "%s is no path of a database file", quoted(store))
+		return flawf("write sqlite:PATH, such as sqlite:bezoar.db", "%s is not a path of a database file", quoted(store))
 	case scheme == "sqlite", store == MemoryStore:
 		return nil
 	case scheme == "postgres", scheme == "postgresql":
 		// The value may hold a password: it is never repeated.
 		u, err := url.Parse(store)
 		if err != nil || u.Opaque != "" {
-			return flawf("write postgres://user@host:5432/database", "is no URL")
+			return flawf("write postgres://user@host:5432/database", "is not a URL")
 		}
 		return nil
 	}
-	return flawf(fix+didYouMean(scheme, []string{"sqlite", "postgres", "memory"}), "%s is no kind of store", quoted(scheme+":"))
+	return flawf(fix+didYouMean(scheme, []string{"sqlite", "postgres", "memory"}), "%s is not a kind of store", quoted(scheme+":"))
 }
 
 func workerFlaw(w string) *flaw {
@@ -89,13 +89,13 @@ func workerFlaw(w string) *flaw {
 	}
 	u, err := url.Parse(w)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
-		return flawf(fix, "%s is no worker's address", clipUserinfo(w))
+		return flawf(fix, "%s is not a worker's address", clipUserinfo(w))
 	}
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	origin := u.Scheme + "://" + clip(u.Host)
 	switch {
 	case port == "":
-		return flawf(fix, "%s is no scheme that workers speak", quoted(u.Scheme))
+		return flawf(fix, "%s is not a scheme that workers speak", quoted(u.Scheme))
 	case u.User != nil:
 		return flawf("remove it", "has a user name")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
@@ -106,7 +106,7 @@ func workerFlaw(w string) *flaw {
 		return flawf("write "+origin+":"+port, "%s has no port", quoted(w))
 	}
 	if f := addressFlaw(u.Host); f != nil || u.Port() == "0" {
-		return flawf(fix, "%s is no worker's address", quoted(w))
+		return flawf(fix, "%s is not a worker's address", quoted(w))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ const maxSocketPath = 107
 func socketFlaw(file string) *flaw {
 	switch {
 	case !path.IsAbs(file) || path.Clean(file) != file || hasControl(file):
-		return flawf("write unix:/run/app.sock", "%s is no absolute path of a socket", quoted(file))
+		return flawf("write unix:/run/app.sock", "%s is not an absolute path of a socket", quoted(file))
 	case len(file) > maxSocketPath:
 		return flawf("shorten it", "%s is longer than %d bytes, and no socket can have such a path", quoted(file), maxSocketPath)
 	}
@@ -138,7 +138,7 @@ func urlFlaw(s string) *flaw {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return flawf("write http://host:port/path or https://…", "%s is no URL", clipUserinfo(s))
+		return flawf("write http://host:port/path or https://…", "%s is not a URL", clipUserinfo(s))
 	case u.User != nil:
 		return flawf("remove it", "has a user name")
 	}

@@ -18,7 +18,7 @@ type Label string
 // UnmarshalText reads a label. It does not say whose: that may be a key.
 func (l *Label) UnmarshalText(text []byte) error {
 	if s := string(text); strings.TrimSpace(s) == "" || len(s) > maxLabel || hasControl(s) {
-		return flawf("write a short name", "%s is no label", quoted(s))
+		return flawf("write a short name", "%s is not a label", quoted(s))
 	}
 	*l = Label(text)
 	return nil

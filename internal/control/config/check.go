@@ -171,7 +171,7 @@ func (c *Config) checkAdmin(k *checker) {
 		k.addf("admin_token_env", "keep one", "admin_token_file is set as well")
 	}
 	if c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv) {
-		k.addf("admin_token_env", "write the variable's name, not the token", "is no name of an environment variable")
+		k.addf("admin_token_env", "write the variable's name, not the token", "is not a name of an environment variable")
 	}
 }
 
@@ -188,7 +188,7 @@ func (f *Fleet) check(k *checker, at string) {
 	}
 	f.checkProtection(k, at)
 	if p := f.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #") || hasControl(p)) {
-		k.addf(at+".health.path", "write a path such as /healthz", "%s is no path", quoted(p))
+		k.addf(at+".health.path", "write a path such as /healthz", "%s is not a path", quoted(p))
 	}
 	switch g := f.Health.GRPC; {
 	case g == "":
@@ -197,7 +197,7 @@ func (f *Fleet) check(k *checker, at string) {
 	case !f.HTTP2:
 		k.add(at+".health.grpc", flawf("add http2: true to the fleet", "needs workers that speak HTTP/2"), at+".http2")
 	case g != "*" && !grpcService.MatchString(g):
-		k.addf(at+".health.grpc", "write a service such as shop.v1.Orders, or *", "%s is no service", quoted(g))
+		k.addf(at+".health.grpc", "write a service such as shop.v1.Orders, or *", "%s is not a service", quoted(g))
 	}
 }
 
@@ -217,7 +217,7 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 	}{{"env_drop", f.EnvDrop}, {"env_keep", f.EnvKeep}} {
 		for i, name := range of.names {
 			if !envPattern.MatchString(name) {
-				k.addf(fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is no name of variables", quoted(name))
+				k.addf(fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is not a name of variables", quoted(name))
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func (f *Fleet) checkWeights(k *checker, at string) {
 	for _, w := range sortedKeys(f.Balance.Weights) {
 		n := f.Balance.Weights[w]
 		if !slices.Contains(f.Workers, w) {
-			k.addf(join(at, shortKey(w)), "write it as in workers", "is no worker of the fleet")
+			k.addf(join(at, shortKey(w)), "write it as in workers", "is not a worker of the fleet")
 		}
 		if n < 0 || n > maxWeight {
 			k.addf(join(at, shortKey(w)), "write 0 to 1000", "%d is out of range", n)
@@ -301,7 +301,7 @@ func (f *Fleet) checkTLS(k *checker, at string) {
 	case (t.Cert == "") != (t.Key == ""):
 		k.addf(at+".tls", "set both cert and key, or neither", "needs two files")
 	case t.Name != "" && !isHostname(t.Name) && net.ParseIP(t.Name) == nil:
-		k.addf(at+".tls.name", "write a name such as app.internal", "%s is no name that a certificate has", quoted(t.Name))
+		k.addf(at+".tls.name", "write a name such as app.internal", "%s is not a name that a certificate has", quoted(t.Name))
 	}
 }
 

@@ -33,7 +33,7 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 			members = shard.Default(size)
 		}
 		if !f.named() && members >= size || s.Cells == 1 {
-			say("%s.shard: everybody may meet all %d workers, so that one caller can take them all down", at, size)
+			say("%s.shard: every caller may reach all %d workers, so one caller can take all of them down", at, size)
 		}
 	}
 	if n := f.Concurrency; n != nil && n.PerCaller > 0 {
@@ -51,10 +51,10 @@ func (r *Route) contradictions(c *Config, at string, say func(string, ...any)) {
 	f := c.Fleets[r.Fleet]
 	if r.Client == "" {
 		if r.Retry.PerCaller > 0 {
-			say("%s.retry.per_caller: the route does not say who calls, so that nobody has a budget of its own; add client", at)
+			say("%s.retry.per_caller: the route does not identify callers, so no caller has a separate budget; add client", at)
 		}
 		if n := f.Concurrency; n != nil && n.PerCaller > 0 && r.Works() {
-			say("%s: the route does not say who calls, so that fleets.%s.concurrency.per_caller holds for nobody; add client", at, r.Fleet)
+			say("%s: the route does not identify callers, so fleets.%s.concurrency.per_caller has no effect; add client", at, r.Fleet)
 		}
 	}
 	if b := r.Breaker; b != nil && !b.Off && b.FailureRatio == 0 && b.Consecutive == 0 && (b.SlowRatio == 0 || b.Slow == 0) {

@@ -156,7 +156,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 			at = path // whose it is may be a secret
 		}
 		if !name(key.Value) {
-			d.fault(key, at, flawf(rule, "%s is no possible name", quoted(key.Value)))
+			d.fault(key, at, flawf(rule, "%s is not a possible name", quoted(key.Value)))
 			return
 		}
 		elem := reflect.New(v.Type().Elem())

@@ -51,13 +51,13 @@ func (c *Config) checkFlows(k *checker) {
 	}
 	for _, l := range c.Flows.Labels {
 		if !nodeName(l) {
-			k.addf("flows.labels", "use up to 64 letters, digits, -, _ and .", "%s is no label", quoted(l))
+			k.addf("flows.labels", "use up to 64 letters, digits, -, _ and .", "%s is not a label", quoted(l))
 		}
 	}
 	for _, name := range sortedKeys(c.Flows.Pools) {
 		switch slots := c.Flows.Pools[name]; {
 		case !nodeName(name):
-			k.addf("flows.pools", "use up to 64 letters, digits, -, _ and .", "%s is no name of a pool", quoted(name))
+			k.addf("flows.pools", "use up to 64 letters, digits, -, _ and .", "%s is not a name of a pool", quoted(name))
 		case slots < 1 || slots > maxPool:
 			k.addf("flows.pools."+name, "write 1 to 10000", "has %d slots", slots)
 		}

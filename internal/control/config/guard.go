@@ -92,7 +92,7 @@ func (g *Guard) dialectFlaw() *flaw {
 	case "sql":
 		base, _, _ := strings.Cut(g.Dialect, "+")
 		if _, err := sql.ParseDialect(base); err != nil {
-			return flawf("write "+strings.Join(sql.Dialects(), ", ")+didYouMean(base, sql.Dialects()), "%s is no dialect of SQL", quoted(base))
+			return flawf("write "+strings.Join(sql.Dialects(), ", ")+didYouMean(base, sql.Dialects()), "%s is not a dialect of SQL", quoted(base))
 		}
 		if _, err := sql.ParseDialect(g.Dialect); err != nil {
 			return flawf("correct what is behind the +", "%v", err)
@@ -100,7 +100,7 @@ func (g *Guard) dialectFlaw() *flaw {
 	case "regex":
 		base, _, _ := strings.Cut(g.Dialect, "/")
 		if _, err := redos.ParseDialect(base); err != nil {
-			return flawf("write "+strings.Join(redos.Dialects(), ", ")+didYouMean(base, redos.Dialects()), "%s is no dialect of expressions", quoted(base))
+			return flawf("write "+strings.Join(redos.Dialects(), ", ")+didYouMean(base, redos.Dialects()), "%s is not a dialect of expressions", quoted(base))
 		}
 	default:
 		return flawf("remove it", "has no meaning for %s", quoted(g.Query))
@@ -117,7 +117,7 @@ func (g *Guard) checkPrefix(k *checker, at string, match *Match) {
 	case !g.searches():
 		k.addf(at+".prefix", "remove it", "has no meaning for %s", quoted(g.Query))
 	case !pathPrefix.MatchString(g.Prefix):
-		k.addf(at+".prefix", "write a path such as /es", "%s is no prefix of paths", quoted(g.Prefix))
+		k.addf(at+".prefix", "write a path such as /es", "%s is not a prefix of paths", quoted(g.Prefix))
 	case !strings.HasPrefix(path+"/", g.Prefix+"/") && !strings.HasPrefix(g.Prefix+"/", path):
 		k.addf(at+".prefix", "make it how the route's paths begin, or remove it", "no path of the route, %s, begins with %s", quoted(match.Path), quoted(g.Prefix))
 	}
@@ -145,5 +145,5 @@ func placeFlaw(p string) *flaw {
 	case kind == "json" && jsonPath.MatchString(name):
 		return nil
 	}
-	return flawf("write query:NAME, header:NAME, form:NAME or json:$.a.b", "%s is no place in a request", quoted(p))
+	return flawf("write query:NAME, header:NAME, form:NAME or json:$.a.b", "%s is not a place in a request", quoted(p))
 }

@@ -78,7 +78,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	in := string(text)
 	num, per, ok := strings.Cut(in, "/")
 	if !ok {
-		return flawf(example, "%s is no rate", quoted(in))
+		return flawf(example, "%s is not a rate", quoted(in))
 	}
 	var out Rate
 	num, per = strings.TrimSpace(num), strings.TrimSpace(per)
@@ -87,7 +87,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	} else {
 		var s Size
 		if s.UnmarshalText([]byte(num)) != nil {
-			return flawf(example, "%s is no rate", quoted(in))
+			return flawf(example, "%s is not a rate", quoted(in))
 		}
 		out.N, out.Bytes = int64(s), true
 	}

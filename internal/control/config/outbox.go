@@ -84,12 +84,12 @@ func (o *Outbox) check(k *checker, at string, c *Config) {
 	case o.Database != "" && o.DatabaseEnv != "":
 		k.addf(at+".database_env", "keep one", "database is set as well")
 	case o.DatabaseEnv != "" && !envName.MatchString(o.DatabaseEnv):
-		k.addf(at+".database_env", "write the variable's name, not the URL", "is no name of an environment variable")
+		k.addf(at+".database_env", "write the variable's name, not the URL", "is not a name of an environment variable")
 	case o.Database != "":
 		k.add(at+".database", outboxDatabaseFlaw(o.Database))
 	}
 	if !sqlName.MatchString(o.Schema) {
-		k.addf(at+".schema", "use up to 51 of a-z, 0-9 and _, without a digit at the beginning", "%s is no name of a schema", quoted(o.Schema))
+		k.addf(at+".schema", "use up to 51 of a-z, 0-9 and _, without a digit at the beginning", "%s is not a name of a schema", quoted(o.Schema))
 	}
 	k.add(at+".relay", choiceFlaw(o.Relay, []string{"poll", "cdc"}))
 	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && (scheme == "sqlite" || scheme == "mysql") {
@@ -116,14 +116,14 @@ func outboxDatabaseFlaw(database string) *flaw {
 		return storeFlaw(database)
 	case "mysql":
 		if u, err := url.Parse(database); err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return flawf("write mysql://user@host:3306/database", "is no URL of a database")
+			return flawf("write mysql://user@host:3306/database", "is not a URL of a database")
 		}
 		return nil
 	}
 	if rest == "" {
-		return flawf(fix, "is no URL")
+		return flawf(fix, "is not a URL")
 	}
-	return flawf(fix+didYouMean(scheme, []string{"postgres", "mysql", "sqlite"}), "%s is no kind of database that an outbox can be in", quoted(scheme+":"))
+	return flawf(fix+didYouMean(scheme, []string{"postgres", "mysql", "sqlite"}), "%s is not a kind of database for an outbox", quoted(scheme+":"))
 }
 
 // OutboxSchemes are how the addresses of sinks begin.
@@ -137,7 +137,7 @@ func (s *OutboxSink) check(k *checker, at string, c *Config) {
 	}
 	for i, t := range s.Topics {
 		if !topicPattern.MatchString(t) {
-			k.addf(fmt.Sprintf("%s.topics[%d]", at, i), "use letters, digits, ., - and _, and * at the end only", "%s is no topic and no pattern", quoted(t))
+			k.addf(fmt.Sprintf("%s.topics[%d]", at, i), "use letters, digits, ., - and _, and * at the end only", "%s is neither a topic nor a pattern", quoted(t))
 		}
 	}
 	k.add(at+".to", sinkFlaw(s.To))
@@ -160,18 +160,18 @@ func sinkFlaw(to string) *flaw {
 		}
 		return flawf("write one of "+strings.Join(OutboxSchemes(), ", ")+" before the colon"+didYouMean(scheme, OutboxSchemes()), "names no sink that there is")
 	case scheme == "queue" && !isQueueName(rest):
-		return flawf("write queue:NAME", "%s is no queue's name", quoted(rest))
+		return flawf("write queue:NAME", "%s is not a queue's name", quoted(rest))
 	case scheme == "http", scheme == "https":
 		if u, err := url.Parse(to); err != nil || u.Host == "" {
-			return flawf("write https://host/path", "is no URL")
+			return flawf("write https://host/path", "is not a URL")
 		}
 	case scheme == "sqs":
 		if u, err := url.Parse(rest); err != nil || u.Host == "" {
-			return flawf("write sqs:https://host/account/queue", "is no URL of a queue")
+			return flawf("write sqs:https://host/account/queue", "is not a URL of a queue")
 		}
 	case scheme != "queue": // may have several hosts, which net/url does not take
 		if _, ok := strings.CutPrefix(rest, "//"); !ok || len(rest) < 3 {
-			return flawf("write "+scheme+"://host/NAME", "is no URL")
+			return flawf("write "+scheme+"://host/NAME", "is not a URL")
 		}
 	}
 	return nil
@@ -191,13 +191,13 @@ func (o *Outbox) checkTables(k *checker, at string) {
 		case t.Table == "":
 			k.add(here, flawf("add table: NAME", "names no table"), here+".table")
 		case !tableName.MatchString(t.Table):
-			k.addf(here+".table", "write NAME or SCHEMA.NAME", "%s is no table's name", quoted(t.Table))
+			k.addf(here+".table", "write NAME or SCHEMA.NAME", "%s is not a table's name", quoted(t.Table))
 		case again:
 			k.addf(here+".table", "remove it", "%s is there already, as tables[%d]", quoted(t.Table), j)
 		}
 		seen[t.Table] = i
 		if t.Topic != "" && (len(t.Topic) > 255 || !topicTemplate.MatchString(t.Topic)) {
-			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is no topic", quoted(t.Topic))
+			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is not a topic", quoted(t.Topic))
 		}
 	}
 }

@@ -189,11 +189,11 @@ func (c *Config) checkQueues(k *checker) {
 			k.addf("access_keys."+shortKey(id), "write secret_env: VARIABLE or secret_file: PATH", "needs one secret, has %d", n)
 		}
 		if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
-			k.addf("access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
+			k.addf("access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
 		}
 		for i, name := range a.Queues {
 			if open := strings.TrimSuffix(name, "*"); open != "" && !isQueueName(strings.TrimSuffix(open, ".")) {
-				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is no name of a queue", quoted(name))
+				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is not a name of a queue", quoted(name))
 			}
 		}
 		for i, action := range a.Actions {
@@ -214,7 +214,7 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 	if d := q.DeadLetter; d != "" {
 		switch {
 		case !isQueueName(d):
-			k.addf(at+".dead_letter", "use letters, digits, - and _, and .fifo at the end of a FIFO queue's", "%s is no queue's name", quoted(d))
+			k.addf(at+".dead_letter", "use letters, digits, - and _, and .fifo at the end of a FIFO queue's", "%s is not a queue's name", quoted(d))
 		case d == name:
 			k.addf(at+".dead_letter", "name another queue", "is the queue itself")
 		case isFIFO(d) != isFIFO(name):
@@ -243,7 +243,7 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 	}
 	for i, p := range q.Quarantine.Ignore {
 		if !jsonPath.MatchString(p) {
-			k.addf(fmt.Sprintf("%s.quarantine.ignore[%d]", at, i), `write $ and then .name, ["name"] or [*], such as $.meta.ts`, "%s is no path into JSON", quoted(p))
+			k.addf(fmt.Sprintf("%s.quarantine.ignore[%d]", at, i), `write $ and then .name, ["name"] or [*], such as $.meta.ts`, "%s is not a path into JSON", quoted(p))
 		}
 	}
 	if q.SameAs != "" {
@@ -290,7 +290,7 @@ func (a *Alarm) check(k *checker, at string) {
 		k.addf(at, "give one of depth_above, oldest_above, rate_above and redrive: true; make another alarm for another condition", "has %d conditions", n)
 	}
 	if a.Queue != "*" && !isQueueName(a.Queue) {
-		k.addf(at+".queue", "write a dead-letter queue's name, or *", "%s is no queue's name", quoted(a.Queue))
+		k.addf(at+".queue", "write a dead-letter queue's name, or *", "%s is not a queue's name", quoted(a.Queue))
 	}
 	switch {
 	case a.Webhook == "" && len(a.Command) == 0:
@@ -302,7 +302,7 @@ func (a *Alarm) check(k *checker, at string) {
 		k.addf(at+".command[0]", "name the program to start", "is empty")
 	}
 	if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
-		k.addf(at+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
+		k.addf(at+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
 	}
 }
 
@@ -319,14 +319,14 @@ func actionFlaw(action string) *flaw {
 	if slices.ContainsFunc(Actions(), func(known string) bool { return known == action || open && strings.HasPrefix(known, begin) }) {
 		return nil
 	}
-	return flawf("write "+strings.Join(Actions(), ", ")+", or how some begin and then *"+didYouMean(action, Actions()), "%s is no action", quoted(action))
+	return flawf("write "+strings.Join(Actions(), ", ")+", or how some begin and then *"+didYouMean(action, Actions()), "%s is not an action", quoted(action))
 }
 
 func choiceFlaw(value string, choices []string) *flaw {
 	if slices.Contains(choices, value) {
 		return nil
 	}
-	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is no choice here", quoted(value))
+	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is not a choice here", quoted(value))
 }
 
 func (q *QueueQuarantine) fromWord(text string) error {

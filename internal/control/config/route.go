@@ -79,7 +79,7 @@ func (r *Route) checkPolicy(k *checker, at string) {
 			at+".retry.cap")
 	}
 	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
-		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is no choice here", quoted(string(t)))
+		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is not a choice here", quoted(string(t)))
 	}
 	r.checkEdits(k, at)
 	k.add(at+".paths", choiceFlaw(r.Paths, []string{"normalise", "strict", "raw"}))
@@ -95,7 +95,7 @@ func (r *Route) checkEdits(k *checker, at string) {
 	if p := r.StripPrefix; p != "" {
 		switch {
 		case !pathPrefix.MatchString(p):
-			k.addf(at+".strip_prefix", "write a path such as /api", "%s is no prefix of paths", quoted(p))
+			k.addf(at+".strip_prefix", "write a path such as /api", "%s is not a prefix of paths", quoted(p))
 		case r.Match.Path != p && !strings.HasPrefix(r.Match.Path, p+"/"):
 			k.add(at+".strip_prefix", flawf("match "+clip(p)+"/*", "the route matches %s, which is not below %s", quoted(r.Match.Path), quoted(p)), at+".match.path")
 		case !r.Works():
@@ -114,7 +114,7 @@ func (r *Redirect) check(k *checker, at string) {
 		return
 	}
 	if !slices.Contains([]int{301, 302, 307, 308}, r.Status) {
-		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is no status of a redirect", r.Status)
+		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is not a status of a redirect", r.Status)
 	}
 	u, err := url.Parse(strings.Replace(r.To, "{host}", "host.example", 1))
 	switch {
@@ -216,12 +216,12 @@ func (m *Match) check(k *checker, at string) {
 		if h, _, ok := strings.Cut(host, ":"); ok && isHostname(h) {
 			fix = "write " + clip(h) + ": the port does not matter"
 		}
-		k.addf(at+".host", fix, "%s is no host", quoted(m.Host))
+		k.addf(at+".host", fix, "%s is not a host", quoted(m.Host))
 	}
 	for i, method := range m.Methods {
 		path := fmt.Sprintf("%s.methods[%d]", at, i)
 		if !isToken(method) {
-			k.addf(path, "write a method such as GET", "%s is no method", quoted(method))
+			k.addf(path, "write a method such as GET", "%s is not a method", quoted(method))
 		}
 		if j := slices.Index(m.Methods, method); j < i {
 			k.addf(path, "remove it", "%s is there already", quoted(method))
@@ -269,7 +269,7 @@ func ignoreFlaw(s string) *flaw {
 		return nil
 	case kind == "json":
 		if !jsonPath.MatchString(what) {
-			return flawf(`write $ and then .name, ["name"] or [*], such as json:$.meta.ts`, "%s is no path into JSON", quoted(what))
+			return flawf(`write $ and then .name, ["name"] or [*], such as json:$.meta.ts`, "%s is not a path into JSON", quoted(what))
 		}
 		return nil
 	}
@@ -281,7 +281,7 @@ func headerFlaw(name string) *flaw {
 	if isToken(name) {
 		return nil
 	}
-	return flawf("write a name such as X-Request-Id", "%s is no header", quoted(name))
+	return flawf("write a name such as X-Request-Id", "%s is not a header", quoted(name))
 }
 
 // identityFlaw is headerFlaw for fields that may belong to a request's identity or

@@ -81,7 +81,7 @@ func setText(v reflect.Value, text string) error {
 	case *int:
 		i, err := strconv.Atoi(text)
 		if err != nil || text[0] == '+' {
-			return flawf("write digits only", "%s is no whole number", quoted(text))
+			return flawf("write digits only", "%s is not a whole number", quoted(text))
 		}
 		*p = i
 		return nil
@@ -115,7 +115,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return p, flawf("write an address or a network such as 10.0.0.0/8", "%s is no network", quoted(text))
+		return p, flawf("write an address or a network such as 10.0.0.0/8", "%s is not a network", quoted(text))
 	}
 	if p != p.Masked() {
 		return p, flawf("write "+p.Masked().String(), "%s has bits beyond its mask", quoted(text))

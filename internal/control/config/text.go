@@ -66,7 +66,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 			fix = "write " + num + k + "iB"
 		}
 	}
-	return flawf(fix, "%s is no size", quoted(in))
+	return flawf(fix, "%s is not a size", quoted(in))
 }
 
 // Ratio is a share, written as 20%: 0.2.
@@ -95,7 +95,7 @@ func (r *Ratio) UnmarshalText(text []byte) error {
 	case ok && f <= 1e6:
 		return flawf("write "+in+"%", "%s has no percent sign", quoted(in))
 	}
-	return flawf("write a percentage such as 20%", "%s is no percentage", quoted(in))
+	return flawf("write a percentage such as 20%", "%s is not a percentage", quoted(in))
 }
 
 // UnmarshalText accepts the three choices.
@@ -106,7 +106,7 @@ func (r *Replay) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return flawf("write idempotent, all or none"+didYouMean(string(text), []string{"idempotent", "all", "none"}),
-		"%s is no choice here", quoted(string(text)))
+		"%s is not a choice here", quoted(string(text)))
 }
 
 // UnmarshalText accepts what can be sent on one line.
@@ -148,7 +148,7 @@ func parseDuration(in string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(in)
 	if err != nil {
-		return 0, flawf(example, "%s is no duration", quoted(in))
+		return 0, flawf(example, "%s is not a duration", quoted(in))
 	}
 	if d < 0 {
 		return 0, flawf(example, "%s is negative", quoted(in))

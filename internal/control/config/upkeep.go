@@ -115,11 +115,11 @@ func (c *Config) checkUpkeep(k *checker) {
 	}
 	if t := c.Tracing; t != nil {
 		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			k.addf("tracing.endpoint", "write http://host:4318", "%s is no URL of a collector", quoted(redact.Text(t.Endpoint, redact.Secret)))
+			k.addf("tracing.endpoint", "write http://host:4318", "%s is not a URL of a collector", quoted(redact.Text(t.Endpoint, redact.Secret)))
 		}
 	}
 	if c.Node != "" && !nodeName(c.Node) {
-		k.addf("node", "use up to 64 letters, digits, -, _ and .", "%s is no name", quoted(c.Node))
+		k.addf("node", "use up to 64 letters, digits, -, _ and .", "%s is not a name", quoted(c.Node))
 	}
 }
 

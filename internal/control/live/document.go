@@ -54,7 +54,7 @@ func ParseDocument(text []byte) (Document, error) {
 		quoted := strings.TrimRight(string(line[len(fileMark):]), "\r")
 		var err error
 		if name, err = strconv.Unquote(quoted); err != nil || name == "" || strconv.Quote(name) != quoted {
-			return Document{}, fmt.Errorf("line %d: %.80q is no file's name in quotes", 1+bytes.Count(text[:at], []byte("\n")), quoted)
+			return Document{}, fmt.Errorf("line %d: %.80q is not a file's name in quotes", 1+bytes.Count(text[:at], []byte("\n")), quoted)
 		}
 		if _, twice := d.File(name); twice {
 			return Document{}, fmt.Errorf("line %d: the file %.80q is there twice", 1+bytes.Count(text[:at], []byte("\n")), name)

@@ -232,7 +232,7 @@ func (l *Live) remember(found edit, lost map[string]error) {
 			p.errAt = time.Now()
 		}
 		if p.err != err.Error() {
-			l.config.Log.Warn("a file that the settings name cannot be read; what is in force of it, stays", "file", name, "err", err)
+			l.config.Log.Warn("cannot read a file that the settings name; its old content stays in force", "file", name, "err", err)
 			l.say(Event{Kind: FileLost, Err: err})
 		}
 		p.err = err.Error()

@@ -96,7 +96,7 @@ func TestBadFileKeepsTheOld(t *testing.T) {
 		"invalid":   {func() { replace(t, path, "n: 2\nbroken\n") }, live.Refused, "line 2: no colon"},
 		"too long":  {func() { replace(t, path, strings.Repeat("#", live.MaxText+1)) }, live.FileLost, "more than"},
 		"deleted":   {func() { _ = os.Remove(path) }, live.FileLost, "no such file"},
-		"a folder":  {func() { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, live.FileLost, "no regular file"},
+		"a folder":  {func() { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, live.FileLost, "not a regular file"},
 		"a nothing": {func() { link(t, "nowhere", path) }, live.FileLost, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -273,7 +273,7 @@ func (l *Live) tell(ctx context.Context) error {
 		Error: cleaned(s.Error, maxError), Overrides: len(s.Overrides), Since: s.Since.UTC(),
 	}
 	if err := l.config.Store.PutNode(ctx, n, 5*l.config.Beat); err != nil {
-		return fmt.Errorf("say what runs on node %s: %w", n.Name, err)
+		return fmt.Errorf("report the version that runs on node %s: %w", n.Name, err)
 	}
 	nodes, err := l.config.Store.Nodes(ctx)
 	if err != nil {
@@ -303,7 +303,7 @@ func (l *Live) answered(ctx context.Context, err error) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && was.Error == "":
-		l.config.Log.Error("the store of settings does not answer; what runs, runs on", "err", err)
+		l.config.Log.Error("the store of settings does not answer; the running version stays in force", "err", err)
 		l.config.Observe(Event{Kind: StoreLost, Err: err})
 	case err == nil && was.Error != "":
 		l.config.Log.Info("the store of settings answers again", "lost", was.Since)

@@ -169,7 +169,7 @@ func TestPutsCompleteWhatTheyName(t *testing.T) {
 		"n: 4\n--- # bezoar file \"x\"\nl: 1\n":              "nothing names it",
 		p.whole("n: 4", "broken"):                            "no colon",
 		p.whole("n: 4", ""):                                  "empty",
-		"n: 4\n--- # bezoar file x\n":                        "no file's name in quotes",
+		"n: 4\n--- # bezoar file x\n":                        "not a file's name in quotes",
 		p.settings("n: 4") + strings.Repeat("# long\n", 1e6): "more than",
 	} {
 		_, err := r.live.Put(t.Context(), []byte(text), "ann", "")

@@ -62,7 +62,7 @@ func read(name string, most int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no regular file but %s", name, kind(info.Mode()))
+		return nil, nil, fmt.Errorf("%s is not a regular file but %s", name, kind(info.Mode()))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

@@ -20,7 +20,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		at("pipe"): "is no regular file but a pipe", at("way"): "but a pipe", dir: "but a folder", "/dev/zero": "but a device",
+		at("pipe"): "is not a regular file but a pipe", at("way"): "but a pipe", dir: "but a folder", "/dev/zero": "but a device",
 	} {
 		if text, err := Read(name, 8); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", name, text, err)

@@ -60,7 +60,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		errs = append(errs, errors.New("Endpoint is no URL of a collector, such as http://127.0.0.1:4318"))
+		errs = append(errs, errors.New("Endpoint is not a URL of a collector, such as http://127.0.0.1:4318"))
 	}
 	if !(c.Sample >= 0 && c.Sample <= 1) {
 		errs = append(errs, fmt.Errorf("Sample is %g, want 0 to 1", c.Sample))

@@ -371,7 +371,7 @@ func TestTheLastSpansAreSent(t *testing.T) {
 
 func TestConfigsNameEveryFault(t *testing.T) {
 	_, err := New(t.Context(), Config{Endpoint: "ftp://s3cret@x", Sample: 2, Queue: -1, Every: -1})
-	want := "tracing: Endpoint is no URL of a collector, such as http://127.0.0.1:4318\nSample is 2, want 0 to 1\nQueue is -1, want 1 to 1048576\nEvery is -1ns and Timeout 0s, want more than 0s"
+	want := "tracing: Endpoint is not a URL of a collector, such as http://127.0.0.1:4318\nSample is 2, want 0 to 1\nQueue is -1, want 1 to 1048576\nEvery is -1ns and Timeout 0s, want more than 0s"
 	if fmt.Sprint(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}

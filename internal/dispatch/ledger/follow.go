@@ -26,7 +26,7 @@ func (l *Ledger) followAll(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !lost:
-			l.cfg.Log.Warn("other nodes' verdicts cannot be read; what is known holds", "fleet", l.cfg.Fleet, "err", err)
+			l.cfg.Log.Warn("cannot read the verdicts of other nodes; the known verdicts stay in force", "fleet", l.cfg.Fleet, "err", err)
 		case err == nil && lost:
 			l.cfg.Log.Info("other nodes' verdicts are read again", "fleet", l.cfg.Fleet)
 		}

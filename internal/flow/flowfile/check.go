@@ -134,7 +134,7 @@ func (c *checker) strategy(path, jitter string) backoff.Strategy {
 	if near := config.Nearest(jitter, []string{"full", "equal", "decorrelated", "none"}); near != "" {
 		fix = "did you mean " + near + "?"
 	}
-	c.add(path+".retry.jitter", config.Quoted(jitter)+" is no choice here", fix)
+	c.add(path+".retry.jitter", config.Quoted(jitter)+" is not a choice here", fix)
 	return backoff.FullJitter
 }
 
@@ -155,10 +155,10 @@ func (c *checker) sensor(path string, s *sensor) {
 		c.add(path+".dsn", "is for sql", "remove it")
 	}
 	if s.Mode != "" && s.Mode != "reschedule" {
-		c.add(path+".mode", config.Quoted(s.Mode)+" is no choice here", "write reschedule, or remove it: a sensor holds no slot between two looks")
+		c.add(path+".mode", config.Quoted(s.Mode)+" is not a choice here", "write reschedule, or remove it: a sensor holds no slot between two looks")
 	}
 	if _, err := filepath.Match(s.File, ""); err != nil {
-		c.add(path+".file", config.Quoted(s.File)+" is no pattern", "close its brackets")
+		c.add(path+".file", config.Quoted(s.File)+" is not a pattern", "close its brackets")
 	}
 	if s.HTTP != "" && !strings.Contains(s.HTTP, "{{") {
 		c.url(path+".http", s.HTTP)
@@ -167,7 +167,7 @@ func (c *checker) sensor(path string, s *sensor) {
 
 func (c *checker) url(path, text string) {
 	if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.add(path, config.Quoted(text)+" is no URL", "write https://HOST/PATH")
+		c.add(path, config.Quoted(text)+" is not a URL", "write https://HOST/PATH")
 	}
 }
 
@@ -199,6 +199,6 @@ func (c *checker) hook(path string, i int, h hook) {
 		c.url(path+".webhook", h.Webhook)
 	}
 	if _, err := mail.ParseAddress(h.Mail); h.Mail != "" && err != nil {
-		c.add(path+".mail", config.Quoted(h.Mail)+" is no address", "write NAME@HOST")
+		c.add(path+".mail", config.Quoted(h.Mail)+" is not an address", "write NAME@HOST")
 	}
 }

@@ -118,7 +118,7 @@ func (c *checker) value(path string, v value, dir string) flow.Value {
 	case kind == "file" && name != "":
 		return flow.Value{Secret: "file:" + below(dir, name)}
 	default:
-		c.add(path+".secret", config.Quoted(v.Secret)+" is no reference to a secret", "write env:NAME or file:PATH")
+		c.add(path+".secret", config.Quoted(v.Secret)+" is not a reference to a secret", "write env:NAME or file:PATH")
 	}
 	return flow.Value{Secret: v.Secret}
 }

@@ -96,7 +96,7 @@ func name(s string) bool {
 func number(word string) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil || word[0] == '+' {
-		return 0, config.Wrong(config.Quoted(word)+" is no whole number", "write digits only")
+		return 0, config.Wrong(config.Quoted(word)+" is not a whole number", "write digits only")
 	}
 	return n, nil
 }
@@ -171,7 +171,7 @@ type poison struct {
 
 func (p *poison) SetWord(word string) error {
 	if word != "off" && word != "false" && word != "no" {
-		return config.Wrong(config.Quoted(word)+" is no choice here", "write off, or after, min_attempts and siblings")
+		return config.Wrong(config.Quoted(word)+" is not a choice here", "write off, or after, min_attempts and siblings")
 	}
 	p.off = true
 	return nil

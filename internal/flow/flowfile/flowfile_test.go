@@ -117,7 +117,7 @@ func TestFaults(t *testing.T) {
 			`f.yaml:2:18: schedule.cron: "30 25 * * *": at character 4: hour: "25" is wrong, want 0 to 23 — write minute, hour, day of month, month and day of week`,
 			`f.yaml:2:37: schedule.zone: there is no time zone "Europe/Belin" — write a name such as Europe/Berlin or UTC`,
 			`f.yaml:5:14: tasks.a.command: is the value "ls -l", want a list — write [ls, -l]`,
-			`f.yaml:6:21: tasks.a.retry.jitter: "ful" is no choice here — did you mean full?`,
+			`f.yaml:6:21: tasks.a.retry.jitter: "ful" is not a choice here — did you mean full?`,
 			`f.yaml:9:14: tasks.b.timeout: "-1s" is negative — write a number with ms, s, m, h or d, such as 30s`,
 		}},
 		"templates": {"params: {day: x}\ntasks:\n  a: {command: [x]}\n  b:\n    needs: [a]\n    command:\n      - \"{{ .params.dey }}\"\n      - \"{{ .item }}\"\n      - \"{{ .tasks.c.output }}\"\n      - \"{{ .tasks.a.outptu }}\"\n      - \"{{ .param.day }}\"\n      - \"{{ .run.day }}\"\n      - \"{{ if }}\"\n      - \"{{ range .tasks.a.outputs }}{{ .x }}{{ $.params.z }}{{ end }}\"\n      - \"{{ nothing 1 }}\"\n", []string{
@@ -127,12 +127,12 @@ func TestFaults(t *testing.T) {
 			`f.yaml:10:9: tasks.b.command[3]: a task has no "outptu" — did you mean output?`,
 			`f.yaml:11:9: tasks.b.command[4]: there is no ."param" — did you mean .params?`,
 			`f.yaml:12:9: tasks.b.command[5]: a run has no "day" — write id, flow, due, date or time`,
-			`f.yaml:13:9: tasks.b.command[6]: is no template: 1: missing value for if — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
+			`f.yaml:13:9: tasks.b.command[6]: is not a template: 1: missing value for if — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
 			`f.yaml:14:9: tasks.b.command[7]: the flow has no parameter "z" — add it to params`,
-			`f.yaml:15:9: tasks.b.command[8]: is no template: 1: function "nothing" not defined — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
+			`f.yaml:15:9: tasks.b.command[8]: is not a template: 1: function "nothing" not defined — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
 		}},
 		"dashes": {"tasks:\n  a-b: {command: [x]}\n  c: {needs: [a-b], command: [\"{{ .tasks.a-b.output }}\"]}\n", []string{
-			`f.yaml:3:31: tasks.c.command[0]: is no template: 1: bad character U+002D '-' — a name with - or . is written (index .tasks "a-b").output`,
+			`f.yaml:3:31: tasks.c.command[0]: is not a template: 1: bad character U+002D '-' — a name with - or . is written (index .tasks "a-b").output`,
 		}},
 		"cycle": {"tasks:\n  a: {needs: [c], command: [x]}\n  b: {needs: [a], command: [x]}\n  c: {needs: [b], command: [x]}\n", []string{
 			"f.yaml:2:14: tasks.a.needs: the tasks need each other in a circle:\n" +
@@ -140,13 +140,13 @@ func TestFaults(t *testing.T) {
 		}},
 		"hooks and sensors": {"on_failure: [{}, {webhook: x}, {mail: x}]\ntasks:\n  a: {sensor: {}}\n  b: {sensor: {sql: select 1}}\n  c: {sift: {}}\n  d: {env: {A: {secret: vault:x}}, command: [x]}\n  e: {side_effect: true, command: [x]}\n", []string{
 			`f.yaml:1:14: on_failure[0]: tells 0 ways — write one of command, webhook and mail`,
-			`f.yaml:1:28: on_failure[1].webhook: "x" is no URL — write https://HOST/PATH`,
-			`f.yaml:1:39: on_failure[2].mail: "x" is no address — write NAME@HOST`,
+			`f.yaml:1:28: on_failure[1].webhook: "x" is not a URL — write https://HOST/PATH`,
+			`f.yaml:1:39: on_failure[2].mail: "x" is not an address — write NAME@HOST`,
 			`f.yaml:3:15: tasks.a.sensor: waits for 0 things — write one of command, file, http and sql`,
 			`f.yaml:4:15: tasks.b.sensor: asks no database — add dsn: {secret: env:NAME}, or a postgres:// or sqlite: URL`,
 			`f.yaml:5:13: tasks.c.sift.command: is missing — add command: [PROGRAM, ARGUMENT]`,
 			`f.yaml:5:13: tasks.c.sift.rows: is missing — add rows: FILE`,
-			`f.yaml:6:25: tasks.d.env.A.secret: "vault:x" is no reference to a secret — write env:NAME or file:PATH`,
+			`f.yaml:6:25: tasks.d.env.A.secret: "vault:x" is not a reference to a secret — write env:NAME or file:PATH`,
 			`f.yaml:7:6: tasks.e.idempotency_key: a side effect needs one: what happens once for each value of it`,
 		}},
 		"empty": {"", []string{"f.yaml: tasks: there is none, want at least one"}},

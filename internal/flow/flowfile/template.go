@@ -75,13 +75,13 @@ func (c *checker) template(s scope, path, text string) {
 		return
 	}
 	if err := flow.CheckTemplate(text); err != nil {
-		c.add(path, "is no template: "+strings.TrimPrefix(err.Error(), "template: :"), s.hint(text))
+		c.add(path, "is not a template: "+strings.TrimPrefix(err.Error(), "template: :"), s.hint(text))
 		return
 	}
 	tree := parse.New("")
 	tree.Mode = parse.SkipFuncCheck
 	if _, err := tree.Parse(text, "", "", map[string]*parse.Tree{}); err != nil {
-		c.add(path, "is no template: "+err.Error(), "correct it")
+		c.add(path, "is not a template: "+err.Error(), "correct it")
 		return
 	}
 	w := &walker{scope: s}

@@ -244,7 +244,7 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 				return queue.Outcome{}, ctx.Err()
 			}
 			if idOf(&now) == id && now.State == task.DeadLetter {
-				return queue.Outcome{}, errors.New("nobody has carried the retry out yet: does a node plan the run?")
+				return queue.Outcome{}, errors.New("the retry has not started yet: check that a node plans the run")
 			}
 			return queue.Outcome{Class: bezoar.Done, Reason: "it runs again: " + string(now.State)}, nil
 		}

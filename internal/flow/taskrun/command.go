@@ -178,7 +178,7 @@ func readOutput(path string) (b []byte, wrote bool, err error) {
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	} else if err == nil && !info.Mode().IsRegular() {
-		return nil, true, errors.New("its output is no regular file")
+		return nil, true, errors.New("its output is not a regular file")
 	}
 	b, err = regular.Read(path, flow.MaxOutput)
 	if err != nil {

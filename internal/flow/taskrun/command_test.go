@@ -62,7 +62,7 @@ func TestEndings(t *testing.T) {
 		{"downstream", "echo 'curl: (7) Failed to connect to db port 5432: Connection refused' >&2; exit 7", bezoar.Outage, "", ""},
 		{"report", `echo '{"class":"throttled","reason":"slow down","retry_after":"30s","downstream":"api"}' >&3; exit 1`, bezoar.Throttled, "slow down", ""},
 		{"too much output", `head -c 70000 /dev/zero > "$BEZOAR_OUTPUT"`, bezoar.Invalid, "its output has 70000 bytes", ""},
-		{"no regular output", `ln -s /etc/passwd "$BEZOAR_OUTPUT"`, bezoar.Invalid, "no regular file", ""},
+		{"no regular output", `ln -s /etc/passwd "$BEZOAR_OUTPUT"`, bezoar.Invalid, "not a regular file", ""},
 	} {
 		e := run(t, r, shell(int64(i+1), tc.script))
 		if e.Class != tc.class && (tc.name != "downstream" || e.Class != bezoar.Transient) || !strings.Contains(e.Reason, tc.reason) || tc.quality != "" && e.Quality != tc.quality {

@@ -42,7 +42,7 @@ func openLives(dir string) (*lives, error) {
 	}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &l.left); err != nil {
-			return nil, fmt.Errorf("%s: %w: nobody knows which processes may still run what belongs to this directory; when none does, remove the file", l.path, err)
+			return nil, fmt.Errorf("%s: %w: it is unknown which processes still run attempts of this directory; when none does, remove the file", l.path, err)
 		}
 	}
 	kept := l.left[:0]

@@ -106,7 +106,7 @@ func (t Table) parse() (p *plan, err error) {
 		p.schema, p.name = schema, name
 	}
 	if p.schema == "" || p.name == "" {
-		return p, fmt.Errorf("Name: %.80q is no table; want name or schema.name", t.Name)
+		return p, fmt.Errorf("Name: %.80q is not a table; want name or schema.name", t.Name)
 	}
 	for _, f := range []struct {
 		name, text, usual string

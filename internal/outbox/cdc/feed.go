@@ -136,7 +136,7 @@ func (f *Feed) renew(ctx context.Context, conn *pgx.Conn, s *slot) (LSN, error) 
 			FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NULL AND pg_current_wal_lsn() - confirmed_flush_lsn > $2`, f.c.Slot, f.far).
 			Scan(&position)
 		if err == nil {
-			f.c.Log.Info("the slot of an outbox was far behind; the relay finds what it skips by polling", "slot", f.c.Slot, "from", s.confirmed, "to", position)
+			f.c.Log.Info("the slot of an outbox was far behind; the relay finds the skipped events by polling", "slot", f.c.Slot, "from", s.confirmed, "to", position)
 		} else if !errors.Is(err, pgx.ErrNoRows) {
 			return 0, fmt.Errorf("move slot %s on: %w", f.c.Slot, err)
 		}

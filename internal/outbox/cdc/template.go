@@ -39,7 +39,7 @@ func parseTemplate(s string) (t template, err error) {
 		if column, is := strings.CutPrefix(name, "row."); is && column != "" {
 			p = part{place: column, row: true}
 		} else if !slices.Contains([]string{"schema", "table", "op", "key"}, name) {
-			return t, fmt.Errorf("{%.80s} is none of {schema}, {table}, {op}, {key} and {row.COLUMN}", name)
+			return t, fmt.Errorf("{%.80s} is unknown, want one of {schema}, {table}, {op}, {key} and {row.COLUMN}", name)
 		}
 		t.parts, s = append(t.parts, p), after
 	}

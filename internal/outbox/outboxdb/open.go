@@ -145,5 +145,5 @@ func SQL(kind string, c Config) (string, error) {
 			return d.sql(c)
 		}
 	}
-	return "", fmt.Errorf("%.20q is no kind of database that an outbox can be in", kind)
+	return "", fmt.Errorf("%.20q is not a kind of database for an outbox", kind)
 }

@@ -252,7 +252,7 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 			if ctx.Err() != nil {
 				return queue.Outcome{}, ctx.Err()
 			}
-			return queue.Outcome{}, errors.New("nobody has sent the event yet: does a relay work, and is its sink there? It is sent as soon as both are")
+			return queue.Outcome{}, errors.New("the event is not sent yet: check that a relay runs and that its sink is reachable. The relay then sends it")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func openQueue(_ context.Context, url string, o Options) (outbox.Sink, error) {
 	name := strings.TrimPrefix(url, "queue:")
 	switch {
 	case o.Queue == nil:
-		return nil, errors.New("there is no queue here")
+		return nil, errors.New("this process has no queues")
 	case name == "" || strings.ContainsAny(name, "/?#"):
 		return nil, errors.New("write queue:NAME")
 	}

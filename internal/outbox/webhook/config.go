@@ -90,7 +90,7 @@ func (c *Config) set(name, value string, getenv func(string) string) (err error)
 		}
 	case "timeout":
 		if c.Timeout, err = time.ParseDuration(value); err != nil {
-			err = fmt.Errorf("timeout=%.100s is no duration such as 30s", value)
+			err = fmt.Errorf("timeout=%.100s is not a duration such as 30s", value)
 		}
 	case "parallel":
 		c.Parallel, err = count(name, value)
@@ -105,7 +105,7 @@ func (c *Config) set(name, value string, getenv func(string) string) (err error)
 func count(name, value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s=%.100s is no number of 1 or more", name, value)
+		return 0, fmt.Errorf("%s=%.100s is not a number of 1 or more", name, value)
 	}
 	return n, nil
 }
@@ -131,7 +131,7 @@ func (c *Config) addKeys(text, from string) error {
 		if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
 			var err error
 			if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-				return fmt.Errorf("%.200s: there is no base64 behind whsec_", from)
+				return fmt.Errorf("%.200s: want base64 after whsec_", from)
 			}
 		}
 		if len(key) < minKey {

@@ -226,7 +226,7 @@ func TestURLs(t *testing.T) {
 		"http://h/#mode=odd":           "mode:",
 		"http://h/#secret_env=NONE":    "has no secret",
 		"http://h/#secret_env=SHORT":   "fewer than",
-		"http://h/#secret_env=BAD":     "no base64",
+		"http://h/#secret_env=BAD":     "want base64",
 		"http://h/#secret_file=/no":    "secret_file",
 		"http://h/#token_env=NONE":     "token_env",
 		"http://h/#timeout=soon":       "timeout",

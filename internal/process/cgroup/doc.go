@@ -15,7 +15,7 @@
 // delegated to us. Where that is not so, [Create] returns an error that is
 // [ErrUnavailable] and nothing has changed.
 //
-// # What it guarantees
+// # Guarantees
 //
 // A process started by [Group.Start] is in its group from birth, and so is
 // everything that it starts. [Group.Remove] leaves nothing alive in it. Groups

@@ -59,7 +59,7 @@
 // After a kill -9 of the owner its jobs die with it, by Pdeathsig, and [Runner.Sweep]
 // of the next owner of the same mark ends what they had started.
 //
-// # What callers owe
+// # Duties of callers
 //
 // [Runner.Run] must run. A Job.Stdout or Stderr that blocks holds its job up, and
 // Do with it. [Process.Wait] must be called, and Process.Stdout read to its end or

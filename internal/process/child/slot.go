@@ -46,7 +46,7 @@ func (r *Runner) newSlot(memory int64) *slot {
 	}
 	switch {
 	case err != nil:
-		r.cfg.Log.Warn("a job runs without a group of its own", "why", err)
+		r.cfg.Log.Warn("a job runs without a cgroup", "why", err)
 		return s
 	case cell.Missing() != nil && !r.means.partial:
 		r.cfg.Log.Warn("not all limits of a job are kept by a group", "why", cell.Missing())

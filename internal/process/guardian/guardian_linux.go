@@ -87,7 +87,7 @@ func Start(log *slog.Logger) (stop func(), err error) {
 		select {
 		case <-stopping:
 		default:
-			log.Warn("the guardian has ended: should this process be killed, what its jobs leave lives on until its next start", "end", state.String())
+			log.Warn("the guardian has ended: if this process is killed, processes that its jobs have started keep running until its next start", "end", state.String())
 		}
 	}()
 	return func() {

@@ -161,7 +161,7 @@ func (l *life) take(s said) {
 	case l.phase == starting:
 		l.fault = &fault{bezoar.SpawnFailed, fmt.Errorf("instead of a hello: %w", s.why())}
 	case l.phase == idle || l.answered:
-		l.fault = &fault{bezoar.Transient, fmt.Errorf("an answer that nobody asked for: %w", s.why())}
+		l.fault = &fault{bezoar.Transient, fmt.Errorf("an unexpected answer: %w", s.why())}
 	case s.kind == garbled && s.id == "":
 		// It is the answer to this message, made by what this message made it do.
 		l.fault = &fault{bezoar.Bug, fmt.Errorf("a garbled answer: %w", s.err)}

@@ -28,7 +28,7 @@
 // they are watched. A worker that is taken out gets no new work, finishes what it
 // has, ends as planned and leaves the registry; listed again before, it goes on.
 //
-// # What it does not do
+// # Limits
 //
 // It cannot kill. A worker that hangs is reported as ended and kept out until it
 // answers again. It sees no exit code, no signal and no output. A worker behind

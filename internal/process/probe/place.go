@@ -31,7 +31,7 @@ func ParseWorker(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme == "":
-		return "", fmt.Errorf("worker %.100q is no URL, want http://host:port", raw)
+		return "", fmt.Errorf("worker %.100q is not a URL, want http://host:port", raw)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", fmt.Errorf("worker %.100q: scheme %.20q is not supported, want http or https", raw, u.Scheme)
 	case u.User != nil:

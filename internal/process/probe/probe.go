@@ -208,7 +208,7 @@ func parseStatus(line []byte) (int, error) {
 	line = bytes.TrimRight(line, "\r\n")
 	rest, ok := bytes.CutPrefix(line, []byte("HTTP/1."))
 	if !ok || len(rest) < 5 || rest[0] < '0' || rest[0] > '9' || rest[1] != ' ' || len(rest) > 5 && rest[5] != ' ' {
-		return 0, fmt.Errorf("%.40q is no HTTP/1 status line", line)
+		return 0, fmt.Errorf("%.40q is not an HTTP/1 status line", line)
 	}
 	code, err := strconv.ParseUint(string(rest[2:5]), 10, 16)
 	if err != nil || code < 100 || code > 599 {

@@ -50,7 +50,7 @@ func FindUser(spec string) (*User, error) {
 	for _, id := range append([]string{u.Uid, u.Gid}, groups...) {
 		n, err := strconv.ParseUint(id, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("user %.40q has the id %.40q, which is no number", name, id)
+			return nil, fmt.Errorf("user %.40q has the id %.40q, which is not a number", name, id)
 		}
 		out.groups = append(out.groups, uint32(n))
 	}
@@ -68,7 +68,7 @@ func (u *User) possible(uid, gid int, group bool) error {
 	case uid == 0:
 		return nil
 	case uint32(uid) != u.uid:
-		return fmt.Errorf("user %.40q is not who runs Bezoar, and only root may start programs as somebody else", u.name)
+		return fmt.Errorf("Bezoar does not run as user %.40q, and only root may start programs as another user", u.name)
 	case group && uint32(gid) != u.gid:
 		return fmt.Errorf("group %d is not the group that Bezoar runs in, which is %d, and only root may start programs in another: remove the group, or start Bezoar in it", u.gid, gid)
 	}

@@ -92,7 +92,7 @@ func TestWhoMayBeStarted(t *testing.T) {
 		{1000, 50, false, ""},
 		{1000, 50, true, "group 60 is not the group that Bezoar runs in, which is 50"},
 		{1000, 60, true, ""},
-		{1001, 60, true, "is not who runs Bezoar"},
+		{1001, 60, true, "does not run as user"},
 	} {
 		err := (&User{name: "app", uid: 1000, gid: 60}).possible(test.uid, test.gid, test.group)
 		if test.say == "" && err != nil || test.say != "" && (err == nil || !strings.Contains(err.Error(), test.say)) {

@@ -123,7 +123,7 @@ func parseLine(text []byte) (Line, error) {
 	for field := range bytes.FieldsSeq(text) {
 		key, value, ok := bytes.Cut(field, []byte("="))
 		if !ok {
-			return Line{}, fmt.Errorf("%.40q is no key=value", field)
+			return Line{}, fmt.Errorf("%.40q is not a key=value", field)
 		}
 		var err error
 		switch string(key) {
@@ -155,7 +155,7 @@ func parseLine(text []byte) (Line, error) {
 func percent(text []byte) (float64, error) {
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(f >= 0 && f <= 101) { // the kernel rounds
-		return 0, fmt.Errorf("%.40q is no percentage", text)
+		return 0, fmt.Errorf("%.40q is not a percentage", text)
 	}
 	return min(1, f/100), nil
 }
@@ -177,7 +177,7 @@ func parseMeminfo(text []byte) (total, available int64, err error) {
 		kib, ok := bytes.CutSuffix(bytes.TrimSpace(value), []byte(" kB"))
 		n, err := number(bytes.TrimSpace(kib), math.MaxInt64/1024)
 		if err != nil || !ok {
-			return 0, 0, fmt.Errorf("meminfo: %s: %.40q is no number of kB", key, value)
+			return 0, 0, fmt.Errorf("meminfo: %s: %.40q is not a number of kB", key, value)
 		}
 		*into = n * 1024
 	}
@@ -220,7 +220,7 @@ func parseBytes(text []byte) (int64, error) {
 func number(text []byte, most int64) (int64, error) {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%.40q is no number from 0 to %d", text, most)
+		return 0, fmt.Errorf("%.40q is not a number from 0 to %d", text, most)
 	}
 	return n, nil
 }

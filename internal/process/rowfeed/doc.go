@@ -6,7 +6,7 @@
 // output, in the order of the rows; what failed runs write is dropped. What comes
 // too early waits in a file.
 //
-// # What survives
+// # Restarts
 //
 // With Config.State, everything that was finished or set aside, and how much of
 // the output belongs to it, is written down and synced, in this order: the

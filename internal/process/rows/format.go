@@ -46,7 +46,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("format is %.40q, want lines, ndjson or csv", string(c.Format)))
 	}
 	if c.Delimiter == '"' || c.Delimiter == '\n' || c.Delimiter == '\r' || c.Delimiter >= 0x80 {
-		errs = append(errs, fmt.Errorf("delimiter is %q, want one ASCII character that is no quote and no line end", c.Delimiter))
+		errs = append(errs, fmt.Errorf("delimiter is %q, want one ASCII character that is neither a quote nor a line end", c.Delimiter))
 	}
 	if c.MaxRow < 1 {
 		errs = append(errs, fmt.Errorf("max row is %d bytes, want at least 1", c.MaxRow))

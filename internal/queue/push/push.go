@@ -38,7 +38,7 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("Queue or Name: is missing"))
 	}
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		faults = append(faults, fmt.Errorf("URL: %.100q is no http or https URL", c.URL))
+		faults = append(faults, fmt.Errorf("URL: %.100q is not an http or https URL", c.URL))
 	}
 	if c.Concurrency < 0 || c.Concurrency > 1000 {
 		faults = append(faults, fmt.Errorf("Concurrency: %d is not within 1 to 1000", c.Concurrency))

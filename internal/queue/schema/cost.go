@@ -23,7 +23,7 @@ func checkCosts(root *jsonschema.Schema) error {
 		c.pending = c.pending[:len(c.pending)-1]
 		if c.count(s) > MaxEvaluated {
 			_, at, _ := strings.Cut(s.Location, "#")
-			return fmt.Errorf("the schema at #%.200s: one value may be held against more than %d subschemas, because references multiply: refer to each alternative once", at, MaxEvaluated)
+			return fmt.Errorf("the schema at #%.200s: one value may have to be checked against more than %d subschemas, because references multiply: refer to each alternative once", at, MaxEvaluated)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func Compile(text string) (*Schema, error) {
 	}
 	doc, err := decode([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the schema is no JSON: %w", err)
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
 	bounds := walk{values: MaxBytes, schemas: MaxSubschemas}
 	if v := bounds.visit(doc, 0); v != nil {
@@ -65,7 +65,7 @@ func Compile(text string) (*Schema, error) {
 func (s *Schema) Check(body []byte) *Violation {
 	doc, err := decode(body)
 	if err != nil {
-		return &Violation{Rule: "json", Path: "$", Where: "$", Message: "the body is no JSON: " + bound(err.Error())}
+		return &Violation{Rule: "json", Path: "$", Where: "$", Message: "the body is not JSON: " + bound(err.Error())}
 	}
 	bounds := walk{values: MaxValues, schemas: -1}
 	if v := bounds.visit(doc, 0); v != nil {

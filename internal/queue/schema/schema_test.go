@@ -50,9 +50,9 @@ func TestViolationsNameRuleAndPath(t *testing.T) {
 		{`{"id":"o-1","items":[{}],"secret":1,"other":2}`, `additionalProperties at $: has 2 properties that are not allowed`, "$"},
 		{`{"id":"o-1","items":[{"an odd name":1}]}`, `type at $.items[0]["an odd name"]: got number, want null`, `$.items[*]["an odd name"]`},
 		{`[]`, `type at $: got array, want object`, "$"},
-		{`{"id":` + "\n" + `"o-1",}`, `json at $: the body is no JSON: line 2, column 7: invalid character '}' looking for beginning of object key string`, "$"},
-		{`{} {}`, `json at $: the body is no JSON: line 1, column 4: something follows the value`, "$"},
-		{``, `json at $: the body is no JSON: it ends too early`, "$"},
+		{`{"id":` + "\n" + `"o-1",}`, `json at $: the body is not JSON: line 2, column 7: invalid character '}' looking for beginning of object key string`, "$"},
+		{`{} {}`, `json at $: the body is not JSON: line 1, column 4: something follows the value`, "$"},
+		{``, `json at $: the body is not JSON: it ends too early`, "$"},
 		{`{"id":"o-1","items":[{"n":1e1000000000}]}`, `number at $: has a number beyond 400 digits or the power of ten 400`, "$"},
 		{`{"id":"o-1","items":[{"n":` + strings.Repeat("1", 401) + `}]}`, `number at $: has a number beyond 400 digits or the power of ten 400`, "$"},
 		{strings.Repeat("[", 200) + strings.Repeat("]", 200), `depth at $: nests deeper than 128`, "$"},
@@ -84,7 +84,7 @@ func TestTheSameBodyAlwaysHasTheSameViolation(t *testing.T) {
 
 func TestSchemasAtFaultAreRefusedWithThePlace(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"no JSON":         {`{"type": }`, "the schema is no JSON: line 1, column 10"},
+		"no JSON":         {`{"type": }`, "the schema is not JSON: line 1, column 10"},
 		"no schema":       {`{"properties": {"a": {"type": "strong"}}}`, "the schema at $.properties.a.type: "},
 		"not an object":   {`[]`, "the schema at $: "},
 		"a bad pattern":   {`{"properties": {"a": {"pattern": "("}}}`, "pattern"},

@@ -3,7 +3,7 @@
 // SQS-compatible endpoint asks before it believes a request; it knows neither
 // queues nor wire formats.
 //
-// # What is guaranteed
+// # Guarantees
 //
 // A request that Verify accepts was signed with the secret of one of the
 // configured keys, for this service, at a time within the allowed skew (or, if
@@ -22,7 +22,7 @@
 // a mistake. Signature Version 4A and Version 2. Signed headers that are not
 // sorted or not in lower case: every SDK sorts them.
 //
-// # What is not guaranteed
+// # Not guaranteed
 //
 // A request can be replayed as it is for as long as its date holds, as on AWS:
 // TLS keeps others from reading it. The Host and the path are those that

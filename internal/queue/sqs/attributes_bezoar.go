@@ -100,7 +100,7 @@ func ownNumber(name string, field func(*queue.Settings) *int, shown func(queue.S
 		if v != "" {
 			var err error
 			if n, err = strconv.Atoi(v); err != nil || n < 0 {
-				return fmt.Errorf("%.40q is no number", v)
+				return fmt.Errorf("%.40q is not a number", v)
 			}
 		}
 		*field(s) = n
@@ -125,7 +125,7 @@ func parseDuration(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%.40q is no duration: want seconds, or such as 1m30s", text)
+		return 0, fmt.Errorf("%.40q is not a duration: want seconds, or such as 1m30s", text)
 	}
 	return d, nil
 }
@@ -136,7 +136,7 @@ func parseFloat(text string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f > 0 && f < 1e9) {
-		return 0, fmt.Errorf("%.40q is no number above 0", text)
+		return 0, fmt.Errorf("%.40q is not a number above 0", text)
 	}
 	return f, nil
 }

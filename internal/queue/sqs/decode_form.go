@@ -90,7 +90,7 @@ func (f *formReader) read(form string) error {
 		key, value, _ := strings.Cut(part, "=")
 		key, err := url.QueryUnescape(key)
 		if err != nil {
-			return malformed.text("The request is no form: %.100v.", err)
+			return malformed.text("The request is not a form: %.100v.", err)
 		}
 		if value, err = url.QueryUnescape(value); err != nil {
 			return malformed.text("The value of %.100q is not escaped well.", key)

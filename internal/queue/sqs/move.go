@@ -19,7 +19,7 @@ type handle struct {
 func (c *call) named(arn, member string) (string, error) {
 	name, ok := parseARN(arn)
 	if !ok {
-		return "", invalid(arn, member, "It is no ARN of a queue.")
+		return "", invalid(arn, member, "It is not an ARN of a queue.")
 	}
 	_, err := c.h.engine.Queue(c.ctx, name)
 	if errors.Is(err, queue.ErrQueueNotFound) {

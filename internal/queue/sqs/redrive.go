@@ -66,7 +66,7 @@ func setRedrive(s *settingsChange, value string) error {
 	bad := func(why string) error { return invalid(value, "RedrivePolicy", "%s", why) }
 	p := redrivePolicy{Max: -1}
 	if err := json.Unmarshal([]byte(value), &p); err != nil {
-		return bad("Redrive policy is not a valid JSON map, or maxReceiveCount is no integer.")
+		return bad("Redrive policy is not a valid JSON map, or maxReceiveCount is not an integer.")
 	}
 	switch {
 	case p.Max == -1:

@@ -32,7 +32,7 @@ func (t *Tx) Get(key string, v any) (bool, error) {
 // Put stores a fact.
 func (t *Tx) Put(key string, v any) error {
 	if t.readOnly || key == "" || len(key) > maxKey {
-		return fmt.Errorf("put %.100q into the fact store: that is no key, or this is no transaction", key)
+		return fmt.Errorf("put %.100q into the fact store: that is not a key, or this is not a transaction", key)
 	}
 	fact, err := json.Marshal(v)
 	if err != nil {

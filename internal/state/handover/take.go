@@ -57,7 +57,7 @@ func take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets
 	}
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, nil, errors.Join(fmt.Errorf("%s is no Unix socket", path), c.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s is not a Unix socket", path), c.Close())
 	}
 	s, pid, err := receive(conn, check)
 	if err != nil {

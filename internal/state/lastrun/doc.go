@@ -9,7 +9,7 @@
 // behind the head ([runtime/debug.SetCrashOutput]). The next run reads both,
 // copies the text to crash.last.txt, and begins the file anew.
 //
-// # What it guarantees
+// # Guarantees
 //
 // [Open] always returns a run. A file that is a link, a pipe, somebody else's,
 // damaged, in use by another process, or in a folder that cannot be written gives
@@ -18,7 +18,7 @@
 // bounded. Reported lines have no arguments of functions, no control characters
 // and no secrets as far as their form or [Config.Secrets] tells.
 //
-// # What it does not guarantee
+// # Not guaranteed
 //
 // crash.last.txt holds the runtime's text as it is, in mode 0600. The kernel
 // counts kills of a group, not of a process: a kill of another process of the

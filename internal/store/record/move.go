@@ -91,7 +91,7 @@ func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
 	case queue.MoveCancelled:
 		EndMove(t, queue.MoveCancelled, t.Failure, now)
 	default:
-		return fmt.Errorf("move task %s: State: %.20q is none to change to: %w", t.ID, c.State, queue.ErrInvalid)
+		return fmt.Errorf("move task %s: State: %.20q is not a state to change to: %w", t.ID, c.State, queue.ErrInvalid)
 	}
 	if c.Rate < 0 || c.Rate > queue.MaxTriageRate {
 		return fmt.Errorf("move task %s: Rate: %d is not within 1 to %d: %w", t.ID, c.Rate, queue.MaxTriageRate, queue.ErrInvalid)

@@ -69,7 +69,7 @@ func CheckMark(m queue.Mark) error {
 	case m.TTL <= 0:
 		return fmt.Errorf("mark %s: TTL: %v is not positive: %w", m.Key, m.TTL, queue.ErrInvalid)
 	case len(m.Doc) > 64<<10 || !json.Valid(m.Doc):
-		return fmt.Errorf("mark %s: Doc: is no JSON of at most 64 KiB: %w", m.Key, queue.ErrInvalid)
+		return fmt.Errorf("mark %s: Doc: is not JSON of at most 64 KiB: %w", m.Key, queue.ErrInvalid)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func CheckAudit(e queue.AuditEntry) error {
 	case len(e.Actor) > 256 || len(e.Action) > 256 || len(e.Object) > 1024 || len(e.Error) > 4096:
 		return fmt.Errorf("audit entry %.80q: Actor, Action, Object or Error: longer than 256, 256, 1024 or 4096 bytes: %w", e.Action, queue.ErrInvalid)
 	case len(e.Detail) > 16<<10 || len(e.Detail) > 0 && !json.Valid(e.Detail):
-		return fmt.Errorf("audit entry %.80q: Detail: is no JSON of at most 16 KiB: %w", e.Action, queue.ErrInvalid)
+		return fmt.Errorf("audit entry %.80q: Detail: is not JSON of at most 16 KiB: %w", e.Action, queue.ErrInvalid)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (b Backup) checkNames() error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file; name another: %w", b.To, fs.ErrExist)
 	case !b.Replace:
-		return fmt.Errorf("%s is there already: %w", b.To, fs.ErrExist)
+		return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func (b Backup) check(ctx context.Context, part string, was identity) (size int6
 		return 0, err
 	}
 	if is != was {
-		return 0, fmt.Errorf("it is not what was copied: %+v, and was %+v", is, was)
+		return 0, fmt.Errorf("the copy differs from the store: %+v, and the store had %+v", is, was)
 	}
 	var found string
 	look := "PRAGMA quick_check(1)"
@@ -283,7 +283,7 @@ func (b Backup) name(part string) error {
 	}
 	if !b.Replace { // somebody else may have made one meanwhile
 		if _, err := os.Lstat(b.To); err == nil {
-			return fmt.Errorf("%s is there already: %w", b.To, fs.ErrExist)
+			return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 		}
 	}
 	if err := os.Rename(part, b.To); err != nil {

@@ -62,7 +62,7 @@ func onlyName(f *os.File) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fmt.Errorf("%s is not a regular file: move it away", f.Name())
 	case st.Nlink > 1:
-		return fmt.Errorf("%s has %d names (hard links): with another one somebody could use the file at the same time, and damage it; "+
+		return fmt.Errorf("%s has %d names (hard links): another process could use the file by another name at the same time, and damage it; "+
 			"remove the others (find them with: find -samefile %s), or copy the file", f.Name(), st.Nlink, f.Name())
 	}
 	return nil

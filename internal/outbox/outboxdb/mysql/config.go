@@ -141,7 +141,7 @@ func initOn(ctx context.Context, conn *sql.Conn, c Config, text string) error {
 		return err
 	}
 	if locked.Int64 != 1 {
-		return errors.New("somebody else has been making it for 60 s")
+		return errors.New("another process has been creating it for 60 s")
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), `SELECT RELEASE_LOCK(?)`, "bezoar outbox "+schema) //nolint:errcheck // it ends with the connection, too
 	var version int

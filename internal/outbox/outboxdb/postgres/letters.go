@@ -21,7 +21,7 @@ func stateNumber(s outbox.State) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no state of an event", s)
+	return 0, fmt.Errorf("%q is not a state of an event", s)
 }
 
 const waitingColumns = recordColumns + `, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence::text,

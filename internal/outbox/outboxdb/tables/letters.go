@@ -56,7 +56,7 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 			}
 		}
 		if n < 0 {
-			return "", nil, fmt.Errorf("%q is no state of an event", q.State)
+			return "", nil, fmt.Errorf("%q is not a state of an event", q.State)
 		}
 		where += fmt.Sprintf(" AND p.state = %d", n)
 	}
