@@ -46,8 +46,9 @@ type outboxAt struct {
 
 // where is an outbox.
 type where struct {
-	name, database, schema string
-	admin                  string // of the settings; "": they have none
+	name             string // "": a URL named its database
+	database, schema string
+	admin            string // of the settings; "": they have none
 }
 
 // find says where the outbox is.
@@ -60,7 +61,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 		if a.Outbox != "" || a.Config != "" {
 			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
-		w := where{name: "outbox", database: database, schema: a.Schema}
+		w := where{database: database, schema: a.Schema}
 		if w.schema == "" {
 			w.schema = outboxdb.DefaultSchema
 		}
@@ -104,6 +105,9 @@ func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, e
 	return w, nil
 }
 
+// title names it in messages.
+func (w where) title() string { return strings.TrimSuffix("outbox "+w.name, " ") }
+
 // kind is what kind of database it is.
 func (w where) kind() string { return outboxdb.Kind(w.database) }
 
@@ -138,7 +142,7 @@ func outboxError(w where, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &exitError{code: exitFailure, err: fmt.Errorf("outbox %s: %w", w.name, err)}
+	return &exitError{code: exitFailure, err: fmt.Errorf("%s: %w", w.title(), err)}
 }
 
 // told has the audit log of a running Bezoar say what was done. The database is changed

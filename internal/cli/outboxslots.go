@@ -22,7 +22,7 @@ func (c *outboxSlots) Run(s *session) error {
 		return err
 	}
 	if w.kind() != "postgres" {
-		return exitf(exitUsage, "outbox %s: replication slots are PostgreSQL's", w.name)
+		return exitf(exitUsage, "%s: replication slots are PostgreSQL's", w.title())
 	}
 	panel, err := cdc.NewPanel(cdc.PanelConfig{URL: w.database, Schema: w.schema})
 	if err != nil {

@@ -310,6 +310,9 @@ func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attribute
 	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
 		return "", queue.ErrLetterNotFound
 	}
+	if errors.Is(err, outbox.ErrGone) {
+		return "", fmt.Errorf("%w: %w", err, triage.ErrInvalid)
+	}
 	if err != nil {
 		return "", fmt.Errorf("edit an event of outbox %s: %w", s.outbox, err)
 	}
