@@ -46,9 +46,8 @@ type outboxAt struct {
 
 // where is an outbox.
 type where struct {
-	name             string // "": a URL named its database
-	database, schema string
-	admin            string // of the settings; "": they have none
+	name, database, schema string
+	admin                  string // of the settings; "": they have none
 }
 
 // find says where the outbox is.
@@ -61,7 +60,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 		if a.Outbox != "" || a.Config != "" {
 			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
-		w := where{database: database, schema: a.Schema}
+		w := where{name: unnamed, database: database, schema: a.Schema}
 		if w.schema == "" {
 			w.schema = outboxdb.DefaultSchema
 		}
@@ -106,7 +105,15 @@ func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, e
 }
 
 // title names it in messages.
-func (w where) title() string { return strings.TrimSuffix("outbox "+w.name, " ") }
+func (w where) title() string {
+	if w.name == unnamed {
+		return unnamed
+	}
+	return "outbox " + w.name
+}
+
+// unnamed is an outbox that a URL names, and no settings.
+const unnamed = "outbox"
 
 // kind is what kind of database it is.
 func (w where) kind() string { return outboxdb.Kind(w.database) }
