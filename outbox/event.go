@@ -1,6 +1,10 @@
 package outbox
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // The bounds of an [Event].
 const (
@@ -43,4 +47,14 @@ type Record struct {
 	Sequence int64
 	Written  time.Time // by the database's clock
 	Attempts int       // deliveries that were tried before
+	// Fault says why the row cannot be read, as after somebody changed it; "": it can.
+	// A relay counts it against the event, and sends nothing.
+	Fault string
+}
+
+// SetHeaders reads headers as a database has them, an object of strings in JSON.
+func (r *Record) SetHeaders(text []byte) {
+	if err := json.Unmarshal(text, &r.Headers); err != nil {
+		r.Headers, r.Fault = nil, fmt.Sprintf("its headers are no JSON object of strings: %v", err)
+	}
 }

@@ -153,7 +153,7 @@ func TestJudge(t *testing.T) {
 		for _, r := range test.refs {
 			records = append(records, Record{Position: r.Position})
 		}
-		v := l.judge(&Flight{ID: 3, Refs: test.refs}, records, test.results, "s", test.calm)
+		v := l.judge(batchOf(&Flight{ID: 3, Refs: test.refs}, records), test.results, "s", test.calm)
 		failed := ""
 		for _, s := range v.done.Failed {
 			failed += fmt.Sprintf("%d/%d/%v ", s.Position, s.Blamed, s.Parked)
@@ -165,7 +165,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: delivered %v, failed %q, place %v", test.name, v.done.Delivered, failed, v.place)
 		}
 	}
-	gone := l.judge(&Flight{Refs: refs(2)}, []Record{{Position: 1}}, []error{nil}, "s", true)
+	gone := l.judge(batchOf(&Flight{Refs: refs(2)}, []Record{{Position: 1}}), []error{nil}, "s", true)
 	if len(gone.done.Failed) != 1 || gone.done.Failed[0].Position != 2 || gone.done.Failed[0].Blamed != 1 {
 		t.Errorf("an event without its payload: %+v", gone.done)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -20,11 +21,41 @@ type verdict struct {
 	after time.Duration // that the place asked for
 }
 
+// batch is a flight and what is sent of it.
+type batch struct {
+	flight  *Flight
+	records []Record
+	unsent  []Record // that cannot be read, and those of their keys behind them
+	why     []error  // of unsent
+}
+
+func batchOf(f *Flight, records []Record) batch {
+	b := batch{flight: f, records: records}
+	if !slices.ContainsFunc(records, func(r Record) bool { return r.Fault != "" }) {
+		return b
+	}
+	b.records = nil
+	held := make(map[string]bool)
+	for _, r := range records {
+		switch {
+		case r.Fault != "":
+			held[r.Key] = r.Key != ""
+			b.unsent, b.why = append(b.unsent, r), append(b.why, &Failure{Class: bezoar.Invalid, Reason: r.Fault})
+		case held[r.Key]:
+			b.unsent, b.why = append(b.unsent, r), append(b.why, ErrBehind)
+		default:
+			b.records = append(b.records, r)
+		}
+	}
+	return b
+}
+
 // judge decides, from the results of a batch, what was delivered, whose fault the
-// rest is, and when it is tried again. results are those of records; an event of
-// the flight without a record has lost its payload. calm is whether the sink
+// rest is, and when it is tried again. results are those of the records that were
+// sent; an event of the flight without a record has lost its payload. calm is whether the sink
 // worked the last time.
-func (l *leader) judge(f *Flight, records []Record, results []error, sink string, calm bool) verdict {
+func (l *leader) judge(b batch, results []error, sink string, calm bool) verdict {
+	f, records := b.flight, b.records
 	v := verdict{done: &Settlement{Flight: f.ID}}
 	result := make(map[int64]error, len(results))
 	there := make(map[int64]bool, len(records))
@@ -37,6 +68,9 @@ func (l *leader) judge(f *Flight, records []Record, results []error, sink string
 		if result[r.Position] == nil {
 			v.bytes += int64(len(r.Payload))
 		}
+	}
+	for i, r := range b.unsent {
+		there[r.Position], result[r.Position] = true, b.why[i]
 	}
 	var away []Ref // failed, and it was not theirs
 	own := 0

@@ -2,7 +2,13 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar"
 )
 
 // State is where an event is on its way; see the package comment.
@@ -35,7 +41,7 @@ type Letters interface {
 	// returns how many; others are passed over.
 	Skip(ctx context.Context, positions []int64) (int, error)
 	// Edit replaces the type, the headers and the payload of a parked event, which
-	// stays parked, and keeps its ID. It is ErrNotFound or ErrNotParked.
+	// stays parked, and keeps its ID. It is ErrNotFound, ErrNotParked or ErrGone.
 	Edit(ctx context.Context, position int64, e Edit) error
 }
 
@@ -62,6 +68,26 @@ type Waiting struct {
 	// Behind counts the events of its key that are known to wait for it, if it is
 	// parked or retrying.
 	Behind int64
+}
+
+// FaultGone is the [Record] Fault of an event whose row was deleted by somebody, while
+// it waited. Its ID is @ and its position; it can only be skipped.
+const FaultGone = "its row is not in the database any more"
+
+// GoneAt reads the ID of an event whose row was deleted.
+func GoneAt(id string) (position int64, ok bool) {
+	digits, ok := strings.CutPrefix(id, "@")
+	position, err := strconv.ParseInt(digits, 10, 64)
+	return position, ok && err == nil
+}
+
+// ReadEvidence reads evidence as a database has it, whatever somebody made of it.
+func ReadEvidence(text []byte) *Evidence {
+	var e Evidence
+	if err := json.Unmarshal(text, &e); err != nil {
+		return &Evidence{Class: bezoar.Bug.String(), Reason: fmt.Sprintf("the evidence cannot be read: %v", err)}
+	}
+	return &e
 }
 
 // Edit is what becomes of an event. A nil field stays as it was.
@@ -149,6 +175,6 @@ type Finding struct {
 	Key      string
 	Kind     string // gap, inversion, missing (an event without its payload)
 	Position int64
-	Sequence int64 // that was found
+	Sequence int64 // that was found, or, after a key's last event, the next that will be given
 	Expected int64
 }

@@ -12,6 +12,7 @@ var (
 	ErrFenced    = errors.New("another relay has taken over")
 	ErrNotFound  = errors.New("no such event is waiting")
 	ErrNotParked = errors.New("the event is not parked")
+	ErrGone      = errors.New(FaultGone + ": skip it")
 	ErrAbsent    = errors.New("the database has no outbox")
 )
 

@@ -115,20 +115,21 @@ func (t *topicLoop) deliver(f **Flight, calm bool) (v verdict, ok bool) {
 	if !ok {
 		return v, false
 	}
+	b := batchOf(*f, records)
 	began := time.Now()
-	if t.tx != nil && len(records) > 0 {
-		return t.deliverTx(f, records, calm)
+	if t.tx != nil && len(b.records) > 0 {
+		return t.deliverTx(f, b, calm)
 	}
-	results, panics := t.send(records)
+	results, panics := t.send(b.records)
 	if t.overdue() {
 		t.lost("the time of the lease was over while a batch was sent")
 		return v, false
 	}
-	v = t.judge(*f, records, results, t.sink.Name, calm)
-	if panics != nil && len(records) > 1 {
+	v = t.judge(b, results, t.sink.Name, calm)
+	if panics != nil && len(b.records) > 1 {
 		v = verdict{done: t.blameAll(**f, t.evidence(panics, t.sink.Name))}
 	}
-	return v, t.settle(f, records, v, time.Since(began), calm)
+	return v, t.settle(f, b.records, v, time.Since(began), calm)
 }
 
 // settle tells the gate, the store and the counts.
@@ -208,8 +209,8 @@ func (t *topicLoop) send(records []Record) (results []error, panics error) {
 }
 
 // deliverTx sends a flight in the transaction that settles it.
-func (t *topicLoop) deliverTx(f **Flight, records []Record, calm bool) (v verdict, ok bool) {
-	began, flight := time.Now(), *f
+func (t *topicLoop) deliverTx(f **Flight, b batch, calm bool) (v verdict, ok bool) {
+	began := time.Now()
 	claim := &Claim{Topic: t.topic, Events: t.gate.most(t.c.Events), Bytes: t.c.Bytes}
 	if t.work.Err() != nil || !calm {
 		claim = nil
@@ -217,16 +218,16 @@ func (t *topicLoop) deliverTx(f **Flight, records []Record, calm bool) (v verdic
 	var refused error // by the sink, which undid the transaction
 	ok = t.store(t.life, func() (err error) {
 		refused = nil
-		*f, err = t.c.Store.(TxStore).AdvanceTx(t.life, t.epoch, flight.ID, claim, func(ctx context.Context, tx any) (*Settlement, error) { //nolint:forcetypeassert // joins has seen it
+		*f, err = t.c.Store.(TxStore).AdvanceTx(t.life, t.epoch, b.flight.ID, claim, func(ctx context.Context, tx any) (*Settlement, error) { //nolint:forcetypeassert // joins has seen it
 			ctx, cancel := context.WithTimeout(ctx, t.c.SendFor)
 			defer cancel()
 			defer context.AfterFunc(t.sends, cancel)()
-			results, err := t.tx.SendTx(ctx, tx, records)
+			results, err := t.tx.SendTx(ctx, tx, b.records)
 			if err != nil {
 				refused = err
 				return nil, err
 			}
-			v = t.judge(flight, records, results, t.sink.Name, calm)
+			v = t.judge(b, results, t.sink.Name, calm)
 			return v.done, nil
 		})
 		if refused != nil && !errors.Is(err, ErrFenced) && t.life.Err() == nil {
@@ -238,8 +239,8 @@ func (t *topicLoop) deliverTx(f **Flight, records []Record, calm bool) (v verdic
 		return v, false
 	}
 	if refused != nil {
-		v = t.judge(flight, records, slices.Repeat([]error{refused}, len(records)), t.sink.Name, calm)
-		return v, t.settle(f, records, v, time.Since(began), calm)
+		v = t.judge(b, slices.Repeat([]error{refused}, len(b.records)), t.sink.Name, calm)
+		return v, t.settle(f, b.records, v, time.Since(began), calm)
 	}
 	if v.place != nil {
 		t.gate.fail(v.place, v.after, !calm)
@@ -249,6 +250,6 @@ func (t *topicLoop) deliverTx(f **Flight, records []Record, calm bool) (v verdic
 	} else {
 		t.gate.pass(time.Since(began))
 	}
-	t.count(records, v)
+	t.count(b.records, v)
 	return v, true
 }

@@ -81,7 +81,10 @@ func TestOutboxesAreDelivered(t *testing.T) {
 		return head(sqliteIn(dir), dir) + fmt.Sprintf(outboxSettings, url, topics, to)
 	}
 	n := serve(t, settings("orders.*", "orders"))
-	n.until("the outbox is missed", func() bool { return strings.Contains(n.outbox().Error, "no outbox") })
+	n.until("the outbox is missed", func() bool { return strings.Contains(n.outbox().Error, "bezoar outbox init") })
+	if page, err := n.admin.Dead(t.Context(), queue.Selection{}, "", 10); err != nil || len(page.Unread) != 1 || !strings.Contains(page.Unread[0], "outbox:shop: ") {
+		t.Errorf("the list of letters says %+v, %v", page, err)
+	}
 	if _, err := outboxdb.Init(t.Context(), url, outboxdb.Config{}); err != nil {
 		t.Fatal(err)
 	}

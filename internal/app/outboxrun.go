@@ -141,13 +141,31 @@ func watchDatabase(ctx context.Context, store outbox.Store, cancel context.Cance
 	}
 }
 
+// closeFor is how long the process waits for sinks that close.
+const closeFor = 3 * time.Second
+
 // routes opens the sinks.
 func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing func(), err error) {
 	closing = func() {
-		for _, one := range all {
-			if err := one.Sink.Close(); err != nil {
-				r.app.log.Warn("closing a sink", "outbox", r.name, "sink", one.Name, "err", err)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			var wg sync.WaitGroup
+			for _, one := range all {
+				wg.Go(func() {
+					if err := one.Sink.Close(); err != nil {
+						r.app.log.Warn("closing a sink", "outbox", r.name, "sink", one.Name, "err", err)
+					}
+				})
 			}
+			wg.Wait()
+		}()
+		t := time.NewTimer(closeFor)
+		defer t.Stop()
+		select {
+		case <-ended:
+		case <-t.C: // its connections end by their own timeouts
+			r.app.log.Warn("sinks are still closing", "outbox", r.name, "after", closeFor)
 		}
 	}
 	for i, s := range r.cfg.Sinks {

@@ -176,6 +176,9 @@ func (c *dlqLs) Run(s *session) error {
 	if s.json {
 		return s.out.json(page)
 	}
+	for _, u := range page.Unread {
+		s.say("bezoar: warning: letters may be missing: %s", clean(u))
+	}
 	if len(page.Letters) == 0 {
 		s.say("no dead letters")
 		return nil

@@ -60,7 +60,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 		if a.Outbox != "" || a.Config != "" {
 			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
-		w := where{name: "outbox", database: database, schema: a.Schema}
+		w := where{name: unnamed, database: database, schema: a.Schema}
 		if w.schema == "" {
 			w.schema = outboxdb.DefaultSchema
 		}
@@ -104,6 +104,17 @@ func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, e
 	return w, nil
 }
 
+// title names it in messages.
+func (w where) title() string {
+	if w.name == unnamed {
+		return unnamed
+	}
+	return "outbox " + w.name
+}
+
+// unnamed is an outbox that a URL names, and no settings.
+const unnamed = "outbox"
+
 // kind is what kind of database it is.
 func (w where) kind() string { return outboxdb.Kind(w.database) }
 
@@ -138,7 +149,7 @@ func outboxError(w where, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &exitError{code: exitFailure, err: fmt.Errorf("outbox %s: %w", w.name, err)}
+	return &exitError{code: exitFailure, err: fmt.Errorf("%s: %w", w.title(), err)}
 }
 
 // told has the audit log of a running Bezoar say what was done. The database is changed

@@ -3,16 +3,25 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/outbox/cdc"
 )
 
-type outboxSlots struct{ outboxAt }
+type outboxSlots struct {
+	outboxAt
+	Reset string `placeholder:"SLOT" help:"Let a reader of the outbox begin again whose slot is lost or is somebody else's."`
+	Yes   bool   `help:"With --reset: do it. Without --yes the command says what would be missing."`
+}
 
 // Help says what is alarming.
 func (outboxSlots) Help() string {
 	return "A replication slot that nobody reads has PostgreSQL keep its write-ahead log until the disk is full. The command names the slots of the database's server, " +
-		"what each holds back and why, and when that reaches a limit. Exit code 8: a person should act."
+		"what each holds back and why, and when that reaches a limit. Exit code 8: a person should act.\n\n" +
+		"--reset is the way out when changes of tables are not captured any more, because their slot is lost. The reader forgets how far it was and makes its slot again: " +
+		"changes of the time between become no events. Tables with copy: true are copied."
 }
 
 // Run shows the slots.
@@ -22,15 +31,21 @@ func (c *outboxSlots) Run(s *session) error {
 		return err
 	}
 	if w.kind() != "postgres" {
-		return exitf(exitUsage, "outbox %s: replication slots are PostgreSQL's", w.name)
+		return exitf(exitUsage, "%s: replication slots are PostgreSQL's", w.title())
 	}
 	panel, err := cdc.NewPanel(cdc.PanelConfig{URL: w.database, Schema: w.schema})
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
+	if c.Yes && c.Reset == "" {
+		return exitf(exitUsage, "--yes goes with --reset SLOT")
+	}
 	r, err := panel.Look(s)
 	if err != nil {
 		return outboxError(w, err)
+	}
+	if c.Reset != "" {
+		return c.reset(s, w, r)
 	}
 	if s.json {
 		err = s.out.json(r)
@@ -47,6 +62,44 @@ func (c *outboxSlots) Run(s *session) error {
 		return exitf(exitUnhealthy, "%s", count(int64(n), "slot needs a person", "slots need a person"))
 	}
 	return err
+}
+
+// reset lets the reader of a slot begin again.
+func (c *outboxSlots) reset(s *session, w where, r *cdc.Report) error {
+	var names []string
+	var reader cdc.SlotReport
+	for _, slot := range r.Slots {
+		if slot.Health != "" { // a reader of this outbox has said so
+			names = append(names, slot.Name)
+		}
+		if slot.Name == c.Reset {
+			reader = slot
+		}
+	}
+	if !slices.Contains(names, c.Reset) {
+		err := exitf(exitNotFound, "%s: no reader of it has the slot %.80q", w.title(), c.Reset)
+		if len(names) == 0 {
+			return err
+		}
+		return hinted(err, "its readers have %s", strings.Join(names, ", "))
+	}
+	if !c.Yes {
+		why := cmp.Or(reader.Alarm, reader.Reason)
+		if why != "" {
+			why = ": " + clean(why)
+		}
+		return hinted(exitf(exitUsage, "reset slot %s: its reader is %s%s", clean(c.Reset), reader.Health, why),
+			"--yes does it: changes between its last one and now become no events, and there is no way back")
+	}
+	if err := (cdc.Config{URL: w.database, Slot: c.Reset, Publication: c.Reset}).Reset(s, w.schema); err != nil {
+		return outboxError(w, err)
+	}
+	c.told(s, w, adminapi.OutboxDeed{Verb: "reset", Reason: "slot " + c.Reset})
+	if s.json {
+		return s.out.json(map[string]string{"slot": c.Reset})
+	}
+	s.out.printf("slot %s is reset: a process with tables: in its settings goes on within seconds\n", clean(c.Reset))
+	return nil
 }
 
 func reportSlots(s *session, r *cdc.Report) {

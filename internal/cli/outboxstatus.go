@@ -61,7 +61,7 @@ func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 	}
 	for _, sink := range o.Sinks {
 		if sink.Paused {
-			s.out.printf("%s %s until %s: %s\n", s.out.paint(yellow, "paused:"), clean(sink.Name), clock(s.now(), sink.Until), clean(sink.Reason))
+			s.out.printf("%s %s %s: %s\n", s.out.paint(yellow, "paused:"), clean(sink.Name), pausedFor(s.now(), sink.Until), clean(sink.Reason))
 		}
 	}
 	if len(o.Topics) == 0 {
@@ -82,6 +82,15 @@ func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 		t.add(plain(one.Topic), number(one.Ready), number(int64(flying[one.Topic])), number(one.Retrying), parked, number(one.Behind), plain(ago(now, one.Oldest)))
 	}
 	t.write(s.out, "")
+}
+
+// pausedFor says when the sink is tried again. The relay notes its sinks every few
+// seconds, so that the time may be over.
+func pausedFor(now, until time.Time) string {
+	if !until.After(now) {
+		return "is being tried again"
+	}
+	return "until " + clock(now, until)
 }
 
 type outboxVerify struct {
@@ -107,7 +116,7 @@ func (c *outboxVerify) Run(s *session) error {
 			return err
 		}
 		if n := len(p.Findings); n > 0 {
-			return exitf(exitFailure, "outbox %s: %s", w.name, count(int64(n), "fault", "faults"))
+			return exitf(exitFailure, "%s: %s", w.title(), count(int64(n), "fault", "faults"))
 		}
 		return nil
 	})
@@ -123,6 +132,23 @@ type finding struct {
 	Expected int64  `json:"expected"`
 }
 
+// inWords says what a fault means.
+func inWords(f outbox.Finding) string {
+	switch last := f.Sequence - 1; {
+	case f.Kind == "gap" && f.Sequence <= f.Expected:
+		return fmt.Sprintf("number %d is there again", f.Sequence)
+	case f.Kind == "gap" && last == f.Expected:
+		return fmt.Sprintf("number %d of the key is missing", last)
+	case f.Kind == "gap":
+		return fmt.Sprintf("numbers %d to %d of the key are missing", f.Expected, last)
+	case f.Kind == "inversion":
+		return fmt.Sprintf("number %d of the key is delivered before number %d", f.Sequence, f.Expected-1)
+	case f.Kind == "missing":
+		return "the event waits, and its row was deleted"
+	}
+	return ""
+}
+
 func (c *outboxVerify) report(s *session, p outbox.Proof) error {
 	if s.json {
 		all := make([]finding, 0, len(p.Findings))
@@ -135,9 +161,9 @@ func (c *outboxVerify) report(s *session, p outbox.Proof) error {
 		s.out.printf("%s of %s: none is missing or out of order\n", count(p.Events, "event", "events"), count(p.Keys, "key", "keys"))
 		return nil
 	}
-	t := table{head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", ">NUMBER", ">EXPECTED"}}
+	t := table{head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"}}
 	for _, f := range p.Findings {
-		t.add(cell{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), number(f.Sequence), number(f.Expected))
+		t.add(cell{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f)))
 	}
 	t.write(s.out, "")
 	return nil

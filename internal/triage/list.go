@@ -61,6 +61,8 @@ func (svc *Service) Count(ctx context.Context, s queue.Selection) (int64, error)
 type Page struct {
 	Letters []Letter `json:"letters"`
 	Next    string   `json:"next,omitempty"` // for the next call; "": that was all
+	// Unread says which letters may be missing or out of date, and why.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // Letters lists letters without bodies, attributes and attempts, the newest
@@ -80,14 +82,22 @@ func (svc *Service) Letters(ctx context.Context, s queue.Selection, next string,
 		return fail(err)
 	}
 	var lists []list
+	var unread []string
 	for _, store := range svc.stores(s) {
 		letters, err := store.first(ctx, s, at[store.name()], limit+1)
 		if err != nil {
 			return fail(err)
 		}
 		lists = append(lists, list{store.name(), letters})
+		if d, ok := store.source.(Distant); ok {
+			if err := d.Unread(); err != nil {
+				unread = append(unread, fmt.Sprintf("%s: %v", store.name(), err))
+			}
+		}
 	}
-	return merge(lists, at, limit), nil
+	page := merge(lists, at, limit)
+	page.Unread = unread
+	return page, nil
 }
 
 // list is the letters of one store, in its order.

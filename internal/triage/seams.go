@@ -58,6 +58,13 @@ type Source interface {
 	Discard(ctx context.Context, id string) error
 }
 
+// Distant is a [Source] whose letters are in a database that may be away. Its lists are
+// then as they were last, so that those of other sources are shown.
+type Distant interface {
+	// Unread is why the last list was not read; nil: it was.
+	Unread() error
+}
+
 // Editor is a [Source] whose letters can be edited.
 type Editor interface {
 	// Edit puts body and attributes into the place of the letter's, sends it again,

@@ -22,6 +22,9 @@ type Outbox struct {
 	Serial bool
 	// Age makes the events that are there older. nil: upkeep is not tested.
 	Age func(t testing.TB, by time.Duration)
+	// Spoil makes the headers of an event an array, or deletes its row, as somebody may
+	// who knows SQL.
+	Spoil func(t testing.TB, id string, gone bool)
 }
 
 // Transaction is one of the application. Rollback after Commit does nothing.
@@ -56,6 +59,7 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 		{"upkeep spares what is not delivered", testUpkeep},
 		{"a relay delivers in order", testRelayOrder},
 		{"a relay parks what is refused", testRelayParks},
+		{"rows that somebody changed", testSpoilt},
 		{"a relay waits for a place that is away", testRelayPlaceAway},
 		{"an event that fails alone does not stop the others", testRelayOneFails},
 		{"a sink that panics", testRelayPanic},

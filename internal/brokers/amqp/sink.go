@@ -295,6 +295,9 @@ func (s *Sink) connect(ctx context.Context) (*line, error) {
 	if err != nil {
 		return nil, s.cfg.explainSink(err)
 	}
+	// What follows waits for the broker, and has no other end.
+	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now()) })
+	defer stop()
 	l := &line{conn: conn, returned: make(chan amqp091.Return, waveMost), closed: make(chan *amqp091.Error, 1)}
 	if l.channel, err = conn.Channel(); err == nil {
 		l.channel.NotifyReturn(l.returned)

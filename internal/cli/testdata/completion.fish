@@ -689,6 +689,8 @@ complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcom
 complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcommand_from outbox' -l database -r -F -d 'Instead of an outbox of the settings file: its database, postgres://…, mysql://… or sqlite:PATH (default $BEZOAR_OUTBOX_DATABASE).'
 complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcommand_from outbox' -l admin -r -F -d 'The admin API whose audit log is told of retry, skip and edit (default $BEZOAR_ADMIN, or as the settings file says).'
 complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcommand_from outbox' -l schema -r -F -d 'With --database: the schema of its tables (default bezoar_outbox).'
+complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcommand_from outbox' -l reset -r -F -d 'Let a reader of the outbox begin again whose slot is lost or is somebody else\'s.'
+complete -c bezoar -n '__fish_seen_subcommand_from slots; and __fish_seen_subcommand_from outbox' -l yes -d 'With --reset: do it. Without --yes the command says what would be missing.'
 complete -c bezoar -n '__fish_seen_subcommand_from verify; and __fish_seen_subcommand_from outbox' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from verify; and __fish_seen_subcommand_from outbox' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from verify; and __fish_seen_subcommand_from outbox' -l version -d 'Print the version.'

@@ -354,6 +354,7 @@ _bezoar() {
     "bezoar outbox slots --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox slots --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox slots --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox slots --reset") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --outbox" | "bezoar outbox verify -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --config" | "bezoar outbox verify -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox verify --database") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -515,7 +516,7 @@ _bezoar() {
     "bezoar outbox retry") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --key --class --with-reason --since --before --all --reason --dry-run --yes --expect" -- "$cur")) ;;
     "bezoar outbox skip") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --key --class --with-reason --since --before --all --reason --dry-run --yes --expect" -- "$cur")) ;;
     "bezoar outbox edit") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --body --file --type --header --print --reason --stay" -- "$cur")) ;;
-    "bezoar outbox slots") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema" -- "$cur")) ;;
+    "bezoar outbox slots") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --reset --yes" -- "$cur")) ;;
     "bezoar outbox verify") COMPREPLY=($(compgen -W "--help --json --version --outbox --config --database --admin --schema --topic --limit" -- "$cur")) ;;
     "bezoar override") COMPREPLY=($(compgen -W "ls set lift --help --json --version" -- "$cur")) ;;
     "bezoar override ls") COMPREPLY=($(compgen -W "--help --json --version --admin" -- "$cur")) ;;

@@ -20,8 +20,8 @@ func (s *Server) noteOutboxDeed(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(w, r, &d); err != nil {
 		return err
 	}
-	if err := oneOf("verb", d.Verb, []string{"retry", "skip", "edit"}); err != nil || d.Verb == "" {
-		return invalid("verb %.40q: want retry, skip or edit", d.Verb)
+	if err := oneOf("verb", d.Verb, []string{"retry", "skip", "edit", "reset"}); err != nil || d.Verb == "" {
+		return invalid("verb %.40q: want retry, skip, edit or reset", d.Verb)
 	}
 	s.written(r, "outbox."+d.Verb, "outbox "+r.PathValue("name"), noted{Reason: d.Reason[:min(len(d.Reason), 500)], Messages: &d.Events}, nil)
 	w.WriteHeader(http.StatusNoContent)

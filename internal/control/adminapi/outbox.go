@@ -18,7 +18,7 @@ const PathOutboxDeeds = "/api/v1/outboxes/{name}/deeds"
 
 // OutboxDeed is what somebody did in an outbox's database.
 type OutboxDeed struct {
-	Verb   string `json:"verb"` // retry, skip or edit
+	Verb   string `json:"verb"` // retry, skip, edit or reset (a slot)
 	Events int64  `json:"events"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -37,13 +37,13 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	}
 	if s != nil {
 		if err := s.usable(c.reader.c, conn.Config().Database); err != nil {
-			return nil, &brokenError{err.Error()}
+			return nil, &brokenError{err.Error() + ": bezoar outbox slots --reset " + c.c.Slot + " says how"}
 		}
 	}
 	if lost := gap(before, at, s); lost != "" {
 		if !c.c.CopyOnLoss {
-			return nil, &brokenError{lost + ". Changes of that time are missing. Either copy the tables (copy_on_loss), or go on without: " +
-				c.reader.c.forgetting(c.schema)}
+			return nil, &brokenError{lost + ". Changes of that time are missing. Either copy the tables (copy_on_loss), or go on without: bezoar outbox slots --reset " +
+				c.c.Slot}
 		}
 		c.reader.c.Log.Error("changes of tables are missing; the tables are copied", "slot", c.c.Slot, "reason", lost)
 		c.say(Starting, lost+"; the tables were copied again")

@@ -2,7 +2,6 @@ package cdc
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -61,9 +60,7 @@ func (c eventColumns) record(row []Value) (r outbox.Record, err error) {
 	r.ID, r.Topic, r.Key, r.Type = string(row[c.id].Text), string(row[c.topic].Text), string(row[c.key].Text), string(row[c.kind].Text)
 	// jsonb begins with its version; {} is the usual one.
 	if h := row[c.headers].Text; len(h) > len("\x01{}") {
-		if err := json.Unmarshal(h[1:], &r.Headers); err != nil {
-			return r, fmt.Errorf("the headers of event %d: %w", r.Position, err)
-		}
+		r.SetHeaders(h[1:])
 	}
 	r.Payload = row[c.payload].Text
 	return r, nil

@@ -37,11 +37,11 @@ func (c Config) look(ctx context.Context, conn *pgx.Conn) (*slot, error) {
 func (s *slot) usable(c Config, database string) error {
 	switch {
 	case s.plugin == "":
-		return fmt.Errorf("slot %s is a physical slot; choose another name or drop it", c.Slot)
+		return fmt.Errorf("slot %s is a physical slot, not the outbox's", c.Slot)
 	case s.plugin != plugin:
-		return fmt.Errorf("slot %s uses the plugin %s, not %s; choose another name or drop it", c.Slot, s.plugin, plugin)
+		return fmt.Errorf("slot %s uses the plugin %s, not %s", c.Slot, s.plugin, plugin)
 	case s.database != database:
-		return fmt.Errorf("slot %s belongs to the database %s, not to %s; choose another name or drop it", c.Slot, s.database, database)
+		return fmt.Errorf("slot %s belongs to the database %s, not to %s", c.Slot, s.database, database)
 	}
 	return nil
 }
@@ -102,7 +102,8 @@ func (c Config) Drop(ctx context.Context, schema string) error {
 
 // Reset lets a capture that is broken begin again: it forgets how far it was and
 // which tables were copied. What was committed since is not told, unless tables are
-// copied. A capture that runs notices by itself.
+// copied. A capture that runs notices by itself. A slot of the name that nobody reads
+// and that is for something else is dropped.
 func (c Config) Reset(ctx context.Context, schema string) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -112,6 +113,22 @@ func (c Config) Reset(ctx context.Context, schema string) error {
 		return err
 	}
 	defer closeConn(conn)
+	s, err := c.look(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("look at slot %s: %w", c.Slot, err)
+	}
+	if s != nil && s.usable(c, conn.Config().Database) != nil {
+		switch {
+		case s.plugin != "" && s.database != conn.Config().Database:
+			return fmt.Errorf("slot %s belongs to the database %s, from where alone PostgreSQL lets it be dropped, once nothing needs it: SELECT pg_drop_replication_slot('%s')",
+				c.Slot, s.database, c.Slot)
+		case s.pid != 0:
+			return fmt.Errorf("slot %s is for something else, and process %d of the server reads it: end that one first", c.Slot, s.pid)
+		}
+		if err := c.drop(ctx, conn); err != nil {
+			return err
+		}
+	}
 	return c.forget(ctx, conn, schema)
 }
 
@@ -119,14 +136,9 @@ func (c Config) forget(ctx context.Context, conn *pgx.Conn, schema string) error
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", quoted(schema, "cdc")).Scan(&there)
 	if err == nil && there {
-		_, err = conn.Exec(ctx, c.forgetting(schema))
+		_, err = conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE slot = $1", quoted(schema, "cdc")), c.Slot)
 	}
 	return err
-}
-
-// forgetting is the statement that makes the outbox forget how far the slot was.
-func (c Config) forgetting(schema string) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE slot = '%s'", quoted(schema, "cdc"), c.Slot) // a slot's name needs no quotes
 }
 
 // quoted is a name as SQL takes it.

@@ -43,12 +43,13 @@ type Source struct {
 
 	mu    sync.Mutex // guards the rest
 	known []queue.Death
-	away  bool // the last list was not read
+	away  error // why the last list was not read; nil: it was
 }
 
 var (
-	_ triage.Source = (*Source)(nil)
-	_ triage.Editor = (*Source)(nil)
+	_ triage.Source  = (*Source)(nil)
+	_ triage.Editor  = (*Source)(nil)
+	_ triage.Distant = (*Source)(nil)
 )
 
 // New returns the source of the outbox that the settings call name. log may be nil.
@@ -105,10 +106,10 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	s.mu.Lock()
 	if err == nil {
 		s.known = all
-	} else if all = s.known; !s.away {
+	} else if all = s.known; s.away == nil {
 		s.log.Warn("the database of an outbox does not answer: its parked events are shown as they were", "outbox", s.outbox, "err", err)
 	}
-	s.away = err != nil
+	s.away = err
 	s.mu.Unlock()
 	var out []queue.Death
 	for _, m := range all {
@@ -117,6 +118,13 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 		}
 	}
 	return out, nil
+}
+
+// Unread is why the last list of parked events was not read.
+func (s *Source) Unread() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.away
 }
 
 func (s *Source) read(ctx context.Context, bare bool) ([]queue.Death, error) {
@@ -309,6 +317,9 @@ func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attribute
 	err = s.store.Edit(ctx, position, e)
 	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
 		return "", queue.ErrLetterNotFound
+	}
+	if errors.Is(err, outbox.ErrGone) {
+		return "", fmt.Errorf("%w: %w", err, triage.ErrInvalid)
 	}
 	if err != nil {
 		return "", fmt.Errorf("edit an event of outbox %s: %w", s.outbox, err)

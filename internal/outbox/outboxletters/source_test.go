@@ -170,9 +170,15 @@ func TestParkedEventsAreLetters(t *testing.T) {
 func TestADatabaseThatIsAwayHidesNoOtherLetters(t *testing.T) {
 	store, s := fixture(nil)
 	before := letters(t, s, queue.Selection{})
+	if err := s.Unread(); err != nil {
+		t.Errorf("the list that was read: %v", err)
+	}
 	store.away = errors.New("connection refused")
 	if after := letters(t, s, queue.Selection{}); len(after) != len(before) {
 		t.Errorf("%d letters while the database is away, %d before", len(after), len(before))
+	}
+	if err := s.Unread(); !errors.Is(err, store.away) {
+		t.Errorf("the list that was not read: %v", err)
 	}
 	if _, err := s.Redrive(t.Context(), before[0].ID); err == nil {
 		t.Error("a redrive worked without the database")

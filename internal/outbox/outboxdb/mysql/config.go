@@ -190,7 +190,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 		schema = tables.DefaultSchema
 	}
 	return tables.New(ctx, tables.Config{Writer: db, Reader: db, Schema: schema, Where: where(m), Dialect: tables.Dialect{
-		Now: clock, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
+		Now: clock, Lane: `CAST(CONV(LEFT(SHA1(CONCAT(c.topic, ' ', c.k)), 15), 16, 10) AS SIGNED)`, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
 		Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,
 		Explain: explain, Again: again,
 	}})

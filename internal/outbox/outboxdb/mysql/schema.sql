@@ -86,7 +86,8 @@ CREATE PROCEDURE {schema}_write(topic_ VARCHAR(1024), key_ VARBINARY(1024), type
 BEGIN
 	DECLARE seq_ BIGINT DEFAULT 0;
 	DECLARE lane_ BIGINT DEFAULT NULL;
-	DECLARE i_ INT DEFAULT 0;
+	DECLARE i_, size_ INT DEFAULT 0;
+	DECLARE header_, value_ MEDIUMTEXT CHARACTER SET utf8mb4;
 	-- As the column is: otherwise no index is used, and all rows are locked.
 	DECLARE name_ VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin;
 	SET key_ = COALESCE(key_, ''), headers_ = COALESCE(headers_, '{}'), payload_ = COALESCE(payload_, ''),
@@ -96,7 +97,7 @@ BEGIN
 	ELSEIF LENGTH(key_) > 512 OR LENGTH(type_) > 255 OR LENGTH(id_) > 64 THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the key may have 512 bytes, the type 255, the id 64';
 	ELSEIF LENGTH(payload_) > 16777216 OR LENGTH(headers_) > 131072 THEN
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the payload may have 16 MiB, the headers 128 KiB as JSON';
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the payload may have 16 MiB, the headers 16 KiB';
 	ELSEIF NOT JSON_VALID(headers_) OR JSON_TYPE(headers_) <> 'OBJECT' THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
 	END IF;
@@ -104,7 +105,12 @@ BEGIN
 		IF JSON_TYPE(JSON_EXTRACT(JSON_EXTRACT(headers_, '$.*'), CONCAT('$[', i_, ']'))) <> 'STRING' THEN
 			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
 		END IF;
-		SET i_ = i_ + 1;
+		SET header_ = JSON_UNQUOTE(JSON_EXTRACT(JSON_KEYS(headers_), CONCAT('$[', i_, ']'))),
+			value_ = JSON_UNQUOTE(JSON_EXTRACT(JSON_EXTRACT(headers_, '$.*'), CONCAT('$[', i_, ']')));
+		SET i_ = i_ + 1, size_ = size_ + COALESCE(LENGTH(header_), 0) + LENGTH(value_);
+		IF i_ > 64 OR size_ > 16384 OR header_ = '' OR LOCATE(CHAR(0), CONCAT(header_, value_)) > 0 THEN
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: there may be 64 headers, each with a name, without zero bytes, and of 16 KiB together';
+		END IF;
 	END WHILE;
 	SET name_ = topic_;
 	-- The lock of the key comes before the position: so positions of a key have the

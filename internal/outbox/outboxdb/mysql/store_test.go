@@ -79,7 +79,7 @@ func newOutbox(t testing.TB) *database {
 		}
 		_ = d.app.Close()
 	})
-	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age}
+	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age, Spoil: d.spoil}
 	return d
 }
 
@@ -106,6 +106,17 @@ func (d *database) open(t testing.TB) *tables.Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+func (d *database) spoil(t testing.TB, id string, gone bool) {
+	t.Helper()
+	statement := `UPDATE ` + d.schema + `_events SET headers = '["x"]' WHERE id = ?`
+	if gone {
+		statement = `DELETE FROM ` + d.schema + `_events WHERE id = ?`
+	}
+	if _, err := d.app.ExecContext(t.Context(), statement, id); err != nil {
+		t.Fatal(err)
+	}
 }
 
 type transaction struct {

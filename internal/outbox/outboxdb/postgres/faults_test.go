@@ -163,7 +163,8 @@ func testProducers(t *testing.T, d *database) {
 	}
 	defer tx.Rollback(ctx)
 	for _, call := range []string{
-		`('no topic')`, `('')`, `(NULL)`, `('t', repeat('k', 513))`, `('t', headers => '[]')`, `('t', headers => '{"a": 1}')`,
+		`('no topic')`, `('')`, `(NULL)`, `('t', repeat('k', 513))`, `('t', headers => '[]')`, `('t', headers => '{"": "x"}')`,
+		`('t', headers => (SELECT jsonb_object_agg(n, 'v') FROM generate_series(1, 65) n))`, `('t', headers => jsonb_build_object('h', repeat('v', 16384)))`, `('t', headers => '{"a": 1}')`,
 		`('t', headers => '{"a": ["b"]}')`, `('t', id => repeat('i', 65))`, `('t', type => repeat('t', 256))`,
 	} {
 		err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {

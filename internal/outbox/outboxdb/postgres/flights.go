@@ -239,8 +239,8 @@ const recordColumns = `e.position, e.written_at, e.id, e.topic, e.key, e.seq, e.
 func scanRecord(rows pgx.Rows, r *outbox.Record, more ...any) error {
 	var headers *string
 	err := rows.Scan(append([]any{&r.Position, &r.Written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
-	if err != nil || headers == nil {
-		return err
+	if err == nil && headers != nil {
+		r.SetHeaders([]byte(*headers))
 	}
-	return json.Unmarshal([]byte(*headers), &r.Headers)
+	return err
 }

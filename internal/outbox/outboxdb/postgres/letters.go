@@ -24,9 +24,16 @@ func stateNumber(s outbox.State) (int, error) {
 	return 0, fmt.Errorf("%q is not a state of an event", s)
 }
 
-const waitingColumns = recordColumns + `, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence::text,
+// An event whose row somebody has deleted is shown, so that a person can skip it.
+const waitingColumns = `p.position, p.written_at, coalesce(e.id, '@' || p.position), p.topic,
+	CASE WHEN e.position IS NULL THEN coalesce((SELECT k.key FROM {schema}.keys k WHERE k.topic = p.topic AND k.lane = p.lane), '') ELSE e.key END,
+	coalesce(e.seq, 0), coalesce(e.type, ''), ` + bulk + `, e.position IS NULL, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence::text,
 	EXISTS (SELECT FROM {schema}.flights f WHERE f.topic = p.topic AND p.position = ANY (f.positions)),
 	CASE WHEN p.state IN (1, 2) THEN (SELECT count(*) FROM {schema}.pending b WHERE b.lane = p.lane AND b.state <> 0 AND b.position > p.position) ELSE 0 END`
+
+const bulk = `nullif(e.headers, '{}')::text, e.payload`
+
+const waitingFrom = ` FROM {schema}.pending p LEFT JOIN {schema}.events e ON e.position = p.position AND e.written_at = p.written_at WHERE `
 
 // Waiting implements [outbox.Letters].
 func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {
@@ -39,10 +46,9 @@ func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, 
 	}
 	columns := waitingColumns
 	if q.Bare {
-		columns = strings.Replace(columns, "nullif(e.headers, '{}')::text, e.payload", "NULL::text, NULL::bytea", 1)
+		columns = strings.Replace(columns, bulk, "NULL::text, NULL::bytea", 1)
 	}
-	return s.waiting(ctx, fmt.Sprintf(`SELECT %s FROM {schema}.pending p JOIN {schema}.events e
-		ON e.position = p.position AND e.written_at = p.written_at WHERE %s ORDER BY p.position LIMIT %d`, columns, where, q.Limit), args...)
+	return s.waiting(ctx, fmt.Sprintf(`SELECT %s ORDER BY p.position LIMIT %d`, columns+waitingFrom+where, q.Limit), args...)
 }
 
 // Count implements [outbox.Letters].
@@ -51,11 +57,11 @@ func (s *Store) Count(ctx context.Context, q outbox.Query) (n int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	from := `{schema}.pending p`
+	from := ` FROM {schema}.pending p WHERE `
 	if q.Key != "" {
-		from += ` JOIN {schema}.events e ON e.position = p.position AND e.written_at = p.written_at`
+		from = waitingFrom
 	}
-	err = s.pool.QueryRow(ctx, s.in(`SELECT count(*) FROM `+from+` WHERE `+where), args...).Scan(&n)
+	err = s.pool.QueryRow(ctx, s.in(`SELECT count(*)`+from+where), args...).Scan(&n)
 	return n, s.fault(ctx, "count events that wait", err)
 }
 
@@ -76,7 +82,7 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 		add("p.topic = $%d", q.Topic)
 	}
 	if q.Key != "" {
-		add("e.key = $%d", q.Key)
+		add("(e.key = $%[1]d OR e.position IS NULL AND p.lane IN (SELECT k.lane FROM {schema}.keys k WHERE k.topic = p.topic AND k.key = $%[1]d))", q.Key)
 	}
 	return where, args, nil
 }
@@ -91,13 +97,17 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) ([]o
 	for rows.Next() {
 		var w outbox.Waiting
 		var state int
+		var gone bool
 		var notBefore, parked *time.Time
 		var evidence *string
-		if err := scanRecord(rows, &w.Record, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.InFlight, &w.Behind); err != nil {
+		if err := scanRecord(rows, &w.Record, &gone, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.InFlight, &w.Behind); err != nil {
 			rows.Close()
 			return nil, s.fault(ctx, what, err)
 		}
 		w.State = states[state]
+		if gone {
+			w.Fault = outbox.FaultGone
+		}
 		if notBefore != nil {
 			w.NotBefore = *notBefore
 		}
@@ -105,11 +115,7 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) ([]o
 			w.Parked = *parked
 		}
 		if evidence != nil {
-			w.Evidence = new(outbox.Evidence)
-			if err := json.Unmarshal([]byte(*evidence), w.Evidence); err != nil {
-				rows.Close()
-				return nil, fmt.Errorf("%s: evidence of the event at %d: %w", what, w.Position, err)
-			}
+			w.Evidence = outbox.ReadEvidence([]byte(*evidence))
 		}
 		all = append(all, w)
 	}
@@ -118,8 +124,10 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) ([]o
 
 // Find implements [outbox.Letters].
 func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
-	found, err := s.waiting(ctx, `SELECT `+waitingColumns+` FROM {schema}.pending p JOIN {schema}.events e
-		ON e.position = p.position AND e.written_at = p.written_at WHERE e.id = $1 ORDER BY p.position LIMIT 1`, id)
+	found, err := s.waiting(ctx, `SELECT `+waitingColumns+waitingFrom+`e.id = $1 ORDER BY p.position LIMIT 1`, id)
+	if position, ok := outbox.GoneAt(id); ok && err == nil && len(found) == 0 {
+		found, err = s.waiting(ctx, `SELECT `+waitingColumns+waitingFrom+`p.position = $1 AND e.position IS NULL`, position)
+	}
 	if err != nil {
 		return outbox.Waiting{}, err
 	}
@@ -140,7 +148,7 @@ func (s *Store) alone(ctx context.Context, what string, f func(tx pgx.Tx) error)
 		}
 		return f(tx)
 	})
-	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
+	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) || errors.Is(err, outbox.ErrGone) {
 		return err
 	}
 	return s.fault(ctx, what, err)
@@ -190,8 +198,11 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 			h := string(text)
 			headers = &h
 		}
-		_, err = tx.Exec(ctx, s.in(`UPDATE {schema}.events SET type = coalesce($3::text, type), headers = coalesce($4::text::jsonb, headers),
+		tag, err := tx.Exec(ctx, s.in(`UPDATE {schema}.events SET type = coalesce($3::text, type), headers = coalesce($4::text::jsonb, headers),
 			payload = coalesce($5::bytea, payload) WHERE position = $1 AND written_at = $2`), position, written, e.Type, headers, e.Payload)
+		if err == nil && tag.RowsAffected() == 0 {
+			return outbox.ErrGone
+		}
 		return err
 	})
 }

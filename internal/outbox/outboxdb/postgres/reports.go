@@ -108,7 +108,7 @@ func (s *Store) Verify(ctx context.Context, q outbox.VerifyQuery) (p outbox.Proo
 			UNION ALL
 			SELECT topic, key, 'inversion', next_position, next, seq + 1 FROM e WHERE next_position < position
 			UNION ALL
-			SELECT e.topic, e.key, 'gap', e.position, k.seq, e.seq + 1 FROM e JOIN {schema}.keys k USING (topic, key) WHERE e.next IS NULL AND k.seq <> e.seq
+			SELECT e.topic, e.key, 'gap', e.position, k.seq + 1, e.seq + 1 FROM e JOIN {schema}.keys k USING (topic, key) WHERE e.next IS NULL AND k.seq <> e.seq
 			UNION ALL
 			SELECT p.topic, '', 'missing', p.position, 0, 0 FROM {schema}.pending p WHERE ($1 = '' OR p.topic = $1)
 				AND NOT EXISTS (SELECT FROM {schema}.events x WHERE x.position = p.position AND x.written_at = p.written_at)

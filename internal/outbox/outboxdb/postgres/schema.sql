@@ -134,9 +134,12 @@ BEGIN
 	ELSIF octet_length(key) > 512 OR octet_length(type) > 255 OR octet_length(id) > 64 THEN
 		RAISE EXCEPTION 'outbox: the key may have 512 bytes, the type 255, the id 64' USING ERRCODE = 'check_violation';
 	ELSIF octet_length(payload) > 16777216 OR octet_length(headers::text) > 131072 THEN
-		RAISE EXCEPTION 'outbox: the payload may have 16 MiB, the headers 128 KiB as JSON' USING ERRCODE = 'check_violation';
+		RAISE EXCEPTION 'outbox: the payload may have 16 MiB, the headers 16 KiB' USING ERRCODE = 'check_violation';
 	ELSIF headers <> '{}' AND (jsonb_typeof(headers) <> 'object' OR jsonb_path_exists(headers, 'strict $.* ? (@.type() != "string")')) THEN
 		RAISE EXCEPTION 'outbox: headers are an object of strings' USING ERRCODE = 'check_violation';
+	ELSIF headers <> '{}' AND (SELECT count(*) > 64 OR sum(octet_length(h.key) + octet_length(h.value)) > 16384 OR bool_or(h.key = '')
+			FROM jsonb_each_text(headers) h) THEN
+		RAISE EXCEPTION 'outbox: there may be 64 headers, each with a name, and of 16 KiB together' USING ERRCODE = 'check_violation';
 	END IF;
 	IF key <> '' THEN
 		UPDATE {schema}.keys k SET seq = k.seq + 1 WHERE k.topic = topic AND k.key = key RETURNING k.lane, k.seq INTO lane_, seq_;

@@ -65,7 +65,7 @@ func newOutbox(t testing.TB, pool *pgxpool.Pool) *database {
 			t.Error(err)
 		}
 	})
-	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age}
+	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age, Spoil: d.spoil}
 	return d
 }
 
@@ -90,6 +90,17 @@ func (d *database) open(t testing.TB) *postgres.Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+func (d *database) spoil(t testing.TB, id string, gone bool) {
+	t.Helper()
+	statement := `UPDATE ` + d.schema + `.events SET headers = '["x"]' WHERE id = $1`
+	if gone {
+		statement = `DELETE FROM ` + d.schema + `.events WHERE id = $1`
+	}
+	if _, err := d.pool.Exec(t.Context(), statement, id); err != nil {
+		t.Fatal(err)
+	}
 }
 
 type transaction struct {

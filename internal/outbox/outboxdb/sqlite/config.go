@@ -130,7 +130,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	}
 	const readers = 4
 	reader.SetMaxOpenConns(readers)
-	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Explain: explain}, Moved: func() error { return moved(path, file) }})
+	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Lane: "c.lane", Explain: explain}, Moved: func() error { return moved(path, file) }})
 }
 
 // moved reports that path is not file any more, as after a backup was put back: who has

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,6 +29,10 @@ func TestOtherProducers(t *testing.T) {
 		"a topic with a zero byte":  {"orders\x00x", "7", nil, nil, nil, nil},
 		"no topic":                  {nil, "7", nil, nil, nil, nil},
 		"a topic with a blank":      {"a b", "7", nil, nil, nil, nil},
+		"many headers":              {"orders", "7", nil, manyHeaders(65, 1), nil, nil},
+		"long headers":              {"orders", "7", nil, manyHeaders(4, outbox.MaxHeaderBytes/4), nil, nil},
+		"a header without a name":   {"orders", "7", nil, `{"": "x"}`, nil, nil},
+		"a header with a zero byte": {"orders", "7", nil, `{"a": "x\u0000"}`, nil, nil},
 		"a long key":                {"orders", strings.Repeat("ä", 257), nil, nil, nil, nil},
 		"a long payload":            {"orders", "7", nil, nil, make([]byte, outbox.MaxPayload+1), nil},
 	} {
@@ -37,7 +42,7 @@ func TestOtherProducers(t *testing.T) {
 			}
 		}
 	}
-	if err := write("INSERT", "orders", "7", nil, nil, nil, []byte("last")); err != nil {
+	if err := write("INSERT", "orders", "7", nil, manyHeaders(64, outbox.MaxHeaderBytes/64-2), nil, []byte("last")); err != nil {
 		t.Fatal(err)
 	}
 	last, err := d.Store.Find(t.Context(), "last")
@@ -51,4 +56,13 @@ func TestOtherProducers(t *testing.T) {
 	if err != nil || len(all) != 4 || all[0].Headers["a"] != "b" || string(all[0].Payload) != "12" {
 		t.Errorf("waiting are %+v, %v", all, err)
 	}
+}
+
+// manyHeaders are n headers whose names have 2 bytes, and whose values have length.
+func manyHeaders(n, length int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%02d": "%s"`, i, strings.Repeat("v", length))
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }

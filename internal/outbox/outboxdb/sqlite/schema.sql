@@ -88,11 +88,14 @@ CREATE TRIGGER {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
 		WHEN length(CAST(NEW.key AS BLOB)) > 512 OR length(CAST(NEW.type AS BLOB)) > 255 OR length(CAST(NEW.id AS BLOB)) > 64
 			THEN RAISE(ABORT, 'outbox: the key may have 512 bytes, the type 255, the id 64')
 		WHEN length(CAST(NEW.payload AS BLOB)) > 16777216 OR length(CAST(NEW.headers AS BLOB)) > 131072
-			THEN RAISE(ABORT, 'outbox: the payload may have 16 MiB, the headers 128 KiB as JSON')
+			THEN RAISE(ABORT, 'outbox: the payload may have 16 MiB, the headers 16 KiB')
 		WHEN NEW.headers IS NOT NULL AND CASE WHEN json_valid(CAST(NEW.headers AS TEXT)) THEN json_type(CAST(NEW.headers AS TEXT)) <> 'object' ELSE true END
 			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
 		WHEN EXISTS (SELECT 1 FROM json_each(CAST(NEW.headers AS TEXT)) h WHERE h.type <> 'text')
 			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
+		WHEN (SELECT count(*) > 64 OR sum(length(CAST(h.key AS BLOB)) + length(CAST(h.value AS BLOB))) > 16384 OR max(h.key = '')
+			OR max(instr(CAST(h.key AS BLOB), x'00') + instr(CAST(h.value AS BLOB), x'00')) > 0 FROM json_each(CAST(NEW.headers AS TEXT)) h)
+			THEN RAISE(ABORT, 'outbox: there may be 64 headers, each with a name, without zero bytes, and of 16 KiB together')
 	END;
 	-- Blobs become text: a key, topic or ID is the same in both.
 	INSERT INTO {schema}_keys (topic, k, seq) SELECT CAST(NEW.topic AS TEXT), CAST(NEW.key AS TEXT), 1 WHERE coalesce(CAST(NEW.key AS TEXT), '') <> ''

@@ -52,7 +52,7 @@ func newOutbox(t testing.TB) *database {
 	}
 	d.app = app
 	t.Cleanup(func() { _ = app.Close() })
-	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Serial: true, Age: d.age}
+	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Serial: true, Age: d.age, Spoil: d.spoil}
 	return d
 }
 
@@ -64,6 +64,17 @@ func (d *database) open(t testing.TB) *tables.Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+func (d *database) spoil(t testing.TB, id string, gone bool) {
+	t.Helper()
+	statement := `PRAGMA ignore_check_constraints = on; UPDATE bezoar_outbox_events SET headers = '["x"]' WHERE id = ?; PRAGMA ignore_check_constraints = off`
+	if gone {
+		statement = `DELETE FROM bezoar_outbox_events WHERE id = ?`
+	}
+	if _, err := d.app.ExecContext(t.Context(), statement, id); err != nil {
+		t.Fatal(err)
+	}
 }
 
 type transaction struct{ *sql.Tx }

@@ -264,10 +264,10 @@ func scanRecord(scan func(...any) error, r *outbox.Record, more ...any) error {
 	var headers []byte
 	err := scan(append([]any{&r.Position, &written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
 	r.Written = at(written)
-	if err != nil || len(headers) <= len("{}") {
-		return err
+	if err == nil && len(headers) > len("{}") {
+		r.SetHeaders(headers)
 	}
-	return json.Unmarshal(headers, &r.Headers)
+	return err
 }
 
 // Upkeep implements [outbox.Flights].

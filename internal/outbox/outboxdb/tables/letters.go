@@ -15,10 +15,13 @@ func states() []outbox.State {
 	return []outbox.State{outbox.Ready, outbox.Retrying, outbox.Parked, outbox.Behind}
 }
 
-const waitingColumns = recordColumns + `, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
+// An event whose row somebody has deleted is shown, so that a person can skip it.
+const waitingColumns = `p.position, p.written_at, coalesce(e.id, concat('@', p.position)), p.topic,
+	CASE WHEN e.position IS NULL THEN coalesce((SELECT c.k FROM {schema}_keys c WHERE c.topic = p.topic AND {lane} = p.lane), '') ELSE e.k END,
+	coalesce(e.seq, 0), coalesce(e.type, ''), coalesce(e.headers, '{}'), e.payload, e.position IS NULL, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
 	CASE WHEN p.state IN (1, 2) THEN (SELECT count(*) FROM {schema}_pending b WHERE b.lane = p.lane AND b.state <> 0 AND b.position > p.position) ELSE 0 END`
 
-const waitingFrom = ` FROM {schema}_pending p JOIN {schema}_events e ON e.position = p.position WHERE `
+const waitingFrom = ` FROM {schema}_pending p LEFT JOIN {schema}_events e ON e.position = p.position WHERE `
 
 // Waiting implements [outbox.Letters].
 func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {
@@ -31,7 +34,7 @@ func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, 
 	}
 	columns := waitingColumns
 	if q.Bare {
-		columns = strings.Replace(columns, "e.headers, e.payload", "'{}', NULL", 1)
+		columns = strings.Replace(columns, "coalesce(e.headers, '{}'), e.payload", "'{}', NULL", 1)
 	}
 	return s.waiting(ctx, `SELECT `+columns+waitingFrom+where+` ORDER BY p.position LIMIT ?`, append(args, q.Limit)...)
 }
@@ -64,7 +67,8 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 		where, args = where+" AND p.topic = ?", append(args, q.Topic)
 	}
 	if q.Key != "" {
-		where, args = where+" AND e.k = ?", append(args, q.Key)
+		where += " AND (e.k = ? OR e.position IS NULL AND p.lane IN (SELECT {lane} FROM {schema}_keys c WHERE c.topic = p.topic AND c.k = ?))"
+		args = append(args, q.Key, q.Key)
 	}
 	return where, args, nil
 }
@@ -84,12 +88,16 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all
 	err = s.each(ctx, s.reader, statement, args, func(scan func(...any) error) error {
 		var w outbox.Waiting
 		var state int
+		var gone bool
 		var notBefore, parked sql.NullInt64
 		var evidence sql.NullString
-		if err := scanRecord(scan, &w.Record, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.Behind); err != nil {
+		if err := scanRecord(scan, &w.Record, &gone, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.Behind); err != nil {
 			return err
 		}
 		w.State, w.InFlight = states()[state], flying[w.Position]
+		if gone {
+			w.Fault = outbox.FaultGone
+		}
 		if notBefore.Valid {
 			w.NotBefore = at(notBefore.Int64)
 		}
@@ -97,10 +105,7 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all
 			w.Parked = at(parked.Int64)
 		}
 		if evidence.Valid {
-			w.Evidence = new(outbox.Evidence)
-			if err := json.Unmarshal([]byte(evidence.String), w.Evidence); err != nil {
-				return fmt.Errorf("evidence of the event at %d: %w", w.Position, err)
-			}
+			w.Evidence = outbox.ReadEvidence([]byte(evidence.String))
 		}
 		all = append(all, w)
 		return nil
@@ -111,6 +116,9 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all
 // Find implements [outbox.Letters].
 func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
 	found, err := s.waiting(ctx, `SELECT `+waitingColumns+waitingFrom+`e.id = ? ORDER BY p.position LIMIT 1`, id)
+	if position, ok := outbox.GoneAt(id); ok && err == nil && len(found) == 0 {
+		found, err = s.waiting(ctx, `SELECT `+waitingColumns+waitingFrom+`p.position = ? AND e.position IS NULL`, position)
+	}
 	if err != nil {
 		return outbox.Waiting{}, err
 	}
@@ -185,6 +193,13 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 		var payload any
 		if e.Payload != nil {
 			payload = e.Payload
+		}
+		err = tx.QueryRowContext(ctx, s.in(`SELECT position FROM {schema}_events WHERE position = ?`), position).Scan(&position)
+		if errors.Is(err, sql.ErrNoRows) {
+			return outbox.ErrGone
+		}
+		if err != nil {
+			return err
 		}
 		_, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_events SET type = coalesce(?, type), headers = coalesce(?, headers),
 			payload = coalesce(?, payload) WHERE position = ?`), e.Type, headers, payload, position)

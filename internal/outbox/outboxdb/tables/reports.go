@@ -79,7 +79,7 @@ func (s *Store) Verify(ctx context.Context, q outbox.VerifyQuery) (p outbox.Proo
 			UNION ALL
 			SELECT topic, k, 'inversion', following_position, following, seq + 1 FROM e WHERE following_position < position
 			UNION ALL
-			SELECT e.topic, e.k, 'gap', e.position, c.seq, e.seq + 1 FROM e JOIN {schema}_keys c ON c.topic = e.topic AND c.k = e.k
+			SELECT e.topic, e.k, 'gap', e.position, c.seq + 1, e.seq + 1 FROM e JOIN {schema}_keys c ON c.topic = e.topic AND c.k = e.k
 				WHERE e.following IS NULL AND c.seq <> e.seq
 			UNION ALL
 			SELECT p.topic, '', 'missing', p.position, 0, 0 FROM {schema}_pending p WHERE (? = '' OR p.topic = ?)

@@ -21,6 +21,7 @@ const Version = 1
 // Dialect is what differs between databases.
 type Dialect struct {
 	Now       string             // an expression: the database's clock, in milliseconds since 1970
+	Lane      string             // an expression: the lane of a row c of the keys
 	Share     string             // ends a SELECT: nobody changes the row until the transaction ends
 	Exclusive string             // … and nobody else reads it with Share or Exclusive
 	Isolation sql.IsolationLevel // of transactions that write
@@ -57,7 +58,7 @@ var _ outbox.Store = (*Store)(nil)
 func New(ctx context.Context, c Config) (*Store, error) {
 	s := &Store{
 		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: c.Dialect, moved: c.Moved,
-		fill: strings.NewReplacer("{schema}", c.Schema, "{now}", c.Dialect.Now),
+		fill: strings.NewReplacer("{schema}", c.Schema, "{now}", c.Dialect.Now, "{lane}", c.Dialect.Lane),
 	}
 	id, err := s.Identity(ctx)
 	if err == nil && id.Version != Version {
@@ -94,7 +95,7 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, outbox.ErrFenced), errors.Is(err, outbox.ErrNotFound), errors.Is(err, outbox.ErrNotParked):
+	case errors.Is(err, outbox.ErrFenced), errors.Is(err, outbox.ErrNotFound), errors.Is(err, outbox.ErrNotParked), errors.Is(err, outbox.ErrGone):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s in %s: %w", what, s.where, context.Cause(ctx))
