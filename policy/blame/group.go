@@ -192,6 +192,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		}
 		died := c.deaths
 		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
+		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
 			c.fresh.slow(now, clientSlows) // it has only moved on
 		}
