@@ -110,7 +110,8 @@
 //
 // A variant is SHA-256(secret ‖ domain tag ‖ what was sent), cut to 128 bits.
 // Nothing is made canonical in it: method, path and query as received, the fields
-// in their order (names in lower case), and the bytes of the body. Config.Ignore
+// in their order (names in lower case; the gateway adds the trailers of a body that is
+// held), and the bytes of the body. Config.Ignore
 // takes nothing out of it, since what a route ignores may be what kills. Left out
 // are:
 //

@@ -181,11 +181,18 @@ func (j *job) first(k h1.Key) string {
 	return ""
 }
 
-// NumField returns the number of fields, for the traits.
-func (j *job) NumField() int { return len(j.req.Fields) }
+// NumField returns the number of fields, for the traits: those of the head, and trailers of
+// a body that is held.
+func (j *job) NumField() int { return len(j.req.Fields) + len(j.trailers) }
 
-// Field returns one of them.
-func (j *job) Field(i int) (name, value string) { return j.req.Fields[i].Name, j.req.Fields[i].Value }
+// Field returns one of them. A trailer is told from a field of its name in the head, since a
+// worker may die of one and not of the other.
+func (j *job) Field(i int) (name, value string) {
+	if n := i - len(j.req.Fields); n >= 0 {
+		return "trailer " + j.trailers[n].Name, j.trailers[n].Value
+	}
+	return j.req.Fields[i].Name, j.req.Fields[i].Value
+}
 
 // Values returns all values of a field, for the fingerprint.
 func (j *job) Values(name string) []string {

@@ -14,13 +14,14 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom))?")
+POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom|twice))?")
 WORK = {"/": 0.02, "/search": 0.03, "/thumb": 0.03}
 USUAL = 0.02
 
 lives = os.open(os.environ["ATTACK_LIVES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 build = "good"
 hung = threading.Event()
+seen = threading.Event()
 
 
 def tell(what):
@@ -70,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             timer.start()
         return None
 
-    do_GET = do_POST = serve
+    do_GET = do_HEAD = do_OPTIONS = do_POST = do_PUT = do_PATCH = do_DELETE = serve
 
     def poisoned(self, query, body):
         """Does not return when the request is one that kills before it answers."""
@@ -91,6 +92,9 @@ class Handler(BaseHTTPRequestHandler):
             elif how == "hang":
                 hung.set()
                 forever()
+            elif how == "twice" and not seen.is_set():
+                seen.set()
+                return None
             elif how == "oom":
                 self.swell()
             die()

@@ -231,12 +231,14 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 
 // left judges work that was not running any more when its worker died: it was
 // answered, or its caller had hung up. A worker that died idle is not taken for its
-// doing at once: it runs once more, with time kept free behind it, and then on a
-// worker on which nothing else was answered lately.
+// doing at once: it runs once more, with time kept free behind it, and then on a worker
+// on which nothing else was answered lately; on such a worker at once if it has much of
+// the blame.
 func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
 	if !c.late {
 		ev.Lane = false
 		c.late = a.late || a.lane || a.share >= suspicion
+		c.clean = c.clean || a.share >= suspicion
 		return
 	}
 	c.clean = c.clean || a.lane && !ev.Lane

@@ -69,8 +69,9 @@
 // more of the blame than their part of the traffic explains, their unproven work runs
 // in the lane from its first attempt on, at a pace: one in two seconds, which a death
 // divides by 8 for a caller and by 2 otherwise, and 8 successes double; from the third
-// death on each doubles that number. What waits in the lane already keeps to the pace. Nothing is
-// refused for that by itself; who does not wait for the pace is.
+// death on each doubles that number. What waits in the lane already keeps to the pace. A caller's
+// work whose shape and endpoint have not killed has such a pace of its own, which the pills of
+// others do not use up. Nothing is refused for that by itself; who does not wait for the pace is.
 //
 // # The fleet gate
 //

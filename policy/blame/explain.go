@@ -130,7 +130,11 @@ func groupWhy(g *group) []string {
 		}
 		why = append(why,
 			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
-			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: %s after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, slower, paceWins),
+			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: %s after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, slower, paceWins))
+		if g.kind == ofClient && !g.late {
+			why = append(why, fmt.Sprintf("Its work whose shape and endpoint have not killed has a pace of its own: at most %.3g a second.", g.fresh.pace))
+		}
+		why = append(why,
 			fmt.Sprintf("Not wider: everything else dies less than a tenth as often. Not narrower: variants of this %s that killed alone are refused by themselves, and the next one would be new.", what),
 			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
 	}

@@ -20,17 +20,6 @@ const (
 	deadlyFor    = time.Hour // how long work of an escalated caller runs in the lane after a kill of its shape
 )
 
-// The pace at which unproven work of an escalated level may run, a second.
-const (
-	firstPace   = 0.5
-	slowestPace = 1.0 / 64
-	freePace    = 64.0 // from there on it is no limit
-	paceWins    = 8    // successes that double it, and twice as many for each death …
-	freeDeaths  = 2    // … after these, so that good work among the pills does not keep it up
-	shapeSlows  = 2    // a death divides a shape's pace by it
-	clientSlows = 8    // … and a caller's, who is one of many
-)
-
 // kind says what a group is of.
 type kind uint8
 
@@ -56,11 +45,9 @@ type group struct {
 	tally
 	killers [maxKillers]culprit
 	charged int64 // when one of them last killed
-	deaths  int   // since it was escalated
 	late    bool  // it may kill after its answer
-	pace    float64
-	wins    int   // successes since the pace last changed
-	next    int64 // when the next of it may run
+	pacing
+	fresh   pacing // of ofClient: for work whose shape has not killed
 	since   int64
 	until   int64
 	died    int64 // when it last killed
@@ -79,13 +66,14 @@ type group struct {
 // culprit is one variant that is blamed, so that one pill is one killer however
 // many deaths it takes to convict it.
 type culprit struct {
-	variant bezoar.Fingerprint
-	share   float64
+	variant  bezoar.Fingerprint
+	endpoint bezoar.Fingerprint
+	share    float64
 }
 
-// charge returns by how much a variant's share is more than it has been blamed for
+// charge returns by how much the share of w's variant is more than it has been blamed for
 // before, and notes it. The smallest makes room.
-func (g *group) charge(now int64, variant bezoar.Fingerprint, share float64) float64 {
+func (g *group) charge(now int64, w *Work, share float64) float64 {
 	if share == 0 {
 		return 0
 	}
@@ -93,7 +81,7 @@ func (g *group) charge(now int64, variant bezoar.Fingerprint, share float64) flo
 	least := 0
 	for i := range g.killers {
 		k := &g.killers[i]
-		if k.variant == variant {
+		if k.variant == w.Variant {
 			more := max(0, share-k.share)
 			k.share += more
 			return more
@@ -103,7 +91,7 @@ func (g *group) charge(now int64, variant bezoar.Fingerprint, share float64) flo
 		}
 	}
 	if share > g.killers[least].share {
-		g.killers[least] = culprit{variant, share}
+		g.killers[least] = culprit{w.Variant, w.endpoint(), share}
 	}
 	return share
 }
@@ -155,14 +143,14 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 	if g := state.shapeOf(&a.work); g != nil && g.kind == ofEndpoint {
 		g.touch(second)
 		g.ran++
-		g.quicken(a.lane)
+		g.quicken(a.lane, &g.pacing)
 	}
 	if g := gs.get(state, a.work.Shape, ofShape, rule); g != nil {
 		g.touch(second)
 		if g.ran++; g.ran >= groupSeen && g.ran < groupSeen+1 {
 			state.seen.add(now, g.fp)
 		}
-		g.quicken(a.lane)
+		g.quicken(a.lane, &g.pacing)
 	}
 	if g := gs.find(a.probed); g != nil && g.state == quarantined && now >= g.until {
 		state.emitGroup(Released, now, g)
@@ -171,19 +159,9 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 	if g := gs.get(state, a.work.Client, ofClient, rule); g != nil {
 		g.touch(second)
 		g.ran++
-		g.quicken(a.lane)
-	}
-}
-
-// quicken lets an escalated level run faster after successes in the lane.
-func (g *group) quicken(lane bool) {
-	const maxDoublings = 8
-	if g.state != suspected || !lane || g.pace >= freePace {
-		return
-	}
-	if g.wins++; g.wins >= paceWins<<min(max(g.deaths-freeDeaths, 0), maxDoublings) {
-		g.wins = 0
-		g.pace *= 2
+		if g.state == suspected {
+			g.quicken(a.lane, g.paceOf(now, &a.work, state.shapeOf(&a.work)))
+		}
 	}
 }
 
@@ -202,16 +180,22 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	if share < suspicion && !a.lane || a.lane && share < aloneShare && a.crowd {
 		share = 0 // what started just before runs alone next, and is blamed then
 	}
+	fresh := c != nil && c.paceOf(now, &a.work, s) == &c.fresh
 	more := share
 	if s != nil {
-		more = s.charge(now, a.work.Variant, share)
+		more = s.charge(now, &a.work, share)
 	}
 	if c != nil {
-		charged := c.charge(now, a.work.Variant, max(share, surprise))
+		charged := c.charge(now, &a.work, max(share, surprise))
 		if s == nil {
 			more = charged
 		}
+		died := c.deaths
 		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
+		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
+		if fresh && c.deaths > died {
+			c.fresh.slow(now, clientSlows) // it has only moved on
+		}
 	}
 	gs.total.blamed += more
 	laned := c != nil && c.state == suspected // by this death, too
@@ -226,26 +210,11 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	switch {
 	case g.state == suspected && share >= suspicion:
 		g.died = now
-		g.slow(now)
+		g.slow(now, g.slows())
 	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
 }
-
-// slow divides the pace after a death. Others than this caller's go on, so that a
-// caller's falls faster than a shape's.
-func (g *group) slow(now int64) {
-	g.deaths++
-	g.wins = 0
-	by := float64(shapeSlows)
-	if g.kind == ofClient {
-		by = clientSlows
-	}
-	g.pace = max(slowestPace, min(g.pace, firstPace*2)/by)
-	g.next = max(g.next, now+g.gap())
-}
-
-func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
 
 // excessive reports whether the group has more of the blame than its part of the
 // traffic explains: it kills groupExcess times as often as everything else, which is
@@ -311,12 +280,13 @@ func (state *State) unproven(g *group) (mine, all float64) {
 
 // escalate sends the group's unproven work to the lane, at a pace.
 func (gs *groups) escalate(state *State, now int64, g *group, why string) {
-	g.state, g.since, g.died, g.deaths = suspected, now, now, 0
-	g.pace, g.wins = firstPace, 0
+	g.state, g.since, g.died = suspected, now, now
+	g.pacing = newPacing(now)
+	g.fresh = g.pacing
 	if o := gs.slowestKin(g); o != nil { // the killers have only changed their looks
 		g.pace, g.deaths = min(firstPace, o.pace), o.deaths
 	}
-	g.next = now + max(int64(time.Second), g.gap())
+	g.next = now + g.gap()
 	gs.active++
 	state.changes++
 	g.reason = why + ": its unproven work runs in the lane, at a pace that falls with each death"

@@ -101,7 +101,8 @@ func (state *State) clearGroup(g *group) {
 	if h := state.histories.find(g.of); h != nil {
 		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
 	}
-	g.state, g.manual, g.level, g.deaths, g.pace, g.late = unheld, false, 0, 0, 0, false
+	g.state, g.manual, g.level, g.late = unheld, false, 0, false
+	g.pacing, g.fresh = pacing{}, pacing{}
 	g.killers, g.blamed = [maxKillers]culprit{}, 0
 }
 

@@ -211,24 +211,24 @@ func (state *State) paced(now int64, v *view, suspect bool) (until int64, took b
 		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.shapeOf(v.Work), state.groups.find(v.Client)
-	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(now, v)) {
-		shape = nil
+	var turns [2]*pacing
+	if shape != nil && shape.state == suspected && state.kin(now, v) {
+		turns[0] = &shape.pacing
 	}
-	if client != nil && (client.state != suspected || client.pace >= freePace || state.spared(now, client, v)) {
-		client = nil
+	if client != nil && client.state == suspected && !state.spared(now, client, v) {
+		turns[1] = client.paceOf(now, v.Work, shape)
 	}
-	if shape != nil && shape.next > now {
-		until = shape.next
-	}
-	if client != nil && client.next > now {
-		until = max(until, client.next)
+	for _, p := range turns {
+		if p != nil && p.pace < freePace && p.next > now {
+			until = max(until, p.next)
+		}
 	}
 	if until > 0 {
 		return until, false
 	}
-	for _, g := range [...]*group{shape, client} {
-		if g != nil {
-			g.next, took = now+g.gap(), true
+	for _, p := range turns {
+		if p != nil && p.pace < freePace {
+			p.next, took = now+p.gap(), true
 		}
 	}
 	return 0, took

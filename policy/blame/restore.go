@@ -84,6 +84,9 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	if g.state == unheld {
 		state.groups.active++
 	}
+	if g.fresh.pace == 0 {
+		g.fresh = newPacing(at)
+	}
 	state.changes++
 	g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
 	g.since, g.reason, g.sample, g.refused = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused

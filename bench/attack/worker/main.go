@@ -13,6 +13,7 @@
 //	neonslow20  after 20 ms of work, without an answer
 //	neonlate20  20 ms after its answer
 //	neonhang    not by itself: nothing is answered any more, health included
+//	neontwice   at the second such request, and answers the first
 //	neonoom     for memory, which it takes without end
 //
 // It writes a line to the file $ATTACK_LIVES when it starts ("start PID BUILD"),
@@ -33,6 +34,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -57,7 +59,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("open $ATTACK_LIVES: %w", err)
 	}
-	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom))?`), hung: make(chan struct{}, 1)}
+	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom|twice))?`), hung: make(chan struct{}, 1)}
 	if text, err := os.ReadFile(os.Getenv("ATTACK_BUILD")); err == nil {
 		w.build = strings.TrimSpace(string(text))
 	}
@@ -87,6 +89,7 @@ type worker struct {
 	build  string
 	poison *regexp.Regexp
 	hung   chan struct{} // full when nothing is answered any more
+	seen   atomic.Bool   // a request that kills the second time has come
 }
 
 func (wk *worker) tell(what string) {
@@ -163,6 +166,10 @@ func (wk *worker) poisoned(r *http.Request, body []byte) (late time.Duration, fu
 		case "hang":
 			wk.hung <- struct{}{}
 			select {}
+		case "twice":
+			if !wk.seen.Swap(true) {
+				return 0, false
+			}
 		case "oom":
 			wk.tell("pill")
 			swell()

@@ -59,7 +59,7 @@ type Outcome struct {
 	Classes map[string]*Count
 	Pills   Count
 	Framed  int // innocents refused since several callers' variants killed alone and none has succeeded
-	Late    int // of the last third of the pills, how many were answered
+	Late    int // of the last third of the pills, how many were answered, without probes
 }
 
 // siege is an attack under way.
@@ -204,7 +204,7 @@ func (g *siege) over(w *world, r *request, e ending) {
 	}
 	if r.shot.Evil {
 		g.out.Pills.add(r, e, w.now)
-		if e == answered && r.born >= g.end-int64(g.Length/3) {
+		if e == answered && !r.probe && r.born >= g.end-int64(g.Length/3) {
 			g.out.Late++
 		}
 		return

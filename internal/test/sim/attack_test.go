@@ -85,6 +85,24 @@ func TestAnswersBeforeExplainedDeathsCount(t *testing.T) {
 	}
 }
 
+// What has much of the blame for a death after its answer runs on a clean worker at once: else its caller's pace is
+// so slow by the next time that a pill of the last third is still tried, as in these seeds.
+func TestLateKillersAreFoundBeforeTheirCallerIsSlow(t *testing.T) {
+	for _, row := range Rows() {
+		for _, seed := range map[string][]uint64{"after-answer": {59}, "delayed": {112, 119}}[row.Name] {
+			for _, workers := range []int{4, 8} {
+				out, err := RunAttack(row.Attack(seed, workers))
+				if err != nil {
+					t.Error(err)
+				}
+				if faults := row.missed(&out); len(faults) > 0 {
+					t.Errorf("%s, %d workers, seed %d: %s", row.Name, workers, seed, strings.Join(faults, "; "))
+				}
+			}
+		}
+	}
+}
+
 // Attacks at the same time cost no more than one after the other, and refuse nobody.
 func TestMixturesOfAttacks(t *testing.T) {
 	rows := map[string]Row{}

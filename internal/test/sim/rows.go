@@ -195,6 +195,15 @@ func lateRows() []Row {
 	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond)}
 }
 
+// letters is a word for n: an endpoint is told by words.
+func letters(n int) string {
+	var word []byte
+	for ; n > 0 || len(word) < 3; n /= 26 {
+		word = append(word, 'a'+byte(n%26))
+	}
+	return string(word)
+}
+
 // uniqueGET kills, and no two are alike.
 func uniqueGET(n int, _ *rand.Rand) Shot { return evil(get(fmt.Sprint("/search?q=neon-", n), 0)) }
 
@@ -220,6 +229,22 @@ func uniqueRows() []Row {
 		}},
 		{Rate: 10, Make: uniqueGET},
 	}})
+	// They ask for what nobody else does, so that nothing speaks for it.
+	out = append(out, Row{Name: "office-new", Deaths: 14, Good: 80, Class: "target", Streams: []Stream{
+		{Rate: 3, Make: func(_ int, r *rand.Rand) Shot {
+			s := target(good(r, get([]string{
+				fmt.Sprintf("/ledger/%d", r.IntN(5000)), fmt.Sprintf("/invoices?year=%d&number=%d", 1990+r.IntN(30), 1000+r.IntN(9000)),
+				fmt.Sprintf("/stock?part=%d", 1000+r.IntN(9000)),
+			}[r.IntN(3)], 5*time.Millisecond)))
+			s.Caller = attacker
+			return s
+		}},
+		{Rate: 10, Make: uniqueGET},
+	}})
+	// Each pill asks for something else, alone or beside pills of one shape.
+	nowhere := func(n int, _ *rand.Rand) Shot { return evil(get("/"+letters(n), 0)) }
+	out = append(out, Row{Name: "get-endpoints-10", Deaths: 14, Good: 99, Streams: []Stream{{Rate: 10, Make: nowhere}}},
+		Row{Name: "get-mixed-20", Deaths: 14, Good: 99, Streams: []Stream{{Rate: 10, Make: nowhere}, {Rate: 10, Make: uniqueGET}}})
 	// The pills have the shapes of what runs well: each of these may cost a death or two.
 	out = append(out, Row{Name: "everywhere", Deaths: 10, Good: 99, Streams: []Stream{
 		{Rate: 10, Make: func(n int, _ *rand.Rand) Shot {
