@@ -170,6 +170,15 @@ func plain(b []byte, i int) (end int, g sig) {
 func plainString(b []byte, from int) (end int, g sig) {
 	var k, c set
 	for i := from; ; i++ {
+		// Four bytes a step: most of a long document's bytes stand in strings.
+		for ; len(b)-i >= 4; i += 4 {
+			q := b[i : i+4 : i+4]
+			four := kindOf(q[0]) | kindOf(q[1]) | kindOf(q[2]) | kindOf(q[3])
+			if four&kStop != 0 {
+				break
+			}
+			k |= four
+		}
 		for i < len(b) {
 			if c = kindOf(b[i]); c&kStop != 0 {
 				break
