@@ -213,7 +213,7 @@ func TestTheGuardFollowsItsFile(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	r.until("it is said that the file is gone", func() bool { return strings.Contains(r.log.String(), "cannot be read; what is in force of it, stays") })
+	r.until("it is said that the file is gone", func() bool { return strings.Contains(r.log.String(), "its old content stays in force") })
 	if g := r.guard(); g.Version != 3 {
 		t.Errorf("invalid limits have changed the version: %+v", g)
 	}

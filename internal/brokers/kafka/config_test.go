@@ -19,11 +19,11 @@ func TestURLs(t *testing.T) {
 		"kafka://a/t?group=g&sasl=plain":         "needs a user",
 		"kafka://a/t?group=g&sasl=kerberos":      "none of",
 		"kafka://a/t?group=g&start=now":          "neither earliest nor latest",
-		"kafka://a/t?group=g&session=1":          "no duration",
+		"kafka://a/t?group=g&session=1":          "not a duration",
 		"kafka://a/t?group=g&session=1ms":        "Session:",
 		"kafka://a/t?group=g&groups=h":           "no parameter groups",
 		"kafka://a/t?group=g&tls=1":              "neither true nor false",
-		"kafka://a:port/orders?group=g":          "no HOST:PORT",
+		"kafka://a:port/orders?group=g":          "not a HOST:PORT",
 		"kafka://user:pass@/orders?group=g":      "a host is missing",
 		"kafka://user:%zz@broker/orders?group=g": "malformed",
 	} {

@@ -192,7 +192,7 @@ func TestURLs(t *testing.T) {
 		"redis://:hush@a/?group=g":                 "Stream:",
 		"redis://:hush@a,b/s?group=g":              "one host",
 		"redis://:hush@a/s?group=g&start=now":      "neither earliest nor latest",
-		"redis://:hush@a/s?group=g&lease=soon":     "no duration",
+		"redis://:hush@a/s?group=g&lease=soon":     "not a duration",
 		"redis://:hush@a/s?group=g&lease=1ms":      "Lease:",
 		"redis://:hush@a/s?group=g&db=x":           "db=",
 		"redis://:hush@a/s?group=g&consumer=c":     "no parameter consumer",

@@ -131,8 +131,8 @@ func TestOpen(t *testing.T) {
 	}
 	for url, says := range map[string]string{
 		"": "there are queue:, https:", "pulsar://u:hush@h/t": "there are queue:, https:, http:, kafka:, sqs:, amqp:, amqps:, nats:, redis:, rediss:",
-		"queue:orders": "there is no queue here", "kafka://u:hush@h/": "kafka://h: Topic", "https://u:hush@h/hush?hush=hush#mode=hush": "https://h: mode",
-		"http://:hush@/hush": "URL:", "sqs:hush": "no URL of a queue", "redis://:hu/sh@h/s?db=x": "redis://h/s",
+		"queue:orders": "this process has no queues", "kafka://u:hush@h/": "kafka://h: Topic", "https://u:hush@h/hush?hush=hush#mode=hush": "https://h: mode",
+		"http://:hush@/hush": "URL:", "sqs:hush": "not a URL of a queue", "redis://:hu/sh@h/s?db=x": "redis://h/s",
 	} {
 		s, err := Open(t.Context(), url, Options{Getenv: env})
 		if err == nil || s != nil || !strings.Contains(err.Error(), says) {

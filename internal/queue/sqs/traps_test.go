@@ -337,7 +337,7 @@ func TestTrapRedrivePolicy(t *testing.T) {
 		`{"deadLetterTargetArn":"` + arn + `.fifo","maxReceiveCount":3}`: "same type of queue",
 		`{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":0}`:      "Invalid value for maxReceiveCount",
 		`{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":"1001"}`: "Invalid value for maxReceiveCount",
-		`{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":"many"}`: "no integer",
+		`{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":"many"}`: "not an integer",
 		`not json`: "not a valid JSON map",
 	} {
 		r.set("q", "RedrivePolicy", policy).fails(400, "InvalidParameterValue", why)
