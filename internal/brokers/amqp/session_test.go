@@ -168,7 +168,7 @@ func TestURLs(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"amqp://a/":                 "Queue:",
-		"amqp://a/q?prefetch=many":  "no number",
+		"amqp://a/q?prefetch=many":  "is not a number",
 		"amqp://a/q?prefetch=99999": "Prefetch:",
 		"amqp://a/q?group=g":        "no parameter group",
 		"amqp://a/" + url.PathEscape(strings.Repeat("q", 300)): "Queue:",

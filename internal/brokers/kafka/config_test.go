@@ -17,7 +17,7 @@ func TestURLs(t *testing.T) {
 		"kafka://a/?group=g":                     "Topic:",
 		"kafka://a/no topic?group=g":             "Topic:",
 		"kafka://a/t?group=g&sasl=plain":         "needs a user",
-		"kafka://a/t?group=g&sasl=kerberos":      "none of",
+		"kafka://a/t?group=g&sasl=kerberos":      "is unknown, want",
 		"kafka://a/t?group=g&start=now":          "neither earliest nor latest",
 		"kafka://a/t?group=g&session=1":          "not a duration",
 		"kafka://a/t?group=g&session=1ms":        "Session:",
