@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +176,11 @@ func TestOnlyPillsArePoisonous(t *testing.T) {
 	w := newWorld(7, false)
 	r := rand.New(rand.NewPCG(3, 4))
 	check := func(name string, s shot, want bool) {
-		text := s.target + s.body + s.who.theme + s.who.cookie
+		target, err := url.PathUnescape(s.target)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := target + s.body + s.who.theme + s.who.cookie
 		for _, f := range s.header {
 			text += f[1]
 		}

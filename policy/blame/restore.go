@@ -85,7 +85,7 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 		state.groups.active++
 	}
 	if g.fresh.pace == 0 {
-		g.fresh = newPacing(at)
+		g.fresh = pacing{pace: firstPace, next: at} // as that of pills: the first one need not wait
 	}
 	state.changes++
 	g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
