@@ -16,7 +16,7 @@ func TestOperationsGuide(t *testing.T) {
 	t.Parallel()
 	r := newBuilt(t, "docs/operations.md")
 	r.read(map[string][]string{
-		"bezoar backup": {"backup/bezoar.db: ", " bytes, checked", "state/secret with it"},
+		"bezoar backup": {"backup/bezoar.db: ", " bytes, checked", "state/secret with the backup"},
 		"queue peek":    {`{"order": 1}`, `{"order": 2}`},
 	})
 }
