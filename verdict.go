@@ -131,8 +131,16 @@ const Redacted = "[redacted]"
 // parameter.
 func (r *Request) Missing() []string {
 	var names []string
+	redacted := func(values []string) bool {
+		return slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) })
+	}
 	for name, values := range r.Header {
-		if name == "Upgrade" || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) }) {
+		if name == "Upgrade" || redacted(values) || redacted(r.Trailer[name]) {
+			names = append(names, name)
+		}
+	}
+	for name, values := range r.Trailer {
+		if redacted(values) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -151,6 +159,7 @@ type Request struct {
 	Header    map[string][]string `json:"header,omitempty"`
 	Order     []string            `json:"order,omitempty"` // the names in Header as the caller sent them, in order; to send the same again
 	Body      []byte              `json:"body,omitempty"`
+	Trailer   map[string][]string `json:"trailer,omitempty"`   // fields behind the body
 	BodySize  int64               `json:"body_size"`           // of the whole body; -1 unknown
 	Truncated bool                `json:"truncated,omitempty"` // Body is only the head: cannot be redriven
 	Digest    Fingerprint         `json:"digest,omitzero"`     // of the whole body when it streamed by: tells apart what only begins alike

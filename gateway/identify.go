@@ -17,12 +17,12 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	if rt == nil || rt.Enqueue != nil || rt.Redirect != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
 	}
-	req, _, err := rebuild(r)
+	req, rec, _, err := rebuild(r)
 	if err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}
 	j := g.jobs.Get().(*job)
-	j.begin(context.Background(), &recorder{body: r.Body}, req, peer{ip: r.Client})
+	j.begin(context.Background(), rec, req, peer{ip: r.Client})
 	defer func() { j.end(); g.jobs.Put(j) }()
 	j.s, j.route = s, rt
 	j.takePath(forward)

@@ -47,6 +47,13 @@ func (j *job) Keep() bezoar.Request {
 		limit = min(limit, j.route.Buffer)
 	}
 	r.Body = bytes.Clone(j.body[:limit])
+	for _, f := range j.trailers {
+		if r.Trailer == nil {
+			r.Trailer = make(map[string][]string, len(j.trailers))
+		}
+		name := http.CanonicalHeaderKey(strings.Clone(f.Name))
+		r.Trailer[name] = append(r.Trailer[name], j.s.redact.Field(f.Name, f.Value))
+	}
 	r.Truncated = !j.whole || limit < len(j.body)
 	switch {
 	case j.whole:

@@ -58,13 +58,12 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if !ok {
 		return out, fmt.Errorf("redrive %s: route %s has no lane", letter.ID, rt.Name)
 	}
-	req, missing, err := rebuild(kept)
+	req, rec, missing, err := rebuild(kept)
 	if err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
 	out.Missing = missing
 
-	rec := &recorder{body: kept.Body}
 	j := g.jobs.Get().(*job)
 	j.begin(ctx, rec, req, peer{ip: plainIP(kept.Client)})
 	j.s, j.route = s, rt
@@ -103,9 +102,8 @@ func (s *settings) routeOf(l bezoar.Letter) *route {
 	return r
 }
 
-// rebuild makes the head of a kept request, and lists what it lacks.
-func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
-	missing := kept.Missing()
+// rebuild makes the head of a kept request and its caller, and lists what it lacks.
+func rebuild(kept bezoar.Request) (*h1.Request, *recorder, []string, error) {
 	var fields []h1.Field
 	for name, v := range inOrder(&kept) {
 		k := h1.KeyOf(name)
@@ -120,9 +118,24 @@ func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
 			fields = append(fields, h1.Field{Name: name, Value: v, Key: k})
 		}
 	}
+	rec := &recorder{body: kept.Body}
+	for _, name := range slices.Sorted(maps.Keys(kept.Trailer)) {
+		for _, v := range kept.Trailer[name] {
+			if !h1.Token(name) || strings.ContainsAny(v, "\r\n\x00") {
+				return nil, nil, nil, fmt.Errorf("trailer %.80q has a byte that is not allowed", name)
+			}
+			if !strings.Contains(v, Redacted) {
+				rec.trailers = append(rec.trailers, h1.Field{Name: name, Value: v, Key: h1.KeyOf(name)})
+			}
+		}
+	}
+	length := int64(len(kept.Body))
+	if len(kept.Trailer) > 0 {
+		length = -1 // only chunks have trailers
+	}
 	req := new(h1.Request)
-	err := req.Make(kept.Method, kept.Target, kept.Host, fields, int64(len(kept.Body)))
-	return req, missing, err
+	err := req.Make(kept.Method, kept.Target, kept.Host, fields, length)
+	return req, rec, kept.Missing(), err
 }
 
 // inOrder yields the fields of a kept request as they were sent, or by name where
@@ -162,8 +175,9 @@ func (t keptTraits) Variant() bezoar.Fingerprint { return t.variant }
 
 // recorder is the caller of a redriven request.
 type recorder struct {
-	body []byte
-	read bool
+	body     []byte
+	trailers []h1.Field
+	read     bool
 
 	status    int
 	answer    []byte
@@ -176,7 +190,7 @@ var _ caller = (*recorder)(nil)
 func (r *recorder) Continue() error                    { return nil }
 func (r *recorder) Ready() bool                        { return false }
 func (r *recorder) BodyDone() bool                     { return r.read || len(r.body) == 0 }
-func (r *recorder) Trailers() []h1.Field               { return nil }
+func (r *recorder) Trailers() []h1.Field               { return r.trailers }
 func (r *recorder) Patience(time.Duration, time.Time)  {}
 func (r *recorder) Interrupt()                         {}
 func (r *recorder) Gone() bool                         { return false }

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // A pill in a trailer is no copy of requests that are the same but for it, nor of those that
@@ -27,5 +29,43 @@ func TestTrailersArePartOfTheVariant(t *testing.T) {
 			t.Errorf("one variant are\n%s\nand\n%s", other, sent)
 		}
 		seen[v] = sent
+	}
+}
+
+// What is run again has the trailers that it came with, apart from secrets: without
+// them another variant would run, and clear the one that killed.
+func TestTrailersAreRunAgain(t *testing.T) {
+	for _, tc := range []struct {
+		trailer string
+		whole   bool
+	}{{"X-Theme", true}, {"X-Api-Key", false}} {
+		w := startWorker(t, answering(hello))
+		d := newDirect(t, w.addr)
+		f := serve(t, Route{Name: "r", Doer: d}, Config{}, ServerConfig{})
+		original := jobFor(t, f.g, "PUT / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nhello")
+		original.trailers = []h1.Field{{Name: tc.trailer, Value: "neon"}}
+		work := original.work()
+		letter := bezoar.Letter{ID: "dl-1", Route: "r", Fingerprint: work.Fingerprint, Variant: work.Traits.Variant(), Shape: work.Shape, Request: original.Keep()}
+		original.end()
+		got, err := f.g.Redrive(t.Context(), letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status != 200 || string(got.Body) != "hello" {
+			t.Errorf("%s: %+v", tc.trailer, got)
+		}
+		if sent := strings.Contains(w.raw(), "\r\n0\r\n"+tc.trailer+": neon\r\n"); sent != tc.whole {
+			t.Errorf("%s: it was sent: %v, in\n%s", tc.trailer, sent, w.raw())
+		}
+		if (len(got.Missing) == 0) != tc.whole {
+			t.Errorf("%s: missing are %q", tc.trailer, got.Missing)
+		}
+		if same := d.variant() == letter.Variant; same != tc.whole {
+			t.Errorf("%s: it is the variant of the letter: %v", tc.trailer, same)
+		}
+		letter.Request.Trailer = map[string][]string{"X-Theme": {"a\r\nX-Other: b"}}
+		if _, err := f.g.Redrive(t.Context(), letter); err == nil || !strings.Contains(err.Error(), "not allowed") {
+			t.Errorf("a trailer of two lines gave %v", err)
+		}
 	}
 }

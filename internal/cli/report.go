@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -146,14 +147,14 @@ func reportRequest(p *printer, r bezoar.Request) {
 	if r.Host != "" {
 		p.printf("  Host: %s\n", clean(r.Host))
 	}
-	names := make([]string, 0, len(r.Header))
-	for name := range r.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		for _, value := range r.Header[name] {
 			p.printf("  %s: %s\n", clean(name), clean(value))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Trailer)) {
+		for _, value := range r.Trailer[name] {
+			p.printf("  %s: %s %s\n", clean(name), clean(value), p.paint(dim, "(trailer)"))
 		}
 	}
 	if r.Client != "" {
