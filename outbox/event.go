@@ -55,6 +55,6 @@ type Record struct {
 // SetHeaders reads headers as a database has them, an object of strings in JSON.
 func (r *Record) SetHeaders(text []byte) {
 	if err := json.Unmarshal(text, &r.Headers); err != nil {
-		r.Headers, r.Fault = nil, fmt.Sprintf("its headers are no JSON object of strings: %v", err)
+		r.Headers, r.Fault = nil, fmt.Sprintf("its headers are not a JSON object of strings: %v", err)
 	}
 }

@@ -179,7 +179,7 @@ func reportEvent(s *session, w *outbox.Waiting) {
 	}
 	s.out.printf("\n")
 	if e.Payload.Text == nil {
-		s.out.printf("  %s; --body prints them\n", count(int64(e.Payload.Bytes), "byte that is not text", "bytes that are no text"))
+		s.out.printf("  %s; --body prints them\n", count(int64(e.Payload.Bytes), "byte that is not text", "bytes that are not text"))
 		return
 	}
 	for line := range strings.Lines(*e.Payload.Text) {

@@ -58,8 +58,8 @@ type Source interface {
 	Discard(ctx context.Context, id string) error
 }
 
-// Distant is a [Source] whose letters are in a database that may be away. Its lists are
-// then as they were last, so that those of other sources are shown.
+// Distant is a [Source] whose letters are in a database that can be unreachable. It then
+// lists the letters that it read last, so that the letters of other sources are still shown.
 type Distant interface {
 	// Unread is why the last list was not read; nil: it was.
 	Unread() error

@@ -58,12 +58,11 @@ func (g *group) quicken(lane bool, p *pacing) {
 	}
 }
 
-// paceOf returns the pace that holds for w, whose shape is s or unknown, of the caller g. While
-// nothing of the shape has killed, nor anything of the caller's at that endpoint, it is another
-// than that of what kills, so that innocents behind the address of an attacker need not wait
-// for the turns of pills. A death slows the pace that it came by. Where it came by this one it
-// slows both, since attackers change their looks. What kills after its answer is known by no
-// shape.
+// paceOf returns the pace of the work w of the caller g. s is w's shape; nil if it is unknown.
+// g has two paces: one for the shapes and endpoints that have killed, and a fresh one for all
+// others, so that innocents behind an attacker's address do not wait for the turns of pills. A
+// death of fresh work slows both, because attackers change their shapes. For work that kills
+// after its answer there is one pace: its shape says nothing.
 func (g *group) paceOf(now int64, w *Work, s *group) *pacing {
 	if g.kind != ofClient || g.late || s != nil && (s.state != unheld || s.deadly(now)) {
 		return &g.pacing

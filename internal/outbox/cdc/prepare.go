@@ -37,7 +37,7 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	}
 	if s != nil {
 		if err := s.usable(c.reader.c, conn.Config().Database); err != nil {
-			return nil, &brokenError{err.Error() + ": bezoar outbox slots --reset " + c.c.Slot + " says how"}
+			return nil, &brokenError{err.Error() + "; see bezoar outbox slots --reset " + c.c.Slot}
 		}
 	}
 	if lost := gap(before, at, s); lost != "" {

@@ -1,5 +1,4 @@
-// Package pgerror says of errors of PostgreSQL which database they are of, and the way
-// out.
+// Package pgerror adds the name of the database and a remedy to errors of PostgreSQL.
 package pgerror
 
 import (

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+)
+
+// conclude answers what the dispatcher did not have a worker answer.
+func (j *job) conclude(a dispatch.Answer) {
+	if a.Kind == dispatch.Answered {
+		return
+	}
+	if j.rec.Rule == "" {
+		j.rec.Rule = a.Rule
+	}
+	if a.Kind == dispatch.Failed || a.Kind == dispatch.TimedOut || a.Kind == dispatch.Cut {
+		j.s.cfg.Log.Info("request failed", "request", j.id, "route", j.route.Name, "status", a.Result.Status,
+			"attempts", a.Attempts, "reason", a.Reason, "error", a.Result.Err)
+	}
+	if a.Kind == dispatch.Cut || !j.from.Reset() {
+		j.from.Abort()
+		return
+	}
+	switch a.Kind {
+	case dispatch.Refused:
+		j.refused(a)
+	case dispatch.Unavailable:
+		if (a.Attempts == 0 || j.replayable()) && j.fallBack(Unavailable) {
+			return
+		}
+		j.problem(problem{
+			Type: "unavailable", Status: http.StatusServiceUnavailable,
+			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason), Rule: a.Rule,
+		}, retryAfter(max(a.RetryAfter, time.Second)))
+	case dispatch.TimedOut:
+		if a.Rule == dispatch.RuleDeadline {
+			j.outOfTime(a.Reason)
+			return
+		}
+		j.problem(problem{
+			Type: "timeout", Status: http.StatusGatewayTimeout,
+			Detail: "The worker did not answer in time.", Reason: publicReason(a.Reason),
+		})
+	case dispatch.Aborted:
+		j.aborted()
+	default:
+		j.problem(problem{
+			Type: "failed", Status: http.StatusBadGateway,
+			Detail: "The worker failed on the request.", Reason: publicReason(a.Reason),
+		})
+	}
+}
+
+// refused answers quarantined work.
+func (j *job) refused(a dispatch.Answer) {
+	p := problem{
+		Type: "quarantined", Status: http.StatusServiceUnavailable,
+		Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
+		Reason: a.Reason, Rule: a.Rule,
+	}
+	if v := a.Verdict; v != nil {
+		p.ID, p.Reason, p.Scope = v.ID, v.Reason, string(v.Scope)
+		if v.Manual {
+			p.Detail = "An operator decided that requests like this one are refused for now."
+		} else {
+			p.Cause = v.Cause.String()
+		}
+		if !v.Until.IsZero() {
+			p.Until = v.Until.UTC().Format(time.RFC3339)
+		}
+	}
+	j.problem(p, retryAfter(max(a.RetryAfter, time.Second)))
+}
+
+// aborted ends the exchange with a caller that hung up, or whose body could not
+// be read.
+func (j *job) aborted() {
+	if j.up != nil && j.up.lost {
+		j.badUpload(j.up.cause)
+		return
+	}
+	j.from.Abort()
+}
+
+// badUpload answers a request whose body could not be read.
+func (j *job) badUpload(err error) {
+	if errors.Is(err, errHeadTooLarge) { // which says nothing against the body
+		j.problem(problem{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker takes."})
+		return
+	}
+	j.from.Close()
+	var e *h1.Error
+	switch {
+	case errors.As(err, &e):
+		j.problem(problem{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
+	case errors.Is(err, h1.ErrTooSlow) && j.late():
+		j.outOfTime("the body had not come by then")
+	case errors.Is(err, h1.ErrTooSlow):
+		j.problem(problem{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
+	case errors.Is(err, errTooLarge):
+		j.tooLarge()
+	default:
+		j.from.Abort()
+	}
+}
+
+// outOfTime answers a caller whose own deadline has passed.
+func (j *job) outOfTime(reason string) {
+	j.rec.Rule = dispatch.RuleDeadline
+	j.problem(problem{
+		Type: "deadline", Status: http.StatusGatewayTimeout, Rule: dispatch.RuleDeadline,
+		Detail: "The time that the caller gave the request is over.", Reason: publicReason(reason),
+		Until: j.by.UTC().Format(time.RFC3339Nano),
+	})
+}
+
+func (j *job) tooLarge() {
+	j.from.Close()
+	limit := strconv.FormatInt(j.route.MaxBody, 10)
+	j.problem(problem{
+		Type: "too-large", Status: http.StatusRequestEntityTooLarge,
+		Detail: "The body is longer than the " + limit + " bytes that the route allows.",
+	})
+}
+
+// problem answers with a problem document, whatever the caller accepts.
+func (j *job) problem(p problem, extra ...h1.Field) {
+	p.Type = ProblemPrefix + p.Type
+	p.Title = http.StatusText(p.Status)
+	p.Instance = j.id
+	body, err := json.Marshal(p)
+	if err != nil { // strings and numbers always encode
+		j.from.Abort()
+		return
+	}
+	j.document(p.Status, "application/problem+json", append(body, '\n'), extra)
+}
+
+// document answers with a body of the gateway's own.
+func (j *job) document(status int, kind string, body []byte, extra []h1.Field) {
+	if j.isGRPC() {
+		j.grpcDocument(status, body, extra)
+		return
+	}
+	fields := append(j.resp.Fields[:0],
+		h1.Field{Name: "Content-Type", Value: kind, Key: h1.ContentType},
+		h1.Field{Name: "Cache-Control", Value: "no-store"},
+		h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID},
+	)
+	fields = append(fields, extra...)
+	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body))}
+	if j.req.Method == "HEAD" {
+		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
+		j.resp.Bare = true
+	}
+	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
+		j.from.Abort()
+	}
+}
+
+func retryAfter(d time.Duration) h1.Field {
+	return h1.Field{Name: "Retry-After", Value: strconv.Itoa(int(math.Ceil(d.Seconds())))}
+}
+
+// publicReason leaves out of a reason what only operators should read: causes,
+// which name addresses.
+func publicReason(s string) string {
+	s, _, _ = strings.Cut(s, ": ")
+	return s[:min(len(s), 200)]
+}
