@@ -162,6 +162,6 @@ func (j *job) stamp(attempt int, by time.Time, parent Trace) bool {
 		b = parent.AppendText(b)
 		b = append(b, "\r\n"...)
 	}
-	j.head = append(b, "\r\n"...)
+	j.head = j.endHead(b)
 	return true
 }

@@ -36,8 +36,9 @@ func (j *job) forward() {
 	case r.Trailers:
 		b = append(b, "Connection: TE\r\nTE: trailers\r\n"...)
 	}
-	j.head = j.frame(b)
-	j.base = len(j.head) - len("\r\n")
+	b = j.frame(b)
+	j.base = len(b)
+	j.head = j.endHead(b)
 }
 
 // basePath is what stands in front of paths for the workers that get the request.
@@ -188,23 +189,32 @@ func plainIP(ip string) string {
 	return addr.Unmap().String()
 }
 
-// frame ends the head with what says where the body ends.
+// frame appends the field that says where the body ends.
 func (j *job) frame(b []byte) []byte {
 	r := j.req
 	j.framed = 0
+	length := r.Length
 	switch {
 	case j.whole && len(j.trailers) > 0, !j.whole && r.Length < 0:
 		return j.frameChunks(b)
 	case j.whole && (len(j.body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"):
-		b = append(b, "Content-Length: "...)
-		b = strconv.AppendInt(b, int64(len(j.body)), 10)
-	case !j.whole:
-		b = append(b, "Content-Length: "...)
-		b = strconv.AppendInt(b, r.Length, 10)
-	default:
-		return append(b, "\r\n"...)
+		length = int64(len(j.body))
+	case j.whole:
+		return b
 	}
-	return append(b, "\r\n\r\n"...)
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, length, 10)
+	return append(b, "\r\n"...)
+}
+
+// endHead ends the head. Where the held body goes as a chunk, the length of that follows.
+func (j *job) endHead(b []byte) []byte {
+	b = append(b, "\r\n"...)
+	if j.framed > 0 && len(j.body) > 0 {
+		b = strconv.AppendInt(b, int64(len(j.body)), 16)
+		b = append(b, "\r\n"...)
+	}
+	return b
 }
 
 // frameChunks makes one chunk of what is held of the body, and ends the body
@@ -215,11 +225,9 @@ func (j *job) frameChunks(b []byte) []byte {
 			b = h1.AppendField(b, "Trailer", f.Value)
 		}
 	}
-	b = append(b, "Transfer-Encoding: chunked\r\n\r\n"...)
+	b = append(b, "Transfer-Encoding: chunked\r\n"...)
 	held := len(j.body)
 	if held > 0 {
-		b = strconv.AppendInt(b, int64(held), 16)
-		b = append(b, "\r\n"...)
 		j.tail("\r\n")
 	}
 	if j.whole {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -66,6 +67,57 @@ func TestTrailersAreRunAgain(t *testing.T) {
 		letter.Request.Trailer = map[string][]string{"X-Theme": {"a\r\nX-Other: b"}}
 		if _, err := f.g.Redrive(t.Context(), letter); err == nil || !strings.Contains(err.Error(), "not allowed") {
 			t.Errorf("a trailer of two lines gave %v", err)
+		}
+	}
+}
+
+// What an attempt has of its own stands in its head, also where the body goes in chunks.
+func TestChunksOfAnAttemptThatHasFieldsOfItsOwn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sent, want string // want is the body that the worker reads
+		replayed   bool
+	}{
+		"held, with a trailer":  {"5\nhello\n0\nX-Theme: dark\n\n", "hello", true},
+		"empty, with a trailer": {"0\nX-Theme: dark\n\n", "", true},
+		"more than is held":     {"5\nhello\n6\n world\n0\n\n", "hello world", false},
+	} {
+		bodies := make(chan string, 2)
+		w := startWorker(t, func(c *workerConn) {
+			for {
+				r, body := c.request()
+				if r == nil {
+					return
+				}
+				bodies <- body
+				if r.Header.Get("X-Bezoar-Attempt") == "" && tc.replayed {
+					return // breaks off
+				}
+				c.send(hello)
+			}
+		})
+		f := serve(t, Route{Doer: realDoer(t, w.addr), Buffer: 8}, Config{}, ServerConfig{})
+		c := dial(t, f.addr)
+		c.send("PUT / HTTP/1.1\nHost: h\nX-Request-Timeout: 20\nTransfer-Encoding: chunked\n\n" + tc.sent)
+		if resp, body := c.answer("PUT"); resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %s", name, resp.Status, body)
+		}
+		attempts := strings.Split(w.raw(), "PUT / ")[1:]
+		if tc.replayed != (len(attempts) == 2) {
+			t.Errorf("%s: %d attempts", name, len(attempts))
+		}
+		for i, sent := range attempts {
+			select {
+			case body := <-bodies:
+				if body != tc.want {
+					t.Errorf("%s: the worker read %q, want %q", name, body, tc.want)
+				}
+			default:
+				t.Errorf("%s: the worker could not read a body", name)
+			}
+			head, _, _ := strings.Cut(sent, "\r\n\r\n")
+			if !strings.Contains(head, "\r\nX-Request-Timeout: ") || strings.Contains(head, "\r\nX-Bezoar-Attempt: 2") != (i == 1) {
+				t.Errorf("%s: the worker got\n%s", name, sent)
+			}
 		}
 	}
 }
