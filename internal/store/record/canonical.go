@@ -145,10 +145,7 @@ func CloneLetter(l bezoar.Letter) bezoar.Letter {
 	l.Evidence = cloneEvidence(l.Evidence)
 	l.Request.Body = slices.Clone(l.Request.Body)
 	l.Request.Order = slices.Clone(l.Request.Order)
-	l.Request.Header = maps.Clone(l.Request.Header)
-	for name, values := range l.Request.Header {
-		l.Request.Header[name] = slices.Clone(values)
-	}
+	l.Request.Header, l.Request.Trailer = cloneFields(l.Request.Header), cloneFields(l.Request.Trailer)
 	return l
 }
 
@@ -159,4 +156,12 @@ func cloneEvidence(evidence []bezoar.Evidence) []bezoar.Evidence {
 		evidence[i].Others = slices.Clone(evidence[i].Others)
 	}
 	return evidence
+}
+
+func cloneFields(fields map[string][]string) map[string][]string {
+	fields = maps.Clone(fields)
+	for name, values := range fields {
+		fields[name] = slices.Clone(values)
+	}
+	return fields
 }

@@ -52,6 +52,7 @@ func mapLetter(l *bezoar.Letter, f func(string) (string, error)) error {
 	m.string(&r.Host)
 	m.string(&r.Client)
 	m.header(&r.Header)
+	m.header(&r.Trailer)
 	m.strings(r.Order)
 	return m.err
 }

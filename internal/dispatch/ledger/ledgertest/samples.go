@@ -61,6 +61,7 @@ func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter 
 			Header:   map[string][]string{"Content-Type": {"application/json"}, "X-Many": {"one", "", "two"}},
 			Order:    []string{"x-many", "Content-Type", "X-Many", "X-MANY"},
 			Body:     []byte(`{"q":"(a+)+$"}`),
+			Trailer:  map[string][]string{"X-Sum": {"9", ""}},
 			BodySize: 14, Truncated: true, Digest: mark(3), Client: "192.0.2.7:4711",
 		},
 		Evidence: []bezoar.Evidence{fullEvidence("search-1")},
