@@ -15,7 +15,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/control/admin"
@@ -23,6 +22,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/process/guardian"

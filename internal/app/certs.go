@@ -6,8 +6,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/state/handover"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 // recordPrefix begins the names of the services that record queries.

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 // guards are those of the routes. They outlive a reload, so that what they have

@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/metrics"
 	"github.com/bezoar-dev/bezoar/internal/control/tracing"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 // observability holds what observes requests. It outlives a reload, so that counts do.

@@ -3,8 +3,8 @@ package metrics
 import (
 	"strings"
 
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/overload"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,8 +1,8 @@
 package metrics
 
 import (
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 

@@ -11,7 +11,7 @@ import (
 // The names are folders of the module.
 var longest = []string{
 	"internal/app", "internal/test/worktest", "internal/store/postgres", "worker", "internal/store/sqlite", "cmd/bezoar",
-	"internal/process/supervise", "internal/cli", "internal/process/child", "internal/control/console", "examples/queue-worker", "gateway",
+	"internal/process/supervise", "internal/cli", "internal/process/child", "internal/control/console", "examples/queue-worker", "internal/gateway",
 	"internal/test/sim", "internal/process/rowfeed",
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/quota"

@@ -8,10 +8,10 @@ import (
 	"net/http/httptest"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 // A fleet of one worker behind a gateway. A keeper of the fleet would report

@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway"
 )
 
 // Every refusal is logged, and of what went well one in a hundred. Observe is a
