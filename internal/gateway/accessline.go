@@ -7,32 +7,23 @@ import (
 	"time"
 )
 
-// requester is a request as lines about it need it, beyond its Record.
-type requester interface {
-	clientIdentity
-	protocol() string
+// Requester is a request as lines about it need it, beyond its Record.
+type Requester interface {
+	ClientIdentity
+	Protocol() string
 }
 
 var (
-	_ requester = (*job)(nil)
-	_ requester = (*protectedRequest)(nil)
+	_ Requester = (*job)(nil)
+	_ Requester = (*protectedRequest)(nil)
 )
-
-func (j *job) protocol() string {
-	if j.peer.http2 {
-		return "HTTP/2.0"
-	}
-	return "HTTP/1." + string(rune('0'+j.req.Minor))
-}
-
-func (v *protectedRequest) protocol() string { return v.r.Proto }
 
 // said returns a field of the request for a line, "" when there is none.
 func (r *Record) said(lower string) string {
-	if r.from == nil {
+	if r.From == nil {
 		return ""
 	}
-	v, _ := r.from.field(lower)
+	v, _ := r.From.HeaderValue(lower)
 	return v[:min(len(v), maxLogged)]
 }
 
@@ -49,10 +40,10 @@ func (r *Record) referer() string {
 
 // remote is the caller's address, as the log tells callers.
 func (l *AccessLog) remote(r *Record) string {
-	if r.from == nil {
+	if r.From == nil {
 		return ""
 	}
-	return l.caller(r.from.address())
+	return l.caller(r.From.Address())
 }
 
 // appendCombined appends the line of r in the combined format of Apache and nginx.
@@ -63,8 +54,8 @@ func (l *AccessLog) appendCombined(b []byte, r *Record) []byte {
 	if l.cfg.Paths {
 		path, referer = r.Path, r.referer()
 	}
-	if r.from != nil {
-		proto = r.from.protocol()
+	if r.From != nil {
+		proto = r.From.Protocol()
 	}
 	b = appendWord(b, l.remote(r))
 	b = append(b, " - "...)

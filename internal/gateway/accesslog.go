@@ -194,9 +194,9 @@ func (l *AccessLog) attrs(r *Record, missed uint64) []slog.Attr {
 	if r.Cost != 0 {
 		attrs = append(attrs, slog.Int64("cost", r.Cost))
 	}
-	if l.cfg.Details && r.from != nil {
+	if l.cfg.Details && r.From != nil {
 		text("remote", l.remote(r))
-		text("protocol", r.from.protocol())
+		text("protocol", r.From.Protocol())
 		text("host", r.Host)
 		text("user_agent", r.said("user-agent"))
 		if l.cfg.Paths {

@@ -7,55 +7,55 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// unknownCaller is who calls when a trusted proxy says so in a way that cannot be
+// UnknownCaller is who calls when a trusted proxy says so in a way that cannot be
 // read. It is not the proxy, whose callers are many.
-const unknownCaller = "unknown"
+const UnknownCaller = "unknown"
 
-// hops follows the addresses that trusted proxies vouch for, from the last one to
+// Hops follows the addresses that trusted proxies vouch for, from the last one to
 // the caller.
-type hops struct {
-	proxies []netip.Prefix
-	ip      string // the caller, as far as is known
-	element string // of a Forwarded field, that names ip; "" without one
-	unread  string // what could not be read; "" if all could
+type Hops struct {
+	Proxies []netip.Prefix
+	IP      string // the caller, as far as is known
+	Element string // of a Forwarded field, that names ip; "" without one
+	Unread  string // what could not be read; "" if all could
 }
 
-// follow reads one list of X-Forwarded-For, or of Forwarded. It reports whether
+// Follow reads one list of X-Forwarded-For, or of Forwarded. It reports whether
 // the caller is found.
-func (w *hops) follow(list string, forwarded bool) bool {
+func (w *Hops) Follow(list string, forwarded bool) bool {
 	for list != "" {
 		var item string
-		item, list = lastItem(list)
+		item, list = LastItem(list)
 		if item == "" {
 			continue
 		}
 		hop, element := item, ""
 		if forwarded {
 			element = item
-			if hop = param(item, "for"); hop == "" {
+			if hop = Param(item, "for"); hop == "" {
 				hop = item
 			}
 		}
-		w.element = element
-		addr, ok := hopAddress(hop)
+		w.Element = element
+		addr, ok := HopAddress(hop)
 		if !ok {
-			if w.ip = unknownCaller; isObscured(hop) {
-				w.ip = hop
+			if w.IP = UnknownCaller; isObscured(hop) {
+				w.IP = hop
 			} else {
-				w.unread = item
+				w.Unread = item
 			}
 			return true
 		}
-		if w.ip = addr; !among(w.proxies, addr) {
+		if w.IP = addr; !Among(w.Proxies, addr) {
 			return true
 		}
 	}
 	return false
 }
 
-// lastItem cuts the last item from a list in which commas separate, unless they
+// LastItem cuts the last item from a list in which commas separate, unless they
 // stand in quotes.
-func lastItem(list string) (item, rest string) {
+func LastItem(list string) (item, rest string) {
 	quoted := false
 	for i := len(list) - 1; i >= 0; i-- {
 		switch list[i] {
@@ -70,8 +70,8 @@ func lastItem(list string) (item, rest string) {
 	return strings.TrimSpace(list), ""
 }
 
-// param returns the value of a parameter of one element of Forwarded.
-func param(element, lower string) string {
+// Param returns the value of a parameter of one element of Forwarded.
+func Param(element, lower string) string {
 	for element != "" {
 		end, quoted := 0, false
 		for end < len(element) && (quoted || element[end] != ';') {
@@ -94,9 +94,9 @@ func unquote(s string) string {
 	return s
 }
 
-// hopAddress returns the address in what proxies write of it: with a port or
+// HopAddress returns the address in what proxies write of it: with a port or
 // without, in brackets or quotes, with a zone.
-func hopAddress(s string) (string, bool) {
+func HopAddress(s string) (string, bool) {
 	s = unquote(s)
 	if rest, ok := strings.CutPrefix(s, "["); ok {
 		host, port, ok := strings.Cut(rest, "]")
@@ -119,14 +119,14 @@ func isObscured(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if c := s[i]; !isUnreserved(c) || c == '~' {
+		if c := s[i]; !Unreserved(c) || c == '~' {
 			return false
 		}
 	}
 	return true
 }
 
-func among(proxies []netip.Prefix, ip string) bool {
+func Among(proxies []netip.Prefix, ip string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return false
@@ -137,4 +137,14 @@ func among(proxies []netip.Prefix, ip string) bool {
 		}
 	}
 	return false
+}
+
+// PlainIP returns ip if it is an address and can stand in a field, or else the
+// word that RFC 7239 has for it.
+func PlainIP(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.Zone() != "" {
+		return "unknown"
+	}
+	return addr.Unmap().String()
 }

@@ -43,12 +43,12 @@ func TestCallerIP(t *testing.T) {
 		{"10.0.0.1", forwarded + "for=_hidden, for=10.0.0.2", "_hidden"},
 
 		// What cannot be read is not the proxy.
-		{"10.0.0.1", xff + "9.9.9.9, junk", unknownCaller},
-		{"10.0.0.1", xff + "unknown", unknownCaller},
-		{"10.0.0.1", xff + "[::1", unknownCaller},
-		{"10.0.0.1", forwarded + "for=unknown", unknownCaller},
-		{"10.0.0.1", forwarded + "by=10.0.0.1", unknownCaller},
-		{"10.0.0.1", forwarded + `for="`, unknownCaller},
+		{"10.0.0.1", xff + "9.9.9.9, junk", UnknownCaller},
+		{"10.0.0.1", xff + "unknown", UnknownCaller},
+		{"10.0.0.1", xff + "[::1", UnknownCaller},
+		{"10.0.0.1", forwarded + "for=unknown", UnknownCaller},
+		{"10.0.0.1", forwarded + "by=10.0.0.1", UnknownCaller},
+		{"10.0.0.1", forwarded + `for="`, UnknownCaller},
 	} {
 		log.Reset()
 		j := jobFor(t, g, "GET / HTTP/1.1\nHost: h\n"+tc.field+"\n\n")
@@ -57,7 +57,7 @@ func TestCallerIP(t *testing.T) {
 		if got := j.callerIP(); got != tc.want {
 			t.Errorf("peer %s, %s: %s, want %s", tc.peer, tc.field, got, tc.want)
 		}
-		if said := strings.Contains(log.String(), "a trusted proxy"); said != (tc.want == unknownCaller) {
+		if said := strings.Contains(log.String(), "a trusted proxy"); said != (tc.want == UnknownCaller) {
 			t.Errorf("peer %s, %s: the log is %q", tc.peer, tc.field, log.String())
 		}
 		_ = j.callerIP() // once a minute is enough
@@ -88,10 +88,10 @@ func FuzzHops(f *testing.F) {
 	}
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	f.Fuzz(func(t *testing.T, list string, forwarded bool) {
-		w := hops{proxies: proxies, ip: "10.0.0.1"}
-		w.follow(list, forwarded)
-		if _, err := netip.ParseAddr(w.ip); err != nil && w.ip != unknownCaller && !isObscured(w.ip) {
-			t.Errorf("%q: the caller is %q", list, w.ip)
+		w := Hops{Proxies: proxies, IP: "10.0.0.1"}
+		w.Follow(list, forwarded)
+		if _, err := netip.ParseAddr(w.IP); err != nil && w.IP != UnknownCaller && !isObscured(w.IP) {
+			t.Errorf("%q: the caller is %q", list, w.IP)
 		}
 	})
 }

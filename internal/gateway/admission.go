@@ -11,86 +11,86 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// admission is the admission of one request by the policy of its route, from admit
-// to release. Its zero value is ready.
+// Admission is the admission of one request by the policy of its route, from Admit
+// to Release. Its zero value is ready.
 //
-//	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► release
+//	Admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► Release
 //	             │         │         │         │
 //	             └─────────┴────┬────┴─────────┘
 //	                            ▼
 //	               a refusal, or a fallback's answer
-type admission struct {
-	policy   *routePolicy
-	caller   string
-	hash     uint64 // of caller; 0 when callers are not told apart
+type Admission struct {
+	Policy   *RoutePolicy
+	Caller   string
+	Hash     uint64 // of caller; 0 when callers are not told apart
 	plan     *plan  // of the caller; nil without one
 	override Override
 	charges  [maxCharges]quota.Charge
 	limits   [maxCharges]*limit // of charges
 	n        int                // of charges
 
-	cost     int64 // units charged
+	Cost     int64 // units charged
 	decision quota.Decision
-	counted  bool // charges have been taken, and decision is about them
+	Counted  bool // charges have been taken, and decision is about them
 
 	ticket  breaker.Ticket
 	allowed bool // ticket is owed to the breaker
 	pass    overload.Pass
 	entered bool          // pass is owed to the pool
-	waited  time.Duration // for the pass
+	Waited  time.Duration // for the pass
 
-	began   time.Time // being served
-	head    time.Time // when the answer began; zero when it has not
-	outcome outcome
+	Began   time.Time // being served
+	Head    time.Time // when the answer began; zero when it has not
+	Outcome Outcome
 
 	continuing bool        // the answer has begun and goes on
 	streaming  bool        // it is a stream: it says nothing to pool and breaker
 	probe      *probeWatch // of ticket, while the answer goes on; nil: none
 }
 
-// outcome is how being served ended, for those who learn from it.
-type outcome struct {
-	failed  bool // the downstream's failure
-	dropped bool // it was too busy
-	ignored bool // says nothing about the downstream
+// Outcome is how being served ended, for those who learn from it.
+type Outcome struct {
+	Failed  bool // the downstream's failure
+	Dropped bool // it was too busy
+	Ignored bool // says nothing about the downstream
 }
 
-// requestInfo is what admission needs to know of a request besides who calls.
-type requestInfo struct {
-	now      time.Time
-	deadline time.Time // of the caller; zero: none
-	length   int64     // of the body, declared; -1 when it is not known
-	stream   bool      // the caller wants a stream and nothing else
+// RequestInfo is what admission needs to know of a request besides who calls.
+type RequestInfo struct {
+	Now      time.Time
+	Deadline time.Time // of the caller; zero: none
+	Length   int64     // of the body, declared; -1 when it is not known
+	Stream   bool      // the caller wants a stream and nothing else
 }
 
-// admit decides about a request, before its body is read. A nil refusal means
-// that it may go on, and that release is owed; so it is after a refusal.
-func (s *admission) admit(ctx context.Context, t *routePolicy, m *clientCache, a clientIdentity, at requestInfo) *refusal {
-	s.policy = t
+// Admit decides about a request, before its body is read. A nil refusal means
+// that it may go on, and that Release is owed; so it is after a refusal.
+func (s *Admission) Admit(ctx context.Context, t *RoutePolicy, m *ClientCache, a ClientIdentity, at RequestInfo) *Refusal {
+	s.Policy = t
 	if t.client != nil {
-		s.caller = t.client.id(m, a, t.route)
-		sum, err := t.client.sum(&t.secret, m, a, t.route)
+		s.Caller = t.client.ID(m, a, t.Route)
+		sum, err := t.client.sum(&t.secret, m, a, t.Route)
 		if err != nil {
 			return s.ambiguousClient()
 		}
-		s.hash = binary.LittleEndian.Uint64(sum[:])
+		s.Hash = binary.LittleEndian.Uint64(sum[:])
 	}
 	for i := range t.plans {
-		if p := &t.plans[i]; p.Callers == nil || p.Callers(s.caller) {
+		if p := &t.plans[i]; p.Callers == nil || p.Callers(s.Caller) {
 			s.plan = p
 			break
 		}
 	}
 	if t.overrides != nil {
-		if s.override = t.overrides(t.route, s.caller, s.planName()); s.override.Deny {
-			return s.denied(at.now)
+		if s.override = t.overrides(t.Route, s.Caller, s.PlanName()); s.override.Deny {
+			return s.denied(at.Now)
 		}
 	}
 	if r := s.count(m, a, at); r != nil {
 		return r
 	}
 	if t.breaker != nil {
-		ticket, d := t.breaker.Allow(ctx, at.now)
+		ticket, d := t.breaker.Allow(ctx, at.Now)
 		if !d.Allowed {
 			return s.breakerOpen(d)
 		}
@@ -102,7 +102,7 @@ func (s *admission) admit(ctx context.Context, t *routePolicy, m *clientCache, a
 	return nil
 }
 
-func (s *admission) planName() string {
+func (s *Admission) PlanName() string {
 	if s.plan == nil {
 		return ""
 	}
@@ -110,8 +110,8 @@ func (s *admission) planName() string {
 }
 
 // count charges the request to all its quotas, or to none.
-func (s *admission) count(m *clientCache, a clientIdentity, at requestInfo) *refusal {
-	if err := s.charge(s.policy.limits, m, a, at); err != nil {
+func (s *Admission) count(m *ClientCache, a ClientIdentity, at RequestInfo) *Refusal {
+	if err := s.charge(s.Policy.limits, m, a, at); err != nil {
 		return s.ambiguousClient()
 	}
 	if s.plan != nil {
@@ -122,28 +122,28 @@ func (s *admission) count(m *clientCache, a clientIdentity, at requestInfo) *ref
 	if s.n == 0 {
 		return nil
 	}
-	s.decision = s.policy.limiter.Admit(at.now, s.charges[:s.n])
-	s.counted = s.decision.Allowed
+	s.decision = s.Policy.limiter.Admit(at.Now, s.charges[:s.n])
+	s.Counted = s.decision.Allowed
 	if !s.decision.Allowed {
-		return s.quotaExceeded(at.now)
+		return s.quotaExceeded(at.Now)
 	}
 	return nil
 }
 
-func (s *admission) charge(limits []limit, m *clientCache, a clientIdentity, at requestInfo) error {
+func (s *Admission) charge(limits []limit, m *ClientCache, a ClientIdentity, at RequestInfo) error {
 	for i := range limits {
 		l := &limits[i]
-		k, err := l.key.sum(&s.policy.secret, m, a, s.policy.route)
+		k, err := l.key.sum(&s.Policy.secret, m, a, s.Policy.Route)
 		if err != nil {
 			return err
 		}
 		n := int64(1)
 		switch l.Unit {
 		case quota.Bytes:
-			n = max(at.length, 0)
+			n = max(at.Length, 0)
 		case quota.Cost:
-			n = s.policy.cost
-			s.cost = n
+			n = s.Policy.cost
+			s.Cost = n
 		}
 		s.charges[s.n] = quota.Charge{Quota: l.index, Key: k, N: n, Scale: s.override.Rate}
 		s.limits[s.n] = l
@@ -152,10 +152,10 @@ func (s *admission) charge(limits []limit, m *clientCache, a clientIdentity, at 
 	return nil
 }
 
-// chargeQuery charges what a query costs beyond what was charged when it came, to all
+// ChargeQuery charges what a query costs beyond what was charged when it came, to all
 // quotas of cost or to none.
-func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
-	if s.policy == nil || units <= s.cost {
+func (s *Admission) ChargeQuery(now time.Time, units int64) *Refusal {
+	if s.Policy == nil || units <= s.Cost {
 		return nil
 	}
 	var more [maxCharges]quota.Charge
@@ -163,16 +163,16 @@ func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
 	for i := range s.n {
 		if s.limits[i].Unit == quota.Cost {
 			more[n] = s.charges[i]
-			more[n].N = units - s.cost
+			more[n].N = units - s.Cost
 			n++
 		}
 	}
 	if n == 0 {
 		return nil
 	}
-	d := s.policy.limiter.Admit(now, more[:n])
+	d := s.Policy.limiter.Admit(now, more[:n])
 	if d.Allowed {
-		s.cost = units
+		s.Cost = units
 		return nil
 	}
 	s.decision = d
@@ -180,24 +180,24 @@ func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
 }
 
 // enterPool takes a place in the pool.
-func (s *admission) enterPool(ctx context.Context, a clientIdentity, at requestInfo) *refusal {
-	pass, no := s.policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.override.Concurrency, Stream: at.stream})
+func (s *Admission) enterPool(ctx context.Context, a ClientIdentity, at RequestInfo) *Refusal {
+	pass, no := s.Policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.Hash, Deadline: at.Deadline, Share: s.override.Concurrency, Stream: at.Stream})
 	if no != nil {
-		s.waited = time.Since(at.now)
+		s.Waited = time.Since(at.Now)
 		return s.poolFull(no)
 	}
-	s.pass, s.entered, s.waited = pass, true, pass.Waited()
+	s.pass, s.entered, s.Waited = pass, true, pass.Waited()
 	return nil
 }
 
 // priority is how important the request is: as an operator says, or its header,
 // its caller's plan, or the route.
-func (s *admission) priority(a clientIdentity) shed.Priority {
+func (s *Admission) priority(a ClientIdentity) shed.Priority {
 	if s.override.Priority != nil {
 		return *s.override.Priority
 	}
-	if h := s.policy.priorityHeader; h != "" {
-		if v, clear := a.field(h); clear && v != "" {
+	if h := s.Policy.priorityHeader; h != "" {
+		if v, clear := a.HeaderValue(h); clear && v != "" {
 			if p, err := shed.ParsePriority(v); err == nil {
 				return p
 			}
@@ -206,13 +206,13 @@ func (s *admission) priority(a clientIdentity) shed.Priority {
 	if s.plan != nil && s.plan.Priority != nil {
 		return *s.plan.Priority
 	}
-	return s.policy.defaultPriority
+	return s.Policy.defaultPriority
 }
 
-// chargeTransfer charges what is known only afterwards: the bytes of a body of unknown
+// ChargeTransfer charges what is known only afterwards: the bytes of a body of unknown
 // length, and of the answer.
-func (s *admission) chargeTransfer(now time.Time, length, in, out int64) {
-	if !s.counted {
+func (s *Admission) ChargeTransfer(now time.Time, length, in, out int64) {
+	if !s.Counted {
 		return
 	}
 	for i := range s.n {
@@ -226,35 +226,35 @@ func (s *admission) chargeTransfer(now time.Time, length, in, out int64) {
 			c.N += out
 		}
 		if c.N > 0 {
-			s.policy.limiter.Add(now, c)
+			s.Policy.limiter.Add(now, c)
 		}
 	}
 }
 
-// release gives back what admit took, and reports how it went.
-func (s *admission) release(now time.Time) {
-	if s.policy == nil {
+// Release gives back what Admit took, and reports how it went.
+func (s *Admission) Release(now time.Time) {
+	if s.Policy == nil {
 		return
 	}
 	took := time.Duration(0)
-	if !s.began.IsZero() {
-		took = now.Sub(s.began)
-		if !s.head.IsZero() {
-			took = s.head.Sub(s.began) // the rest is the caller's pace too
+	if !s.Began.IsZero() {
+		took = now.Sub(s.Began)
+		if !s.Head.IsZero() {
+			took = s.Head.Sub(s.Began) // the rest is the caller's pace too
 		}
 	}
 	wentOn := s.wentOn(now)
 	if s.entered {
-		s.policy.pool.Leave(s.pass, shed.Outcome{
-			Latency: took, Dropped: s.outcome.dropped, Ignored: wentOn || s.outcome.ignored || s.began.IsZero() || s.outcome.failed && !s.outcome.dropped,
+		s.Policy.pool.Leave(s.pass, shed.Outcome{
+			Latency: took, Dropped: s.Outcome.Dropped, Ignored: wentOn || s.Outcome.Ignored || s.Began.IsZero() || s.Outcome.Failed && !s.Outcome.Dropped,
 		})
 		s.entered = false
 	}
 	s.probe.stop()
 	if s.allowed && s.probe.claim() {
-		slow := !wentOn && s.policy.slow > 0 && took > s.policy.slow
-		s.policy.breaker.Done(now, s.ticket, breaker.Result{
-			Failed: s.outcome.failed && !s.outcome.ignored, Slow: slow, Ignored: wentOn || s.began.IsZero() || s.outcome.ignored && !slow,
+		slow := !wentOn && s.Policy.slow > 0 && took > s.Policy.slow
+		s.Policy.breaker.Done(now, s.ticket, breaker.Result{
+			Failed: s.Outcome.Failed && !s.Outcome.Ignored, Slow: slow, Ignored: wentOn || s.Began.IsZero() || s.Outcome.Ignored && !slow,
 		})
 	}
 	s.allowed = false

@@ -17,14 +17,14 @@ import (
 // eventStream is the media type of what a browser's EventSource reads.
 const eventStream = "text/event-stream"
 
-// asksForStream reports whether the caller wants a stream and nothing else, as far
+// AsksForStream reports whether the caller wants a stream and nothing else, as far
 // as a request says so.
-func asksForStream(upgrade, accept string) bool {
+func AsksForStream(upgrade, accept string) bool {
 	return upgrade != "" || mediaType(accept) == eventStream
 }
 
-// isStream reports whether the answer is a stream, as far as its head says so.
-func isStream(status int, contentType string) bool {
+// IsStream reports whether the answer is a stream, as far as its head says so.
+func IsStream(status int, contentType string) bool {
 	return status == 101 || status >= 200 && status < 300 && mediaType(contentType) == eventStream
 }
 
@@ -37,39 +37,39 @@ func mediaType(field string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// stream takes note that the answer is a stream.
-func (s *admission) stream(now time.Time) {
-	if s.policy == nil || s.streaming {
+// Stream takes note that the answer is a stream.
+func (s *Admission) Stream(now time.Time) {
+	if s.Policy == nil || s.streaming {
 		return
 	}
 	s.streaming = true
 	if s.entered {
-		s.policy.pool.Stream(now, s.pass)
+		s.Policy.pool.Stream(now, s.pass)
 	}
 	if s.allowed {
-		s.policy.breaker.Done(now, s.ticket, breaker.Result{Ignored: true})
+		s.Policy.breaker.Done(now, s.ticket, breaker.Result{Ignored: true})
 		s.allowed = false
 	}
 }
 
-// continues takes note that the answer has begun and is not at its end. It counts
+// Continues takes note that the answer has begun and is not at its end. It counts
 // as a stream if it is not for long.
-func (s *admission) continues() {
-	if s.continuing || s.policy == nil || s.streaming || s.head.IsZero() {
+func (s *Admission) Continues() {
+	if s.continuing || s.Policy == nil || s.streaming || s.Head.IsZero() {
 		return
 	}
 	s.continuing = true
 	if s.entered {
-		s.policy.pool.Begun(s.head, s.pass)
+		s.Policy.pool.Begun(s.Head, s.pass)
 	}
 	if s.allowed && s.ticket.IsProbe() {
-		s.probe = watchProbe(s.policy.breaker, s.ticket, s.policy.long)
+		s.probe = watchProbe(s.Policy.breaker, s.ticket, s.Policy.long)
 	}
 }
 
 // wentOn reports whether the answer was a stream in the end.
-func (s *admission) wentOn(now time.Time) bool {
-	return s.streaming || s.continuing && now.Sub(s.head) >= s.policy.long
+func (s *Admission) wentOn(now time.Time) bool {
+	return s.streaming || s.continuing && now.Sub(s.Head) >= s.Policy.long
 }
 
 // probeWatch takes a probe back whose answer goes on for long. Others wait for it.

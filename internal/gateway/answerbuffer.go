@@ -95,7 +95,7 @@ func (b *answerBuffer) begun() bool {
 
 // Begin keeps the head.
 func (b *answerBuffer) Begin(h *h1.Head) error {
-	if b.through = isStream(h.Status, contentType(h.Fields)); b.through {
+	if b.through = IsStream(h.Status, contentType(h.Fields)); b.through {
 		return b.caller.Begin(h)
 	}
 	b.head = h

@@ -22,15 +22,15 @@ func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
 	return stale.New(cfg), nil
 }
 
-// staleKey is the key of what a GET of the target would be answered, by the
+// StaleKey is the key of what a GET of the target would be answered, by the
 // headers that answers may depend on.
-func (t *routePolicy) staleKey(m *clientCache, host, target string, value func(name string) string) [16]byte {
+func (t *RoutePolicy) StaleKey(m *ClientCache, host, target string, value func(name string) string) [16]byte {
 	b := append(m.buf[:0], t.secret[:]...)
-	for _, s := range [...]string{t.route, host, target} {
+	for _, s := range [...]string{t.Route, host, target} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	b = t.cache.AppendVary(b, value)
+	b = t.Cache.AppendVary(b, value)
 	full := sha256.Sum256(b)
 	if m.buf = b; cap(b) > maxCached {
 		m.buf = nil
@@ -38,11 +38,11 @@ func (t *routePolicy) staleKey(m *clientCache, host, target string, value func(n
 	return [16]byte(full[:16])
 }
 
-// credentials reports whether the request has something that tells users apart,
+// Credentials reports whether the request has something that tells users apart,
 // so that its answer may be for one of them alone.
-func (t *routePolicy) credentials(a clientIdentity) bool {
-	for _, name := range t.identityHeaders {
-		if v, clear := a.field(name); v != "" || !clear {
+func (t *RoutePolicy) Credentials(a ClientIdentity) bool {
+	for _, name := range t.IdentityHeaders {
+		if v, clear := a.HeaderValue(name); v != "" || !clear {
 			return true
 		}
 	}

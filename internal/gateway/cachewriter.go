@@ -35,15 +35,15 @@ func (j *job) recordAnswer() {
 
 // Begin starts the copy, if it is a worker's answer and one of the route's own.
 func (c *cacheWriter) Begin(h *h1.Head) error {
-	if j := c.job; !j.admission.head.IsZero() && j.marked.Name == "" {
+	if j := c.job; !j.admission.Head.IsZero() && j.marked.Name == "" {
 		c.fields = c.fields[:0]
 		for i := range h.Fields {
-			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != policyField && f.Name != limitField {
+			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != PolicyField && f.Name != LimitField {
 				c.fields = append(c.fields, stale.Field{Name: f.Name, Value: f.Value})
 			}
 		}
-		c.recorder = j.admission.policy.cache.Record(j.staleKey(), stale.Answer{
-			Status: h.Status, Header: c.fields, Credentials: j.admission.policy.credentials(j),
+		c.recorder = j.admission.Policy.Cache.Record(j.staleKey(), stale.Answer{
+			Status: h.Status, Header: c.fields, Credentials: j.admission.Policy.Credentials(j),
 		}, time.Now())
 	}
 	return c.caller.Begin(h)
@@ -63,7 +63,7 @@ func (c *cacheWriter) End(trailers []h1.Field) error {
 
 func (c *cacheWriter) Reset() bool {
 	c.recorder.Discard()
-	c.job.admission.head = time.Time{}
+	c.job.admission.Head = time.Time{}
 	return c.caller.Reset()
 }
 
@@ -75,7 +75,7 @@ func (j *job) reads() bool {
 }
 
 func (j *job) staleKey() [16]byte {
-	return j.route.policy.staleKey(j.clientCache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
+	return j.route.policy.StaleKey(j.clientCache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
 
 // joined returns the field's lines as one.

@@ -76,7 +76,7 @@ type peer struct {
 // connection.
 type connCache struct {
 	s          *settings // under which the rest is true
-	clients    clientCache
+	clients    ClientCache
 	printer    Printer
 	id         string
 	client     bezoar.Fingerprint

@@ -8,10 +8,10 @@ import (
 // maxCached bounds every text and buffer that is kept with a connection.
 const maxCached = 2 << 10
 
-// clientCache holds what is expensive to compute about callers and likely to be
+// ClientCache holds what is expensive to compute about callers and likely to be
 // asked again, for one connection. Each entry is a function of its own key, so that
 // it cannot be wrong about a caller.
-type clientCache struct {
+type ClientCache struct {
 	buf   []byte // for what is hashed
 	token []byte // for what is decoded
 	used  int    // of sums: what is next to be forgotten
@@ -28,7 +28,7 @@ type clientCache struct {
 }
 
 // readClaim returns the claim of a bearer's token, "" when there is none.
-func (m *clientCache) readClaim(authorization, claim string) string {
+func (m *ClientCache) readClaim(authorization, claim string) string {
 	if m.authorization == authorization && m.claim == claim {
 		return m.value
 	}
@@ -47,9 +47,9 @@ func (m *clientCache) readClaim(authorization, claim string) string {
 	return value
 }
 
-// network returns the part of an address that tells callers apart: all of IPv4's,
+// Network returns the part of an address that tells callers apart: all of IPv4's,
 // and of IPv6's the first 64 bits, because the rest is the caller's to choose.
-func (m *clientCache) network(addr string) string {
+func (m *ClientCache) Network(addr string) string {
 	if strings.IndexByte(addr, ':') < 0 {
 		return addr // IPv4, or none
 	}

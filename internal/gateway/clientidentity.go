@@ -13,15 +13,15 @@ import (
 // maxParts bounds what a key combines.
 const maxParts = 4
 
-// clientIdentity is a request as admission sees it, whatever wire it came over.
-type clientIdentity interface {
+// ClientIdentity is a request as admission sees it, whatever wire it came over.
+type ClientIdentity interface {
 	// field returns the value of the header field whose lower-case name is
 	// given. clear is false when the field is repeated with another value.
 	// Names are the same that differ only in - and _ or other signs, as they
 	// are for many workers.
-	field(lower string) (value string, clear bool)
+	HeaderValue(lower string) (value string, clear bool)
 	// address returns the caller's address, the last one vouched for.
-	address() string
+	Address() string
 }
 
 // kind is what one part of a key looks at.
@@ -34,8 +34,8 @@ const (
 	byAddress kind = 'a'
 )
 
-// key tells callers apart: it is a Limit's Key or a Route's Client, ready to use.
-type key struct {
+// Key tells callers apart: it is a Limit's Key or a Route's Client, ready to use.
+type Key struct {
 	parts []part
 }
 
@@ -44,10 +44,10 @@ type part struct {
 	name string // of the header, in lower case with - for _, or of the claim
 }
 
-// parseKey reads a key. client is what the word stands for; nil where it has no
+// ParseKey reads a key. client is what the word stands for; nil where it has no
 // meaning.
-func parseKey(s string, client *key) (*key, error) {
-	k := new(key)
+func ParseKey(s string, client *Key) (*Key, error) {
+	k := new(Key)
 	for word := range strings.SplitSeq(s, "+") {
 		of, name, named := strings.Cut(word, ":")
 		switch {
@@ -58,7 +58,7 @@ func parseKey(s string, client *key) (*key, error) {
 		case word == "client" && client != nil:
 			k.parts = append(k.parts, client.parts...)
 		case named && of == "header" && h1.Token(name):
-			k.parts = append(k.parts, part{byHeader, lowerName(name)})
+			k.parts = append(k.parts, part{byHeader, LowerName(name)})
 		case named && of == "jwt" && name != "":
 			k.parts = append(k.parts, part{byClaim, name})
 		default:
@@ -77,7 +77,7 @@ var errRepeated = errors.New("the header that says who calls is repeated")
 
 // sum returns the hash of who k counts: never the same for two of them, as far as
 // 128 bits go, and not to be guessed without the secret.
-func (k *key) sum(secret *[32]byte, m *clientCache, a clientIdentity, route string) ([16]byte, error) {
+func (k *Key) sum(secret *[32]byte, m *ClientCache, a ClientIdentity, route string) ([16]byte, error) {
 	b := append(m.buf[:0], secret[:]...)
 	for i := range k.parts {
 		p := &k.parts[i]
@@ -110,12 +110,12 @@ func (k *key) sum(secret *[32]byte, m *clientCache, a clientIdentity, route stri
 
 // of returns what the part is about, and its value. Callers who do not say who
 // they are share nothing but their address.
-func (p *part) of(m *clientCache, a clientIdentity, route string) (kind, string, error) {
+func (p *part) of(m *ClientCache, a ClientIdentity, route string) (kind, string, error) {
 	switch p.kind {
 	case byRoute:
 		return byRoute, route, nil
 	case byHeader:
-		v, clear := a.field(p.name)
+		v, clear := a.HeaderValue(p.name)
 		if !clear {
 			return byHeader, "", errRepeated
 		}
@@ -123,7 +123,7 @@ func (p *part) of(m *clientCache, a clientIdentity, route string) (kind, string,
 			return byHeader, v, nil
 		}
 	case byClaim:
-		auth, clear := a.field("authorization")
+		auth, clear := a.HeaderValue("authorization")
 		if !clear {
 			return byClaim, "", errRepeated
 		}
@@ -132,11 +132,11 @@ func (p *part) of(m *clientCache, a clientIdentity, route string) (kind, string,
 		}
 	case byAddress:
 	}
-	return byAddress, m.network(a.address()), nil
+	return byAddress, m.Network(a.Address()), nil
 }
 
-// id returns who k counts as people write it: the values, joined by +.
-func (k *key) id(m *clientCache, a clientIdentity, route string) string {
+// ID returns who k counts as people write it: the values, joined by +.
+func (k *Key) ID(m *ClientCache, a ClientIdentity, route string) string {
 	if len(k.parts) == 1 {
 		return k.parts[0].said(m, a, route)
 	}
@@ -158,31 +158,10 @@ func (k *key) id(m *clientCache, a clientIdentity, route string) string {
 }
 
 // said is of for people: who cannot be told apart goes by the address.
-func (p *part) said(m *clientCache, a clientIdentity, route string) string {
+func (p *part) said(m *ClientCache, a ClientIdentity, route string) string {
 	_, v, err := p.of(m, a, route)
 	if err != nil {
-		return m.network(a.address())
+		return m.Network(a.Address())
 	}
 	return v
-}
-
-// sameName reports whether servers may take a field's name for lower: with - for _
-// and other signs.
-func sameName(name, lower string) bool {
-	if len(name) != len(lower) {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c |= 0x20
-		case c < '0' || c > '9' && c < 'a' || c > 'z':
-			c = '-'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
 }

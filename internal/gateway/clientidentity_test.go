@@ -9,17 +9,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// someone is a clientIdentity.
+// someone is a ClientIdentity.
 type someone struct {
 	fields []h1.Field
 	ip     string
 }
 
-func (s *someone) field(lower string) (string, bool) {
+func (s *someone) HeaderValue(lower string) (string, bool) {
 	j := job{req: &h1.Request{Fields: s.fields}}
-	return j.field(lower)
+	return j.HeaderValue(lower)
 }
-func (s *someone) address() string { return s.ip }
+func (s *someone) Address() string { return s.ip }
 
 // from makes somebody from an address and "Name: value" lines.
 func from(ip string, lines ...string) *someone {
@@ -35,9 +35,9 @@ func token(payload string) string {
 	return "Authorization: Bearer eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
 }
 
-func mustKey(t testing.TB, s string, client *key) *key {
+func mustKey(t testing.TB, s string, client *Key) *Key {
 	t.Helper()
-	k, err := parseKey(s, client)
+	k, err := ParseKey(s, client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestWhoIsCounted(t *testing.T) {
 		{"route", from("192.0.2.1"), from("192.0.2.2"), true},
 	} {
 		k := mustKey(t, tc.key, client)
-		for _, m := range []*clientCache{new(clientCache), warm(t, k, tc.b)} {
+		for _, m := range []*ClientCache{new(ClientCache), warm(t, k, tc.b)} {
 			a, err := k.sum(&[32]byte{1}, m, tc.a, "r")
 			if err != nil {
 				t.Fatal(err)
@@ -92,16 +92,16 @@ func TestWhoIsCounted(t *testing.T) {
 		}
 	}
 	k := mustKey(t, "ip", nil)
-	a, _ := k.sum(&[32]byte{1}, new(clientCache), from("192.0.2.1"), "r")
-	b, _ := k.sum(&[32]byte{2}, new(clientCache), from("192.0.2.1"), "r")
+	a, _ := k.sum(&[32]byte{1}, new(ClientCache), from("192.0.2.1"), "r")
+	b, _ := k.sum(&[32]byte{2}, new(ClientCache), from("192.0.2.1"), "r")
 	if a == b {
 		t.Error("the hash does not depend on the secret")
 	}
 }
 
 // warm is a memory that has seen many others, and a.
-func warm(t *testing.T, k *key, a *someone) *clientCache {
-	m := new(clientCache)
+func warm(t *testing.T, k *Key, a *someone) *ClientCache {
+	m := new(ClientCache)
 	for i := range 9 {
 		who := from("10.0.0."+strconv.Itoa(i), "X-Api-Key: "+strconv.Itoa(i), token(`{"sub":"`+strconv.Itoa(i)+`"}`))
 		if _, err := k.sum(&[32]byte{1}, m, who, "r"); err != nil {
@@ -123,17 +123,17 @@ func TestRepeatedHeaders(t *testing.T) {
 		from("192.0.2.1", "Authorization: a", "authorization: b", "X-Api-Key: a"),
 	} {
 		k := mustKey(t, "header:X-Api-Key+jwt:sub", nil)
-		if _, err := k.sum(new([32]byte), new(clientCache), who, ""); err == nil {
+		if _, err := k.sum(new([32]byte), new(ClientCache), who, ""); err == nil {
 			t.Errorf("%v is counted", who)
 		}
-		if id := mustKey(t, "header:X-Api-Key", nil).id(new(clientCache), from("192.0.2.1", "X-Api-Key: a", "X-Api-Key: b"), ""); id != "192.0.2.1" {
+		if id := mustKey(t, "header:X-Api-Key", nil).ID(new(ClientCache), from("192.0.2.1", "X-Api-Key: a", "X-Api-Key: b"), ""); id != "192.0.2.1" {
 			t.Errorf("it is called %q", id)
 		}
 	}
 }
 
 func TestCallersForPeople(t *testing.T) {
-	m := new(clientCache)
+	m := new(ClientCache)
 	for _, tc := range []struct {
 		key, want string
 		who       *someone
@@ -147,7 +147,7 @@ func TestCallersForPeople(t *testing.T) {
 		{"jwt:org+header:X-User+ip+route", "7+u+192.0.2.1+r", from("192.0.2.1", token(`{"org":7}`), "X-User: u")},
 	} {
 		for range 2 {
-			if got := mustKey(t, tc.key, nil).id(m, tc.who, "r"); got != tc.want {
+			if got := mustKey(t, tc.key, nil).ID(m, tc.who, "r"); got != tc.want {
 				t.Errorf("%s of %v: %q, want %q", tc.key, tc.who, got, tc.want)
 			}
 		}
@@ -156,7 +156,7 @@ func TestCallersForPeople(t *testing.T) {
 
 func TestKeysThatMeanNothing(t *testing.T) {
 	for _, s := range []string{"", "ip+", "header:", "header:a b", "jwt:", "jwt", "client", "user", "ip+ip+ip+ip+ip", "IP"} {
-		if k, err := parseKey(s, nil); err == nil {
+		if k, err := ParseKey(s, nil); err == nil {
 			t.Errorf("%q is %v", s, k)
 		}
 	}
@@ -165,14 +165,14 @@ func TestKeysThatMeanNothing(t *testing.T) {
 // TestRecallIsBounded: what a connection remembers does not grow with what it
 // was sent.
 func TestRecallIsBounded(t *testing.T) {
-	m := new(clientCache)
+	m := new(ClientCache)
 	k := mustKey(t, "header:A+jwt:sub+ip", nil)
 	for i := range 20 {
 		who := from("192.0.2.1", "A: "+long(60_000+i), token(`{"sub":"`+long(5000+i)+`"}`))
 		if _, err := k.sum(new([32]byte), m, who, ""); err != nil {
 			t.Fatal(err)
 		}
-		_ = k.id(m, who, "")
+		_ = k.ID(m, who, "")
 	}
 	size := cap(m.buf) + cap(m.token) + len(m.authorization) + len(m.value) + len(m.id)
 	for i := range m.sums {
@@ -185,15 +185,15 @@ func TestRecallIsBounded(t *testing.T) {
 
 // TestRecallAllocatesNothing: a caller who comes again costs no memory.
 func TestClientCacheAllocatesNothing(t *testing.T) {
-	m, secret := new(clientCache), new([32]byte)
+	m, secret := new(ClientCache), new([32]byte)
 	who := from("2001:db8::1", "X-Api-Key: k", token(`{"sub":"alice"}`))
-	keys := []*key{mustKey(t, "header:X-Api-Key", nil), mustKey(t, "jwt:sub+ip", nil), mustKey(t, "ip", nil)}
+	keys := []*Key{mustKey(t, "header:X-Api-Key", nil), mustKey(t, "jwt:sub+ip", nil), mustKey(t, "ip", nil)}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, k := range keys {
 			if _, err := k.sum(secret, m, who, "r"); err != nil {
 				t.Fatal(err)
 			}
-			_ = k.id(m, who, "r")
+			_ = k.ID(m, who, "r")
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -156,8 +156,8 @@ type Route struct {
 	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
-func (r *Route) admissionConfig(c *Config) admissionConfig {
-	d := admissionConfig{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
+func (r *Route) admissionConfig(c *Config) AdmissionConfig {
+	d := AdmissionConfig{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
 	if c.Limiter != nil {
 		d.quotas = len(c.Limiter.Quotas())
 	}
@@ -176,7 +176,7 @@ func (c Config) Validate() error {
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
 		d := r.admissionConfig(&c)
-		for _, err := range slices.Concat(r.faults(), d.faults(), r.Guard.faults()) {
+		for _, err := range slices.Concat(r.faults(), d.Faults(), r.Guard.faults()) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}
 		if j, ok := seen[r.name()]; ok {
@@ -237,7 +237,7 @@ func (r Route) faults() []error {
 		add("Replay is %q, want idempotent, all or none", string(r.Replay))
 	}
 	errs = append(append(errs, r.Request.faults("Request")...), r.Answer.faults("Answer")...)
-	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || resolve(p) != p) {
+	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || Resolve(p) != p) {
 		add("StripPrefix is %q, want a path such as /api", p)
 	}
 	switch r.Paths {

@@ -30,10 +30,10 @@ func newEdit(e Edit) edit {
 	for _, h := range e.Set {
 		out.set = append(out.set, h1.Field{Name: h.Name, Value: h.Value, Key: h1.KeyOf(h.Name)})
 		out.lines = h1.AppendField(out.lines, h.Name, h.Value)
-		out.drop = append(out.drop, lowerName(h.Name))
+		out.drop = append(out.drop, LowerName(h.Name))
 	}
 	for _, name := range e.Remove {
-		out.drop = append(out.drop, lowerName(name))
+		out.drop = append(out.drop, LowerName(name))
 	}
 	return out
 }
@@ -41,7 +41,7 @@ func newEdit(e Edit) edit {
 // drops reports whether the field does not stay.
 func (e *edit) drops(name string) bool {
 	for _, lower := range e.drop {
-		if sameName(name, lower) {
+		if SameName(name, lower) {
 			return true
 		}
 	}
@@ -69,7 +69,7 @@ func (e Edit) faults(what string) []error {
 	}
 	for _, h := range e.Set {
 		check(h.Name)
-		if !plainText([]byte(h.Value)) {
+		if !PlainText([]byte(h.Value)) {
 			errs = append(errs, fmt.Errorf("%s sets %s to what cannot be sent", what, h.Name))
 		}
 	}
@@ -98,7 +98,7 @@ func (r *route) stripped(target string) (string, bool) {
 	path, query, asked := strings.Cut(target, "?")
 	rest, ok := withoutPrefix(path, r.StripPrefix)
 	if !ok {
-		if rest, ok = withoutPrefix(resolve(path), r.StripPrefix); !ok {
+		if rest, ok = withoutPrefix(Resolve(path), r.StripPrefix); !ok {
 			return target, false
 		}
 	}

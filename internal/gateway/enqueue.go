@@ -95,22 +95,22 @@ func (j *job) notWhole() {
 	j.from.Close() // the rest of it may come
 	switch {
 	case len(j.body) >= j.route.Buffer:
-		j.problem(problem{
+		j.problem(Problem{
 			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
 		})
 	case j.g.held.Load() > j.s.cfg.MaxBuffered:
-		j.problem(problem{
+		j.problem(Problem{
 			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "Too many bodies are on their way: there is no memory for this one now.",
 		}, retryAfter(time.Second))
 	default:
-		j.problem(problem{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
+		j.problem(Problem{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
 	}
 }
 
 func (j *job) notEnqueued(err error) {
 	if e, ok := errors.AsType[*EnqueueError](err); ok {
-		j.problem(problem{Type: e.Type, Status: e.Status, Detail: e.Detail})
+		j.problem(Problem{Type: e.Type, Status: e.Status, Detail: e.Detail})
 		return
 	}
 	if j.ctx.Err() != nil {
@@ -118,7 +118,7 @@ func (j *job) notEnqueued(err error) {
 		return
 	}
 	j.s.cfg.Log.Error("request was not enqueued", "request", j.id, "route", j.route.Name, "error", err)
-	j.problem(problem{
+	j.problem(Problem{
 		Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot take the request now.",
 	}, retryAfter(time.Second))
 }
@@ -131,16 +131,16 @@ func (j *job) status() bool {
 		return false
 	}
 	if j.req.Method != http.MethodGet && j.req.Method != http.MethodHead {
-		j.problem(problem{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
+		j.problem(Problem{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
 		return true
 	}
 	s, err := j.s.tickets.Status(j.ctx, ticket)
 	switch {
 	case errors.Is(err, ErrNoTicket):
-		j.problem(problem{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
+		j.problem(Problem{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
 	case err != nil:
 		j.s.cfg.Log.Error("status was not read", "request", j.id, "error", err)
-		j.problem(problem{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
+		j.problem(Problem{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
 	case s.State == StateQueued || s.State == StateRunning:
 		j.json(http.StatusOK, s, retryAfter(time.Second))
 	default:

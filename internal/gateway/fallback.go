@@ -23,10 +23,10 @@ const (
 
 // The kinds of fallbacks, as [Record.Fallback] names them.
 const (
-	fellStatic   = "static"
-	fellStale    = "stale"
-	fellOther    = "other"
-	fellDegraded = "degraded"
+	FellStatic   = "static"
+	FellStale    = "stale"
+	FellOther    = "other"
+	FellDegraded = "degraded"
 )
 
 // Fallback is what is answered when no worker can be asked. One of Static, Stale
@@ -79,7 +79,7 @@ func (f *Fallback) fault() error {
 	}
 	for name, values := range f.Static.Header {
 		for _, v := range values {
-			if !h1.Token(name) || !plainText([]byte(v)) {
+			if !h1.Token(name) || !PlainText([]byte(v)) {
 				return fmt.Errorf(".Static.Header has %q, which cannot be sent", name)
 			}
 		}
@@ -87,17 +87,17 @@ func (f *Fallback) fault() error {
 	return nil
 }
 
-func (f *Fallback) isFor(t FallbackCause) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
+func (f *Fallback) IsFor(t FallbackCause) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
 
-// status and fields are what is sent of a static answer, apart from its body.
-func (s *Static) status() int {
+// Code and fields are what is sent of a static answer, apart from its body.
+func (s *Static) Code() int {
 	if s.Status == 0 {
 		return http.StatusOK
 	}
 	return s.Status
 }
 
-func (s *Static) fields(dst []h1.Field) []h1.Field {
+func (s *Static) Fields(dst []h1.Field) []h1.Field {
 	for name, values := range s.Header {
 		k := h1.KeyOf(name)
 		if k.HopByHop() || k == h1.ContentLength {
@@ -110,15 +110,17 @@ func (s *Static) fields(dst []h1.Field) []h1.Field {
 	return dst
 }
 
-// bare reports whether answers of the status have no body.
-func bare(status int) bool { return status == http.StatusNoContent || status == http.StatusNotModified }
+// Bodiless reports whether answers of the status have no body.
+func Bodiless(status int) bool {
+	return status == http.StatusNoContent || status == http.StatusNotModified
+}
 
-func markOf(kind string, on FallbackCause) h1.Field {
+func MarkOf(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
-func staleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
-	fields := []h1.Field{markOf(fellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
+func StaleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
+	fields := []h1.Field{MarkOf(FellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {
 		fields = append(fields, h1.Field{Name: f.Name, Value: f.Value, Key: h1.KeyOf(f.Name)})
 	}

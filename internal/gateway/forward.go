@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +109,7 @@ func (j *job) identifies(name string) bool {
 	if j.route.policy == nil {
 		return false
 	}
-	return slices.ContainsFunc(j.route.policy.identityHeaders, func(lower string) bool { return sameName(name, lower) })
+	return slices.ContainsFunc(j.route.policy.IdentityHeaders, func(lower string) bool { return SameName(name, lower) })
 }
 
 // mayTrail reports whether a field may reach the worker behind a body: servers
@@ -139,8 +138,8 @@ func (j *job) forwarded(b []byte) []byte {
 	b = append(b, "X-Forwarded-For: "...)
 	if j.trusted() {
 		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {
-			element := j.hops().element
-			host, proto = cmp.Or(param(element, "host"), host), cmp.Or(param(element, "proto"), proto)
+			element := j.hops().Element
+			host, proto = cmp.Or(Param(element, "host"), host), cmp.Or(Param(element, "proto"), proto)
 			b = j.appendForwarded(b)
 		}
 		for i := range j.req.Fields {
@@ -177,17 +176,7 @@ func (j *job) trusted() bool {
 	return m.trusted
 }
 
-func (s *settings) trusts(ip string) bool { return among(s.cfg.TrustedProxies, ip) }
-
-// plainIP returns ip if it is an address and can stand in a field, or else the
-// word that RFC 7239 has for it.
-func plainIP(ip string) string {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || addr.Zone() != "" {
-		return "unknown"
-	}
-	return addr.Unmap().String()
-}
+func (s *settings) trusts(ip string) bool { return Among(s.cfg.TrustedProxies, ip) }
 
 // frame appends the field that says where the body ends.
 func (j *job) frame(b []byte) []byte {

@@ -130,7 +130,7 @@ func (g *Gateway) answer(j *job) {
 
 // noRoute answers a request that no route matches.
 func (j *job) noRoute(status int) {
-	p := problem{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
+	p := Problem{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
 	var extra []h1.Field
 	switch status {
 	case http.StatusBadRequest:

@@ -61,7 +61,7 @@ func grpcStatus(status int, kind string) int {
 // grpcDocument answers a call of gRPC with what would be a document: its code, and
 // its text as the message.
 func (j *job) grpcDocument(status int, body []byte, extra []h1.Field) {
-	var p problem // and its like
+	var p Problem // and its like
 	message := strings.TrimSpace(string(body))
 	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
 		message = p.Detail

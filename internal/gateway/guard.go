@@ -242,7 +242,7 @@ func (j *job) judged(v *guard.Verdict) error {
 		}
 		return errAnswered
 	}
-	if r := j.admission.chargeQuery(time.Now(), int64(v.Cost)); r != nil {
+	if r := j.admission.ChargeQuery(time.Now(), int64(v.Cost)); r != nil {
 		j.refuse(r)
 		return errAnswered
 	}
@@ -339,7 +339,7 @@ func (j *job) askerName(c *guard.Caller) string {
 	case name == "":
 		name = j.callerIP()
 	case j.route.Guard.Name == nil && j.route.Client != "ip":
-		return fmt.Sprintf("#%016x", j.admission.hash) // it may be a key
+		return fmt.Sprintf("#%016x", j.admission.Hash) // it may be a key
 	}
 	if of := j.route.Guard.Name; of != nil {
 		return of(name)

@@ -14,7 +14,7 @@ func (g *Guard) checkPrefix() error {
 	case p == "":
 	case g.Kind != guard.Elasticsearch && g.Kind != guard.OpenSearch:
 		return fmt.Errorf("Guard.Prefix has no meaning for %s", g.Kind)
-	case p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?#") || resolve(p) != p:
+	case p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?#") || Resolve(p) != p:
 		return fmt.Errorf("Guard.Prefix is %q, want a path such as /es", p)
 	}
 	return nil
@@ -34,7 +34,7 @@ func (g *Guard) path(received string) (path string, judged bool, why string) {
 			decoded = d
 		}
 		if g.Prefix != "" {
-			decoded = resolve(decoded)
+			decoded = Resolve(decoded)
 		}
 		if path, judged, why = g.within(decoded); judged {
 			return path, judged, why

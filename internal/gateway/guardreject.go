@@ -12,7 +12,7 @@ import (
 
 // rejection is the document of a query that is not passed on.
 type rejection struct {
-	problem
+	Problem
 	Rule     string          `json:"rule"`
 	Findings []guard.Finding `json:"findings"`
 	Class    string          `json:"class,omitempty"`
@@ -49,18 +49,18 @@ func (j *job) rejected(v *guard.Verdict) {
 			detail += " (" + f.Detail + ")"
 		}
 	}
-	j.reject(problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
+	j.reject(Problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
 }
 
 // unseen answers a query that is too long to be looked at.
 func (j *job) unseen(status int, detail string) {
 	j.rec.Rule = "guard:body_bytes"
-	j.reject(problem{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
+	j.reject(Problem{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
 }
 
-func (j *job) reject(p problem, v *guard.Verdict) {
+func (j *job) reject(p Problem, v *guard.Verdict) {
 	p.Type, p.Title, p.Instance = ProblemPrefix+p.Type, http.StatusText(p.Status), j.id
-	doc := rejection{problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
+	doc := rejection{Problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
 	if v.HintsAge > 0 {
 		doc.Hints = v.HintsAge.Round(time.Second).String()
 	}
@@ -87,7 +87,7 @@ func (j *job) reject(p problem, v *guard.Verdict) {
 		j.from.Abort()
 		return
 	}
-	j.document(p.Status, rejectionType(j.route.Guard.Kind, j.req.Get("Accept")), append(body, '\n'), j.admission.quotaFields(extra))
+	j.document(p.Status, rejectionType(j.route.Guard.Kind, j.req.Get("Accept")), append(body, '\n'), j.admission.QuotaFields(extra))
 }
 
 // rejectionType is the type of a rejection. Clients of backends that have such

@@ -3,25 +3,12 @@ package gateway
 import (
 	"encoding/hex"
 	"math/rand/v2"
-
-	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxID bounds the request ids that are kept as they came.
 const maxID = 128
 
-// requestID returns the caller's X-Request-Id if it is one that can stand in
-// logs, or a new one.
-func requestID(req *h1.Request) string {
-	for i := range req.Fields {
-		if f := &req.Fields[i]; f.Key == h1.RequestID && isID(f.Value) {
-			return f.Value
-		}
-	}
-	return newID()
-}
-
-func newID() string {
+func NewID() string {
 	var raw [16]byte
 	var text [32]byte
 	a, b := rand.Uint64(), rand.Uint64()
@@ -32,7 +19,7 @@ func newID() string {
 	return string(text[:])
 }
 
-func isID(s string) bool {
+func ValidID(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // Identify returns the route and the fingerprints that a request would have,
@@ -32,4 +33,15 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	j.shape = j.shapeOf()
 	w := j.work()
 	return rt.Name, w.Fingerprint, w.Shape, nil
+}
+
+// requestID returns the caller's X-Request-Id if it is one that can stand in
+// logs, or a new one.
+func requestID(req *h1.Request) string {
+	for i := range req.Fields {
+		if f := &req.Fields[i]; f.Key == h1.RequestID && ValidID(f.Value) {
+			return f.Value
+		}
+	}
+	return NewID()
 }

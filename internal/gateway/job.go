@@ -25,7 +25,7 @@ type job struct {
 	from     caller
 	req      *h1.Request
 	peer     peer
-	ownCache *clientCache // of callers, where nothing is kept for the connection
+	ownCache *ClientCache // of callers, where nothing is kept for the connection
 	route    *route
 	id       string        // of the request
 	by       time.Time     // the caller's deadline; zero when it named none
@@ -36,7 +36,7 @@ type job struct {
 	traced    bool      // the caller has a valid traceparent
 	grpc      bool      // the caller has a valid grpc-timeout
 	spans     *spans    // nil without a Tracer
-	admission admission // by the policy of the route
+	admission Admission // by the policy of the route
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -128,7 +128,7 @@ func (j *job) work() dispatch.Work {
 		Timeout:    rt.Timeout,
 		Replayable: j.replayable(),
 		Deadline:   j.by,
-		Caller:     j.admission.hash,
+		Caller:     j.admission.Hash,
 		Shard:      rt.Shard,
 		Cells:      rt.Cells,
 		Overflow:   rt.Overflow,
@@ -265,7 +265,7 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 		return time.Time{}, errGone
 	}
 	if j.wait.begun {
-		j.admission.continues()
+		j.admission.Continues()
 		if !now.Before(j.wait.long) {
 			j.target.Stream()
 		}

@@ -14,21 +14,21 @@ func (j *job) callerIP() string {
 		return j.peer.ip
 	}
 	w := j.hops()
-	if w.unread != "" {
-		j.s.unreadable(j.peer.ip, w.unread)
+	if w.Unread != "" {
+		j.s.unreadable(j.peer.ip, w.Unread)
 	}
-	return w.ip
+	return w.IP
 }
 
 // hops follows X-Forwarded-For, or Forwarded if there is none of the former.
-func (j *job) hops() hops {
-	w := hops{proxies: j.s.cfg.TrustedProxies, ip: j.peer.ip}
+func (j *job) hops() Hops {
+	w := Hops{Proxies: j.s.cfg.TrustedProxies, IP: j.peer.ip}
 	which := h1.Forwarded
 	if has(j.req.Fields, h1.XForwardedFor) {
 		which = h1.XForwardedFor
 	}
 	for i := len(j.req.Fields) - 1; i >= 0; i-- {
-		if f := &j.req.Fields[i]; f.Key == which && w.follow(f.Value, which == h1.Forwarded) {
+		if f := &j.req.Fields[i]; f.Key == which && w.Follow(f.Value, which == h1.Forwarded) {
 			break
 		}
 	}
@@ -45,14 +45,14 @@ func (j *job) appendForwarded(b []byte) []byte {
 		var items []string // the last one first
 		for list := j.req.Fields[i].Value; list != ""; {
 			var item string
-			if item, list = lastItem(list); item != "" {
+			if item, list = LastItem(list); item != "" {
 				items = append(items, item)
 			}
 		}
 		for _, item := range slices.Backward(items) {
-			addr, ok := hopAddress(param(item, "for"))
+			addr, ok := HopAddress(Param(item, "for"))
 			if !ok {
-				addr = unknownCaller
+				addr = UnknownCaller
 			}
 			b = append(append(b, addr...), ", "...)
 		}
@@ -71,5 +71,5 @@ func (s *settings) unreadable(proxy, said string) {
 		return
 	}
 	s.cfg.Log.Warn("a trusted proxy says who calls in a way that cannot be read; such callers count as one",
-		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", unknownCaller)
+		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", UnknownCaller)
 }

@@ -14,17 +14,17 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.admit(j.ctx, t, j.clientCache(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length, stream: j.wantsStream()})
-	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.caller, j.admission.planName(), j.admission.waited, j.admission.cost
+	r := j.admission.Admit(j.ctx, t, j.clientCache(), j, RequestInfo{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
+	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.Caller, j.admission.PlanName(), j.admission.Waited, j.admission.Cost
 	switch {
 	case r != nil:
 		j.refuse(r)
 		return false
-	case j.admission.waited > 0 && j.from.Gone():
+	case j.admission.Waited > 0 && j.from.Gone():
 		j.from.Abort() // it gave up in the queue, and is not to be worked for
 		return false
 	}
-	if t.cache != nil {
+	if t.Cache != nil {
 		j.recordAnswer()
 	}
 	return true
@@ -33,13 +33,13 @@ func (j *job) admit(now time.Time) bool {
 // refuse answers a request that is not admitted: with a fallback, or with why.
 // What is left of a short body is read by the wire, so that the connection goes
 // on.
-func (j *job) refuse(r *refusal) {
-	j.rec.Rule = r.body.Rule
-	if j.fallBack(r.cause) {
+func (j *job) refuse(r *Refusal) {
+	j.rec.Rule = r.Body.Rule
+	if j.fallBack(r.Cause) {
 		return
 	}
-	fields := j.admission.quotaFields(r.fields(nil))
-	j.document(r.body.Status, "application/problem+json", r.document(j.id), fields)
+	fields := j.admission.QuotaFields(r.Fields(nil))
+	j.document(r.Body.Status, "application/problem+json", r.Document(j.id), fields)
 }
 
 // prepare holds the body, and writes the head for workers.
@@ -62,23 +62,23 @@ func (j *job) prepare() error {
 
 // do has the route's own fleet do the work.
 func (j *job) do() dispatch.Answer {
-	if j.admission.policy == nil && j.route.Guard == nil {
+	if j.admission.Policy == nil && j.route.Guard == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
-	j.admission.began, j.admission.outcome = time.Now(), outcome{failed: true} // if it panics
+	j.admission.Began, j.admission.Outcome = time.Now(), Outcome{Failed: true} // if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
-	j.admission.outcome = outcomeOf(a)
+	j.admission.Outcome = outcomeOf(a)
 	now := time.Now()
 	if a.Kind == dispatch.Answered {
 		j.ended = now
 	}
-	j.observed(now.Sub(j.admission.began), a)
+	j.observed(now.Sub(j.admission.Began), a)
 	return a
 }
 
 // releaseAdmission gives back what admission took.
 func (j *job) releaseAdmission() {
-	if j.admission.policy == nil {
+	if j.admission.Policy == nil {
 		return
 	}
 	j.cacheWriter.recorder.Discard()
@@ -86,27 +86,27 @@ func (j *job) releaseAdmission() {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	j.admission.release(now)
-	j.admission.chargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
+	j.admission.Release(now)
+	j.admission.ChargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
 }
 
 // outcomeOf says what an answer tells about the fleet. A request's first failure
 // counts, whatever became of the next attempts: a second one is evidence against
 // the request, and so is a quarantine.
-func outcomeOf(a dispatch.Answer) outcome {
+func outcomeOf(a dispatch.Answer) Outcome {
 	switch a.Kind {
 	case dispatch.Answered:
-		return outcome{failed: a.Result.Status >= 500, dropped: a.Result.Status == 503 || a.Result.Status == 429}
+		return Outcome{Failed: a.Result.Status >= 500, Dropped: a.Result.Status == 503 || a.Result.Status == 429}
 	case dispatch.TimedOut:
 		if a.Rule == dispatch.RuleDeadline {
-			return outcome{ignored: true} // callers choose those
+			return Outcome{Ignored: true} // callers choose those
 		}
-		return outcome{failed: true, dropped: true}
+		return Outcome{Failed: true, Dropped: true}
 	case dispatch.Failed, dispatch.Cut:
-		return outcome{failed: true}
+		return Outcome{Failed: true}
 	case dispatch.Refused, dispatch.Unavailable, dispatch.Aborted:
 	}
-	return outcome{ignored: true}
+	return Outcome{Ignored: true}
 }
 
 // ours adds the gateway's fields to an answer of a worker: as fields, and as
@@ -114,19 +114,19 @@ func outcomeOf(a dispatch.Answer) outcome {
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.admission
 	fields = append(fields, j.noted...)
-	if s.policy == nil {
+	if s.Policy == nil {
 		return fields, nil
 	}
-	s.head = j.wait.head
+	s.Head = j.wait.head
 	if j.marked.Name != "" {
 		fields = append(fields, j.marked)
 	}
-	if !s.counted || s.policy.hideLimits {
+	if !s.Counted || s.Policy.HideLimits {
 		return fields, nil
 	}
 	if j.peer.cache == nil { // net/http's wire keeps what it is given
-		return s.quotaFields(fields), nil
+		return s.QuotaFields(fields), nil
 	}
-	j.lines = s.quotaLines(j.lines[:0])
+	j.lines = s.QuotaLines(j.lines[:0])
 	return fields, j.lines
 }

@@ -17,9 +17,9 @@ func (j *job) fallBack(on FallbackCause) bool {
 	if t == nil || on == "" {
 		return false
 	}
-	for i := range t.fallback {
-		f := &t.fallback[i]
-		if !f.isFor(on) {
+	for i := range t.Fallback {
+		f := &t.Fallback[i]
+		if !f.IsFor(on) {
 			continue
 		}
 		done := false
@@ -35,8 +35,8 @@ func (j *job) fallBack(on FallbackCause) bool {
 			return true
 		}
 	}
-	if t.optional {
-		j.rec.Fallback = fellDegraded
+	if t.Optional {
+		j.rec.Fallback = FellDegraded
 		j.send(http.StatusNoContent, append(j.resp.Fields[:0], h1.Field{Name: DegradedField, Value: string(on)}), nil)
 		return true
 	}
@@ -44,8 +44,8 @@ func (j *job) fallBack(on FallbackCause) bool {
 }
 
 func (j *job) fallStatic(s *Static, on FallbackCause) bool {
-	j.rec.Fallback = fellStatic
-	j.send(s.status(), s.fields(append(j.resp.Fields[:0], markOf(fellStatic, on))), s.Body)
+	j.rec.Fallback = FellStatic
+	j.send(s.Code(), s.Fields(append(j.resp.Fields[:0], MarkOf(FellStatic, on))), s.Body)
 	return true
 }
 
@@ -53,19 +53,19 @@ func (j *job) fallStale(s *Stale, on FallbackCause) bool {
 	if !j.reads() {
 		return false
 	}
-	a, age, ok := j.route.policy.cache.Get(j.staleKey(), time.Now(), s.MaxAge)
+	a, age, ok := j.route.policy.Cache.Get(j.staleKey(), time.Now(), s.MaxAge)
 	if !ok {
 		return false
 	}
-	j.rec.Fallback = fellStale
-	j.send(a.Status, staleFields(a, age, on), a.Body)
+	j.rec.Fallback = FellStale
+	j.send(a.Status, StaleFields(a, age, on), a.Body)
 	return true
 }
 
 // fallOther has another fleet do the work. It reports false when that has no
 // worker either.
 func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
-	j.admission.release(time.Now()) // what follows says nothing about the route's own fleet
+	j.admission.Release(time.Now()) // what follows says nothing about the route's own fleet
 	if j.other = f; j.prepared {    // for other workers
 		j.unknow()
 		j.forward()
@@ -77,13 +77,13 @@ func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
 		j.badUpload(err)
 		return true
 	}
-	j.marked = markOf(fellOther, on)
+	j.marked = MarkOf(FellOther, on)
 	a := f.Other.Do(j.ctx, j.work(), j)
 	if a.Kind == dispatch.Unavailable && j.from.Reset() {
 		j.marked = h1.Field{}
 		return false
 	}
-	j.rec.Fallback = fellOther
+	j.rec.Fallback = FellOther
 	j.conclude(a)
 	return true
 }
@@ -91,7 +91,7 @@ func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
 // send answers with what is not a worker's.
 func (j *job) send(status int, fields []h1.Field, body []byte) {
 	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
-	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: bare(status)}
+	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: Bodiless(status)}
 	if j.req.Method == "HEAD" && !j.resp.Bare {
 		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
 		j.resp.Bare = true

@@ -4,15 +4,15 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// field and address make a job a clientIdentity.
-func (j *job) field(lower string) (value string, clear bool) {
+// HeaderValue and Address make a job a ClientIdentity.
+func (j *job) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return j.req.Host, true
 	}
 	seen := false
 	for i := range j.req.Fields {
 		f := &j.req.Fields[i]
-		if !sameName(f.Name, lower) {
+		if !SameName(f.Name, lower) {
 			continue
 		}
 		if seen && f.Value != value {
@@ -23,16 +23,16 @@ func (j *job) field(lower string) (value string, clear bool) {
 	return value, true
 }
 
-func (j *job) address() string { return j.callerIP() }
+func (j *job) Address() string { return j.callerIP() }
 
 // clientCache returns what is remembered for the connection, or for the job when
 // nothing is kept for that.
-func (j *job) clientCache() *clientCache {
+func (j *job) clientCache() *ClientCache {
 	if m := j.peer.cache; m != nil {
 		return &m.clients
 	}
 	if j.ownCache == nil {
-		j.ownCache = new(clientCache)
+		j.ownCache = new(ClientCache)
 	}
 	return j.ownCache
 }
@@ -41,12 +41,12 @@ func (j *job) clientCache() *clientCache {
 // not.
 func (j *job) caller() string {
 	switch {
-	case j.admission.caller != "":
-		return j.admission.caller
+	case j.admission.Caller != "":
+		return j.admission.Caller
 	case j.route.client == nil:
 		return ""
 	}
-	return j.route.client.id(j.clientCache(), j, j.route.Name)
+	return j.route.client.ID(j.clientCache(), j, j.route.Name)
 }
 
 // client returns the fingerprint of who called, by address where the route does not
@@ -54,7 +54,7 @@ func (j *job) caller() string {
 func (j *job) client() bezoar.Fingerprint {
 	id := j.caller()
 	if id == "" {
-		id = j.clientCache().network(j.address())
+		id = j.clientCache().Network(j.Address())
 	}
 	p := j.route.Printer
 	m := j.peer.cache
@@ -65,4 +65,11 @@ func (j *job) client() bezoar.Fingerprint {
 		m.printer, m.id, m.client = p, id, p.Client(id)
 	}
 	return m.client
+}
+
+func (j *job) Protocol() string {
+	if j.peer.http2 {
+		return "HTTP/2.0"
+	}
+	return "HTTP/1." + string(rune('0'+j.req.Minor))
 }

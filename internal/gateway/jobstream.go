@@ -4,7 +4,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// wantsStream is asksForStream of j.
+// wantsStream is AsksForStream of j.
 func (j *job) wantsStream() bool {
 	accept := ""
 	for i := range j.req.Fields {
@@ -13,7 +13,7 @@ func (j *job) wantsStream() bool {
 			break
 		}
 	}
-	return asksForStream(j.req.Upgrade, accept)
+	return AsksForStream(j.req.Upgrade, accept)
 }
 
 // contentType returns the answer's media type with its parameters.

@@ -117,7 +117,7 @@ func (s *jsonScan) scalar() (value []byte, ok bool) {
 	switch c := s.b[s.i]; {
 	case c == '"':
 		value, ok = s.text()
-		if len(value) == 0 || !plainText(value) {
+		if len(value) == 0 || !PlainText(value) {
 			value = nil
 		}
 		return value, ok
@@ -133,16 +133,6 @@ func (s *jsonScan) scalar() (value []byte, ok bool) {
 
 func isNumberByte(c byte) bool {
 	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
-}
-
-// plainText reports whether b can stand in logs as it is.
-func plainText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return utf8.Valid(b)
 }
 
 // skip passes over a value.
@@ -248,7 +238,7 @@ func (s *jsonScan) hex4(at int) (r rune, ok bool) {
 		return 0, false
 	}
 	for _, c := range s.b[at : at+4] {
-		v := hexValue(c)
+		v := HexValue(c)
 		if v < 0 {
 			return 0, false
 		}

@@ -86,7 +86,7 @@ func FuzzClaimOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, payload []byte, name string) {
 		got, _ := claimOf(nil, base64.RawURLEncoding.EncodeToString(payload), name)
-		if got != nil && (len(got) == 0 || !plainText(got)) {
+		if got != nil && (len(got) == 0 || !PlainText(got)) {
 			t.Fatalf("%q is no plain text", got)
 		}
 		var all map[string]json.RawMessage
@@ -98,7 +98,7 @@ func FuzzClaimOf(f *testing.F) {
 		var n json.Number
 		switch raw, ok := all[name]; {
 		case !ok || repeats(payload, name):
-		case raw[0] == '"' && json.Unmarshal(raw, &s) == nil && plainText([]byte(s)):
+		case raw[0] == '"' && json.Unmarshal(raw, &s) == nil && PlainText([]byte(s)):
 			want = s
 		case raw[0] != '"' && json.Unmarshal(raw, &n) == nil:
 			want = n.String()

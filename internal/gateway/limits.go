@@ -77,8 +77,8 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// admissionConfig is what a [Route] or a [Protection] configures for admission.
-type admissionConfig struct {
+// AdmissionConfig is what a [Route] or a [Protection] configures for admission.
+type AdmissionConfig struct {
 	client   string
 	limits   []Limit
 	plans    []Plan
@@ -87,7 +87,7 @@ type admissionConfig struct {
 	fallback []Fallback
 }
 
-func (d *admissionConfig) faults() []error {
+func (d *AdmissionConfig) Faults() []error {
 	var errs []error
 	client, err := d.clientKey()
 	if err != nil {
@@ -123,27 +123,27 @@ func (d *admissionConfig) faults() []error {
 	return errs
 }
 
-func (d *admissionConfig) clientKey() (*key, error) {
+func (d *AdmissionConfig) clientKey() (*Key, error) {
 	if d.client == "" {
 		return nil, nil
 	}
-	return parseKey(d.client, nil)
+	return ParseKey(d.client, nil)
 }
 
-func (d *admissionConfig) limitFaults(at string, limits []Limit, client *key) []error {
+func (d *AdmissionConfig) limitFaults(at string, limits []Limit, client *Key) []error {
 	var errs []error
 	for i, l := range limits {
 		if l.Quota < 0 || l.Quota >= d.quotas {
 			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, max(d.quotas, 0)))
 		}
-		if _, err := parseKey(l.key(client), client); err != nil {
+		if _, err := ParseKey(l.key(client), client); err != nil {
 			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))
 		}
 	}
 	return errs
 }
 
-func (l *Limit) key(client *key) string {
+func (l *Limit) key(client *Key) string {
 	switch {
 	case l.Key != "":
 		return l.Key

@@ -46,7 +46,7 @@ func (c *rawCaller) ask(lines ...string) (*http.Response, string) {
 	return c.answer(method)
 }
 
-func decode(t *testing.T, body string) (g refusalBody) {
+func decode(t *testing.T, body string) (g RefusalBody) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &g); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -404,20 +404,20 @@ func TestAdmissionAllocatesNothing(t *testing.T) {
 	wide := perHour("q", 1<<40)
 	cfg := Config{Limiter: newLimiter(t, wide), Overrides: func(string, string, string) Override { return Override{} }}
 	b, _ := newBreaker(t)
-	policy := newRoutePolicy(&cfg, &Route{
+	policy := NewRoutePolicy(&cfg, &Route{
 		Client: "header:X-Api-Key", Limits: []Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []Plan{{Name: "p", Limits: []Limit{{Key: "route"}}}},
 		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: PriorityRule{Header: "X-Priority"},
 	}, [32]byte{1})
-	m, lines := new(clientCache), make([]byte, 0, 256)
+	m, lines := new(ClientCache), make([]byte, 0, 256)
 	j := &job{req: &h1.Request{Fields: from("", "X-Api-Key: k", "X-Priority: sheddable", token(`{"sub":"alice"}`)).fields}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
-	s := new(admission)
+	s := new(Admission)
 	if n := testing.AllocsPerRun(100, func() {
-		*s = admission{}
-		if no := s.admit(t.Context(), policy, m, j, requestInfo{now: time.Now()}); no != nil {
-			t.Fatal(no.body)
+		*s = Admission{}
+		if no := s.Admit(t.Context(), policy, m, j, RequestInfo{Now: time.Now()}); no != nil {
+			t.Fatal(no.Body)
 		}
-		lines = s.quotaLines(lines[:0])
-		s.release(time.Now())
+		lines = s.QuotaLines(lines[:0])
+		s.Release(time.Now())
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

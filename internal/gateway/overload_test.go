@@ -267,20 +267,20 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		a    dispatch.Answer
-		want outcome
+		want Outcome
 	}{
-		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, outcome{}},
-		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, outcome{}},
-		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, outcome{dropped: true}},
-		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, outcome{failed: true}},
-		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, outcome{failed: true, dropped: true}},
-		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, outcome{}},
-		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, outcome{failed: true, dropped: true}},
-		{"broken", dispatch.Answer{Kind: dispatch.Failed}, outcome{failed: true}},
-		{"cut", dispatch.Answer{Kind: dispatch.Cut}, outcome{failed: true}},
-		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, outcome{ignored: true}},
-		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, outcome{ignored: true}},
-		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, outcome{ignored: true}},
+		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, Outcome{}},
+		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, Outcome{}},
+		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, Outcome{Dropped: true}},
+		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, Outcome{Failed: true}},
+		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, Outcome{Failed: true, Dropped: true}},
+		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, Outcome{}},
+		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, Outcome{Failed: true, Dropped: true}},
+		{"broken", dispatch.Answer{Kind: dispatch.Failed}, Outcome{Failed: true}},
+		{"cut", dispatch.Answer{Kind: dispatch.Cut}, Outcome{Failed: true}},
+		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, Outcome{Ignored: true}},
+		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, Outcome{Ignored: true}},
+		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, Outcome{Ignored: true}},
 	} {
 		if got := outcomeOf(tc.a); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
@@ -299,12 +299,12 @@ func TestSlowAnswersOpenTheCircuit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		var s admission
-		if no := s.admit(t.Context(), &routePolicy{breaker: b, slow: time.Second}, new(clientCache), from("192.0.2.1"), requestInfo{now: time.Now()}); no != nil {
+		var s Admission
+		if no := s.Admit(t.Context(), &RoutePolicy{breaker: b, slow: time.Second}, new(ClientCache), from("192.0.2.1"), RequestInfo{Now: time.Now()}); no != nil {
 			t.Fatal(no)
 		}
-		s.began, s.outcome = time.Now(), outcome{ignored: true}
-		s.release(s.began.Add(2 * time.Second))
+		s.Began, s.Outcome = time.Now(), Outcome{Ignored: true}
+		s.Release(s.Began.Add(2 * time.Second))
 	}
 	if s := stateOf(all); s != breaker.Open {
 		t.Errorf("the circuit is %v", s)

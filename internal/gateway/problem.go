@@ -1,8 +1,8 @@
 package gateway
 
-// problem is the body of an answer of the gateway's own (RFC 9457). Type is
+// Problem is the body of an answer of the gateway's own (RFC 9457). Type is
 // completed with [ProblemPrefix].
-type problem struct {
+type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`

@@ -49,7 +49,7 @@ type Protection struct {
 func (p Protection) Validate() error {
 	r, c := p.route()
 	d := r.admissionConfig(c)
-	errs := d.faults()
+	errs := d.Faults()
 	if p.Cost < 0 || p.Slow < 0 {
 		errs = append(errs, errors.New("Cost or Slow is negative"))
 	}
@@ -87,9 +87,9 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 		_, _ = rand.Read(p.Key[:]) // never fails
 	}
 	r, c := p.route()
-	t := newRoutePolicy(c, r, p.Key)
+	t := NewRoutePolicy(c, r, p.Key)
 	if t == nil {
-		t = &routePolicy{route: r.name()}
+		t = &RoutePolicy{Route: r.name()}
 	}
 	return func(next http.Handler) http.Handler {
 		g := &protector{policy: t, proxies: p.TrustedProxies, observe: p.Observe, next: next}
@@ -100,7 +100,7 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 
 // protector is a handler behind its policy.
 type protector struct {
-	policy   *routePolicy
+	policy   *RoutePolicy
 	proxies  []netip.Prefix
 	observe  func(*Record)
 	next     http.Handler

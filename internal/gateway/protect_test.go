@@ -118,8 +118,8 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 					}
 					continue
 				}
-				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(refusalBody{}), cmpopts.IgnoreFields(refusalBody{}, "RetryAfter"),
-					cmpopts.IgnoreFields(problem{}, "Until", "Detail")); d != "" {
+				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(RefusalBody{}), cmpopts.IgnoreFields(RefusalBody{}, "RetryAfter"),
+					cmpopts.IgnoreFields(Problem{}, "Until", "Detail")); d != "" {
 					t.Errorf("%q: %s", head, d)
 				}
 			}

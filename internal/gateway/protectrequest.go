@@ -16,8 +16,8 @@ import (
 type protectedRequest struct {
 	p         *protector
 	r         *http.Request
-	admission admission
-	clients   clientCache
+	admission Admission
+	clients   ClientCache
 	w         protectedWriter
 	rec       Record
 	body      counter
@@ -27,28 +27,28 @@ type protectedRequest struct {
 func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 	v.r, v.returned = r, false
 	v.w = protectedWriter{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
-	v.rec = Record{Time: time.Now(), Route: v.p.policy.route, Method: r.Method, Host: r.Host, Path: r.URL.Path, from: v}
+	v.rec = Record{Time: time.Now(), Route: v.p.policy.Route, Method: r.Method, Host: r.Host, Path: r.URL.Path, From: v}
 }
 
 // serve answers the request.
 func (v *protectedRequest) serve() {
-	at := requestInfo{now: v.rec.Time, length: v.r.ContentLength, stream: asksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
-	at.deadline, _ = v.r.Context().Deadline()
-	no := v.admission.admit(v.r.Context(), v.p.policy, &v.clients, v, at)
-	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.caller, v.admission.planName(), v.admission.waited, v.admission.cost
+	at := RequestInfo{Now: v.rec.Time, Length: v.r.ContentLength, Stream: AsksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
+	at.Deadline, _ = v.r.Context().Deadline()
+	no := v.admission.Admit(v.r.Context(), v.p.policy, &v.clients, v, at)
+	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.Caller, v.admission.PlanName(), v.admission.Waited, v.admission.Cost
 	if no != nil {
 		v.refuse(no)
 		return
 	}
-	v.admission.began = time.Now()
+	v.admission.Began = time.Now()
 	r := v.r
-	if r.ContentLength < 0 && r.Body != nil && v.admission.counted {
+	if r.ContentLength < 0 && r.Body != nil && v.admission.Counted {
 		copied := *r
 		v.body = counter{ReadCloser: r.Body}
 		copied.Body = &v.body
 		r = &copied
 	}
-	v.w.recordable = v.p.policy.cache != nil && r.Method == http.MethodGet && r.ContentLength == 0 && r.Header.Get("Range") == ""
+	v.w.recordable = v.p.policy.Cache != nil && r.Method == http.MethodGet && r.ContentLength == 0 && r.Header.Get("Range") == ""
 	v.p.next.ServeHTTP(&v.w, r)
 	if v.r.Context().Err() == nil {
 		v.w.begin(http.StatusOK) // of a handler that wrote nothing
@@ -64,13 +64,13 @@ func (v *protectedRequest) end() {
 		v.w.recorder.Commit(now)
 	}
 	v.w.recorder.Discard()
-	v.admission.release(now)
+	v.admission.Release(now)
 	in := max(v.r.ContentLength, v.body.n)
-	v.admission.chargeTransfer(now, v.r.ContentLength, in, v.w.n)
+	v.admission.ChargeTransfer(now, v.r.ContentLength, in, v.w.n)
 	if v.p.observe != nil {
 		v.rec.Duration, v.rec.BytesIn, v.rec.BytesOut, v.rec.Status = now.Sub(v.rec.Time), max(in, 0), v.w.n, v.w.status
-		if !v.admission.head.IsZero() {
-			v.rec.TTFB = v.admission.head.Sub(v.rec.Time)
+		if !v.admission.Head.IsZero() {
+			v.rec.TTFB = v.admission.Head.Sub(v.rec.Time)
 		}
 		v.rec.RequestID = v.id()
 		v.p.observe(&v.rec)
@@ -87,41 +87,41 @@ func (v *protectedRequest) end() {
 
 // settle says what the answer tells about the handler.
 func (v *protectedRequest) settle() {
-	if v.admission.began.IsZero() {
+	if v.admission.Began.IsZero() {
 		return
 	}
 	switch status := v.w.status; {
 	case (status == 0 && !v.w.hijacked || !v.returned) && v.r.Context().Err() != nil:
-		v.admission.outcome = outcome{ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), failed: true, dropped: true}
+		v.admission.Outcome = Outcome{Ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), Failed: true, Dropped: true}
 	case !v.returned || status >= 500:
-		v.admission.outcome = outcome{failed: true, dropped: status == 503}
+		v.admission.Outcome = Outcome{Failed: true, Dropped: status == 503}
 	case status == 429:
-		v.admission.outcome = outcome{dropped: true}
+		v.admission.Outcome = Outcome{Dropped: true}
 	}
 }
 
 // id returns the request's id.
 func (v *protectedRequest) id() string {
 	if v.rec.RequestID == "" {
-		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !isID(v.rec.RequestID) {
-			v.rec.RequestID = newID()
+		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !ValidID(v.rec.RequestID) {
+			v.rec.RequestID = NewID()
 		}
 	}
 	return v.rec.RequestID
 }
 
 // refuse answers a request that is not admitted.
-func (v *protectedRequest) refuse(no *refusal) {
-	v.rec.Rule = no.body.Rule
-	if v.fallBack(no.cause) {
+func (v *protectedRequest) refuse(no *Refusal) {
+	v.rec.Rule = no.Body.Rule
+	if v.fallBack(no.Cause) {
 		return
 	}
-	fields := append(v.admission.quotaFields(no.fields(nil)),
+	fields := append(v.admission.QuotaFields(no.Fields(nil)),
 		h1.Field{Name: "Content-Type", Value: "application/problem+json"},
 		h1.Field{Name: "Cache-Control", Value: "no-store"},
 		h1.Field{Name: "X-Request-Id", Value: v.id()},
 	)
-	v.send(no.body.Status, fields, no.document(v.id()))
+	v.send(no.Body.Status, fields, no.Document(v.id()))
 }
 
 // fallBack answers what the handler cannot be asked, if there is something to
@@ -131,33 +131,33 @@ func (v *protectedRequest) fallBack(on FallbackCause) bool {
 	if on == "" {
 		return false
 	}
-	for i := range t.fallback {
-		f := &t.fallback[i]
+	for i := range t.Fallback {
+		f := &t.Fallback[i]
 		switch {
-		case !f.isFor(on):
+		case !f.IsFor(on):
 		case f.Static != nil:
-			v.rec.Fallback = fellStatic
-			v.send(f.Static.status(), f.Static.fields([]h1.Field{markOf(fellStatic, on)}), f.Static.Body)
+			v.rec.Fallback = FellStatic
+			v.send(f.Static.Code(), f.Static.Fields([]h1.Field{MarkOf(FellStatic, on)}), f.Static.Body)
 			return true
 		case f.Handler != nil:
-			v.admission.release(time.Now())
-			v.rec.Fallback = fellOther
-			v.w.Header().Set(FallbackField, markOf(fellOther, on).Value)
+			v.admission.Release(time.Now())
+			v.rec.Fallback = FellOther
+			v.w.Header().Set(FallbackField, MarkOf(FellOther, on).Value)
 			f.Handler.ServeHTTP(&v.w, v.r)
 			return true
 		case f.Stale != nil && v.reads():
-			if a, age, ok := t.cache.Get(v.staleKey(), time.Now(), f.Stale.MaxAge); ok {
-				v.rec.Fallback = fellStale
-				v.send(a.Status, staleFields(a, age, on), a.Body)
+			if a, age, ok := t.Cache.Get(v.staleKey(), time.Now(), f.Stale.MaxAge); ok {
+				v.rec.Fallback = FellStale
+				v.send(a.Status, StaleFields(a, age, on), a.Body)
 				return true
 			}
 		}
 	}
-	if t.optional {
-		v.rec.Fallback = fellDegraded
+	if t.Optional {
+		v.rec.Fallback = FellDegraded
 		v.send(http.StatusNoContent, []h1.Field{{Name: DegradedField, Value: string(on)}}, nil)
 	}
-	return t.optional
+	return t.Optional
 }
 
 // reads reports whether the request may be answered with a copy, whose key knows
@@ -172,25 +172,25 @@ func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
 		h.Add(f.Name, f.Value)
 	}
 	v.w.WriteHeader(status)
-	if v.r.Method != http.MethodHead && !bare(status) {
+	if v.r.Method != http.MethodHead && !Bodiless(status) {
 		_, _ = v.w.Write(body) // the caller is gone then
 	}
 }
 
 func (v *protectedRequest) staleKey() [16]byte {
-	return v.p.policy.staleKey(&v.clients, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
+	return v.p.policy.StaleKey(&v.clients, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
 		return strings.Join(v.r.Header.Values(name), ", ")
 	})
 }
 
-// field and address make a protectedRequest a clientIdentity.
-func (v *protectedRequest) field(lower string) (value string, clear bool) {
+// HeaderValue and Address make a protectedRequest a ClientIdentity.
+func (v *protectedRequest) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return v.r.Host, true
 	}
 	seen := false
 	for name, values := range v.r.Header {
-		if !sameName(name, lower) {
+		if !SameName(name, lower) {
 			continue
 		}
 		for _, s := range values {
@@ -203,24 +203,26 @@ func (v *protectedRequest) field(lower string) (value string, clear bool) {
 	return value, true
 }
 
-func (v *protectedRequest) address() string {
+func (v *protectedRequest) Address() string {
 	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
 	if err != nil {
 		host = v.r.RemoteAddr
 	}
-	ip := plainIP(host)
-	if len(v.p.proxies) == 0 || !among(v.p.proxies, ip) {
+	ip := PlainIP(host)
+	if len(v.p.proxies) == 0 || !Among(v.p.proxies, ip) {
 		return ip
 	}
-	w := hops{proxies: v.p.proxies, ip: ip}
+	w := Hops{Proxies: v.p.proxies, IP: ip}
 	name := "Forwarded"
 	if len(v.r.Header["X-Forwarded-For"]) > 0 {
 		name = "X-Forwarded-For"
 	}
 	for _, list := range slices.Backward(v.r.Header[name]) {
-		if w.follow(list, name == "Forwarded") {
+		if w.Follow(list, name == "Forwarded") {
 			break
 		}
 	}
-	return w.ip
+	return w.IP
 }
+
+func (v *protectedRequest) Protocol() string { return v.r.Proto }

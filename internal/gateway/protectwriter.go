@@ -47,16 +47,16 @@ func (w *protectedWriter) begin(status int) {
 	}
 	w.status = status
 	v := w.request
-	v.admission.head = time.Now()
+	v.admission.Head = time.Now()
 	h := w.Header()
-	if isStream(status, h.Get("Content-Type")) {
-		v.admission.stream(v.admission.head)
+	if IsStream(status, h.Get("Content-Type")) {
+		v.admission.Stream(v.admission.Head)
 	}
 	if w.recordable {
 		w.record(h)
 	}
-	if v.admission.counted && !v.p.policy.hideLimits {
-		for _, f := range v.admission.quotaFields(nil) {
+	if v.admission.Counted && !v.p.policy.HideLimits {
+		for _, f := range v.admission.QuotaFields(nil) {
 			h.Add(f.Name, f.Value)
 		}
 	}
@@ -70,15 +70,15 @@ func (w *protectedWriter) record(h http.Header) {
 		}
 	}
 	v := w.request
-	w.recorder = v.p.policy.cache.Record(v.staleKey(), stale.Answer{
-		Status: w.status, Header: w.fields, Credentials: v.p.policy.credentials(v),
-	}, v.admission.head)
+	w.recorder = v.p.policy.Cache.Record(v.staleKey(), stale.Answer{
+		Status: w.status, Header: w.fields, Credentials: v.p.policy.Credentials(v),
+	}, v.admission.Head)
 }
 
 // Write begins the answer if need be, and adds to its body.
 func (w *protectedWriter) Write(p []byte) (int, error) {
 	if w.n > 0 {
-		w.request.admission.continues()
+		w.request.admission.Continues()
 	}
 	w.begin(http.StatusOK)
 	n, err := w.ResponseWriter.Write(p)
@@ -91,7 +91,7 @@ func (w *protectedWriter) Write(p []byte) (int, error) {
 // unless they are to be copied.
 func (w *protectedWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.begin(http.StatusOK)
-	w.request.admission.continues()
+	w.request.admission.Continues()
 	if from, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.recordable {
 		n, err := from.ReadFrom(r)
 		w.n += n
@@ -106,7 +106,7 @@ func (w *protectedWriter) Flush() { _ = w.FlushError() }
 // FlushError is Flush with what went wrong.
 func (w *protectedWriter) FlushError() error {
 	w.begin(http.StatusOK)
-	w.request.admission.continues()
+	w.request.admission.Continues()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
@@ -115,8 +115,8 @@ func (w *protectedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true
-		w.request.admission.head = time.Now()
-		w.request.admission.stream(w.request.admission.head)
+		w.request.admission.Head = time.Now()
+		w.request.admission.Stream(w.request.admission.Head)
 	}
 	return conn, rw, err
 }

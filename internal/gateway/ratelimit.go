@@ -9,8 +9,8 @@ import (
 // ratelimit-headers has them since its eighth version: lists of structured
 // fields (RFC 9651), one item for each quota, named by it.
 const (
-	policyField = "RateLimit-Policy"
-	limitField  = "RateLimit"
+	PolicyField = "RateLimit-Policy"
+	LimitField  = "RateLimit"
 )
 
 // appendPolicy appends the item that describes a quota: how much in how long.

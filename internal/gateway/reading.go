@@ -26,21 +26,13 @@ const (
 	PathsRaw PathMode = "raw"
 )
 
-const (
-	// maxRounds is how often a path is decoded, for servers behind further proxies.
-	maxRounds = 3
-	// maxReadings bounds the bytes of all readings of one path, and with them the
-	// time that they take.
-	maxReadings = 128 << 10
-)
-
 // choose returns the route of a request, and the path for the worker. Without a
 // route the status says why. A path that every reading takes to one route stays as
 // it came.
 func (t table) choose(method, host, path string) (r *route, forward string, status int) {
-	plain, ambiguous := path, unclear(path)
+	plain, ambiguous := path, Unclear(path)
 	if ambiguous {
-		plain = resolve(path)
+		plain = Resolve(path)
 	}
 	literal, loose, status := t.match(method, host, plain)
 	if literal != nil && literal.Paths == PathsRaw || literal == nil && loose != nil && loose.Paths == PathsRaw {
@@ -51,10 +43,10 @@ func (t table) choose(method, host, path string) (r *route, forward string, stat
 		other, same := t.agree(method, host, path, loose)
 		if !same {
 			var ok bool
-			if forward, ok = normalise(path); !ok || isStrict(literal) || isStrict(loose) || isStrict(other) {
+			if forward, ok = Normalise(path); !ok || isStrict(literal) || isStrict(loose) || isStrict(other) {
 				return nil, path, http.StatusBadRequest
 			}
-			_, found, status = t.match(method, host, resolve(forward))
+			_, found, status = t.match(method, host, Resolve(forward))
 		}
 	}
 	switch {
@@ -69,7 +61,7 @@ func (t table) choose(method, host, path string) (r *route, forward string, stat
 // agree reports whether every reading of the path leads to the route. If not, other
 // is one that it also leads to, if any.
 func (t table) agree(method, host, path string, r *route) (other *route, same bool) {
-	all, ok := readings(path)
+	all, ok := Readings(path)
 	if !ok {
 		return nil, false
 	}
@@ -82,127 +74,6 @@ func (t table) agree(method, host, path string, r *route) (other *route, same bo
 }
 
 func isStrict(r *route) bool { return r != nil && r.Paths == PathsStrict }
-
-// unclear reports whether servers may take the path for another one.
-func unclear(path string) bool {
-	for i := range len(path) {
-		switch path[i] {
-		case '%', '\\', ';':
-			return true
-		case '/', '.':
-			if i > 0 && path[i-1] == '/' {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// readings returns what servers may take the path for: decoded up to maxRounds
-// times, with each of the other customs or without. It reports false when there are
-// too many of them.
-func readings(path string) ([]string, bool) {
-	all := []string{path}
-	for range maxRounds {
-		last := all[len(all)-1]
-		if q := unescape(last); q != last {
-			all = append(all, q)
-		}
-	}
-	for _, change := range [...]func(string) string{slashes, withoutParams, merged, withoutDots} {
-		for _, p := range all {
-			if len(all)*len(path) > maxReadings {
-				return nil, false
-			}
-			if q := change(p); q != p {
-				all = append(all, q)
-			}
-		}
-	}
-	return all, true
-}
-
-// normalise returns the one form of the path that nothing is left to decode or to
-// remove in. It reports false for a path that is encoded more than maxRounds times.
-func normalise(path string) (string, bool) {
-	for range maxRounds {
-		path = unescape(path)
-	}
-	if unescape(path) != path {
-		return "", false
-	}
-	return escape(withoutDots(merged(withoutParams(slashes(path))))), true
-}
-
-// unescape decodes every escape once.
-func unescape(path string) string {
-	if strings.IndexByte(path, '%') < 0 {
-		return path
-	}
-	b := make([]byte, 0, len(path))
-	for i := 0; i < len(path); i++ {
-		if path[i] == '%' && i+2 < len(path) {
-			if c, ok := unhex(path[i+1], path[i+2]); ok {
-				b = append(b, c)
-				i += 2
-				continue
-			}
-		}
-		b = append(b, path[i])
-	}
-	return string(b)
-}
-
-// escape encodes what may not stand in a path.
-func escape(path string) string {
-	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if c := path[i]; isUnreserved(c) || strings.IndexByte("/!$&'()*+,;=:@", c) >= 0 {
-			b = append(b, c)
-		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return string(b)
-}
-
-func slashes(path string) string { return strings.ReplaceAll(path, `\`, "/") }
-
-// merged makes one slash of several.
-func merged(path string) string {
-	if !strings.Contains(path, "//") {
-		return path
-	}
-	b := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if path[i] != '/' || i == 0 || path[i-1] != '/' {
-			b = append(b, path[i])
-		}
-	}
-	return string(b)
-}
-
-// withoutParams removes the parameters of segments: /a;b=c/d is /a/d.
-func withoutParams(path string) string {
-	if strings.IndexByte(path, ';') < 0 {
-		return path
-	}
-	b := make([]byte, 0, len(path))
-	skip := false
-	for i := range len(path) {
-		switch path[i] {
-		case '/':
-			skip = false
-		case ';':
-			skip = true
-		}
-		if !skip {
-			b = append(b, path[i])
-		}
-	}
-	return string(b)
-}
 
 // takePath makes path the request's.
 func (j *job) takePath(path string) {
@@ -225,7 +96,7 @@ func (j *job) refuseNames() bool {
 	for i := range j.req.Fields {
 		if k := j.req.Fields[i].Key; k == h1.Lookalike || k == h1.Proxy {
 			j.from.Close()
-			j.problem(problem{
+			j.problem(Problem{
 				Type: "ambiguous", Status: http.StatusBadRequest,
 				Detail: "The request has a header that servers may take for another one, such as X_Forwarded_For or Proxy.",
 			})

@@ -101,7 +101,7 @@ func FuzzChoose(f *testing.F) {
 		if r == nil {
 			return
 		}
-		all, _ := readings(forward)
+		all, _ := Readings(forward)
 		for _, p := range all {
 			if _, other, _ := table.match("GET", "h", p); other != r {
 				t.Fatalf("%q goes to %s as %q, which can be read as %q", path, r.Name, forward, p)

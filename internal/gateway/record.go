@@ -35,5 +35,5 @@ type Record struct {
 	SpanID    string // of the caller's span, or of the request's when it is traced
 	Cost      int64  // units of the guard
 
-	from requester // nil in records of tests
+	From Requester // nil in records of tests
 }

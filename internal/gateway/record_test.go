@@ -150,7 +150,7 @@ func TestRecords(t *testing.T) {
 		if tc.want.Status >= 400 {
 			got.BytesOut = 0
 		}
-		got.Time, got.Duration, got.TTFB, got.from = time.Time{}, 0, 0, nil
+		got.Time, got.Duration, got.TTFB, got.From = time.Time{}, 0, 0, nil
 		if got != tc.want {
 			t.Errorf("%.30q:\n%+v, want\n%+v", tc.text, got, tc.want)
 		}

@@ -55,7 +55,7 @@ func (j *job) redirect() {
 	d := j.route.Redirect
 	host := strings.TrimSuffix(withoutPort(j.req.Host), ".")
 	if host == "" && strings.Contains(d.To, hostMark) { // HTTP/1.0
-		j.problem(problem{Type: "malformed", Status: http.StatusBadRequest, Detail: "The request names no host."})
+		j.problem(Problem{Type: "malformed", Status: http.StatusBadRequest, Detail: "The request names no host."})
 		return
 	}
 	target := j.req.Target

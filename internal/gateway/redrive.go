@@ -65,7 +65,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	out.Missing = missing
 
 	j := g.jobs.Get().(*job)
-	j.begin(ctx, rec, req, peer{ip: plainIP(kept.Client)})
+	j.begin(ctx, rec, req, peer{ip: PlainIP(kept.Client)})
 	j.s, j.route = s, rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)

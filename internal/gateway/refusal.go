@@ -23,16 +23,16 @@ const (
 	ruleRate     = "rate:"
 )
 
-// refusal is why a request is not served, with what its caller is told.
-type refusal struct {
-	cause FallbackCause // "" when no fallback is for it
-	retry time.Duration // 0: nobody knows
-	body  refusalBody
+// Refusal is why a request is not served, with what its caller is told.
+type Refusal struct {
+	Cause FallbackCause // "" when no fallback is for it
+	Retry time.Duration // 0: nobody knows
+	Body  RefusalBody
 }
 
-// refusalBody is a problem document that names rule, limit, value and time.
-type refusalBody struct {
-	problem
+// RefusalBody is a problem document that names rule, limit, value and time.
+type RefusalBody struct {
+	Problem
 	Rule       string   `json:"rule"`
 	Quota      string   `json:"quota,omitempty"`
 	Violated   []string `json:"violated-policies,omitempty"` // as the RateLimit draft has it
@@ -48,15 +48,15 @@ type refusalBody struct {
 }
 
 // refuse makes a refusal.
-func refuse(cause FallbackCause, rule string, retry time.Duration, p problem) *refusal {
-	r := &refusal{cause: cause, retry: retry, body: refusalBody{problem: p, Rule: rule}}
-	r.body.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)
+func refuse(cause FallbackCause, rule string, retry time.Duration, p Problem) *Refusal {
+	r := &Refusal{Cause: cause, Retry: retry, Body: RefusalBody{Problem: p, Rule: rule}}
+	r.Body.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)
 	return r
 }
 
-// document returns the body. id is the request's.
-func (r *refusal) document(id string) []byte {
-	g := &r.body
+// Document returns the body. id is the request's.
+func (r *Refusal) Document(id string) []byte {
+	g := &r.Body
 	g.Type = ProblemPrefix + g.Type
 	g.Title = http.StatusText(g.Status)
 	g.Instance = id
@@ -67,10 +67,10 @@ func (r *refusal) document(id string) []byte {
 	return append(body, '\n')
 }
 
-// fields appends what says when to come back.
-func (r *refusal) fields(dst []h1.Field) []h1.Field {
-	if r.retry > 0 {
-		dst = append(dst, h1.Field{Name: "Retry-After", Value: strconv.FormatInt(max(seconds(r.retry), 1), 10)})
+// Fields appends what says when to come back.
+func (r *Refusal) Fields(dst []h1.Field) []h1.Field {
+	if r.Retry > 0 {
+		dst = append(dst, h1.Field{Name: "Retry-After", Value: strconv.FormatInt(max(seconds(r.Retry), 1), 10)})
 	}
 	return dst
 }
@@ -82,8 +82,8 @@ func until(t time.Time) string {
 }
 
 // denied is the refusal that an operator ordered.
-func (s *admission) denied(now time.Time) *refusal {
-	p := problem{
+func (s *Admission) denied(now time.Time) *Refusal {
+	p := Problem{
 		Type: "denied", Status: http.StatusForbidden, Reason: s.override.Reason,
 		Detail: "An operator decided that requests like this one are refused for now.",
 	}
@@ -96,21 +96,21 @@ func (s *admission) denied(now time.Time) *refusal {
 }
 
 // ambiguousClient is the refusal of a request that names its caller twice.
-func (s *admission) ambiguousClient() *refusal {
-	return refuse("", RuleRepeated, 0, problem{
+func (s *Admission) ambiguousClient() *Refusal {
+	return refuse("", RuleRepeated, 0, Problem{
 		Type: "repeated-header", Status: http.StatusBadRequest,
 		Detail: "A header that says who calls is repeated with another value, so that nobody knows who is to be counted.",
 	})
 }
 
 // quotaExceeded is the refusal of a quota.
-func (s *admission) quotaExceeded(now time.Time) *refusal {
+func (s *Admission) quotaExceeded(now time.Time) *Refusal {
 	d := &s.decision
 	l := s.limitOf(d.Quota)
 	if l == nil {
-		return refuse("", ruleRate, d.RetryAfter, problem{Type: "rate-limited", Status: http.StatusTooManyRequests})
+		return refuse("", ruleRate, d.RetryAfter, Problem{Type: "rate-limited", Status: http.StatusTooManyRequests})
 	}
-	p := problem{Type: "rate-limited", Status: http.StatusTooManyRequests}
+	p := Problem{Type: "rate-limited", Status: http.StatusTooManyRequests}
 	retry := d.RetryAfter
 	what := fmt.Sprintf("The quota %q is %d %s in %v", l.Name, d.Limit, l.Unit, l.Per)
 	if l.Burst > 0 {
@@ -124,14 +124,14 @@ func (s *admission) quotaExceeded(now time.Time) *refusal {
 		p.Detail = fmt.Sprintf("%s: with this request it is exceeded by %d. It can be made in %v.", what, d.Excess, retry.Round(time.Millisecond))
 	}
 	r := refuse("", ruleRate+l.Name, retry, p)
-	g := &r.body
+	g := &r.Body
 	g.Quota, g.Violated, g.Unit = l.Name, []string{l.Name}, string(l.Unit)
 	g.Limit, g.Used, g.Excess, g.Window = d.Limit, &d.Used, d.Excess, l.Per.String()
 	return r
 }
 
 // limitOf returns the limit that charges the quota.
-func (s *admission) limitOf(index int) *limit {
+func (s *Admission) limitOf(index int) *limit {
 	for _, l := range s.limits[:s.n] {
 		if l.index == index {
 			return l
@@ -142,20 +142,20 @@ func (s *admission) limitOf(index int) *limit {
 
 // breakerOpen is the refusal of the circuit breaker. Callers come back spread over
 // half as much time again, but a second at least.
-func (s *admission) breakerOpen(d breaker.Decision) *refusal {
+func (s *Admission) breakerOpen(d breaker.Decision) *Refusal {
 	retry := max(d.RetryAfter, time.Second)
 	retry += rand.N(retry/2 + 1)
 	detail := "The service behind this has failed too often. It is given time to recover."
 	if d.Forced {
 		detail = "An operator decided that nothing is sent to the service behind this for now."
 	}
-	return refuse(Open, RuleBreaker, retry, problem{
+	return refuse(Open, RuleBreaker, retry, Problem{
 		Type: "circuit-open", Status: http.StatusServiceUnavailable, Reason: d.Reason, Detail: detail,
 	})
 }
 
 // poolFull is the refusal of the pool.
-func (s *admission) poolFull(no *overload.Refusal) *refusal {
+func (s *Admission) poolFull(no *overload.Refusal) *Refusal {
 	detail := "There is more work than can be done now. The least important is refused first."
 	switch no.Rule {
 	case overload.RulePerCaller:
@@ -165,40 +165,40 @@ func (s *admission) poolFull(no *overload.Refusal) *refusal {
 	case overload.RuleDeadline:
 		detail = "The work would not be done by the time that its caller gave it."
 	}
-	r := refuse(Shed, no.Rule, no.RetryAfter, problem{
+	r := refuse(Shed, no.Rule, no.RetryAfter, Problem{
 		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason, Detail: detail,
 	})
-	g := &r.body
+	g := &r.Body
 	g.Limit, g.InFlight, g.Queued, g.Priority = int64(no.Limit), &no.InFlight, &no.Queued, no.Priority.String()
 	return r
 }
 
-// quotaFields appends the fields about the caller's quotas.
-func (s *admission) quotaFields(dst []h1.Field) []h1.Field {
+// QuotaFields appends the fields about the caller's quotas.
+func (s *Admission) QuotaFields(dst []h1.Field) []h1.Field {
 	l := s.limitOf(s.decision.Quota)
 	if l == nil {
 		return dst
 	}
 	return append(dst,
-		h1.Field{Name: policyField, Value: s.policyHeader()},
-		h1.Field{Name: limitField, Value: string(appendLimit(nil, l.Name, s.decision.Remaining, s.resetAfter()))},
+		h1.Field{Name: PolicyField, Value: s.policyHeader()},
+		h1.Field{Name: LimitField, Value: string(appendLimit(nil, l.Name, s.decision.Remaining, s.resetAfter()))},
 	)
 }
 
-// quotaLines is quotaFields, ready for the wire.
-func (s *admission) quotaLines(b []byte) []byte {
+// QuotaLines is QuotaFields, ready for the wire.
+func (s *Admission) QuotaLines(b []byte) []byte {
 	l := s.limitOf(s.decision.Quota)
 	if l == nil {
 		return b
 	}
-	b = h1.AppendField(b, policyField, s.policyHeader())
-	b = append(b, limitField+": "...)
+	b = h1.AppendField(b, PolicyField, s.policyHeader())
+	b = append(b, LimitField+": "...)
 	b = appendLimit(b, l.Name, s.decision.Remaining, s.resetAfter())
 	return append(b, "\r\n"...)
 }
 
 // resetAfter is when there is more of the quota.
-func (s *admission) resetAfter() time.Duration {
+func (s *Admission) resetAfter() time.Duration {
 	if s.decision.Allowed {
 		return s.decision.Reset
 	}
@@ -206,7 +206,7 @@ func (s *admission) resetAfter() time.Duration {
 }
 
 // policyHeader lists the caller's quotas.
-func (s *admission) policyHeader() string {
+func (s *Admission) policyHeader() string {
 	if s.override.Rate != 0 && s.override.Rate != 1 {
 		var b []byte
 		for i, l := range s.limits[:s.n] {
@@ -219,5 +219,5 @@ func (s *admission) policyHeader() string {
 	if s.plan != nil {
 		return s.plan.rateLimitPolicy
 	}
-	return s.policy.rateLimitPolicy
+	return s.Policy.rateLimitPolicy
 }

@@ -11,16 +11,16 @@ import (
 
 // TestRefusalsSayWhoseFaultItIs: the text of a refusal fits its rule.
 func TestRefusalsSayWhoseFaultItIs(t *testing.T) {
-	var s admission
-	for want, r := range map[string]*refusal{
+	var s Admission
+	for want, r := range map[string]*Refusal{
 		"failed too often":      s.breakerOpen(breaker.Decision{Reason: "10 in a row"}),
 		"An operator decided":   s.breakerOpen(breaker.Decision{Reason: "by ann", Forced: true}),
 		"more work than can be": s.poolFull(&overload.Refusal{Rule: overload.RuleConcurrency}),
 		"as one caller may":     s.poolFull(&overload.Refusal{Rule: overload.RulePerCaller}),
 		"by the time that":      s.poolFull(&overload.Refusal{Rule: overload.RuleDeadline}),
 	} {
-		if got := r.body.Detail; !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", r.body.Rule, got, want)
+		if got := r.Body.Detail; !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", r.Body.Rule, got, want)
 		}
 	}
 }

@@ -13,8 +13,8 @@ type route struct {
 	Route
 	prefix bool // path matches as a prefix
 	path   string
-	client *key         // of Client; nil without one
-	policy *routePolicy // nil when none are asked
+	client *Key         // of Client; nil without one
+	policy *RoutePolicy // nil when none are asked
 
 	request, answer edit
 	sticky          sticky
@@ -43,7 +43,7 @@ func newRoute(c Route) *route {
 		r.Hosts[i] = strings.ToLower(r.Hosts[i])
 	}
 	if c.Client != "" {
-		r.client, _ = parseKey(c.Client, nil) // validated
+		r.client, _ = ParseKey(c.Client, nil) // validated
 	}
 	r.sticky, _ = parseSticky(c.Sticky) // validated
 	return r
@@ -138,7 +138,7 @@ func (t table) sole() bool {
 // methods lists what the routes that match but for the method allow.
 func (t table) methods(host, path string) string {
 	var all []string
-	path = resolve(path)
+	path = Resolve(path)
 	for _, r := range t {
 		if r.matchPath(path) && r.matchHost(host) {
 			all = append(all, r.Methods...)
@@ -200,80 +200,4 @@ func withoutPort(host string) string {
 		return host[:i]
 	}
 	return host
-}
-
-// resolve brings a path into the form that routes match: percent-encoded
-// unreserved characters decoded and dot segments removed, as a worker may do, so
-// that nobody reaches a worker past its route. Other paths come back as they are.
-func resolve(path string) string {
-	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "/.") {
-		return path
-	}
-	return withoutDots(decodeUnreserved(path))
-}
-
-// withoutDots removes dot segments.
-func withoutDots(path string) string {
-	if !strings.Contains(path, "/.") {
-		return path
-	}
-	var out []string
-	segments := strings.Split(path, "/")
-	for i, s := range segments {
-		last := i == len(segments)-1
-		switch s {
-		case ".":
-		case "..":
-			if len(out) > 1 {
-				out = out[:len(out)-1]
-			}
-		default:
-			out = append(out, s)
-			continue
-		}
-		if last {
-			out = append(out, "")
-		}
-	}
-	return strings.Join(out, "/")
-}
-
-func decodeUnreserved(path string) string {
-	b := make([]byte, 0, len(path))
-	for i := 0; i < len(path); i++ {
-		if path[i] == '%' && i+2 < len(path) {
-			if c, ok := unhex(path[i+1], path[i+2]); ok && isUnreserved(c) {
-				b = append(b, c)
-				i += 2
-				continue
-			}
-		}
-		b = append(b, path[i])
-	}
-	return string(b)
-}
-
-func unhex(hi, lo byte) (byte, bool) {
-	h, l := hexValue(hi), hexValue(lo)
-	return byte(h<<4 | l), h >= 0 && l >= 0
-}
-
-func hexValue(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
-}
-
-func isUnreserved(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return true
-	}
-	return c == '-' || c == '.' || c == '_' || c == '~'
 }

@@ -110,7 +110,7 @@ func FuzzResolve(f *testing.F) {
 		if !strings.HasPrefix(path, "/") {
 			return
 		}
-		got := resolve(path)
+		got := Resolve(path)
 		if !strings.HasPrefix(got, "/") {
 			t.Fatalf("resolve(%q) = %q", path, got)
 		}

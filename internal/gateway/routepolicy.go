@@ -3,7 +3,6 @@ package gateway
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
@@ -13,17 +12,17 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// routePolicy is what a route, or a protected handler, asks of those who call it,
+// RoutePolicy is what a route, or a protected handler, asks of those who call it,
 // ready to use. It never changes.
-type routePolicy struct {
-	route           string
+type RoutePolicy struct {
+	Route           string
 	secret          [32]byte // of the hashes of callers
-	client          *key     // nil: callers are not told apart
+	client          *Key     // nil: callers are not told apart
 	limiter         *quota.Limiter
 	limits          []limit // of everybody
 	plans           []plan
 	rateLimitPolicy string // of limits, for the RateLimit-Policy field; "" when it is not sent
-	hideLimits      bool   // accepted answers do not speak of quotas
+	HideLimits      bool   // accepted answers do not speak of quotas
 	cost            int64
 	overrides       func(route, caller, plan string) Override
 
@@ -34,17 +33,17 @@ type routePolicy struct {
 	priorityHeader  string        // that may name a priority, in lower case
 	defaultPriority shed.Priority
 
-	fallback        []Fallback
-	cache           *stale.Cache
-	identityHeaders []string // headers that tell users apart, in lower case
-	optional        bool
+	Fallback        []Fallback
+	Cache           *stale.Cache
+	IdentityHeaders []string // headers that tell users apart, in lower case
+	Optional        bool
 }
 
 // limit is a [Limit], ready to use.
 type limit struct {
 	quota.Quota
 	index   int
-	key     *key
+	key     *Key
 	answers bool
 }
 
@@ -55,23 +54,23 @@ type plan struct {
 	rateLimitPolicy string
 }
 
-// newRoutePolicy makes the policy of a route that has been found valid. It returns
+// NewRoutePolicy makes the policy of a route that has been found valid. It returns
 // nil when the route asks nothing.
-func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
+func NewRoutePolicy(c *Config, r *Route, secret [32]byte) *RoutePolicy {
 	if r.Client == "" && len(r.Limits) == 0 && len(r.Plans) == 0 && r.Pool == nil && r.Breaker == nil && len(r.Fallback) == 0 &&
 		r.Stale == nil && !r.Optional && c.Overrides == nil {
 		return nil
 	}
-	t := &routePolicy{
-		route: r.name(), secret: secret, limiter: c.Limiter, hideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
+	t := &RoutePolicy{
+		Route: r.name(), secret: secret, limiter: c.Limiter, HideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
 		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, defaultPriority: r.Priority.Default,
-		fallback: r.Fallback, cache: r.Stale, optional: r.Optional,
+		Fallback: r.Fallback, Cache: r.Stale, Optional: r.Optional,
 	}
 	t.long = overload.DefaultLong
 	if r.Pool != nil {
 		t.long = r.Pool.Long()
 	}
-	t.priorityHeader = lowerName(r.Priority.Header)
+	t.priorityHeader = LowerName(r.Priority.Header)
 	d := r.admissionConfig(c)
 	t.client, _ = d.clientKey()
 	t.compileLimits(&d)
@@ -79,7 +78,7 @@ func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
 }
 
 // compileLimits compiles the limits.
-func (t *routePolicy) compileLimits(d *admissionConfig) {
+func (t *RoutePolicy) compileLimits(d *AdmissionConfig) {
 	if t.cost == 0 {
 		t.cost = 1
 	}
@@ -87,7 +86,7 @@ func (t *routePolicy) compileLimits(d *admissionConfig) {
 	if t.limiter != nil {
 		quotas = t.limiter.Quotas()
 	}
-	t.identityHeaders = []string{"authorization", "cookie"}
+	t.IdentityHeaders = []string{"authorization", "cookie"}
 	t.noteHeaders(t.client)
 	t.limits = t.compile(quotas, d.limits)
 	t.rateLimitPolicy = rateLimitPolicyOf(t.limits)
@@ -97,10 +96,10 @@ func (t *routePolicy) compileLimits(d *admissionConfig) {
 	}
 }
 
-func (t *routePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
+func (t *RoutePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
 	var out []limit
 	for _, l := range limits {
-		k, _ := parseKey(l.key(t.client), t.client)
+		k, _ := ParseKey(l.key(t.client), t.client)
 		t.noteHeaders(k)
 		out = append(out, limit{Quota: quotas[l.Quota].WithDefaults(), index: l.Quota, key: k, answers: l.Answers})
 	}
@@ -108,13 +107,13 @@ func (t *routePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
 }
 
 // noteHeaders notes the headers that k looks at.
-func (t *routePolicy) noteHeaders(k *key) {
+func (t *RoutePolicy) noteHeaders(k *Key) {
 	if k == nil {
 		return
 	}
 	for _, p := range k.parts {
-		if p.kind == byHeader && !slices.Contains(t.identityHeaders, p.name) {
-			t.identityHeaders = append(t.identityHeaders, p.name)
+		if p.kind == byHeader && !slices.Contains(t.IdentityHeaders, p.name) {
+			t.IdentityHeaders = append(t.IdentityHeaders, p.name)
 		}
 	}
 }
@@ -140,14 +139,4 @@ func (l *limit) appendPolicy(b []byte, scale float64) []byte {
 		most, per = float64(l.Burst), per*float64(l.Burst)/float64(l.Limit)
 	}
 	return appendPolicy(b, l.Name, string(l.Unit), int64(max(most*scale, 1)), time.Duration(min(per, math.MaxInt64)))
-}
-
-// lowerName is the form of a header's name that sameName compares with.
-func lowerName(header string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(header))
 }

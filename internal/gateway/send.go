@@ -96,9 +96,9 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	}
 	now := j.begun(t)
 	j.answerHead(r)
-	if isStream(r.Status, contentType(r.Fields)) {
+	if IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
-		j.admission.stream(now)
+		j.admission.Stream(now)
 	}
 	if err := j.from.Begin(&j.resp); err != nil {
 		res.Fault, res.Err = dispatch.CallerGone, err
@@ -188,7 +188,7 @@ func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
 func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	for first := true; ; first = false {
 		if !first {
-			j.admission.continues()
+			j.admission.Continues()
 		}
 		p, err := c.Body.Next()
 		if errors.Is(err, io.EOF) {

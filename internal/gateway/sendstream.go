@@ -187,9 +187,9 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	res := dispatch.Result{Status: r.Status}
 	now := j.begun(t)
 	j.answerHead(&r)
-	if isStream(r.Status, contentType(r.Fields)) {
+	if IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
-		j.admission.stream(now)
+		j.admission.Stream(now)
 	}
 	if err := j.from.Begin(&j.resp); err != nil {
 		res.Fault, res.Err = dispatch.CallerGone, err
@@ -262,7 +262,7 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 	s.read()
 	for first := true; ; first = false {
 		if !first {
-			j.admission.continues()
+			j.admission.Continues()
 		}
 		s.want <- s.buf[:]
 		// Without a body the head is not sent on before its end: in gRPC both are one.

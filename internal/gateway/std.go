@@ -39,7 +39,7 @@ func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take ti
 	s.done = r.Body == nil || req.Length == 0
 	defer s.close()
 	ip, _, _ := net.SplitHostPort(r.RemoteAddr)
-	g.handle(r.Context(), s, req, peer{ip: plainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2})
+	g.handle(r.Context(), s, req, peer{ip: PlainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2})
 	if s.aborted {
 		panic(http.ErrAbortHandler)
 	}
