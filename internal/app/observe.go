@@ -17,6 +17,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/tracing"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 // observability holds what observes requests. It outlives a reload, so that counts do.
@@ -31,7 +33,7 @@ type observability struct {
 // accessLog is the log of requests, as one generation of the settings wants it.
 type accessLog struct {
 	cfg  *config.AccessLog // nil: nothing is logged
-	log  *gateway.AccessLog
+	log  *accesslog.Log
 	file io.Closer // nil without one
 }
 
@@ -130,7 +132,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 		s.log.Swap(&accessLog{}).close()
 		return nil
 	}
-	c := gateway.AccessLogConfig{
+	c := accesslog.Config{
 		Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == config.ShowClear, Paths: cfg.Paths,
 	}
 	file, err := lineFormat(&c, cfg)
@@ -143,7 +145,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if cfg.Caller == config.ShowHash {
 		c.Printer = s.printer
 	}
-	l, err := gateway.NewAccessLog(c)
+	l, err := accesslog.New(c)
 	if err != nil {
 		return fmt.Errorf("access_log: %w", err)
 	}
@@ -153,7 +155,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 
 // lineFormat has c write lines of their own, if cfg wants that. It returns what to
 // close, nil for nothing.
-func lineFormat(c *gateway.AccessLogConfig, cfg *config.AccessLog) (io.Closer, error) {
+func lineFormat(c *accesslog.Config, cfg *config.AccessLog) (io.Closer, error) {
 	if cfg.Format == "log" || cfg.Format == "" {
 		return nil, nil
 	}
@@ -176,7 +178,7 @@ func lineFormat(c *gateway.AccessLogConfig, cfg *config.AccessLog) (io.Closer, e
 }
 
 // observe is told of every request that has ended.
-func (s *observability) observe(r *gateway.Record) {
+func (s *observability) observe(r *accesslog.Record) {
 	s.counts.Observe(r)
 	l := s.log.Load()
 	if l == nil || l.log == nil || l.cfg.Errors == 0 && (r.Rule != "" || r.Fallback != "" || r.Cut || r.Status >= 500 || r.Status == 429) {
@@ -186,7 +188,7 @@ func (s *observability) observe(r *gateway.Record) {
 }
 
 // tracer is the gateway's; a nil interface when there is none.
-func (s *observability) tracer() gateway.Tracer {
+func (s *observability) tracer() span.Tracer {
 	if s.tracing == nil {
 		return nil
 	}

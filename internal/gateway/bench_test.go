@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
@@ -86,7 +87,7 @@ func BenchmarkAdmit(b *testing.B) {
 	cfg := Config{
 		Limiter:   newLimiter(b, first, second, third),
 		Overrides: func(string, string, string) Override { return Override{} },
-		Observe:   func(*Record) {},
+		Observe:   func(*accesslog.Record) {},
 	}
 	plain := Route{Path: "/*", Doer: done, Printer: newPrinter(b), Client: "header:X-Api-Key"}
 	full := plain
@@ -139,7 +140,7 @@ func BenchmarkObserved(b *testing.B) {
 	done := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
 		return dispatch.Answer{Kind: dispatch.Answered}
 	})
-	log, err := NewAccessLog(AccessLogConfig{Log: slog.New(slog.DiscardHandler), Every: -1})
+	log, err := accesslog.New(accesslog.Config{Log: slog.New(slog.DiscardHandler), Every: -1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func ParseKey(s string, client *Key) (*Key, error) {
 		case word == "client" && client != nil:
 			k.parts = append(k.parts, client.parts...)
 		case named && of == "header" && h1.Token(name):
-			k.parts = append(k.parts, part{byHeader, LowerName(name)})
+			k.parts = append(k.parts, part{byHeader, h1.LowerName(name)})
 		case named && of == "jwt" && name != "":
 			k.parts = append(k.parts, part{byClaim, name})
 		default:

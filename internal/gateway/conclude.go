@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // conclude answers what the dispatcher did not have a worker answer.
@@ -36,7 +37,7 @@ func (j *job) conclude(a dispatch.Answer) {
 		if (a.Attempts == 0 || j.replayable()) && j.fallBack(Unavailable) {
 			return
 		}
-		j.problem(Problem{
+		j.problem(problem.Document{
 			Type: "unavailable", Status: http.StatusServiceUnavailable,
 			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason), Rule: a.Rule,
 		}, retryAfter(max(a.RetryAfter, time.Second)))
@@ -45,14 +46,14 @@ func (j *job) conclude(a dispatch.Answer) {
 			j.outOfTime(a.Reason)
 			return
 		}
-		j.problem(Problem{
+		j.problem(problem.Document{
 			Type: "timeout", Status: http.StatusGatewayTimeout,
 			Detail: "The worker did not answer in time.", Reason: publicReason(a.Reason),
 		})
 	case dispatch.Aborted:
 		j.aborted()
 	default:
-		j.problem(Problem{
+		j.problem(problem.Document{
 			Type: "failed", Status: http.StatusBadGateway,
 			Detail: "The worker failed on the request.", Reason: publicReason(a.Reason),
 		})
@@ -61,7 +62,7 @@ func (j *job) conclude(a dispatch.Answer) {
 
 // refused answers quarantined work.
 func (j *job) refused(a dispatch.Answer) {
-	p := Problem{
+	p := problem.Document{
 		Type: "quarantined", Status: http.StatusServiceUnavailable,
 		Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
 		Reason: a.Reason, Rule: a.Rule,
@@ -93,18 +94,18 @@ func (j *job) aborted() {
 // badUpload answers a request whose body could not be read.
 func (j *job) badUpload(err error) {
 	if errors.Is(err, errHeadTooLarge) { // which says nothing against the body
-		j.problem(Problem{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker takes."})
+		j.problem(problem.Document{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker takes."})
 		return
 	}
 	j.from.Close()
 	var e *h1.Error
 	switch {
 	case errors.As(err, &e):
-		j.problem(Problem{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
+		j.problem(problem.Document{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
 	case errors.Is(err, h1.ErrTooSlow) && j.late():
 		j.outOfTime("the body had not come by then")
 	case errors.Is(err, h1.ErrTooSlow):
-		j.problem(Problem{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
+		j.problem(problem.Document{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
 	case errors.Is(err, errTooLarge):
 		j.tooLarge()
 	default:
@@ -115,7 +116,7 @@ func (j *job) badUpload(err error) {
 // outOfTime answers a caller whose own deadline has passed.
 func (j *job) outOfTime(reason string) {
 	j.rec.Rule = dispatch.RuleDeadline
-	j.problem(Problem{
+	j.problem(problem.Document{
 		Type: "deadline", Status: http.StatusGatewayTimeout, Rule: dispatch.RuleDeadline,
 		Detail: "The time that the caller gave the request is over.", Reason: publicReason(reason),
 		Until: j.by.UTC().Format(time.RFC3339Nano),
@@ -125,15 +126,15 @@ func (j *job) outOfTime(reason string) {
 func (j *job) tooLarge() {
 	j.from.Close()
 	limit := strconv.FormatInt(j.route.MaxBody, 10)
-	j.problem(Problem{
+	j.problem(problem.Document{
 		Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 		Detail: "The body is longer than the " + limit + " bytes that the route allows.",
 	})
 }
 
 // problem answers with a problem document, whatever the caller accepts.
-func (j *job) problem(p Problem, extra ...h1.Field) {
-	p.Type = ProblemPrefix + p.Type
+func (j *job) problem(p problem.Document, extra ...h1.Field) {
+	p.Type = problem.Prefix + p.Type
 	p.Title = http.StatusText(p.Status)
 	p.Instance = j.id
 	body, err := json.Marshal(p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // TestProblems checks what callers are told when no worker has answered.
@@ -22,7 +23,7 @@ func TestProblems(t *testing.T) {
 		answer     dispatch.Answer
 		status     int
 		retryAfter string
-		want       Problem
+		want       problem.Document
 	}{
 		{
 			"refused",
@@ -31,7 +32,7 @@ func TestProblems(t *testing.T) {
 				Verdict: &bezoar.Verdict{ID: "q-0123456789ab", Cause: bezoar.Crash, Reason: "it killed 2 workers", Until: until, Sample: "GET /?token=s3cret"},
 			},
 			503, "2",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
 				Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
 				ID:     "q-0123456789ab", Cause: "crash", Reason: "it killed 2 workers", Until: "2031-02-03T04:05:06Z",
@@ -44,7 +45,7 @@ func TestProblems(t *testing.T) {
 				Verdict: &bezoar.Verdict{ID: "q-0123456789ab", Cause: bezoar.Invalid, Manual: true, Reason: "by hand", Until: until},
 			},
 			503, "1",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
 				Detail: "An operator decided that requests like this one are refused for now.",
 				ID:     "q-0123456789ab", Reason: "by hand", Until: "2031-02-03T04:05:06Z",
@@ -54,7 +55,7 @@ func TestProblems(t *testing.T) {
 			"refused without a verdict",
 			dispatch.Answer{Kind: dispatch.Refused, Reason: "a rule"},
 			503, "1",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
 				Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
 				Reason: "a rule",
@@ -64,7 +65,7 @@ func TestProblems(t *testing.T) {
 			"unavailable",
 			dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: 3 * time.Second, Reason: "no worker could be reached: dial 10.0.0.1"},
 			503, "3",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:unavailable", Title: "Service Unavailable", Status: 503,
 				Detail: "No worker can take the request now.", Reason: "no worker could be reached",
 			},
@@ -73,7 +74,7 @@ func TestProblems(t *testing.T) {
 			"failed",
 			dispatch.Answer{Kind: dispatch.Failed, Reason: "the worker died", Result: dispatch.Result{Err: errors.New("10.0.0.1")}},
 			502, "",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:failed", Title: "Bad Gateway", Status: 502,
 				Detail: "The worker failed on the request.", Reason: "the worker died",
 			},
@@ -82,7 +83,7 @@ func TestProblems(t *testing.T) {
 			"timed out",
 			dispatch.Answer{Kind: dispatch.TimedOut, Reason: "late"},
 			504, "",
-			Problem{
+			problem.Document{
 				Type: "urn:bezoar:problem:timeout", Title: "Gateway Timeout", Status: 504,
 				Detail: "The worker did not answer in time.", Reason: "late",
 			},
@@ -97,7 +98,7 @@ func TestProblems(t *testing.T) {
 				resp.Header.Get("Content-Type") != "application/problem+json" || resp.Close {
 				t.Errorf("status %d, head %v", resp.StatusCode, resp.Header)
 			}
-			var got Problem
+			var got problem.Document
 			if err := json.Unmarshal([]byte(body), &got); err != nil {
 				t.Fatalf("%v: %s", err, body)
 			}

@@ -13,7 +13,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -55,10 +58,10 @@ type Config struct {
 	// Observe is called once for every request, when it has ended and before
 	// the next one on its connection. It must be quick, and must not keep the
 	// Record.
-	Observe func(*Record)
+	Observe func(*accesslog.Record)
 	// Trace is told of every request and attempt; nil: a caller's valid
 	// traceparent is passed on, and nothing is made.
-	Trace Tracer
+	Trace span.Tracer
 
 	Limiter    *quota.Limiter // of all routes' Limits
 	HideLimits bool           // answers, apart from refusals, say nothing of quotas
@@ -237,7 +240,7 @@ func (r Route) faults() []error {
 		add("Replay is %q, want idempotent, all or none", string(r.Replay))
 	}
 	errs = append(append(errs, r.Request.faults("Request")...), r.Answer.faults("Answer")...)
-	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || Resolve(p) != p) {
+	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || urlpath.Resolve(p) != p) {
 		add("StripPrefix is %q, want a path such as /api", p)
 	}
 	switch r.Paths {

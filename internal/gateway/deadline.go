@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 // MaxDeadline bounds how far ahead a caller's deadline counts: what is longer
@@ -135,7 +136,7 @@ func (j *job) late() bool { return !j.by.IsZero() && !time.Now().Before(j.by) }
 
 // stamp ends the head for one attempt: with what is not the same for all of
 // them, if there is any. It reports false when there is no time left to send.
-func (j *job) stamp(attempt int, by time.Time, parent Trace) bool {
+func (j *job) stamp(attempt int, by time.Time, parent span.Trace) bool {
 	b := j.head[:j.base]
 	if attempt > 1 {
 		b = append(b, "X-Bezoar-Attempt: "...)

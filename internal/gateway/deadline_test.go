@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 func TestParseTimeout(t *testing.T) {
@@ -192,7 +193,7 @@ func TestTheCallersDeadlineBoundsTheCall(t *testing.T) {
 		c.send("GET /x HTTP/1.1\nHost: h\n" + field + "\n\n")
 		resp, body := c.answer("GET")
 		if resp.StatusCode != http.StatusGatewayTimeout || !strings.Contains(body, `"rule":"deadline"`) ||
-			!strings.Contains(body, ProblemPrefix+"deadline") || !strings.Contains(body, `"until":"`) {
+			!strings.Contains(body, problem.Prefix+"deadline") || !strings.Contains(body, `"until":"`) {
 			t.Errorf("%s: %s %s", field, resp.Status, body)
 		}
 		if resp.Close {

@@ -66,7 +66,7 @@
 // A valid traceparent is passed on with its tracestate, an invalid one is not. With
 // Config.Trace there is a span around each request and each attempt, and workers are
 // told theirs. Config.Observe hears of each request once, when it has ended: an
-// [AccessLog] can be hung in there. [Gateway.Swap] changes all settings between two
+// [accesslog.Log] can be hung in there. [Gateway.Swap] changes all settings between two
 // requests, and none of one in flight.
 //
 // # What it passes on

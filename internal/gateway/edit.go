@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
 // Edit changes header fields: it removes some, then it sets others, in place of
@@ -30,10 +31,10 @@ func newEdit(e Edit) edit {
 	for _, h := range e.Set {
 		out.set = append(out.set, h1.Field{Name: h.Name, Value: h.Value, Key: h1.KeyOf(h.Name)})
 		out.lines = h1.AppendField(out.lines, h.Name, h.Value)
-		out.drop = append(out.drop, LowerName(h.Name))
+		out.drop = append(out.drop, h1.LowerName(h.Name))
 	}
 	for _, name := range e.Remove {
-		out.drop = append(out.drop, LowerName(name))
+		out.drop = append(out.drop, h1.LowerName(name))
 	}
 	return out
 }
@@ -41,7 +42,7 @@ func newEdit(e Edit) edit {
 // drops reports whether the field does not stay.
 func (e *edit) drops(name string) bool {
 	for _, lower := range e.drop {
-		if SameName(name, lower) {
+		if h1.SameName(name, lower) {
 			return true
 		}
 	}
@@ -69,7 +70,7 @@ func (e Edit) faults(what string) []error {
 	}
 	for _, h := range e.Set {
 		check(h.Name)
-		if !PlainText([]byte(h.Value)) {
+		if !h1.PlainText([]byte(h.Value)) {
 			errs = append(errs, fmt.Errorf("%s sets %s to what cannot be sent", what, h.Name))
 		}
 	}
@@ -98,7 +99,7 @@ func (r *route) stripped(target string) (string, bool) {
 	path, query, asked := strings.Cut(target, "?")
 	rest, ok := withoutPrefix(path, r.StripPrefix)
 	if !ok {
-		if rest, ok = withoutPrefix(Resolve(path), r.StripPrefix); !ok {
+		if rest, ok = withoutPrefix(urlpath.Resolve(path), r.StripPrefix); !ok {
 			return target, false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // StatusPath begins the paths under which callers ask what became of requests
@@ -95,22 +96,22 @@ func (j *job) notWhole() {
 	j.from.Close() // the rest of it may come
 	switch {
 	case len(j.body) >= j.route.Buffer:
-		j.problem(Problem{
+		j.problem(problem.Document{
 			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
 		})
 	case j.g.held.Load() > j.s.cfg.MaxBuffered:
-		j.problem(Problem{
+		j.problem(problem.Document{
 			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "Too many bodies are on their way: there is no memory for this one now.",
 		}, retryAfter(time.Second))
 	default:
-		j.problem(Problem{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
+		j.problem(problem.Document{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
 	}
 }
 
 func (j *job) notEnqueued(err error) {
 	if e, ok := errors.AsType[*EnqueueError](err); ok {
-		j.problem(Problem{Type: e.Type, Status: e.Status, Detail: e.Detail})
+		j.problem(problem.Document{Type: e.Type, Status: e.Status, Detail: e.Detail})
 		return
 	}
 	if j.ctx.Err() != nil {
@@ -118,7 +119,7 @@ func (j *job) notEnqueued(err error) {
 		return
 	}
 	j.s.cfg.Log.Error("request was not enqueued", "request", j.id, "route", j.route.Name, "error", err)
-	j.problem(Problem{
+	j.problem(problem.Document{
 		Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot take the request now.",
 	}, retryAfter(time.Second))
 }
@@ -131,16 +132,16 @@ func (j *job) status() bool {
 		return false
 	}
 	if j.req.Method != http.MethodGet && j.req.Method != http.MethodHead {
-		j.problem(Problem{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
+		j.problem(problem.Document{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
 		return true
 	}
 	s, err := j.s.tickets.Status(j.ctx, ticket)
 	switch {
 	case errors.Is(err, ErrNoTicket):
-		j.problem(Problem{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
+		j.problem(problem.Document{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
 	case err != nil:
 		j.s.cfg.Log.Error("status was not read", "request", j.id, "error", err)
-		j.problem(Problem{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
+		j.problem(problem.Document{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
 	case s.State == StateQueued || s.State == StateRunning:
 		j.json(http.StatusOK, s, retryAfter(time.Second))
 	default:

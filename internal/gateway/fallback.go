@@ -79,7 +79,7 @@ func (f *Fallback) fault() error {
 	}
 	for name, values := range f.Static.Header {
 		for _, v := range values {
-			if !h1.Token(name) || !PlainText([]byte(v)) {
+			if !h1.Token(name) || !h1.PlainText([]byte(v)) {
 				return fmt.Errorf(".Static.Header has %q, which cannot be sent", name)
 			}
 		}

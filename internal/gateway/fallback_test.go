@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -91,7 +92,7 @@ func TestBreakerAndFallbacks(t *testing.T) {
 				case method == "HEAD":
 				case tc.status == 503:
 					g := decode(t, body)
-					if g.Rule != RuleBreaker || g.Type != ProblemPrefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
+					if g.Rule != RuleBreaker || g.Type != problem.Prefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
 						t.Errorf("%v %s", resp.Header, body)
 					}
 				case body != tc.body:

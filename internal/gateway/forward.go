@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -109,7 +110,7 @@ func (j *job) identifies(name string) bool {
 	if j.route.policy == nil {
 		return false
 	}
-	return slices.ContainsFunc(j.route.policy.IdentityHeaders, func(lower string) bool { return SameName(name, lower) })
+	return slices.ContainsFunc(j.route.policy.IdentityHeaders, func(lower string) bool { return h1.SameName(name, lower) })
 }
 
 // mayTrail reports whether a field may reach the worker behind a body: servers
@@ -139,7 +140,7 @@ func (j *job) forwarded(b []byte) []byte {
 	if j.trusted() {
 		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {
 			element := j.hops().Element
-			host, proto = cmp.Or(Param(element, "host"), host), cmp.Or(Param(element, "proto"), proto)
+			host, proto = cmp.Or(forwarded.Param(element, "host"), host), cmp.Or(forwarded.Param(element, "proto"), proto)
 			b = j.appendForwarded(b)
 		}
 		for i := range j.req.Fields {
@@ -176,7 +177,7 @@ func (j *job) trusted() bool {
 	return m.trusted
 }
 
-func (s *settings) trusts(ip string) bool { return Among(s.cfg.TrustedProxies, ip) }
+func (s *settings) trusts(ip string) bool { return forwarded.Among(s.cfg.TrustedProxies, ip) }
 
 // frame appends the field that says where the body ends.
 func (j *job) frame(b []byte) []byte {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // Gateway takes requests in, has them done, and answers. Create it with [New].
@@ -130,7 +131,7 @@ func (g *Gateway) answer(j *job) {
 
 // noRoute answers a request that no route matches.
 func (j *job) noRoute(status int) {
-	p := Problem{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
+	p := problem.Document{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
 	var extra []h1.Field
 	switch status {
 	case http.StatusBadRequest:

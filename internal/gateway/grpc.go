@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // Callers of gRPC look at a status in the trailers and at nothing else. What the
@@ -35,7 +36,7 @@ const (
 
 // grpcStatus returns the code for a status of HTTP.
 func grpcStatus(status int, kind string) int {
-	if kind == ProblemPrefix+"deadline" {
+	if kind == problem.Prefix+"deadline" {
 		return grpcDeadlineExceeded
 	}
 	switch status {
@@ -61,7 +62,7 @@ func grpcStatus(status int, kind string) int {
 // grpcDocument answers a call of gRPC with what would be a document: its code, and
 // its text as the message.
 func (j *job) grpcDocument(status int, body []byte, extra []h1.Field) {
-	var p Problem // and its like
+	var p problem.Document // and its like
 	message := strings.TrimSpace(string(body))
 	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
 		message = p.Detail

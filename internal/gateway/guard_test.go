@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -77,7 +78,7 @@ func TestGuardRejects(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
-	if resp.StatusCode != 400 || got.Status != 400 || got.Type != ProblemPrefix+"query-rejected" || len(got.Findings) == 0 ||
+	if resp.StatusCode != 400 || got.Status != 400 || got.Type != problem.Prefix+"query-rejected" || len(got.Findings) == 0 ||
 		!strings.HasPrefix(got.Rule, "guard:") || got.Error.Type == "" || got.Error.Reason != got.Detail || len(got.Error.RootCause) != 1 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}

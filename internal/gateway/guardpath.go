@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
 // checkPrefix says what is wrong with a prefix of paths.
@@ -14,7 +15,7 @@ func (g *Guard) checkPrefix() error {
 	case p == "":
 	case g.Kind != guard.Elasticsearch && g.Kind != guard.OpenSearch:
 		return fmt.Errorf("Guard.Prefix has no meaning for %s", g.Kind)
-	case p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?#") || Resolve(p) != p:
+	case p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?#") || urlpath.Resolve(p) != p:
 		return fmt.Errorf("Guard.Prefix is %q, want a path such as /es", p)
 	}
 	return nil
@@ -34,7 +35,7 @@ func (g *Guard) path(received string) (path string, judged bool, why string) {
 			decoded = d
 		}
 		if g.Prefix != "" {
-			decoded = Resolve(decoded)
+			decoded = urlpath.Resolve(decoded)
 		}
 		if path, judged, why = g.within(decoded); judged {
 			return path, judged, why

@@ -8,11 +8,12 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // rejection is the document of a query that is not passed on.
 type rejection struct {
-	Problem
+	problem.Document
 	Rule     string          `json:"rule"`
 	Findings []guard.Finding `json:"findings"`
 	Class    string          `json:"class,omitempty"`
@@ -49,18 +50,18 @@ func (j *job) rejected(v *guard.Verdict) {
 			detail += " (" + f.Detail + ")"
 		}
 	}
-	j.reject(Problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
+	j.reject(problem.Document{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
 }
 
 // unseen answers a query that is too long to be looked at.
 func (j *job) unseen(status int, detail string) {
 	j.rec.Rule = "guard:body_bytes"
-	j.reject(Problem{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
+	j.reject(problem.Document{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
 }
 
-func (j *job) reject(p Problem, v *guard.Verdict) {
-	p.Type, p.Title, p.Instance = ProblemPrefix+p.Type, http.StatusText(p.Status), j.id
-	doc := rejection{Problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
+func (j *job) reject(p problem.Document, v *guard.Verdict) {
+	p.Type, p.Title, p.Instance = problem.Prefix+p.Type, http.StatusText(p.Status), j.id
+	doc := rejection{Document: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
 	if v.HintsAge > 0 {
 		doc.Hints = v.HintsAge.Round(time.Second).String()
 	}

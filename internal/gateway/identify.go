@@ -7,6 +7,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/requestid"
 )
 
 // Identify returns the route and the fingerprints that a request would have,
@@ -39,9 +40,9 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 // logs, or a new one.
 func requestID(req *h1.Request) string {
 	for i := range req.Fields {
-		if f := &req.Fields[i]; f.Key == h1.RequestID && ValidID(f.Value) {
+		if f := &req.Fields[i]; f.Key == h1.RequestID && requestid.Valid(f.Value) {
 			return f.Value
 		}
 	}
-	return NewID()
+	return requestid.New()
 }

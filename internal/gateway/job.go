@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
 )
@@ -27,11 +28,11 @@ type job struct {
 	peer     peer
 	ownCache *ClientCache // of callers, where nothing is kept for the connection
 	route    *route
-	id       string        // of the request
-	by       time.Time     // the caller's deadline; zero when it named none
-	rec      Record        // filled in on the way
-	meter    meter         // in front of from
-	answer   *answerBuffer // below meter; nil without one
+	id       string           // of the request
+	by       time.Time        // the caller's deadline; zero when it named none
+	rec      accesslog.Record // filled in on the way
+	meter    meter            // in front of from
+	answer   *answerBuffer    // below meter; nil without one
 
 	traced    bool      // the caller has a valid traceparent
 	grpc      bool      // the caller has a valid grpc-timeout

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -21,8 +22,8 @@ func (j *job) callerIP() string {
 }
 
 // hops follows X-Forwarded-For, or Forwarded if there is none of the former.
-func (j *job) hops() Hops {
-	w := Hops{Proxies: j.s.cfg.TrustedProxies, IP: j.peer.ip}
+func (j *job) hops() forwarded.Hops {
+	w := forwarded.Hops{Proxies: j.s.cfg.TrustedProxies, IP: j.peer.ip}
 	which := h1.Forwarded
 	if has(j.req.Fields, h1.XForwardedFor) {
 		which = h1.XForwardedFor
@@ -45,14 +46,14 @@ func (j *job) appendForwarded(b []byte) []byte {
 		var items []string // the last one first
 		for list := j.req.Fields[i].Value; list != ""; {
 			var item string
-			if item, list = LastItem(list); item != "" {
+			if item, list = forwarded.LastItem(list); item != "" {
 				items = append(items, item)
 			}
 		}
 		for _, item := range slices.Backward(items) {
-			addr, ok := HopAddress(Param(item, "for"))
+			addr, ok := forwarded.HopAddress(forwarded.Param(item, "for"))
 			if !ok {
-				addr = UnknownCaller
+				addr = forwarded.UnknownCaller
 			}
 			b = append(append(b, addr...), ", "...)
 		}
@@ -71,5 +72,5 @@ func (s *settings) unreadable(proxy, said string) {
 		return
 	}
 	s.cfg.Log.Warn("a trusted proxy says who calls in a way that cannot be read; such callers count as one",
-		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", UnknownCaller)
+		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", forwarded.UnknownCaller)
 }

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // HeaderValue and Address make a job a ClientIdentity.
@@ -12,7 +14,7 @@ func (j *job) HeaderValue(lower string) (value string, clear bool) {
 	seen := false
 	for i := range j.req.Fields {
 		f := &j.req.Fields[i]
-		if !SameName(f.Name, lower) {
+		if !h1.SameName(f.Name, lower) {
 			continue
 		}
 		if seen && f.Value != value {
@@ -67,9 +69,12 @@ func (j *job) client() bezoar.Fingerprint {
 	return m.client
 }
 
+// Protocol returns the version of HTTP that the caller speaks.
 func (j *job) Protocol() string {
 	if j.peer.http2 {
 		return "HTTP/2.0"
 	}
 	return "HTTP/1." + string(rune('0'+j.req.Minor))
 }
+
+var _ accesslog.Requester = (*job)(nil)

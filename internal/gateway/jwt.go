@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/base64"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"strings"
 	"unicode/utf8"
 )
@@ -117,7 +118,7 @@ func (s *jsonScan) scalar() (value []byte, ok bool) {
 	switch c := s.b[s.i]; {
 	case c == '"':
 		value, ok = s.text()
-		if len(value) == 0 || !PlainText(value) {
+		if len(value) == 0 || !h1.PlainText(value) {
 			value = nil
 		}
 		return value, ok
@@ -238,7 +239,7 @@ func (s *jsonScan) hex4(at int) (r rune, ok bool) {
 		return 0, false
 	}
 	for _, c := range s.b[at : at+4] {
-		v := HexValue(c)
+		v := h1.HexValue(c)
 		if v < 0 {
 			return 0, false
 		}

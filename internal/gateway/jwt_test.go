@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -86,7 +87,7 @@ func FuzzClaimOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, payload []byte, name string) {
 		got, _ := claimOf(nil, base64.RawURLEncoding.EncodeToString(payload), name)
-		if got != nil && (len(got) == 0 || !PlainText(got)) {
+		if got != nil && (len(got) == 0 || !h1.PlainText(got)) {
 			t.Fatalf("%q is no plain text", got)
 		}
 		var all map[string]json.RawMessage
@@ -98,7 +99,7 @@ func FuzzClaimOf(f *testing.F) {
 		var n json.Number
 		switch raw, ok := all[name]; {
 		case !ok || repeats(payload, name):
-		case raw[0] == '"' && json.Unmarshal(raw, &s) == nil && PlainText([]byte(s)):
+		case raw[0] == '"' && json.Unmarshal(raw, &s) == nil && h1.PlainText([]byte(s)):
 			want = s
 		case raw[0] != '"' && json.Unmarshal(raw, &n) == nil:
 			want = n.String()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -88,7 +89,7 @@ func TestRateLimit(t *testing.T) {
 		}
 		g := decode(t, body)
 		until, err := time.Parse(time.RFC3339, g.Until)
-		if g.Type != ProblemPrefix+"rate-limited" || g.Title != "Too Many Requests" || g.Status != 429 || g.Instance != "r1" ||
+		if g.Type != problem.Prefix+"rate-limited" || g.Title != "Too Many Requests" || g.Status != 429 || g.Instance != "r1" ||
 			g.Rule != "rate:keys" || g.Quota != "keys" || g.Violated[0] != "keys" || g.Unit != "requests" || g.Limit != 2 || *g.Used != 2 ||
 			g.Excess != 1 || g.Window != "1h0m0s" || g.RetryAfter <= 0 || err != nil || time.Until(until) > 2*time.Hour {
 			t.Errorf("%+v", g)

@@ -3,13 +3,14 @@ package gateway
 import (
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // meter is a caller's wire that notes what passes in the job's record.
 type meter struct {
 	caller
-	rec   *Record
+	rec   *accesslog.Record
 	timed bool
 	bare  bool      // the answer has no body
 	head  time.Time // when the head had come that Begin gets; zero where that was not noted

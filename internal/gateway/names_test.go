@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"encoding/json"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -91,7 +92,7 @@ func TestNamesThatServersReadInTwoWays(t *testing.T) {
 			t.Errorf("%s went to the application as %s by the other route", path, env["PATH_INFO"])
 		}
 	}
-	if _, said := curl(t, url+"/strict%2fx"); !strings.Contains(said, ProblemPrefix+"ambiguous") || strict.sends.Load() > 0 {
+	if _, said := curl(t, url+"/strict%2fx"); !strings.Contains(said, problem.Prefix+"ambiguous") || strict.sends.Load() > 0 {
 		t.Errorf("a strict route: %s", said)
 	}
 
@@ -113,7 +114,7 @@ func TestNamesThatServersReadInTwoWays(t *testing.T) {
 		t.Errorf("other fields: %v", env)
 	}
 	for _, h := range forged[:6] {
-		if _, said := curl(t, "-H", h, url+"/strict/x"); !strings.Contains(said, ProblemPrefix+"ambiguous") {
+		if _, said := curl(t, "-H", h, url+"/strict/x"); !strings.Contains(said, problem.Prefix+"ambiguous") {
 			t.Errorf("%s on a route that refuses: %s", h, said)
 		}
 	}
@@ -124,7 +125,7 @@ func TestNamesThatServersReadInTwoWays(t *testing.T) {
 		t.Errorf("a Connection field took away what says who calls: %v", env)
 	}
 	for _, method := range []string{"TRACE", "TRACK"} {
-		if env, said := curl(t, "-X", method, url+"/x"); env["REQUEST_METHOD"] != "" || !strings.Contains(said, ProblemPrefix+"method") {
+		if env, said := curl(t, "-X", method, url+"/x"); env["REQUEST_METHOD"] != "" || !strings.Contains(said, problem.Prefix+"method") {
 			t.Errorf("%s: %s", method, said)
 		}
 	}

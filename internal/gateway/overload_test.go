@@ -9,6 +9,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
@@ -77,10 +79,10 @@ func (h *held) let(t *testing.T) {
 // records collects what a gateway notes.
 type records struct {
 	mu  sync.Mutex
-	all []Record
+	all []accesslog.Record
 }
 
-func (r *records) note(rec *Record) {
+func (r *records) note(rec *accesslog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := *rec
@@ -89,7 +91,7 @@ func (r *records) note(rec *Record) {
 }
 
 // last waits for the record of a request with the id.
-func (r *records) last(t *testing.T, id string) Record {
+func (r *records) last(t *testing.T, id string) accesslog.Record {
 	t.Helper()
 	late := time.After(patience)
 	look := time.NewTicker(time.Millisecond)
@@ -132,7 +134,7 @@ func TestPoolRefuses(t *testing.T) {
 	} {
 		resp, body := c.ask("POST /", "X-Api-Key: k", "X-Request-Id: "+tc.want, "Content-Length: 0", tc.header)
 		g := decode(t, body)
-		if resp.StatusCode != 503 || resp.Close || resp.Header.Get("Retry-After") == "" || g.Type != ProblemPrefix+"overloaded" ||
+		if resp.StatusCode != 503 || resp.Close || resp.Header.Get("Retry-After") == "" || g.Type != problem.Prefix+"overloaded" ||
 			g.Rule != "concurrency" || g.Limit != 1 || *g.InFlight != 1 || *g.Queued != 0 || g.Priority != tc.want || g.RetryAfter <= 0 || g.Reason == "" {
 			t.Errorf("%s: %d %v %s", tc.header, resp.StatusCode, resp.Header, body)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -42,7 +43,7 @@ type Protection struct {
 	Key [32]byte
 	// Observe is called once for every request, when it has ended. It must be
 	// quick, and must not keep the Record.
-	Observe func(*Record)
+	Observe func(*accesslog.Record)
 }
 
 // Validate reports every fault, each with its field.
@@ -102,7 +103,7 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 type protector struct {
 	policy   *RoutePolicy
 	proxies  []netip.Prefix
-	observe  func(*Record)
+	observe  func(*accesslog.Record)
 	next     http.Handler
 	requests sync.Pool // of *protectedRequest
 }

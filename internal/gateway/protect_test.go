@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -17,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -119,7 +124,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 					continue
 				}
 				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(RefusalBody{}), cmpopts.IgnoreFields(RefusalBody{}, "RetryAfter"),
-					cmpopts.IgnoreFields(Problem{}, "Until", "Detail")); d != "" {
+					cmpopts.IgnoreFields(problem.Document{}, "Until", "Detail")); d != "" {
 					t.Errorf("%q: %s", head, d)
 				}
 			}
@@ -361,4 +366,33 @@ func TestProtectOverPoorWriters(t *testing.T) {
 			t.Error(err)
 		}
 	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+}
+
+// TestDetailsOfLines: the details of a line are those of the request.
+func TestDetailsOfLines(t *testing.T) {
+	var b bytes.Buffer
+	l, err := accesslog.New(accesslog.Config{Log: slog.New(slog.NewJSONHandler(&b, nil)), Clear: true, Paths: true, Details: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	wrap, err := Protect(Protection{Observe: l.Observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "http://shop.example/a?token=secret", http.NoBody)
+	r.Header.Set("Referer", "https://from.example/x?token=secret")
+	r.Header.Set("User-Agent", "agent")
+	wrap(h).ServeHTTP(httptest.NewRecorder(), r)
+	var got map[string]any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"remote": "192.0.2.1", "protocol": "HTTP/1.1", "host": "shop.example", "path": "/a", "user_agent": "agent", "referer": "https://from.example/x",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is not %s: %v", key, want, got)
+		}
+	}
 }

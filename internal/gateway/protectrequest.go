@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/requestid"
 )
 
 // protectedRequest is one request to a protected handler.
@@ -19,7 +22,7 @@ type protectedRequest struct {
 	admission Admission
 	clients   ClientCache
 	w         protectedWriter
-	rec       Record
+	rec       accesslog.Record
 	body      counter
 	returned  bool // the handler has returned
 }
@@ -27,7 +30,7 @@ type protectedRequest struct {
 func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 	v.r, v.returned = r, false
 	v.w = protectedWriter{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
-	v.rec = Record{Time: time.Now(), Route: v.p.policy.Route, Method: r.Method, Host: r.Host, Path: r.URL.Path, From: v}
+	v.rec = accesslog.Record{Time: time.Now(), Route: v.p.policy.Route, Method: r.Method, Host: r.Host, Path: r.URL.Path, From: v}
 }
 
 // serve answers the request.
@@ -103,8 +106,8 @@ func (v *protectedRequest) settle() {
 // id returns the request's id.
 func (v *protectedRequest) id() string {
 	if v.rec.RequestID == "" {
-		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !ValidID(v.rec.RequestID) {
-			v.rec.RequestID = NewID()
+		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !requestid.Valid(v.rec.RequestID) {
+			v.rec.RequestID = requestid.New()
 		}
 	}
 	return v.rec.RequestID
@@ -190,7 +193,7 @@ func (v *protectedRequest) HeaderValue(lower string) (value string, clear bool) 
 	}
 	seen := false
 	for name, values := range v.r.Header {
-		if !SameName(name, lower) {
+		if !h1.SameName(name, lower) {
 			continue
 		}
 		for _, s := range values {
@@ -208,11 +211,11 @@ func (v *protectedRequest) Address() string {
 	if err != nil {
 		host = v.r.RemoteAddr
 	}
-	ip := PlainIP(host)
-	if len(v.p.proxies) == 0 || !Among(v.p.proxies, ip) {
+	ip := forwarded.PlainIP(host)
+	if len(v.p.proxies) == 0 || !forwarded.Among(v.p.proxies, ip) {
 		return ip
 	}
-	w := Hops{Proxies: v.p.proxies, IP: ip}
+	w := forwarded.Hops{Proxies: v.p.proxies, IP: ip}
 	name := "Forwarded"
 	if len(v.r.Header["X-Forwarded-For"]) > 0 {
 		name = "X-Forwarded-For"
@@ -225,4 +228,5 @@ func (v *protectedRequest) Address() string {
 	return w.IP
 }
 
+// Protocol returns the version of HTTP that the caller speaks.
 func (v *protectedRequest) Protocol() string { return v.r.Proto }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
 // PathMode says what becomes of a request whose path leads to one route or to
@@ -30,9 +32,9 @@ const (
 // route the status says why. A path that every reading takes to one route stays as
 // it came.
 func (t table) choose(method, host, path string) (r *route, forward string, status int) {
-	plain, ambiguous := path, Unclear(path)
+	plain, ambiguous := path, urlpath.Unclear(path)
 	if ambiguous {
-		plain = Resolve(path)
+		plain = urlpath.Resolve(path)
 	}
 	literal, loose, status := t.match(method, host, plain)
 	if literal != nil && literal.Paths == PathsRaw || literal == nil && loose != nil && loose.Paths == PathsRaw {
@@ -43,10 +45,10 @@ func (t table) choose(method, host, path string) (r *route, forward string, stat
 		other, same := t.agree(method, host, path, loose)
 		if !same {
 			var ok bool
-			if forward, ok = Normalise(path); !ok || isStrict(literal) || isStrict(loose) || isStrict(other) {
+			if forward, ok = urlpath.Normalise(path); !ok || isStrict(literal) || isStrict(loose) || isStrict(other) {
 				return nil, path, http.StatusBadRequest
 			}
-			_, found, status = t.match(method, host, Resolve(forward))
+			_, found, status = t.match(method, host, urlpath.Resolve(forward))
 		}
 	}
 	switch {
@@ -61,7 +63,7 @@ func (t table) choose(method, host, path string) (r *route, forward string, stat
 // agree reports whether every reading of the path leads to the route. If not, other
 // is one that it also leads to, if any.
 func (t table) agree(method, host, path string, r *route) (other *route, same bool) {
-	all, ok := Readings(path)
+	all, ok := urlpath.Readings(path)
 	if !ok {
 		return nil, false
 	}
@@ -96,7 +98,7 @@ func (j *job) refuseNames() bool {
 	for i := range j.req.Fields {
 		if k := j.req.Fields[i].Key; k == h1.Lookalike || k == h1.Proxy {
 			j.from.Close()
-			j.problem(Problem{
+			j.problem(problem.Document{
 				Type: "ambiguous", Status: http.StatusBadRequest,
 				Detail: "The request has a header that servers may take for another one, such as X_Forwarded_For or Proxy.",
 			})

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"net/http"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func FuzzChoose(f *testing.F) {
 		if r == nil {
 			return
 		}
-		all, _ := Readings(forward)
+		all, _ := urlpath.Readings(forward)
 		for _, p := range all {
 			if _, other, _ := table.match("GET", "h", p); other != r {
 				t.Fatalf("%q goes to %s as %q, which can be read as %q", path, r.Name, forward, p)

@@ -14,19 +14,20 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // observer keeps copies of records.
 type observer struct {
 	mu  sync.Mutex
-	all []Record
-	got chan Record
+	all []accesslog.Record
+	got chan accesslog.Record
 }
 
-func newObserver() *observer { return &observer{got: make(chan Record, 1000)} }
+func newObserver() *observer { return &observer{got: make(chan accesslog.Record, 1000)} }
 
-func (o *observer) observe(r *Record) {
+func (o *observer) observe(r *accesslog.Record) {
 	c := *r
 	for _, s := range []*string{&c.Route, &c.Worker, &c.Method, &c.Host, &c.Path, &c.Caller, &c.Plan, &c.Rule, &c.Fallback, &c.RequestID, &c.TraceID, &c.SpanID} {
 		*s = strings.Clone(*s)
@@ -40,14 +41,14 @@ func (o *observer) observe(r *Record) {
 	}
 }
 
-func (o *observer) next(t *testing.T) Record {
+func (o *observer) next(t *testing.T) accesslog.Record {
 	t.Helper()
 	select {
 	case r := <-o.got:
 		return r
 	case <-time.After(patience):
 		t.Fatal("no record comes")
-		return Record{}
+		return accesslog.Record{}
 	}
 }
 
@@ -93,46 +94,46 @@ func TestRecords(t *testing.T) {
 	}, ServerConfig{})
 	for _, tc := range []struct {
 		text string
-		want Record
+		want accesslog.Record
 	}{
 		{
 			"GET /a?secret=1 HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r7\nTraceparent: " + trace + "\n\n",
-			Record{
+			accesslog.Record{
 				Route: "all", Worker: "w", Method: "GET", Host: "h", Path: "/a", Status: 200, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r7",
 				TraceID: "0123456789abcdef0123456789abcdef", SpanID: "00000000000000ab",
 			},
 		},
 		{
 			"POST /echo HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r\nContent-Length: 4\n\nbody",
-			Record{Route: "all", Worker: "w", Method: "POST", Host: "h", Path: "/echo", Status: 201, BytesIn: 4, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
+			accesslog.Record{Route: "all", Worker: "w", Method: "POST", Host: "h", Path: "/echo", Status: 201, BytesIn: 4, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
 		},
 		{
 			"POST /echo HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r\nContent-Length: 3000\n\n" + strings.Repeat("x", 3000),
-			Record{Route: "all", Worker: "w", Method: "POST", Host: "h", Path: "/echo", Status: 201, BytesIn: 3000, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
+			accesslog.Record{Route: "all", Worker: "w", Method: "POST", Host: "h", Path: "/echo", Status: 201, BytesIn: 3000, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
 		},
 		{
 			"HEAD /head HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r\n\n",
-			Record{Route: "all", Worker: "w", Method: "HEAD", Host: "h", Path: "/head", Status: 200, Attempts: 1, Caller: "me", RequestID: "r"},
+			accesslog.Record{Route: "all", Worker: "w", Method: "HEAD", Host: "h", Path: "/head", Status: 200, Attempts: 1, Caller: "me", RequestID: "r"},
 		},
 		{
 			"GET /pill HTTP/1.1\nHost: h\nX-Request-Id: r\n\n",
-			Record{Route: "pill", Method: "GET", Host: "h", Path: "/pill", Status: 503, Rule: "quarantine", RequestID: "r"},
+			accesslog.Record{Route: "pill", Method: "GET", Host: "h", Path: "/pill", Status: 503, Rule: "quarantine", RequestID: "r"},
 		},
 		{
 			"PUT /a HTTP/1.1\nHost: h\nX-Request-Id: r\n\n",
-			Record{Method: "PUT", Host: "h", Path: "/a", Status: 405, RequestID: "r"},
+			accesslog.Record{Method: "PUT", Host: "h", Path: "/a", Status: 405, RequestID: "r"},
 		},
 		{
 			"GET /die HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r\n\n",
-			Record{Route: "all", Worker: "w", Method: "GET", Host: "h", Path: "/die", Status: 502, Attempts: 1, Caller: "me", RequestID: "r"},
+			accesslog.Record{Route: "all", Worker: "w", Method: "GET", Host: "h", Path: "/die", Status: 502, Attempts: 1, Caller: "me", RequestID: "r"},
 		},
 		{
 			"GET /cut HTTP/1.1\nHost: h\nX-Who: me\nX-Request-Id: r\n\n",
-			Record{Route: "all", Worker: "w", Method: "GET", Host: "h", Path: "/cut", Status: 200, Cut: true, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
+			accesslog.Record{Route: "all", Worker: "w", Method: "GET", Host: "h", Path: "/cut", Status: 200, Cut: true, BytesOut: 5, Attempts: 1, Caller: "me", RequestID: "r"},
 		},
 		{
 			"POST /small HTTP/1.1\nHost: h\nX-Request-Id: r\nContent-Length: 4\n\nbody",
-			Record{Route: "small", Method: "POST", Host: "h", Path: "/small", Status: 413, RequestID: "r"},
+			accesslog.Record{Route: "small", Method: "POST", Host: "h", Path: "/small", Status: 413, RequestID: "r"},
 		},
 	} {
 		c := dial(t, f.addr)
@@ -214,12 +215,12 @@ func TestObservingAllocatesNothing(t *testing.T) {
 		return dispatch.Answer{Kind: dispatch.Answered}
 	})
 	seen := 0
-	log, err := NewAccessLog(AccessLogConfig{Log: slog.New(slog.DiscardHandler), Every: -1})
+	log, err := accesslog.New(accesslog.Config{Log: slog.New(slog.DiscardHandler), Every: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := newGateway(t, Config{
-		Observe: func(r *Record) { seen++; log.Observe(r) },
+		Observe: func(r *accesslog.Record) { seen++; log.Observe(r) },
 		Routes:  []Route{{Path: "/*", Doer: done, Printer: samePrint{}, Client: "ip"}},
 	})
 	req := new(h1.Request)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // Redirect sends callers elsewhere. No worker is asked.
@@ -55,7 +56,7 @@ func (j *job) redirect() {
 	d := j.route.Redirect
 	host := strings.TrimSuffix(withoutPort(j.req.Host), ".")
 	if host == "" && strings.Contains(d.To, hostMark) { // HTTP/1.0
-		j.problem(Problem{Type: "malformed", Status: http.StatusBadRequest, Detail: "The request names no host."})
+		j.problem(problem.Document{Type: "malformed", Status: http.StatusBadRequest, Detail: "The request names no host."})
 		return
 	}
 	target := j.req.Target

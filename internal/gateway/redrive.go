@@ -15,6 +15,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -65,7 +66,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	out.Missing = missing
 
 	j := g.jobs.Get().(*job)
-	j.begin(ctx, rec, req, peer{ip: PlainIP(kept.Client)})
+	j.begin(ctx, rec, req, peer{ip: forwarded.PlainIP(kept.Client)})
 	j.s, j.route = s, rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
@@ -32,7 +33,7 @@ type Refusal struct {
 
 // RefusalBody is a problem document that names rule, limit, value and time.
 type RefusalBody struct {
-	Problem
+	problem.Document
 	Rule       string   `json:"rule"`
 	Quota      string   `json:"quota,omitempty"`
 	Violated   []string `json:"violated-policies,omitempty"` // as the RateLimit draft has it
@@ -48,8 +49,8 @@ type RefusalBody struct {
 }
 
 // refuse makes a refusal.
-func refuse(cause FallbackCause, rule string, retry time.Duration, p Problem) *Refusal {
-	r := &Refusal{Cause: cause, Retry: retry, Body: RefusalBody{Problem: p, Rule: rule}}
+func refuse(cause FallbackCause, rule string, retry time.Duration, p problem.Document) *Refusal {
+	r := &Refusal{Cause: cause, Retry: retry, Body: RefusalBody{Document: p, Rule: rule}}
 	r.Body.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)
 	return r
 }
@@ -57,7 +58,7 @@ func refuse(cause FallbackCause, rule string, retry time.Duration, p Problem) *R
 // Document returns the body. id is the request's.
 func (r *Refusal) Document(id string) []byte {
 	g := &r.Body
-	g.Type = ProblemPrefix + g.Type
+	g.Type = problem.Prefix + g.Type
 	g.Title = http.StatusText(g.Status)
 	g.Instance = id
 	body, err := json.Marshal(g)
@@ -83,7 +84,7 @@ func until(t time.Time) string {
 
 // denied is the refusal that an operator ordered.
 func (s *Admission) denied(now time.Time) *Refusal {
-	p := Problem{
+	p := problem.Document{
 		Type: "denied", Status: http.StatusForbidden, Reason: s.override.Reason,
 		Detail: "An operator decided that requests like this one are refused for now.",
 	}
@@ -97,7 +98,7 @@ func (s *Admission) denied(now time.Time) *Refusal {
 
 // ambiguousClient is the refusal of a request that names its caller twice.
 func (s *Admission) ambiguousClient() *Refusal {
-	return refuse("", RuleRepeated, 0, Problem{
+	return refuse("", RuleRepeated, 0, problem.Document{
 		Type: "repeated-header", Status: http.StatusBadRequest,
 		Detail: "A header that says who calls is repeated with another value, so that nobody knows who is to be counted.",
 	})
@@ -108,9 +109,9 @@ func (s *Admission) quotaExceeded(now time.Time) *Refusal {
 	d := &s.decision
 	l := s.limitOf(d.Quota)
 	if l == nil {
-		return refuse("", ruleRate, d.RetryAfter, Problem{Type: "rate-limited", Status: http.StatusTooManyRequests})
+		return refuse("", ruleRate, d.RetryAfter, problem.Document{Type: "rate-limited", Status: http.StatusTooManyRequests})
 	}
-	p := Problem{Type: "rate-limited", Status: http.StatusTooManyRequests}
+	p := problem.Document{Type: "rate-limited", Status: http.StatusTooManyRequests}
 	retry := d.RetryAfter
 	what := fmt.Sprintf("The quota %q is %d %s in %v", l.Name, d.Limit, l.Unit, l.Per)
 	if l.Burst > 0 {
@@ -149,7 +150,7 @@ func (s *Admission) breakerOpen(d breaker.Decision) *Refusal {
 	if d.Forced {
 		detail = "An operator decided that nothing is sent to the service behind this for now."
 	}
-	return refuse(Open, RuleBreaker, retry, Problem{
+	return refuse(Open, RuleBreaker, retry, problem.Document{
 		Type: "circuit-open", Status: http.StatusServiceUnavailable, Reason: d.Reason, Detail: detail,
 	})
 }
@@ -165,7 +166,7 @@ func (s *Admission) poolFull(no *overload.Refusal) *Refusal {
 	case overload.RuleDeadline:
 		detail = "The work would not be done by the time that its caller gave it."
 	}
-	r := refuse(Shed, no.Rule, no.RetryAfter, Problem{
+	r := refuse(Shed, no.Rule, no.RetryAfter, problem.Document{
 		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason, Detail: detail,
 	})
 	g := &r.Body

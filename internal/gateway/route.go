@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"net/http"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (t table) sole() bool {
 // methods lists what the routes that match but for the method allow.
 func (t table) methods(host, path string) string {
 	var all []string
-	path = Resolve(path)
+	path = urlpath.Resolve(path)
 	for _, r := range t {
 		if r.matchPath(path) && r.matchHost(host) {
 			all = append(all, r.Methods...)

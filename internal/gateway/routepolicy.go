@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
@@ -70,7 +71,7 @@ func NewRoutePolicy(c *Config, r *Route, secret [32]byte) *RoutePolicy {
 	if r.Pool != nil {
 		t.long = r.Pool.Long()
 	}
-	t.priorityHeader = LowerName(r.Priority.Header)
+	t.priorityHeader = h1.LowerName(r.Priority.Header)
 	d := r.admissionConfig(c)
 	t.client, _ = d.clientKey()
 	t.compileLimits(&d)

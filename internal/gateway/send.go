@@ -9,13 +9,14 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 // maxInterim bounds the interim answers (1xx) to one request.
 const maxInterim = 16
 
 // deliver is Send. parent is the span that the worker is told, if any.
-func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent Trace) dispatch.Result {
+func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace) dispatch.Result {
 	c, place := j.conn, j.place
 	j.conn, j.place = nil, nil
 	j.ctx, j.up, j.target = ctx, nil, t
@@ -35,7 +36,7 @@ func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent Trace) dis
 }
 
 // ready readies the head for the attempt, unless it is too late for it.
-func (j *job) ready(t *dispatch.Target, parent Trace) (res dispatch.Result) {
+func (j *job) ready(t *dispatch.Target, parent span.Trace) (res dispatch.Result) {
 	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone} // it hung up while its turn came
 	}

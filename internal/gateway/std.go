@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -39,7 +40,7 @@ func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take ti
 	s.done = r.Body == nil || req.Length == 0
 	defer s.close()
 	ip, _, _ := net.SplitHostPort(r.RemoteAddr)
-	g.handle(r.Context(), s, req, peer{ip: PlainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2})
+	g.handle(r.Context(), s, req, peer{ip: forwarded.PlainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2})
 	if s.aborted {
 		panic(http.ErrAbortHandler)
 	}

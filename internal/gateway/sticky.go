@@ -20,7 +20,7 @@ func parseSticky(s string) (out sticky, err error) {
 	switch {
 	case s == "":
 	case kind == "header" && h1.Token(name):
-		out.header = LowerName(name)
+		out.header = h1.LowerName(name)
 	case kind == "cookie" && h1.Token(name):
 		out.header, out.cookie = "cookie", name
 	default:
@@ -39,7 +39,7 @@ func (j *job) stick() uint64 {
 	value := ""
 	for i := range j.req.Fields {
 		f := &j.req.Fields[i]
-		if !SameName(f.Name, by.header) {
+		if !h1.SameName(f.Name, by.header) {
 			continue
 		}
 		if value = f.Value; by.cookie != "" {

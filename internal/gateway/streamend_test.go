@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 )
 
 // Streams end when nothing moves for as long as the route allows, or when they have
@@ -43,7 +44,7 @@ func TestStreamsEnd(t *testing.T) {
 			d := newDirect(t, w.addr)
 			c.route.Doer = d
 			rules := make(chan string, 1)
-			f := serve(t, c.route, Config{Observe: func(r *Record) { rules <- r.Rule }}, ServerConfig{})
+			f := serve(t, c.route, Config{Observe: func(r *accesslog.Record) { rules <- r.Rule }}, ServerConfig{})
 			caller := dial(t, f.addr)
 			caller.send("GET " + c.path + " HTTP/1.1\nHost: h\n" + upgrade + "\n")
 			if rest, _ := caller.ends(); !strings.HasPrefix(rest, "HTTP/1.1 ") {

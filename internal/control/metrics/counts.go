@@ -5,6 +5,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/overload"
 )
 
@@ -116,7 +117,7 @@ type counts struct {
 	waited    histogram // of those that waited
 }
 
-func (c *counts) observe(r *gateway.Record) {
+func (c *counts) observe(r *accesslog.Record) {
 	c.requests[classOf(r.Status)][ruleOf(r.Rule)]++
 	c.in += uint64(max(r.BytesIn, 0))
 	c.out += uint64(max(r.BytesOut, 0))

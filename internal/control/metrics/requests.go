@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
@@ -168,7 +168,7 @@ func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
 }
 
 // Observe counts a request that has ended. It keeps nothing of r.
-func (s *Requests) Observe(r *gateway.Record) {
+func (s *Requests) Observe(r *accesslog.Record) {
 	w := weigh(r)
 	var key uint64
 	if r.Caller != "" {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,7 +80,7 @@ func has(t *testing.T, text string, want ...string) {
 
 func TestRequestsAreCountedByRouteClassAndRule(t *testing.T) {
 	s := newRequests(t, Config{Shards: 4}, Settings{Routes: []Route{{"/search/*", "search"}, {"/jobs", ""}}})
-	for _, r := range []gateway.Record{
+	for _, r := range []accesslog.Record{
 		{Route: "/search/*", Status: 200, Attempts: 2, Duration: 30 * time.Millisecond, TTFB: 20 * time.Millisecond, Waited: 3 * time.Millisecond, BytesIn: 4, BytesOut: 100, Lane: true, Cost: 9},
 		{Route: "/search/*", Status: 200, Attempts: 1, Duration: time.Minute},
 		{Route: "/search/*", Status: 429, Rule: "rate:per key"},
@@ -128,7 +128,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	before := -1
 	for range 3 {
 		for range 2000 {
-			s.Observe(&gateway.Record{
+			s.Observe(&accesslog.Record{
 				Route: []string{"a", "b", "", fmt.Sprint(r.Uint64())}[r.IntN(4)], Status: r.IntN(1000), Rule: []string{"", "rate:" + fmt.Sprint(r.Uint64()), fmt.Sprint(r.Uint64())}[r.IntN(3)],
 				Caller: fmt.Sprint(r.Uint64()), Fallback: []string{"", fmt.Sprint(r.Uint64())}[r.IntN(2)], Path: fmt.Sprint(r.Uint64()), Method: fmt.Sprint(r.Uint64()),
 			})
@@ -144,7 +144,7 @@ func TestLabelsAreBounded(t *testing.T) {
 func TestRoutesKeepTheirCountsWhenOthersGo(t *testing.T) {
 	a, b, c := Route{"a", "f"}, Route{"b", "f"}, Route{"c", "g"}
 	s := newRequests(t, Config{}, Settings{Routes: []Route{a, b}})
-	count := func(route string) { s.Observe(&gateway.Record{Route: route, Status: 200}) }
+	count := func(route string) { s.Observe(&accesslog.Record{Route: route, Status: 200}) }
 	update := func(routes ...Route) {
 		t.Helper()
 		if err := s.Update(Settings{Routes: routes}); err != nil {
@@ -183,13 +183,13 @@ func TestTopCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRequests(t, Config{}, Settings{})
 		for i := range 1000 {
-			s.Observe(&gateway.Record{Caller: fmt.Sprintf("small-%d", i%10), Status: 200, Attempts: 1, Duration: 10 * time.Millisecond})
+			s.Observe(&accesslog.Record{Caller: fmt.Sprintf("small-%d", i%10), Status: 200, Attempts: 1, Duration: 10 * time.Millisecond})
 		}
-		s.Observe(&gateway.Record{Caller: "slow", Status: 500, Attempts: 2, Duration: time.Minute, Waited: 10 * time.Second, Cost: 3})
+		s.Observe(&accesslog.Record{Caller: "slow", Status: 500, Attempts: 2, Duration: time.Minute, Waited: 10 * time.Second, Cost: 3})
 		for range 50 {
-			s.Observe(&gateway.Record{Caller: "greedy", Status: 429, Rule: "rate:x", BytesIn: 1000})
+			s.Observe(&accesslog.Record{Caller: "greedy", Status: 429, Rule: "rate:x", BytesIn: 1000})
 		}
-		s.Observe(&gateway.Record{Status: 200, Attempts: 1, Duration: time.Second}) // not told apart
+		s.Observe(&accesslog.Record{Status: 200, Attempts: 1, Duration: time.Second}) // not told apart
 		for _, tc := range []struct {
 			by, first    string
 			value, total uint64
@@ -229,7 +229,7 @@ func TestCallersAreCountedInTime(t *testing.T) {
 		wg.Go(func() { _ = s.Run(ctx) }) // it never fails
 		defer wg.Wait()
 		defer stop()
-		s.Observe(&gateway.Record{Caller: "early", Status: 200})
+		s.Observe(&accesslog.Record{Caller: "early", Status: 200})
 		time.Sleep(90 * time.Second)
 		if got := s.Top(adminapi.TopQuery{By: adminapi.ByRequests}); len(got.Callers) != 0 {
 			t.Errorf("90 s later %+v", got.Callers)
@@ -246,7 +246,7 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Observe(&gateway.Record{Caller: "sk-123456", Status: 200})
+		s.Observe(&accesslog.Record{Caller: "sk-123456", Status: 200})
 		return s.Top(adminapi.TopQuery{By: adminapi.ByRequests})
 	}
 	if got := see(Settings{}); got.Callers[0].Caller != "sk-123456" {
@@ -268,8 +268,8 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 	if err := s.Update(Settings{Shown: two}); err != nil {
 		t.Fatal(err)
 	}
-	s.Observe(&gateway.Record{Route: "a", Caller: "sk-1", Status: 200})
-	s.Observe(&gateway.Record{Route: "b", Caller: "sk-1", Status: 200})
+	s.Observe(&accesslog.Record{Route: "a", Caller: "sk-1", Status: 200})
+	s.Observe(&accesslog.Record{Route: "b", Caller: "sk-1", Status: 200})
 	if got := s.Top(adminapi.TopQuery{By: adminapi.ByRequests}); len(got.Callers) != 2 || got.Names != NamesMixed {
 		t.Errorf("%+v", got)
 	}
@@ -293,7 +293,7 @@ func TestNothingIsLostInAFlood(t *testing.T) {
 				if i%10 == 0 {
 					caller = "heavy"
 				}
-				s.Observe(&gateway.Record{Route: "a", Caller: caller, Status: 200})
+				s.Observe(&accesslog.Record{Route: "a", Caller: caller, Status: 200})
 			}
 		})
 	}
@@ -307,7 +307,7 @@ func TestNothingIsLostInAFlood(t *testing.T) {
 
 func TestObserveAllocatesNothing(t *testing.T) {
 	s := newRequests(t, Config{}, Settings{Routes: []Route{{"a", "f"}}})
-	r := gateway.Record{Route: "a", Caller: "alice", Status: 200, Attempts: 1, Duration: time.Millisecond, Worker: "w", TTFB: time.Microsecond}
+	r := accesslog.Record{Route: "a", Caller: "alice", Status: 200, Attempts: 1, Duration: time.Millisecond, Worker: "w", TTFB: time.Microsecond}
 	if n := testing.AllocsPerRun(1000, func() { s.Observe(&r) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -332,7 +332,7 @@ func BenchmarkObserve(b *testing.B) {
 	for name, n := range map[string]int{"callers=100": 100, "callers=65536": 1 << 16} {
 		run := func(b *testing.B, s *Requests) func() {
 			i := rand.Int()
-			r := gateway.Record{Status: 200, Attempts: 1, Duration: 12 * time.Millisecond, TTFB: 11 * time.Millisecond, Waited: time.Millisecond, BytesIn: 100, BytesOut: 1000}
+			r := accesslog.Record{Status: 200, Attempts: 1, Duration: 12 * time.Millisecond, TTFB: 11 * time.Millisecond, Waited: time.Millisecond, BytesIn: 100, BytesOut: 1000}
 			return func() {
 				i++
 				r.Route, r.Caller = routes[i%len(routes)].Name, callers[i%n]

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
@@ -26,7 +26,7 @@ func dims() [numDims]string {
 // weights are what one or several requests weigh.
 type weights [numDims]uint64
 
-func weigh(r *gateway.Record) (w weights) {
+func weigh(r *accesslog.Record) (w weights) {
 	w[byRequests] = 1
 	if r.Attempts > 0 {
 		w[byCost] = uint64(max(r.Duration-r.Waited, 0))

@@ -8,11 +8,11 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 // begun are the attributes that are known at the start.
-func begun(s *gateway.Span) []attribute.KeyValue {
+func begun(s *span.Span) []attribute.KeyValue {
 	if s.Attempt == 0 {
 		return []attribute.KeyValue{attrRequest.String(s.RequestID)}
 	}
@@ -27,7 +27,7 @@ func begun(s *gateway.Span) []attribute.KeyValue {
 }
 
 // ended are the attributes that are known at the end.
-func ended(s *gateway.Span) []attribute.KeyValue {
+func ended(s *span.Span) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	if s.Status != 0 {
 		out = append(out, semconv.HTTPResponseStatusCode(s.Status))
@@ -43,14 +43,14 @@ func ended(s *gateway.Span) []attribute.KeyValue {
 
 // failed reports whether the status is an error for the span's side: what the
 // caller did wrong is none of the server's.
-func failed(s *gateway.Span) bool {
+func failed(s *span.Span) bool {
 	if s.Attempt > 0 {
 		return s.Status >= 400
 	}
 	return s.Status >= 500
 }
 
-func status(s *gateway.Span) (codes.Code, string) {
+func status(s *span.Span) (codes.Code, string) {
 	switch {
 	case s.Fault != dispatch.NoFault && s.Fault != dispatch.CallerGone:
 		text := ""

@@ -1,7 +1,7 @@
 // Package tracing makes spans of requests and their attempts for the gateway,
 // and sends them to an OpenTelemetry collector over OTLP and HTTP.
 //
-// [Tracing] is a gateway.Tracer. A caller's traceparent decides whether its
+// [Tracing] is a span.Tracer. A caller's traceparent decides whether its
 // request is traced; of the others a share is. What is not traced costs a random
 // number and allocates nothing.
 //

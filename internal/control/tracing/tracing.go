@@ -14,7 +14,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 // Tracing makes spans and sends them. Create it with [New]; the caller owes it a
@@ -25,7 +25,7 @@ type Tracing struct {
 	tracer trace.Tracer
 }
 
-var _ gateway.Tracer = (*Tracing)(nil)
+var _ span.Tracer = (*Tracing)(nil)
 
 // New returns a Tracing, or every fault of cfg. It does not call the collector.
 func New(ctx context.Context, cfg Config) (*Tracing, error) {
@@ -87,10 +87,10 @@ func (t *Tracing) Run(ctx context.Context) error {
 // Stats returns what has become of spans so far.
 func (t *Tracing) Stats() Stats { return t.queue.stats() }
 
-// Start implements [gateway.Tracer].
-func (t *Tracing) Start(s *gateway.Span) gateway.Trace {
+// Start implements [span.Tracer].
+func (t *Tracing) Start(s *span.Span) span.Trace {
 	if !t.wanted(s) || !t.queue.open() {
-		return gateway.Trace{}
+		return span.Trace{}
 	}
 	ctx := context.Background()
 	if !s.Parent.IsZero() {
@@ -103,15 +103,15 @@ func (t *Tracing) Start(s *gateway.Span) gateway.Trace {
 	if s.Attempt > 0 {
 		kind = trace.SpanKindClient
 	}
-	_, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Began),
+	_, made := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Began),
 		trace.WithAttributes(append(begun(s), semconv.HTTPRequestMethodKey.String(method))...))
-	s.State = span
-	c := span.SpanContext()
-	return gateway.Trace{ID: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())}
+	s.State = made
+	c := made.SpanContext()
+	return span.Trace{ID: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())}
 }
 
 // wanted reports whether there is to be a span: as the parent says, or by chance.
-func (t *Tracing) wanted(s *gateway.Span) bool {
+func (t *Tracing) wanted(s *span.Span) bool {
 	switch {
 	case !s.Parent.IsZero():
 		return s.Parent.Flags&1 != 0
@@ -121,23 +121,23 @@ func (t *Tracing) wanted(s *gateway.Span) bool {
 	return t.cfg.Sample > 0 && rand.Float64() < t.cfg.Sample
 }
 
-// End implements [gateway.Tracer].
-func (t *Tracing) End(s *gateway.Span) {
-	span, ok := s.State.(trace.Span)
+// End implements [span.Tracer].
+func (t *Tracing) End(s *span.Span) {
+	made, ok := s.State.(trace.Span)
 	if !ok {
 		return
 	}
 	s.State = nil
 	if s.Attempt == 0 && s.Route != "" {
 		_, name := methodOf(s.Method)
-		span.SetName(name + " " + s.Route)
-		span.SetAttributes(semconv.HTTPRoute(s.Route))
+		made.SetName(name + " " + s.Route)
+		made.SetAttributes(semconv.HTTPRoute(s.Route))
 	}
-	span.SetAttributes(ended(s)...)
+	made.SetAttributes(ended(s)...)
 	if code, text := status(s); code != 0 {
-		span.SetStatus(code, text)
+		made.SetStatus(code, text)
 	}
-	span.End()
+	made.End()
 }
 
 // methodOf returns the method as the conventions have it, and as a span's name.

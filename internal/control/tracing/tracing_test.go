@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,8 +150,8 @@ func start(t *testing.T, cfg Config) (tr *Tracing, stop func()) {
 }
 
 // request makes the spans of one, as the gateway does.
-func request(tr *Tracing, parent gateway.Trace, attempts ...gateway.Span) gateway.Trace {
-	s := gateway.Span{Parent: parent, Began: time.Now(), Method: "GET", Path: "/reset/S3CRET", RequestID: "r1"}
+func request(tr *Tracing, parent span.Trace, attempts ...span.Span) span.Trace {
+	s := span.Span{Parent: parent, Began: time.Now(), Method: "GET", Path: "/reset/S3CRET", RequestID: "r1"}
 	s.Self = tr.Start(&s)
 	for i, a := range attempts {
 		a.Parent, a.Began, a.Route, a.Method, a.Path, a.RequestID, a.Attempt = s.Self, time.Now(), "/reset/*", s.Method, s.Path, s.RequestID, i+1
@@ -170,9 +170,9 @@ func request(tr *Tracing, parent gateway.Trace, attempts ...gateway.Span) gatewa
 func TestSpansOfARequest(t *testing.T) {
 	r := startReceiver(t)
 	tr, _ := start(t, Config{Endpoint: strings.Replace(r.URL, "://", "://bezoar:s3cret@", 1), Sample: 1, Every: 10 * time.Millisecond, Version: "1.2.3", Node: "node-1"})
-	self := request(tr, gateway.Trace{},
-		gateway.Span{Worker: "shop-1", Fault: dispatch.BrokenConn, Err: errors.New("connection reset " + strings.Repeat("x", 1000))},
-		gateway.Span{Worker: "shop-2", Status: 503, Lane: true})
+	self := request(tr, span.Trace{},
+		span.Span{Worker: "shop-1", Fault: dispatch.BrokenConn, Err: errors.New("connection reset " + strings.Repeat("x", 1000))},
+		span.Span{Worker: "shop-2", Status: 503, Lane: true})
 	var all []*otlp.Span
 	for range 3 {
 		for _, s := range r.next(t, 1) {
@@ -220,33 +220,33 @@ func TestSpansOfARequest(t *testing.T) {
 // Callers decide about their requests; of the others a share is traced.
 func TestWhoIsTraced(t *testing.T) {
 	r := startReceiver(t)
-	sampled, ok := gateway.ParseTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	sampled, ok := span.ParseTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if !ok {
 		t.Fatal("no trace")
 	}
 	unsampled := sampled
 	unsampled.Flags = 0
 	tr, _ := start(t, Config{Endpoint: r.URL, Sample: 0, Every: time.Millisecond})
-	if got := request(tr, sampled, gateway.Span{Worker: "w", Status: 200}); got.ID != sampled.ID || got.Span == sampled.Span {
+	if got := request(tr, sampled, span.Span{Worker: "w", Status: 200}); got.ID != sampled.ID || got.Span == sampled.Span {
 		t.Errorf("a sampled caller's request is %v", got)
 	}
 	if s := r.next(t, 2)["GET /reset/*"]; hex.EncodeToString(s.GetParentSpanId()) != "b7ad6b7169203331" {
 		t.Errorf("its parent is %x", s.GetParentSpanId())
 	}
-	if got := request(tr, unsampled, gateway.Span{Worker: "w"}); !got.IsZero() {
+	if got := request(tr, unsampled, span.Span{Worker: "w"}); !got.IsZero() {
 		t.Errorf("an unsampled caller's request is %v", got)
 	}
-	span := gateway.Span{Method: "GET"}
+	made := span.Span{Method: "GET"}
 	if a := testing.AllocsPerRun(100, func() {
-		span.Self = tr.Start(&span)
-		tr.End(&span)
+		made.Self = tr.Start(&made)
+		tr.End(&made)
 	}); a != 0 {
 		t.Errorf("a request that is not traced costs %v allocations", a)
 	}
 	some, _ := start(t, Config{Endpoint: r.URL, Sample: 0.3, Queue: 10_000})
 	n := 0
 	for range 2000 {
-		if !request(some, gateway.Trace{}).IsZero() {
+		if !request(some, span.Trace{}).IsZero() {
 			n++
 		}
 	}
@@ -258,7 +258,7 @@ func TestWhoIsTraced(t *testing.T) {
 func TestMethodsAreOfAFixedSet(t *testing.T) {
 	r := startReceiver(t)
 	tr, _ := start(t, Config{Endpoint: r.URL, Sample: 1, Every: time.Millisecond})
-	s := gateway.Span{Began: time.Now(), Method: "OWNED\x1b"}
+	s := span.Span{Began: time.Now(), Method: "OWNED\x1b"}
 	s.Self = tr.Start(&s)
 	s.Status = 404
 	tr.End(&s)
@@ -295,13 +295,13 @@ func TestACollectorThatIsDown(t *testing.T) {
 	var log lines
 	tr, stop := start(t, Config{Endpoint: r.URL, Sample: 1, Every: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	until(t, "the collector is left alone", func() bool {
-		request(tr, gateway.Trace{})
+		request(tr, span.Trace{})
 		return tr.queue.down.Load() && tr.Stats().Dropped > 0
 	})
-	until(t, "no span begins for a collector that is left alone", func() bool { return request(tr, gateway.Trace{}).IsZero() })
+	until(t, "no span begins for a collector that is left alone", func() bool { return request(tr, span.Trace{}).IsZero() })
 	r.say(http.StatusOK)
 	until(t, "it gets spans again", func() bool {
-		request(tr, gateway.Trace{})
+		request(tr, span.Trace{})
 		return tr.Stats().Sent > 0
 	})
 	stop()
@@ -335,9 +335,9 @@ func TestTheQueueIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := make([]gateway.Span, 20)
+	open := make([]span.Span, 20)
 	for i := range open { // all begin while there is room
-		open[i] = gateway.Span{Method: "GET", Began: time.Now()}
+		open[i] = span.Span{Method: "GET", Began: time.Now()}
 		open[i].Self = tr.Start(&open[i])
 	}
 	for i := range open {
@@ -346,7 +346,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	if got := tr.Stats().Dropped; got != 10 || len(tr.queue.spans) != 10 {
 		t.Errorf("%d are dropped and %d wait", got, len(tr.queue.spans))
 	}
-	if got := request(tr, gateway.Trace{}); !got.IsZero() || tr.Stats().Dropped != 11 {
+	if got := request(tr, span.Trace{}); !got.IsZero() || tr.Stats().Dropped != 11 {
 		t.Error("a span begins that there is no room for")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -361,7 +361,7 @@ func TestTheLastSpansAreSent(t *testing.T) {
 	r := startReceiver(t)
 	tr, stop := start(t, Config{Endpoint: r.URL, Sample: 1, Every: time.Hour, Batch: 7})
 	for range 50 {
-		request(tr, gateway.Trace{})
+		request(tr, span.Trace{})
 	}
 	stop()
 	if s := tr.Stats(); s.Sent != 50 || len(r.spans) != 50 {
@@ -387,7 +387,7 @@ func BenchmarkTracer(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := gateway.Span{Method: "GET", Began: time.Now(), RequestID: "r1", Status: 200}
+			s := span.Span{Method: "GET", Began: time.Now(), RequestID: "r1", Status: 200}
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Self = tr.Start(&s)

@@ -1,4 +1,4 @@
-package gateway
+package span
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package gateway
+package accesslog
 
 import (
 	"context"
@@ -10,20 +10,27 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar"
 )
 
 // Defaults of [AccessLogConfig].
 const (
-	DefaultLogRate  = 100.0
-	DefaultLogBurst = 1000
+	DefaultRate  = 100.0
+	DefaultBurst = 1000
 )
 
 // maxLogged bounds every text in a line.
 const maxLogged = 256
 
-// AccessLogConfig says what is logged of which requests. Only Log, or Combined
+// Hasher hashes names of callers. [fingerprint.Printer] is one.
+type Hasher interface {
+	Client(id string) bezoar.Fingerprint
+}
+
+// Config says what is logged of which requests. Only Log, or Combined
 // instead, is required.
-type AccessLogConfig struct {
+type Config struct {
 	Log *slog.Logger
 	// Combined gets lines in the combined format of Apache and nginx. Each is one
 	// Write.
@@ -43,26 +50,26 @@ type AccessLogConfig struct {
 
 	// Callers are logged as hashes, which a Printer makes; without one they are
 	// left out.
-	Printer Printer
+	Printer Hasher
 	Clear   bool // log callers as they are
 	Paths   bool // log paths, never with their queries; they may name people
 }
 
-func (c AccessLogConfig) withDefaults() AccessLogConfig {
+func (c Config) withDefaults() Config {
 	if c.Every == 0 {
 		c.Every = 1
 	}
 	if c.Rate == 0 {
-		c.Rate = DefaultLogRate
+		c.Rate = DefaultRate
 	}
 	if c.Burst == 0 {
-		c.Burst = DefaultLogBurst
+		c.Burst = DefaultBurst
 	}
 	return c
 }
 
 // Validate reports every impossible field.
-func (c AccessLogConfig) Validate() error {
+func (c Config) Validate() error {
 	var errs []error
 	switch {
 	case c.Log == nil && c.Combined == nil:
@@ -79,11 +86,11 @@ func (c AccessLogConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// AccessLog writes a line about requests that have ended: nothing of a header,
+// Log writes a line about requests that have ended: nothing of a header,
 // a query or a body is in it. Its Observe is one for [Config]. It is safe for
 // concurrent use, and costs a request that is not logged next to nothing.
-type AccessLog struct {
-	cfg  AccessLogConfig
+type Log struct {
+	cfg  Config
 	good atomic.Uint64 // requests that went well
 
 	mu     sync.Mutex // guards the bucket below
@@ -92,17 +99,17 @@ type AccessLog struct {
 	missed uint64 // since the last line
 }
 
-// NewAccessLog returns an access log, or every fault of cfg.
-func NewAccessLog(cfg AccessLogConfig) (*AccessLog, error) {
+// New returns an access log, or every fault of cfg.
+func New(cfg Config) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("access log: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &AccessLog{cfg: cfg, tokens: float64(cfg.Burst)}, nil
+	return &Log{cfg: cfg, tokens: float64(cfg.Burst)}, nil
 }
 
 // Observe logs r, if it is its turn.
-func (l *AccessLog) Observe(r *Record) {
+func (l *Log) Observe(r *Record) {
 	level := levelOf(r)
 	missed := uint64(0)
 	if level == slog.LevelInfo {
@@ -139,7 +146,7 @@ func levelOf(r *Record) slog.Level {
 
 // take takes a token, and returns how many requests were left out since the
 // last that got one.
-func (l *AccessLog) take(now time.Time) (missed uint64, ok bool) {
+func (l *Log) take(now time.Time) (missed uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d := now.Sub(l.last); d > 0 {
@@ -155,7 +162,7 @@ func (l *AccessLog) take(now time.Time) (missed uint64, ok bool) {
 	return missed, true
 }
 
-func (l *AccessLog) attrs(r *Record, missed uint64) []slog.Attr {
+func (l *Log) attrs(r *Record, missed uint64) []slog.Attr {
 	attrs := make([]slog.Attr, 0, 24)
 	text := func(key, v string) {
 		if v != "" {
@@ -209,7 +216,7 @@ func (l *AccessLog) attrs(r *Record, missed uint64) []slog.Attr {
 	return attrs
 }
 
-func (l *AccessLog) caller(id string) string {
+func (l *Log) caller(id string) string {
 	switch {
 	case l.cfg.Clear || id == "":
 		return id

@@ -1,4 +1,4 @@
-package gateway
+package accesslog
 
 import (
 	"net/url"
@@ -9,14 +9,12 @@ import (
 
 // Requester is a request as lines about it need it, beyond its Record.
 type Requester interface {
-	ClientIdentity
-	Protocol() string
+	// HeaderValue returns the value of the header field whose lower-case name is
+	// given; clear is false when the field is repeated with another value.
+	HeaderValue(lower string) (value string, clear bool)
+	Address() string  // of the caller
+	Protocol() string // HTTP/1.1
 }
-
-var (
-	_ Requester = (*job)(nil)
-	_ Requester = (*protectedRequest)(nil)
-)
 
 // said returns a field of the request for a line, "" when there is none.
 func (r *Record) said(lower string) string {
@@ -39,7 +37,7 @@ func (r *Record) referer() string {
 }
 
 // remote is the caller's address, as the log tells callers.
-func (l *AccessLog) remote(r *Record) string {
+func (l *Log) remote(r *Record) string {
 	if r.From == nil {
 		return ""
 	}
@@ -49,7 +47,7 @@ func (l *AccessLog) remote(r *Record) string {
 // appendCombined appends the line of r in the combined format of Apache and nginx.
 // What is left out is a hyphen; without Paths the name of the route stands for the
 // path.
-func (l *AccessLog) appendCombined(b []byte, r *Record) []byte {
+func (l *Log) appendCombined(b []byte, r *Record) []byte {
 	path, referer, proto := r.Route, "", "-"
 	if l.cfg.Paths {
 		path, referer = r.Path, r.referer()
@@ -104,7 +102,7 @@ func appendQuoted(b []byte, s string) []byte {
 }
 
 // combined writes r's line.
-func (l *AccessLog) combined(r *Record) {
+func (l *Log) combined(r *Record) {
 	local := *r
 	if local.Time.IsZero() {
 		local.Time = time.Now()

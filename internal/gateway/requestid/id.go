@@ -1,4 +1,5 @@
-package gateway
+// Package requestid makes and checks the ids of requests.
+package requestid
 
 import (
 	"encoding/hex"
@@ -8,7 +9,8 @@ import (
 // maxID bounds the request ids that are kept as they came.
 const maxID = 128
 
-func NewID() string {
+// New returns an id that no other request has.
+func New() string {
 	var raw [16]byte
 	var text [32]byte
 	a, b := rand.Uint64(), rand.Uint64()
@@ -19,7 +21,8 @@ func NewID() string {
 	return string(text[:])
 }
 
-func ValidID(s string) bool {
+// Valid reports whether an id that a caller sent can stand in logs.
+func Valid(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false
 	}

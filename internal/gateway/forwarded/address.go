@@ -1,4 +1,4 @@
-package gateway
+package forwarded
 
 import (
 	"net/netip"
@@ -119,7 +119,7 @@ func isObscured(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if c := s[i]; !Unreserved(c) || c == '~' {
+		if c := s[i]; !h1.Unreserved(c) || c == '~' {
 			return false
 		}
 	}

@@ -1,8 +1,10 @@
-package gateway
+// Package problem has the form of the documents in which Bezoar says over HTTP why it
+// does not serve a request.
+package problem
 
-// Problem is the body of an answer of the gateway's own (RFC 9457). Type is
-// completed with [ProblemPrefix].
-type Problem struct {
+// Document is the body of an answer of the gateway's own (RFC 9457). Type is
+// completed with [Prefix].
+type Document struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`
@@ -16,5 +18,5 @@ type Problem struct {
 	Rule     string `json:"rule,omitempty"` // that refuses
 }
 
-// ProblemPrefix begins the type of every problem document of the gateway.
-const ProblemPrefix = "urn:bezoar:problem:"
+// Prefix begins the type of every problem document of the gateway.
+const Prefix = "urn:bezoar:problem:"

@@ -1,6 +1,9 @@
-package gateway
+package urlpath
 
-import "strings"
+import (
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"strings"
+)
 
 const (
 	// maxRounds is how often a path is decoded, for servers behind further proxies.
@@ -50,7 +53,7 @@ func decodeUnreserved(path string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
 		if path[i] == '%' && i+2 < len(path) {
-			if c, ok := unhex(path[i+1], path[i+2]); ok && Unreserved(c) {
+			if c, ok := unhex(path[i+1], path[i+2]); ok && h1.Unreserved(c) {
 				b = append(b, c)
 				i += 2
 				continue
@@ -62,7 +65,7 @@ func decodeUnreserved(path string) string {
 }
 
 func unhex(hi, lo byte) (byte, bool) {
-	h, l := HexValue(hi), HexValue(lo)
+	h, l := h1.HexValue(hi), h1.HexValue(lo)
 	return byte(h<<4 | l), h >= 0 && l >= 0
 }
 
@@ -141,7 +144,7 @@ func escape(path string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(path))
 	for i := range len(path) {
-		if c := path[i]; Unreserved(c) || strings.IndexByte("/!$&'()*+,;=:@", c) >= 0 {
+		if c := path[i]; h1.Unreserved(c) || strings.IndexByte("/!$&'()*+,;=:@", c) >= 0 {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
