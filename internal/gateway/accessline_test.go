@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"log/slog"
 	"os/exec"
 	"regexp"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 )
 
 // lockedBuffer is written to by the gateway.

@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"bytes"
-	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 )
 
 func TestCallerIP(t *testing.T) {

@@ -14,23 +14,23 @@ import (
 // how busy or how well the workers are, so it leaves the pool's count, and the
 // breaker takes it for no result.
 
-// eventStream is the media type of what a browser's EventSource reads.
-const eventStream = "text/event-stream"
+// EventStream is the media type of what a browser's EventSource reads.
+const EventStream = "text/event-stream"
 
 // AsksForStream reports whether the caller wants a stream and nothing else, as far
 // as a request says so.
 func AsksForStream(upgrade, accept string) bool {
-	return upgrade != "" || mediaType(accept) == eventStream
+	return upgrade != "" || mediaType(accept) == EventStream
 }
 
 // IsStream reports whether the answer is a stream, as far as its head says so.
 func IsStream(status int, contentType string) bool {
-	return status == 101 || status >= 200 && status < 300 && mediaType(contentType) == eventStream
+	return status == 101 || status >= 200 && status < 300 && mediaType(contentType) == EventStream
 }
 
 // mediaType returns what a field says before its parameters.
 func mediaType(field string) string {
-	if len(field) < len(eventStream) {
+	if len(field) < len(EventStream) {
 		return "" // no other type matters
 	}
 	name, _, _ := strings.Cut(field, ";")

@@ -107,7 +107,7 @@ func TestBufferedAnswersThatEndOtherwise(t *testing.T) {
 		default:
 			kind := "text/plain"
 			if r.URL.Path == "/events" {
-				kind = eventStream
+				kind = EventStream
 			}
 			c.send("HTTP/1.1 200 OK\nContent-Type: " + kind + "\nTransfer-Encoding: chunked\n\n1\na\n")
 			<-more

@@ -15,10 +15,7 @@ type someone struct {
 	ip     string
 }
 
-func (s *someone) HeaderValue(lower string) (string, bool) {
-	j := job{req: &h1.Request{Fields: s.fields}}
-	return j.HeaderValue(lower)
-}
+func (s *someone) HeaderValue(lower string) (string, bool) { return h1.Value(s.fields, lower) }
 func (s *someone) Address() string { return s.ip }
 
 // from makes somebody from an address and "Name: value" lines.

@@ -16,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
@@ -142,7 +143,7 @@ type Route struct {
 	Fallback []Fallback
 	// Stale keeps the good answers of the route's GETs, for a Fallback. What
 	// may be kept, and shown to others, its package says. Routes may share it.
-	Stale *AnswerCache
+	Stale *stale.Cache
 	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
 	// no Fallback is for the cause.
 	Optional bool
@@ -159,10 +160,15 @@ type Route struct {
 	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
-func (r *Route) admissionConfig(c *Config) AdmissionConfig {
-	d := AdmissionConfig{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
-	if c.Limiter != nil {
-		d.quotas = len(c.Limiter.Quotas())
+// admission is what the route asks of those who call it.
+func (r *Route) admission(c *Config) AdmissionConfig {
+	d := AdmissionConfig{
+		Route: r.name(), Client: r.Client, Limits: r.Limits, Plans: r.Plans, Cost: r.Cost, Breaker: r.Breaker, Slow: r.Slow, Pool: r.Pool,
+		Priority: r.Priority, Other: "Other", Stale: r.Stale, Optional: r.Optional,
+		Limiter: c.Limiter, HideLimits: c.HideLimits, Overrides: c.Overrides,
+	}
+	for _, f := range r.Fallback {
+		d.Fallback = append(d.Fallback, CommonFallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Other != nil})
 	}
 	return d
 }
@@ -178,7 +184,7 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
-		d := r.admissionConfig(&c)
+		d := r.admission(&c)
 		for _, err := range slices.Concat(r.faults(), d.Faults(), r.Guard.faults()) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}
@@ -264,9 +270,6 @@ func (r Route) faults() []error {
 	}
 	for i := range r.Fallback {
 		f := &r.Fallback[i]
-		if f.Handler != nil {
-			add("Fallback[%d].Handler is set, and is for Protect", i)
-		}
 		if f.Stale != nil && r.Stale == nil {
 			add("Fallback[%d].Stale is set, and Stale is nil", i)
 		}

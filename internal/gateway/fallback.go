@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
@@ -29,16 +28,13 @@ const (
 	FellDegraded = "degraded"
 )
 
-// Fallback is what is answered when no worker can be asked. One of Static, Stale
-// and Other (Handler, for [Protect]) is set.
-type Fallback struct {
-	On      []FallbackCause // empty: all
-	Static  *Static         // always the same
-	Stale   *Stale          // the last good answer to the same GET
-	Other   Doer            // what another fleet says; its own limits are its own
-	Base    string          // of Other's workers, as a Route's Base
-	Known   *redact.Values  // of Other's workers, as a Route's Known
-	Handler http.Handler    // what another handler says
+// CommonFallback is what fallbacks of all fronts have: what is answered when no worker
+// can be asked. One of Static, Stale and what Other stands for is set.
+type CommonFallback struct {
+	On     []FallbackCause // empty: all
+	Static *Static         // always the same
+	Stale  *Stale          // the last good answer to the same GET
+	Other  bool            // the front has somebody else answer
 }
 
 // Static is an answer that is always the same.
@@ -48,20 +44,20 @@ type Static struct {
 	Body   []byte
 }
 
-// Stale is the last good answer that Route.Stale has.
+// Stale is the last good answer that the cache of a route has.
 type Stale struct {
 	MaxAge time.Duration // 0: as old as the answer itself allows
 }
 
-func (f *Fallback) fault() error {
+func (f *CommonFallback) fault(other string) error {
 	n := 0
-	for _, is := range []bool{f.Static != nil, f.Stale != nil, f.Other != nil, f.Handler != nil} {
+	for _, is := range []bool{f.Static != nil, f.Stale != nil, f.Other} {
 		if is {
 			n++
 		}
 	}
 	if n != 1 {
-		return fmt.Errorf(" has %d answers, want one of Static, Stale and Other", n)
+		return fmt.Errorf(" has %d answers, want one of Static, Stale and %s", n, other)
 	}
 	for _, on := range f.On {
 		if !slices.Contains(fallbackCauses(), on) {
@@ -87,7 +83,10 @@ func (f *Fallback) fault() error {
 	return nil
 }
 
-func (f *Fallback) IsFor(t FallbackCause) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
+// Covers reports whether a fallback for the causes on is for this one.
+func Covers(on []FallbackCause, cause FallbackCause) bool {
+	return len(on) == 0 || slices.Contains(on, cause)
+}
 
 // Code and fields are what is sent of a static answer, apart from its body.
 func (s *Static) Code() int {

@@ -6,9 +6,21 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
+
+// Fallback is what is answered when no worker can be asked. One of Static, Stale
+// and Other is set.
+type Fallback struct {
+	On     []FallbackCause // empty: all
+	Static *Static         // always the same
+	Stale  *Stale          // the last good answer to the same GET
+	Other  Doer            // what another fleet says; its own limits are its own
+	Base   string          // of Other's workers, as a Route's Base
+	Known  *redact.Values  // of Other's workers, as a Route's Known
+}
 
 // fallBack answers a request that no worker can be asked about, if there is
 // something to answer with.
@@ -17,9 +29,9 @@ func (j *job) fallBack(on FallbackCause) bool {
 	if t == nil || on == "" {
 		return false
 	}
-	for i := range t.Fallback {
-		f := &t.Fallback[i]
-		if !f.IsFor(on) {
+	for i := range j.route.Fallback {
+		f := &j.route.Fallback[i]
+		if !Covers(f.On, on) {
 			continue
 		}
 		done := false

@@ -6,25 +6,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// HeaderValue and Address make a job a ClientIdentity.
+// HeaderValue returns a field of the request for admission; see [ClientIdentity].
 func (j *job) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return j.req.Host, true
 	}
-	seen := false
-	for i := range j.req.Fields {
-		f := &j.req.Fields[i]
-		if !h1.SameName(f.Name, lower) {
-			continue
-		}
-		if seen && f.Value != value {
-			return "", false
-		}
-		value, seen = f.Value, true
-	}
-	return value, true
+	return h1.Value(j.req.Fields, lower)
 }
 
+// Address returns the address of the caller.
 func (j *job) Address() string { return j.callerIP() }
 
 // clientCache returns what is remembered for the connection, or for the job when

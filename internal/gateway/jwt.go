@@ -2,9 +2,10 @@ package gateway
 
 import (
 	"encoding/base64"
-	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 // maxToken bounds the payload of a token that is looked into, encoded. Callers

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 func TestBearer(t *testing.T) {

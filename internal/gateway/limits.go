@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Limit has the requests of a route counted in one quota.
@@ -77,46 +81,65 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// AdmissionConfig is what a [Route] or a [Protection] configures for admission.
+// AdmissionConfig is what a route, or a protected handler, asks of those who call it.
 type AdmissionConfig struct {
-	client   string
-	limits   []Limit
-	plans    []Plan
-	quotas   int // of the limiter; -1 without one
-	priority PriorityRule
-	fallback []Fallback
+	Route string // for problem documents, keys and records
+
+	Client   string // what tells callers apart, as a Limit's Key does; "": nothing
+	Limits   []Limit
+	Plans    []Plan
+	Cost     int64 // units of one request in quotas of cost; default 1
+	Breaker  *circuit.Breaker
+	Slow     time.Duration
+	Pool     *overload.Pool
+	Priority PriorityRule
+	Fallback []CommonFallback // those of the front, in order
+	Other    string           // how the front names its own kind of fallback, for faults
+	Stale    *stale.Cache
+	Optional bool
+
+	Limiter    *quota.Limiter
+	HideLimits bool
+	Overrides  func(route, caller, plan string) Override
 }
 
+// asksNothing reports whether every request is admitted, whoever calls.
+func (d *AdmissionConfig) asksNothing() bool {
+	return d.Client == "" && len(d.Limits) == 0 && len(d.Plans) == 0 && d.Pool == nil && d.Breaker == nil && len(d.Fallback) == 0 &&
+		d.Stale == nil && !d.Optional && d.Overrides == nil
+}
+
+// Faults returns every fault, each with its field.
 func (d *AdmissionConfig) Faults() []error {
 	var errs []error
 	client, err := d.clientKey()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("Client %w", err))
 	}
-	errs = append(errs, d.limitFaults("Limits", d.limits, client)...)
+	errs = append(errs, d.limitFaults("Limits", d.Limits, client)...)
 	most := 0
-	for i, p := range d.plans {
+	for i, p := range d.Plans {
 		at := fmt.Sprintf("Plans[%d].", i)
 		if p.Name == "" {
 			errs = append(errs, errors.New(at+"Name is empty"))
 		}
-		if p.Callers != nil && d.client == "" {
+		if p.Callers != nil && d.Client == "" {
 			errs = append(errs, errors.New(at+"Callers is set, and Client does not tell callers apart"))
 		}
 		errs = append(errs, d.limitFaults(at+"Limits", p.Limits, client)...)
 		most = max(most, len(p.Limits))
 	}
-	if n := len(d.limits) + most; n > maxCharges {
+	if n := len(d.Limits) + most; n > maxCharges {
 		errs = append(errs, fmt.Errorf("Limits and those of a plan are %d, want at most %d", n, maxCharges))
 	}
-	if h := d.priority.Header; h != "" && !h1.Token(h) {
+	if h := d.Priority.Header; h != "" && !h1.Token(h) {
 		errs = append(errs, fmt.Errorf("Priority.Header is %q, which is not the name of a header", h))
 	}
-	if n := len(d.fallback); n > maxFallbacks {
+	if n := len(d.Fallback); n > maxFallbacks {
 		errs = append(errs, fmt.Errorf("Fallback has %d items, want at most %d", n, maxFallbacks))
 	}
-	for i := range d.fallback {
-		if err := d.fallback[i].fault(); err != nil {
+	for i := range d.Fallback {
+		if err := d.Fallback[i].fault(d.Other); err != nil {
 			errs = append(errs, fmt.Errorf("Fallback[%d]%w", i, err))
 		}
 	}
@@ -124,17 +147,21 @@ func (d *AdmissionConfig) Faults() []error {
 }
 
 func (d *AdmissionConfig) clientKey() (*Key, error) {
-	if d.client == "" {
+	if d.Client == "" {
 		return nil, nil
 	}
-	return ParseKey(d.client, nil)
+	return ParseKey(d.Client, nil)
 }
 
 func (d *AdmissionConfig) limitFaults(at string, limits []Limit, client *Key) []error {
 	var errs []error
+	quotas := 0
+	if d.Limiter != nil {
+		quotas = len(d.Limiter.Quotas())
+	}
 	for i, l := range limits {
-		if l.Quota < 0 || l.Quota >= d.quotas {
-			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, max(d.quotas, 0)))
+		if l.Quota < 0 || l.Quota >= quotas {
+			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, quotas))
 		}
 		if _, err := ParseKey(l.key(client), client); err != nil {
 			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))

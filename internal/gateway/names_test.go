@@ -3,12 +3,13 @@ package gateway
 import (
 	"bufio"
 	"encoding/json"
-	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
 // wsgi is Python's own WSGI server with an application that answers what it got. Like

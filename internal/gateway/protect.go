@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type Protection struct {
 	Slow     time.Duration
 	Pool     *overload.Pool
 	Priority PriorityRule
-	Fallback []Fallback // for "open" and "shed"; with Handler instead of Other
+	Fallback []HandlerFallback // for "open" and "shed"
 	Optional bool
 	Stale    *AnswerCache
 
@@ -48,16 +49,12 @@ type Protection struct {
 
 // Validate reports every fault, each with its field.
 func (p Protection) Validate() error {
-	r, c := p.route()
-	d := r.admissionConfig(c)
+	d := p.admission()
 	errs := d.Faults()
 	if p.Cost < 0 || p.Slow < 0 {
 		errs = append(errs, errors.New("Cost or Slow is negative"))
 	}
 	for i, f := range p.Fallback {
-		if f.Other != nil {
-			errs = append(errs, fmt.Errorf("Fallback[%d].Other is set, want Handler", i))
-		}
 		if f.Stale != nil && p.Stale == nil {
 			errs = append(errs, fmt.Errorf("Fallback[%d].Stale is set, and Stale is nil", i))
 		}
@@ -65,13 +62,26 @@ func (p Protection) Validate() error {
 	return errors.Join(errs...)
 }
 
-// route returns p in the words of a gateway.
-func (p *Protection) route() (*Route, *Config) {
-	r := &Route{
-		Name: p.Name, Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
-		Pool: p.Pool, Priority: p.Priority, Fallback: p.Fallback, Optional: p.Optional, Stale: p.Stale,
+// HandlerFallback is what is answered when the handler cannot be asked. One of Static,
+// Stale and Handler is set.
+type HandlerFallback struct {
+	On      []FallbackCause // empty: all
+	Static  *Static         // always the same
+	Stale   *Stale          // the last good answer to the same GET
+	Handler http.Handler    // what another handler says
+}
+
+// admission is what p asks of those who call.
+func (p *Protection) admission() AdmissionConfig {
+	d := AdmissionConfig{
+		Route: cmp.Or(p.Name, "/*"), Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
+		Pool: p.Pool, Priority: p.Priority, Other: "Handler", Stale: p.Stale, Optional: p.Optional,
+		Limiter: p.Limiter, HideLimits: p.HideLimits, Overrides: p.Overrides,
 	}
-	return r, &Config{Limiter: p.Limiter, HideLimits: p.HideLimits, Overrides: p.Overrides}
+	for _, f := range p.Fallback {
+		d.Fallback = append(d.Fallback, CommonFallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Handler != nil})
+	}
+	return d
 }
 
 // Protect returns middleware that admits requests to a handler as a gateway does
@@ -87,13 +97,12 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 	if p.Key == [32]byte{} {
 		_, _ = rand.Read(p.Key[:]) // never fails
 	}
-	r, c := p.route()
-	t := NewRoutePolicy(c, r, p.Key)
+	t := NewRoutePolicy(p.admission(), p.Key)
 	if t == nil {
-		t = &RoutePolicy{Route: r.name()}
+		t = &RoutePolicy{Route: cmp.Or(p.Name, "/*")}
 	}
 	return func(next http.Handler) http.Handler {
-		g := &protector{policy: t, proxies: p.TrustedProxies, observe: p.Observe, next: next}
+		g := &protector{policy: t, fallback: p.Fallback, proxies: p.TrustedProxies, observe: p.Observe, next: next}
 		g.requests.New = func() any { return &protectedRequest{p: g} }
 		return g
 	}, nil
@@ -102,6 +111,7 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 // protector is a handler behind its policy.
 type protector struct {
 	policy   *RoutePolicy
+	fallback []HandlerFallback
 	proxies  []netip.Prefix
 	observe  func(*accesslog.Record)
 	next     http.Handler

@@ -34,7 +34,7 @@ func ExampleProtect() {
 		Pool:     pool,
 		Breaker:  search,
 		Slow:     2 * time.Second,
-		Fallback: []gateway.Fallback{{On: []gateway.FallbackCause{gateway.Open}, Static: &gateway.Static{Body: []byte("[]")}}},
+		Fallback: []gateway.HandlerFallback{{On: []gateway.FallbackCause{gateway.Open}, Static: &gateway.Static{Body: []byte("[]")}}},
 	})
 	check(err)
 	server := httptest.NewServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

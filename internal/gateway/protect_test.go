@@ -96,8 +96,11 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 
 			tc.with(&r, &c)
 			p := Protection{
-				Client: r.Client, Limits: r.Limits, Pool: r.Pool, Fallback: r.Fallback, Optional: r.Optional,
+				Client: r.Client, Limits: r.Limits, Pool: r.Pool, Optional: r.Optional,
 				Limiter: c.Limiter, HideLimits: c.HideLimits, Overrides: c.Overrides,
+			}
+			for _, f := range r.Fallback {
+				p.Fallback = append(p.Fallback, HandlerFallback{Static: f.Static})
 			}
 			hand := dial(t, protect(t, p, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
@@ -236,7 +239,7 @@ func TestProtectBreaker(t *testing.T) {
 			recs := new(records)
 			addr := protect(t, Protection{
 				Breaker: b, Stale: cache, Pool: newPool(t, overload.Config{}), Observe: recs.note,
-				Fallback: []Fallback{{On: []FallbackCause{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				Fallback: []HandlerFallback{{On: []FallbackCause{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, _ = io.WriteString(w, "instead")
 				})}},
 			}, func(w http.ResponseWriter, r *http.Request) {
@@ -393,6 +396,18 @@ func TestDetailsOfLines(t *testing.T) {
 	} {
 		if got[key] != want {
 			t.Errorf("%s is not %s: %v", key, want, got)
+		}
+	}
+}
+
+func TestImpossibleProtection(t *testing.T) {
+	if _, err := NewAnswerCache(AnswerCacheConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
+		t.Errorf("NewAnswerCache: %v", err)
+	}
+	_, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []HandlerFallback{{}}, Slow: -1})
+	for _, want := range []string{"Limits[0].Quota", "Fallback[0] has 0 answers, want one of Static, Stale and Handler", "Slow"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %q in\n%v", want, err)
 		}
 	}
 }

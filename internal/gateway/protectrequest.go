@@ -134,10 +134,10 @@ func (v *protectedRequest) fallBack(on FallbackCause) bool {
 	if on == "" {
 		return false
 	}
-	for i := range t.Fallback {
-		f := &t.Fallback[i]
+	for i := range v.p.fallback {
+		f := &v.p.fallback[i]
 		switch {
-		case !f.IsFor(on):
+		case !Covers(f.On, on):
 		case f.Static != nil:
 			v.rec.Fallback = FellStatic
 			v.send(f.Static.Code(), f.Static.Fields([]h1.Field{MarkOf(FellStatic, on)}), f.Static.Body)

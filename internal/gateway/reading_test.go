@@ -1,10 +1,11 @@
 package gateway
 
 import (
-	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
 // readingTable has a narrow route beside one for everything.

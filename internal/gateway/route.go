@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"cmp"
-	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
 // route is a [Route] with its defaults, ready to match.

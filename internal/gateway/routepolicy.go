@@ -34,7 +34,6 @@ type RoutePolicy struct {
 	priorityHeader  string        // that may name a priority, in lower case
 	defaultPriority shed.Priority
 
-	Fallback        []Fallback
 	Cache           *stale.Cache
 	IdentityHeaders []string // headers that tell users apart, in lower case
 	Optional        bool
@@ -55,24 +54,22 @@ type plan struct {
 	rateLimitPolicy string
 }
 
-// NewRoutePolicy makes the policy of a route that has been found valid. It returns
-// nil when the route asks nothing.
-func NewRoutePolicy(c *Config, r *Route, secret [32]byte) *RoutePolicy {
-	if r.Client == "" && len(r.Limits) == 0 && len(r.Plans) == 0 && r.Pool == nil && r.Breaker == nil && len(r.Fallback) == 0 &&
-		r.Stale == nil && !r.Optional && c.Overrides == nil {
+// NewRoutePolicy makes the policy of a configuration that has been found valid. It
+// returns nil when that asks nothing.
+func NewRoutePolicy(d AdmissionConfig, secret [32]byte) *RoutePolicy {
+	if d.asksNothing() {
 		return nil
 	}
 	t := &RoutePolicy{
-		Route: r.name(), secret: secret, limiter: c.Limiter, HideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
-		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, defaultPriority: r.Priority.Default,
-		Fallback: r.Fallback, Cache: r.Stale, Optional: r.Optional,
+		Route: d.Route, secret: secret, limiter: d.Limiter, HideLimits: d.HideLimits, cost: d.Cost, overrides: d.Overrides,
+		breaker: d.Breaker, slow: d.Slow, pool: d.Pool, defaultPriority: d.Priority.Default,
+		Cache: d.Stale, Optional: d.Optional,
 	}
 	t.long = overload.DefaultLong
-	if r.Pool != nil {
-		t.long = r.Pool.Long()
+	if d.Pool != nil {
+		t.long = d.Pool.Long()
 	}
-	t.priorityHeader = h1.LowerName(r.Priority.Header)
-	d := r.admissionConfig(c)
+	t.priorityHeader = h1.LowerName(d.Priority.Header)
 	t.client, _ = d.clientKey()
 	t.compileLimits(&d)
 	return t
@@ -89,9 +86,9 @@ func (t *RoutePolicy) compileLimits(d *AdmissionConfig) {
 	}
 	t.IdentityHeaders = []string{"authorization", "cookie"}
 	t.noteHeaders(t.client)
-	t.limits = t.compile(quotas, d.limits)
+	t.limits = t.compile(quotas, d.Limits)
 	t.rateLimitPolicy = rateLimitPolicyOf(t.limits)
-	for _, p := range d.plans {
+	for _, p := range d.Plans {
 		limits := t.compile(quotas, p.Limits)
 		t.plans = append(t.plans, plan{Plan: p, limits: limits, rateLimitPolicy: rateLimitPolicyOf(slices.Concat(t.limits, limits))})
 	}

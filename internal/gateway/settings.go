@@ -36,7 +36,7 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: redact.NewNames(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {
-		r.policy = NewRoutePolicy(&cfg, &r.Route, secret)
+		r.policy = NewRoutePolicy(r.admission(&cfg), secret)
 	}
 	for _, r := range cfg.Routes {
 		if r.Enqueue != nil {

@@ -65,3 +65,20 @@ func Unreserved(c byte) bool {
 	}
 	return c == '-' || c == '.' || c == '_' || c == '~'
 }
+
+// Value returns the value of the field whose lower-case name is given, in the sense of
+// [SameName]. clear is false when the field is repeated with another value.
+func Value(fields []Field, lower string) (value string, clear bool) {
+	seen := false
+	for i := range fields {
+		f := &fields[i]
+		if !SameName(f.Name, lower) {
+			continue
+		}
+		if seen && f.Value != value {
+			return "", false
+		}
+		value, seen = f.Value, true
+	}
+	return value, true
+}
