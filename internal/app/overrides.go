@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
@@ -46,12 +46,12 @@ func network(caller string) (string, bool) {
 
 // of says what holds for a request. Factors multiply; the most specific
 // priority counts.
-func (o *overrides) of(route, caller, plan string) gateway.Override {
+func (o *overrides) of(route, caller, plan string) admission.Override {
 	m := o.now.Load()
 	if m == nil || len(*m) == 0 {
-		return gateway.Override{}
+		return admission.Override{}
 	}
-	var out gateway.Override
+	var out admission.Override
 	// From the widest to the most specific: a bit for each part that counts.
 	for parts := range 8 {
 		var t target
@@ -74,7 +74,7 @@ func (o *overrides) of(route, caller, plan string) gateway.Override {
 	return out
 }
 
-func apply(out *gateway.Override, o *live.Override) {
+func apply(out *admission.Override, o *live.Override) {
 	switch o.What {
 	case live.Rate:
 		out.Rate = product(out.Rate, o.Factor)

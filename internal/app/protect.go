@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
@@ -154,7 +155,7 @@ func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, qu
 	out.Limits = limits(out.Name, r.Limits, quotas)
 	for _, name := range r.Plans {
 		p := cfg.Plans[name]
-		plan := gateway.Plan{Name: name, Callers: members(p.Callers), Limits: limits(name, p.Limits, quotas)}
+		plan := admission.Plan{Name: name, Callers: members(p.Callers), Limits: limits(name, p.Limits, quotas)}
 		if p.Priority != "" {
 			v, err := shed.ParsePriority(p.Priority)
 			if err != nil {
@@ -168,7 +169,7 @@ func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, qu
 	if err != nil {
 		return err
 	}
-	out.Priority = gateway.PriorityRule{Default: v, Header: r.Priority.Header}
+	out.Priority = admission.PriorityRule{Default: v, Header: r.Priority.Header}
 	if !r.Works() {
 		return nil
 	}
@@ -198,13 +199,13 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 	for i, f := range r.Fallback {
 		fb := gateway.Fallback{}
 		for _, on := range f.On {
-			fb.On = append(fb.On, gateway.FallbackCause(on))
+			fb.On = append(fb.On, admission.FallbackCause(on))
 		}
 		switch {
 		case f.Static != nil:
-			fb.Static = &gateway.Static{Status: f.Static.Status, Body: []byte(f.Static.Body), Header: http.Header{"Content-Type": {f.Static.ContentType}}}
+			fb.Static = &admission.Static{Status: f.Static.Status, Body: []byte(f.Static.Body), Header: http.Header{"Content-Type": {f.Static.ContentType}}}
 		case f.Stale > 0:
-			fb.Stale, out.Stale = &gateway.Stale{MaxAge: f.Stale}, a.protect.stale
+			fb.Stale, out.Stale = &admission.Stale{MaxAge: f.Stale}, a.protect.stale
 		default:
 			u := next.byName[f.Fleet]
 			if u == nil {
@@ -254,10 +255,10 @@ func breakerOf(b *config.Breaker) breaker.Config {
 	return c
 }
 
-func limits(place string, in []config.Limit, quotas map[string]int) []gateway.Limit {
-	var out []gateway.Limit
+func limits(place string, in []config.Limit, quotas map[string]int) []admission.Limit {
+	var out []admission.Limit
 	for _, l := range in {
-		out = append(out, gateway.Limit{Quota: quotas[quotaName(place, l)], Key: l.Key, Answers: l.Unit == config.UnitBytes})
+		out = append(out, admission.Limit{Quota: quotas[quotaName(place, l)], Key: l.Key, Answers: l.Unit == config.UnitBytes})
 	}
 	return out
 }

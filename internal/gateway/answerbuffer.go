@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -95,7 +96,7 @@ func (b *answerBuffer) begun() bool {
 
 // Begin keeps the head.
 func (b *answerBuffer) Begin(h *h1.Head) error {
-	if b.through = IsStream(h.Status, contentType(h.Fields)); b.through {
+	if b.through = admission.IsStream(h.Status, contentType(h.Fields)); b.through {
 		return b.caller.Begin(h)
 	}
 	b.head = h

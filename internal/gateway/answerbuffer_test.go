@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
@@ -107,7 +108,7 @@ func TestBufferedAnswersThatEndOtherwise(t *testing.T) {
 		default:
 			kind := "text/plain"
 			if r.URL.Path == "/events" {
-				kind = EventStream
+				kind = admission.EventStream
 			}
 			c.send("HTTP/1.1 200 OK\nContent-Type: " + kind + "\nTransfer-Encoding: chunked\n\n1\na\n")
 			<-more

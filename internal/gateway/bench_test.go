@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
@@ -86,15 +87,15 @@ func BenchmarkAdmit(b *testing.B) {
 	first.Name, second.Name, third.Name = "first", "second", "third"
 	cfg := Config{
 		Limiter:   newLimiter(b, first, second, third),
-		Overrides: func(string, string, string) Override { return Override{} },
+		Overrides: func(string, string, string) admission.Override { return admission.Override{} },
 		Observe:   func(*accesslog.Record) {},
 	}
 	plain := Route{Path: "/*", Doer: done, Printer: newPrinter(b), Client: "header:X-Api-Key"}
 	full := plain
-	full.Limits = []Limit{{Key: "client"}, {Quota: 1, Key: "jwt:sub+ip"}}
-	full.Plans = []Plan{{Name: "gold", Callers: func(c string) bool { return c == "k" }, Limits: []Limit{{Quota: 2, Key: "client+route"}}}}
+	full.Limits = []admission.Limit{{Key: "client"}, {Quota: 1, Key: "jwt:sub+ip"}}
+	full.Plans = []admission.Plan{{Name: "gold", Callers: func(c string) bool { return c == "k" }, Limits: []admission.Limit{{Quota: 2, Key: "client+route"}}}}
 	full.Breaker, full.Pool, full.Slow = br, pool, time.Second
-	full.Stale, full.Fallback = stale.New(stale.Config{}), []Fallback{{Stale: &Stale{}}}
+	full.Stale, full.Fallback = stale.New(stale.Config{}), []Fallback{{Stale: &admission.Stale{}}}
 	for name, c := range map[string]Config{
 		"nothing":    {Routes: []Route{plain}},
 		"everything": {Routes: []Route{full}, Limiter: cfg.Limiter, Overrides: cfg.Overrides, Observe: cfg.Observe},
@@ -102,7 +103,7 @@ func BenchmarkAdmit(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			g := newGateway(b, c)
 			req := new(h1.Request)
-			if err := req.Parse(crlf(strings.Replace(benchRequest, "\n\n", "\nX-Request-Id: r1\nX-Api-Key: k\n"+token(`{"sub":"alice","iat":1700000000,"scope":"read"}`)+"\n\n", 1)), h1.Limits{}); err != nil {
+			if err := req.Parse(crlf(strings.Replace(benchRequest, "\n\n", "\nX-Request-Id: r1\nX-Api-Key: k\n"+bearerToken(`{"sub":"alice","iat":1700000000,"scope":"read"}`)+"\n\n", 1)), h1.Limits{}); err != nil {
 				b.Fatal(err)
 			}
 			p := peer{ip: "192.0.2.1", cache: new(connCache)}
@@ -119,7 +120,7 @@ func BenchmarkAdmit(b *testing.B) {
 func BenchmarkRefuse(b *testing.B) {
 	once := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer { return dispatch.Answer{} })
 	g := newGateway(b, Config{
-		Routes:  []Route{{Doer: once, Printer: newPrinter(b), Limits: []Limit{{Key: "ip"}}}},
+		Routes:  []Route{{Doer: once, Printer: newPrinter(b), Limits: []admission.Limit{{Key: "ip"}}}},
 		Limiter: newLimiter(b, quota.Quota{Name: "q", Limit: 1, Per: 24 * time.Hour}),
 	})
 	req := new(h1.Request)

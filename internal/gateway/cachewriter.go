@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
@@ -38,7 +39,7 @@ func (c *cacheWriter) Begin(h *h1.Head) error {
 	if j := c.job; !j.admission.Head.IsZero() && j.marked.Name == "" {
 		c.fields = c.fields[:0]
 		for i := range h.Fields {
-			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != PolicyField && f.Name != LimitField {
+			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != admission.PolicyField && f.Name != admission.LimitField {
 				c.fields = append(c.fields, stale.Field{Name: f.Name, Value: f.Value})
 			}
 		}

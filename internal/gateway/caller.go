@@ -7,6 +7,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
@@ -76,7 +77,7 @@ type peer struct {
 // connection.
 type connCache struct {
 	s          *settings // under which the rest is true
-	clients    ClientCache
+	clients    admission.ClientCache
 	printer    Printer
 	id         string
 	client     bezoar.Fingerprint

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
@@ -34,7 +35,7 @@ func (j *job) conclude(a dispatch.Answer) {
 	case dispatch.Refused:
 		j.refused(a)
 	case dispatch.Unavailable:
-		if (a.Attempts == 0 || j.replayable()) && j.fallBack(Unavailable) {
+		if (a.Attempts == 0 || j.replayable()) && j.fallBack(admission.Unavailable) {
 			return
 		}
 		j.problem(problem.Document{

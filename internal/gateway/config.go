@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
@@ -68,7 +69,7 @@ type Config struct {
 	HideLimits bool           // answers, apart from refusals, say nothing of quotas
 	// Overrides says what is otherwise for a caller now, as the route tells
 	// callers apart, and for its plan. It is asked for every request.
-	Overrides func(route, caller, plan string) Override
+	Overrides func(route, caller, plan string) admission.Override
 }
 
 // Route sends the requests it matches to one fleet.
@@ -130,13 +131,13 @@ type Route struct {
 
 	// What follows is looked at before the body is read.
 
-	Limits   []Limit          // rates for everybody
-	Plans    []Plan           // the first that has the caller applies, beside Limits
-	Cost     int64            // units of one request in quotas of cost; default 1
-	Breaker  *circuit.Breaker // nil: none
-	Slow     time.Duration    // an answer that begins later is slow for the breaker; 0: none is
-	Pool     *overload.Pool   // nil: as much at once as comes
-	Priority PriorityRule     // in the pool
+	Limits   []admission.Limit      // rates for everybody
+	Plans    []admission.Plan       // the first that has the caller applies, beside Limits
+	Cost     int64                  // units of one request in quotas of cost; default 1
+	Breaker  *circuit.Breaker       // nil: none
+	Slow     time.Duration          // an answer that begins later is slow for the breaker; 0: none is
+	Pool     *overload.Pool         // nil: as much at once as comes
+	Priority admission.PriorityRule // in the pool
 
 	// Fallback is tried in order when the breaker or the pool refuses, or
 	// there is no worker.
@@ -161,14 +162,14 @@ type Route struct {
 }
 
 // admission is what the route asks of those who call it.
-func (r *Route) admission(c *Config) AdmissionConfig {
-	d := AdmissionConfig{
+func (r *Route) admission(c *Config) admission.Config {
+	d := admission.Config{
 		Route: r.name(), Client: r.Client, Limits: r.Limits, Plans: r.Plans, Cost: r.Cost, Breaker: r.Breaker, Slow: r.Slow, Pool: r.Pool,
 		Priority: r.Priority, Other: "Other", Stale: r.Stale, Optional: r.Optional,
 		Limiter: c.Limiter, HideLimits: c.HideLimits, Overrides: c.Overrides,
 	}
 	for _, f := range r.Fallback {
-		d.Fallback = append(d.Fallback, CommonFallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Other != nil})
+		d.Fallback = append(d.Fallback, admission.Fallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Other != nil})
 	}
 	return d
 }

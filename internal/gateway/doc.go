@@ -28,30 +28,11 @@
 //
 // # Before the body is read
 //
-// A [Route] may ask things of those who call it. [Protect] asks the same in front
-// of a handler of a Go program; one core decides for both:
-//
-//		route ─► who calls ─► quotas ─► breaker ─► pool ─► body ─► Doer
-//		             │           │         │         │
-//		            403         429       503       503   or a Fallback's answer
-//
-//	  - All quotas of a request are charged, or none. What is known only afterwards
-//	    (the length of a chunked body, an answer's) is charged then.
-//	  - A refusal costs microseconds, takes no worker and holds no body. Its problem
-//	    document names rule, limit, value and time; Retry-After says when to come
-//	    back; RateLimit and RateLimit-Policy, on accepted answers too, what is left.
-//	  - Callers are counted under a keyed hash. IPv6 counts by /64; X-Forwarded-For
-//	    counts from trusted proxies only. A repeated header that names two callers
-//	    is refused, since nobody knows which of them a worker would believe.
-//	  - Tokens are not verified here: a claim tells callers apart, and proves
-//	    nothing. Keys that the worker has yet to check need a limit by "ip" beside.
-//	  - The breaker learns once from each request, whatever its retries did: broken,
-//	    overdue and 5xx are failures; quarantined work, callers who leave and an
-//	    empty fleet say nothing.
-//	  - An answer that is none of the route's workers is marked (FallbackField,
-//	    DegradedField). A place in the pool is held until the answer has been sent (with
-//	    Route.BufferAnswer, until it is buffered), also while a slow body comes: give
-//	    callers a PerCaller.
+// A [Route] may ask things of those who call it: package internal/admission decides, for
+// the gateway and for the middleware of package protect. An answer that is none of the
+// route's workers is marked. A place in the pool is held until the answer has been sent (with
+// Route.BufferAnswer, until it is buffered), also while a slow body comes: give callers a
+// PerCaller.
 //
 // # Time, attempts and traces
 //
@@ -103,14 +84,10 @@
 //
 // # What a request passes before a worker is asked
 //
-//  1. (*job).admit, before the body is read: who calls (clientidentity.go), what
-//     operators have overridden (internal/app overrides.of), then the quotas of route and
-//     plan, all or none (quota.(*Limiter).Admit), the circuit breaker
-//     (circuit.(*Breaker).Allow), and a place in the fleet's pool
-//     (overload.(*Pool).Enter), where it may wait: the most important first, nobody longer
-//     than the caller does.
+//  1. (*job).admit, before the body is read: (*admission.Admission).Admit decides who calls,
+//     what operators have overridden, and about quotas, circuit breaker and pool.
 //  2. What is refused there is answered by a fallback, or by 429 or 503 with rule,
-//     limit, value and time (refusal). Its body is not read.
+//     limit, value and time (admission.Refusal). Its body is not read.
 //  3. With the body at hand (*job).guarded asks guard.(*Guard).Check what the query
 //     will cost, and charges it to quotas of cost. The shape that the guard gives it
 //     (Verdict.Print) is the one that the ledger knows.

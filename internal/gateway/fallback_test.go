@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
@@ -50,7 +51,7 @@ func TestBreakerAndFallbacks(t *testing.T) {
 	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
 		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
 	})
-	static := Fallback{Static: &Static{Status: 203, Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"a", "b"}}, Body: []byte("static")}}
+	static := Fallback{Static: &admission.Static{Status: 203, Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"a", "b"}}, Body: []byte("static")}}
 	for _, tc := range []struct {
 		name     string
 		fallback []Fallback
@@ -62,10 +63,10 @@ func TestBreakerAndFallbacks(t *testing.T) {
 	}{
 		{"none", nil, false, 503, "", "", ""},
 		{"static", []Fallback{static}, false, 203, "static", "static; on=open", "static"},
-		{"for something else", []Fallback{{On: []FallbackCause{Shed, Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
-		{"other", []Fallback{{On: []FallbackCause{Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
+		{"for something else", []Fallback{{On: []admission.FallbackCause{admission.Shed, admission.Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
+		{"other", []Fallback{{On: []admission.FallbackCause{admission.Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
 		{"other has nobody", []Fallback{{Other: nobody}, static}, false, 203, "static", "static; on=open", "static"},
-		{"no copy is there", []Fallback{{Stale: &Stale{}}, static}, false, 203, "static", "static; on=open", "static"},
+		{"no copy is there", []Fallback{{Stale: &admission.Stale{}}, static}, false, 203, "static", "static; on=open", "static"},
 		{"optional", nil, true, 204, "", "", "degraded"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -85,23 +86,23 @@ func TestBreakerAndFallbacks(t *testing.T) {
 			settled(t, func() bool { return stateOf(all) == breaker.Open })
 			for _, method := range []string{"GET", "HEAD"} {
 				resp, body := c.ask(method+" /", "X-Request-Id: "+method)
-				if resp.StatusCode != tc.status || resp.Header.Get(FallbackField) != tc.mark || resp.Header.Get("X-Request-Id") != method || resp.Close {
+				if resp.StatusCode != tc.status || resp.Header.Get(admission.FallbackField) != tc.mark || resp.Header.Get("X-Request-Id") != method || resp.Close {
 					t.Errorf("%s: %d %v", method, resp.StatusCode, resp.Header)
 				}
 				switch {
 				case method == "HEAD":
 				case tc.status == 503:
 					g := decode(t, body)
-					if g.Rule != RuleBreaker || g.Type != problem.Prefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
+					if g.Rule != admission.RuleBreaker || g.Type != problem.Prefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
 						t.Errorf("%v %s", resp.Header, body)
 					}
 				case body != tc.body:
 					t.Errorf("%q", body)
 				}
-				if tc.optional && resp.Header.Get(DegradedField) != "open" {
+				if tc.optional && resp.Header.Get(admission.DegradedField) != "open" {
 					t.Errorf("%v", resp.Header)
 				}
-				if rec := recs.last(t, method); rec.Rule != RuleBreaker || rec.Fallback != tc.rec || rec.Status != tc.status {
+				if rec := recs.last(t, method); rec.Rule != admission.RuleBreaker || rec.Fallback != tc.rec || rec.Status != tc.status {
 					t.Errorf("record %+v", rec)
 				}
 			}
@@ -127,12 +128,12 @@ func TestFallbackWhenNobodyIsThere(t *testing.T) {
 	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
 		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
 	})
-	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []FallbackCause{Unavailable}, Other: other}}}, Config{}, ServerConfig{})
+	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []admission.FallbackCause{admission.Unavailable}, Other: other}}}, Config{}, ServerConfig{})
 	c := dial(t, f.addr)
 	for range 2 {
 		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 5\n\nhello")
 		resp, body := c.answer("POST")
-		if resp.StatusCode != 200 || body != "hello" || resp.Header.Get(FallbackField) != "other; on=unavailable" {
+		if resp.StatusCode != 200 || body != "hello" || resp.Header.Get(admission.FallbackField) != "other; on=unavailable" {
 			t.Errorf("%d %q %v", resp.StatusCode, body, resp.Header)
 		}
 	}
@@ -172,8 +173,8 @@ func TestStaleCopies(t *testing.T) {
 		return d.Do(ctx, work, j)
 	})
 	f := serve(t, Route{
-		Doer: sometimes, Stale: stale.New(stale.Config{}), Fallback: []Fallback{{Stale: &Stale{MaxAge: time.Hour}}},
-		Limits: []Limit{{Key: "header:X-Api-Key"}},
+		Doer: sometimes, Stale: stale.New(stale.Config{}), Fallback: []Fallback{{Stale: &admission.Stale{MaxAge: time.Hour}}},
+		Limits: []admission.Limit{{Key: "header:X-Api-Key"}},
 	}, Config{Limiter: newLimiter(t, perHour("q", 1000))}, ServerConfig{})
 	c := dial(t, f.addr)
 	requests := []struct {
@@ -209,7 +210,7 @@ func TestStaleCopies(t *testing.T) {
 			t.Errorf("%v: status %d", r.lines, resp.StatusCode)
 			continue
 		}
-		if r.kept && (body != bodies[i] || resp.Header.Get(FallbackField) != "stale; on=unavailable" || resp.Header.Get("Age") == "" ||
+		if r.kept && (body != bodies[i] || resp.Header.Get(admission.FallbackField) != "stale; on=unavailable" || resp.Header.Get("Age") == "" ||
 			resp.Header.Get("Content-Type") != "text/x" || len(resp.Header["X-Request-Id"]) != 1 || len(resp.Header["Ratelimit"]) > 1) {
 			t.Errorf("%v: %q %v", r.lines, body, resp.Header)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -40,7 +41,7 @@ func newGuard(t *testing.T, limits string) *guard.Guard {
 }
 
 // guarded serves a route with a guard before a worker that echoes.
-func guarded(t *testing.T, g *Guard, cfg Config, limits ...Limit) (*front, *worker) {
+func guarded(t *testing.T, g *Guard, cfg Config, limits ...admission.Limit) (*front, *worker) {
 	t.Helper()
 	w := startWorker(t, echoing)
 	return serve(t, Route{Doer: newDirect(t, w.addr), Guard: g, Buffer: 4096, Limits: limits}, cfg, ServerConfig{}), w
@@ -191,7 +192,7 @@ func TestGuardOfExpressions(t *testing.T) {
 // What a query costs is taken from quotas of cost, when it is known.
 func TestGuardChargesCost(t *testing.T) {
 	l := newLimiter(t, quota.Quota{Name: "units", Unit: quota.Cost, Limit: 100, Per: time.Hour})
-	f, w := guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{Limiter: l}, Limit{Key: "ip"})
+	f, w := guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{Limiter: l}, admission.Limit{Key: "ip"})
 	c := dial(t, f.addr)
 	if resp, body := c.post("/idx/_search", costly); resp.StatusCode != 429 || decode(t, body).Quota != "units" {
 		t.Errorf("a query beyond all units: %d %s", resp.StatusCode, body)

@@ -10,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
@@ -26,7 +27,7 @@ type job struct {
 	from     caller
 	req      *h1.Request
 	peer     peer
-	ownCache *ClientCache // of callers, where nothing is kept for the connection
+	ownCache *admission.ClientCache // of callers, where nothing is kept for the connection
 	route    *route
 	id       string           // of the request
 	by       time.Time        // the caller's deadline; zero when it named none
@@ -34,10 +35,10 @@ type job struct {
 	meter    meter            // in front of from
 	answer   *answerBuffer    // below meter; nil without one
 
-	traced    bool      // the caller has a valid traceparent
-	grpc      bool      // the caller has a valid grpc-timeout
-	spans     *spans    // nil without a Tracer
-	admission Admission // by the policy of the route
+	traced    bool                // the caller has a valid traceparent
+	grpc      bool                // the caller has a valid grpc-timeout
+	spans     *spans              // nil without a Tracer
+	admission admission.Admission // by the policy of the route
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it

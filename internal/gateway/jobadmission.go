@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
@@ -14,7 +15,7 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.Admit(j.ctx, t, j.clientCache(), j, RequestInfo{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
+	r := j.admission.Admit(j.ctx, t, j.clientCache(), j, admission.Request{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.Caller, j.admission.PlanName(), j.admission.Waited, j.admission.Cost
 	switch {
 	case r != nil:
@@ -33,7 +34,7 @@ func (j *job) admit(now time.Time) bool {
 // refuse answers a request that is not admitted: with a fallback, or with why.
 // What is left of a short body is read by the wire, so that the connection goes
 // on.
-func (j *job) refuse(r *Refusal) {
+func (j *job) refuse(r *admission.Refusal) {
 	j.rec.Rule = r.Body.Rule
 	if j.fallBack(r.Cause) {
 		return
@@ -65,7 +66,7 @@ func (j *job) do() dispatch.Answer {
 	if j.admission.Policy == nil && j.route.Guard == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
-	j.admission.Began, j.admission.Outcome = time.Now(), Outcome{Failed: true} // if it panics
+	j.admission.Began, j.admission.Outcome = time.Now(), admission.Outcome{Failed: true} // if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.admission.Outcome = outcomeOf(a)
 	now := time.Now()
@@ -93,20 +94,20 @@ func (j *job) releaseAdmission() {
 // outcomeOf says what an answer tells about the fleet. A request's first failure
 // counts, whatever became of the next attempts: a second one is evidence against
 // the request, and so is a quarantine.
-func outcomeOf(a dispatch.Answer) Outcome {
+func outcomeOf(a dispatch.Answer) admission.Outcome {
 	switch a.Kind {
 	case dispatch.Answered:
-		return Outcome{Failed: a.Result.Status >= 500, Dropped: a.Result.Status == 503 || a.Result.Status == 429}
+		return admission.Outcome{Failed: a.Result.Status >= 500, Dropped: a.Result.Status == 503 || a.Result.Status == 429}
 	case dispatch.TimedOut:
 		if a.Rule == dispatch.RuleDeadline {
-			return Outcome{Ignored: true} // callers choose those
+			return admission.Outcome{Ignored: true} // callers choose those
 		}
-		return Outcome{Failed: true, Dropped: true}
+		return admission.Outcome{Failed: true, Dropped: true}
 	case dispatch.Failed, dispatch.Cut:
-		return Outcome{Failed: true}
+		return admission.Outcome{Failed: true}
 	case dispatch.Refused, dispatch.Unavailable, dispatch.Aborted:
 	}
-	return Outcome{Ignored: true}
+	return admission.Outcome{Ignored: true}
 }
 
 // ours adds the gateway's fields to an answer of a worker: as fields, and as

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
@@ -14,24 +15,24 @@ import (
 // Fallback is what is answered when no worker can be asked. One of Static, Stale
 // and Other is set.
 type Fallback struct {
-	On     []FallbackCause // empty: all
-	Static *Static         // always the same
-	Stale  *Stale          // the last good answer to the same GET
-	Other  Doer            // what another fleet says; its own limits are its own
-	Base   string          // of Other's workers, as a Route's Base
-	Known  *redact.Values  // of Other's workers, as a Route's Known
+	On     []admission.FallbackCause // empty: all
+	Static *admission.Static         // always the same
+	Stale  *admission.Stale          // the last good answer to the same GET
+	Other  Doer                      // what another fleet says; its own limits are its own
+	Base   string                    // of Other's workers, as a Route's Base
+	Known  *redact.Values            // of Other's workers, as a Route's Known
 }
 
 // fallBack answers a request that no worker can be asked about, if there is
 // something to answer with.
-func (j *job) fallBack(on FallbackCause) bool {
+func (j *job) fallBack(on admission.FallbackCause) bool {
 	t := j.route.policy
 	if t == nil || on == "" {
 		return false
 	}
 	for i := range j.route.Fallback {
 		f := &j.route.Fallback[i]
-		if !Covers(f.On, on) {
+		if !admission.Covers(f.On, on) {
 			continue
 		}
 		done := false
@@ -48,20 +49,20 @@ func (j *job) fallBack(on FallbackCause) bool {
 		}
 	}
 	if t.Optional {
-		j.rec.Fallback = FellDegraded
-		j.send(http.StatusNoContent, append(j.resp.Fields[:0], h1.Field{Name: DegradedField, Value: string(on)}), nil)
+		j.rec.Fallback = admission.KindDegraded
+		j.send(http.StatusNoContent, append(j.resp.Fields[:0], h1.Field{Name: admission.DegradedField, Value: string(on)}), nil)
 		return true
 	}
 	return false
 }
 
-func (j *job) fallStatic(s *Static, on FallbackCause) bool {
-	j.rec.Fallback = FellStatic
-	j.send(s.Code(), s.Fields(append(j.resp.Fields[:0], MarkOf(FellStatic, on))), s.Body)
+func (j *job) fallStatic(s *admission.Static, on admission.FallbackCause) bool {
+	j.rec.Fallback = admission.KindStatic
+	j.send(s.Code(), s.Fields(append(j.resp.Fields[:0], admission.Mark(admission.KindStatic, on))), s.Body)
 	return true
 }
 
-func (j *job) fallStale(s *Stale, on FallbackCause) bool {
+func (j *job) fallStale(s *admission.Stale, on admission.FallbackCause) bool {
 	if !j.reads() {
 		return false
 	}
@@ -69,14 +70,14 @@ func (j *job) fallStale(s *Stale, on FallbackCause) bool {
 	if !ok {
 		return false
 	}
-	j.rec.Fallback = FellStale
-	j.send(a.Status, StaleFields(a, age, on), a.Body)
+	j.rec.Fallback = admission.KindStale
+	j.send(a.Status, admission.StaleFields(a, age, on), a.Body)
 	return true
 }
 
 // fallOther has another fleet do the work. It reports false when that has no
 // worker either.
-func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
+func (j *job) fallOther(f *Fallback, on admission.FallbackCause) bool {
 	j.admission.Release(time.Now()) // what follows says nothing about the route's own fleet
 	if j.other = f; j.prepared {    // for other workers
 		j.unknow()
@@ -89,13 +90,13 @@ func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
 		j.badUpload(err)
 		return true
 	}
-	j.marked = MarkOf(FellOther, on)
+	j.marked = admission.Mark(admission.KindOther, on)
 	a := f.Other.Do(j.ctx, j.work(), j)
 	if a.Kind == dispatch.Unavailable && j.from.Reset() {
 		j.marked = h1.Field{}
 		return false
 	}
-	j.rec.Fallback = FellOther
+	j.rec.Fallback = admission.KindOther
 	j.conclude(a)
 	return true
 }
@@ -103,7 +104,7 @@ func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
 // send answers with what is not a worker's.
 func (j *job) send(status int, fields []h1.Field, body []byte) {
 	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
-	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: Bodiless(status)}
+	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: admission.Bodiless(status)}
 	if j.req.Method == "HEAD" && !j.resp.Bare {
 		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
 		j.resp.Bare = true

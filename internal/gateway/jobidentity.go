@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// HeaderValue returns a field of the request for admission; see [ClientIdentity].
+// HeaderValue returns a field of the request for admission; see [admission.Identity].
 func (j *job) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return j.req.Host, true
@@ -19,12 +20,12 @@ func (j *job) Address() string { return j.callerIP() }
 
 // clientCache returns what is remembered for the connection, or for the job when
 // nothing is kept for that.
-func (j *job) clientCache() *ClientCache {
+func (j *job) clientCache() *admission.ClientCache {
 	if m := j.peer.cache; m != nil {
 		return &m.clients
 	}
 	if j.ownCache == nil {
-		j.ownCache = new(ClientCache)
+		j.ownCache = new(admission.ClientCache)
 	}
 	return j.ownCache
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -13,7 +14,7 @@ func (j *job) wantsStream() bool {
 			break
 		}
 	}
-	return AsksForStream(j.req.Upgrade, accept)
+	return admission.AsksForStream(j.req.Upgrade, accept)
 }
 
 // contentType returns the answer's media type with its parameters.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/overload"
@@ -48,7 +48,7 @@ func (c *rawCaller) ask(lines ...string) (*http.Response, string) {
 	return c.answer(method)
 }
 
-func decode(t *testing.T, body string) (g RefusalBody) {
+func decode(t *testing.T, body string) (g admission.RefusalBody) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &g); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -59,7 +59,7 @@ func decode(t *testing.T, body string) (g RefusalBody) {
 // TestRateLimit: what a quota refuses says which, how much, by how much and until
 // when, and the connection goes on.
 func TestRateLimit(t *testing.T) {
-	f := serveLimited(t, Route{Limits: []Limit{{Key: "header:X-Api-Key"}}}, Config{Limiter: newLimiter(t, perHour("keys", 2))})
+	f := serveLimited(t, Route{Limits: []admission.Limit{{Key: "header:X-Api-Key"}}}, Config{Limiter: newLimiter(t, perHour("keys", 2))})
 	c := dial(t, f.addr)
 	for i := range 2 {
 		resp, body := c.ask("GET /", "X-Api-Key: a")
@@ -112,7 +112,7 @@ func TestRateLimit(t *testing.T) {
 // TestRefusalBeforeTheBody: a refusal waits for no body. The connection goes on
 // if the body is short, and closes cleanly if it is long or held back.
 func TestRefusalBeforeTheBody(t *testing.T) {
-	f := serveLimited(t, Route{Limits: []Limit{{Key: "route"}}}, Config{Limiter: newLimiter(t, perHour("all", 1))})
+	f := serveLimited(t, Route{Limits: []admission.Limit{{Key: "route"}}}, Config{Limiter: newLimiter(t, perHour("all", 1))})
 	c := dial(t, f.addr)
 	c.ask("GET /")
 	c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 5\n\n") // the body comes later
@@ -132,7 +132,7 @@ func TestRefusalBeforeTheBody(t *testing.T) {
 		t.Errorf("then %q, clean %v", rest, clean)
 	}
 	c = dial(t, f.addr)
-	c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 1000000000\n\n" + long(100_000))
+	c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 1000000000\n\n" + strings.Repeat("x", 100_000))
 	if resp, _ := c.answer("POST"); resp.StatusCode != 429 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
@@ -146,10 +146,10 @@ func TestRefusalBeforeTheBody(t *testing.T) {
 func TestQuotaOfBytes(t *testing.T) {
 	bytes := perHour("upload", 100)
 	bytes.Unit = quota.Bytes
-	f := serveLimited(t, Route{Limits: []Limit{{Key: "header:K"}}}, Config{Limiter: newLimiter(t, bytes)})
+	f := serveLimited(t, Route{Limits: []admission.Limit{{Key: "header:K"}}}, Config{Limiter: newLimiter(t, bytes)})
 	c := dial(t, f.addr)
 	post := func(key string, n int) int {
-		c.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nK: %s\nContent-Length: %d\n\n%s", key, n, long(n)))
+		c.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nK: %s\nContent-Length: %d\n\n%s", key, n, strings.Repeat("x", n)))
 		resp, body := c.answer("POST")
 		if resp.StatusCode == 429 && n > 100 {
 			if g := decode(t, body); resp.Header.Get("Retry-After") != "" || g.Excess != int64(n-100) || g.RetryAfter != 0 {
@@ -159,7 +159,7 @@ func TestQuotaOfBytes(t *testing.T) {
 		return resp.StatusCode
 	}
 	chunked := func(key string, n int) int {
-		c.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nK: %s\nTransfer-Encoding: chunked\n\n%x\n%s\n0\n\n", key, n, long(n)))
+		c.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nK: %s\nTransfer-Encoding: chunked\n\n%x\n%s\n0\n\n", key, n, strings.Repeat("x", n)))
 		resp, _ := c.answer("POST")
 		return resp.StatusCode
 	}
@@ -187,7 +187,7 @@ func TestQuotaOfBytes(t *testing.T) {
 func TestQuotaOfAnswers(t *testing.T) {
 	bytes := perHour("traffic", 12)
 	bytes.Unit = quota.Bytes
-	limits := []Limit{{Key: "ip", Answers: true}}
+	limits := []admission.Limit{{Key: "ip", Answers: true}}
 	for name, addr := range map[string]string{
 		"gateway": serveLimited(t, Route{Limits: limits}, Config{Limiter: newLimiter(t, bytes)}).addr,
 		"handler": protect(t, Protection{Limits: limits, Limiter: newLimiter(t, bytes)}, func(w http.ResponseWriter, _ *http.Request) {
@@ -209,18 +209,18 @@ func TestQuotaOfAnswers(t *testing.T) {
 
 func TestPlansAndOverrides(t *testing.T) {
 	low := shed.Sheddable
-	deny := Override{Deny: true, Reason: "it scraped", Until: time.Now().Add(time.Hour)}
-	overrides := map[string]Override{"tight": {Rate: 0.5}, "loose": {Rate: 2}, "denied": deny, "low": {Priority: &low}}
+	deny := admission.Override{Deny: true, Reason: "it scraped", Until: time.Now().Add(time.Hour)}
+	overrides := map[string]admission.Override{"tight": {Rate: 0.5}, "loose": {Rate: 2}, "denied": deny, "low": {Priority: &low}}
 	var asked string
 	f := serveLimited(t, Route{
-		Name: "shop", Client: "header:X-Api-Key", Limits: []Limit{{}},
-		Plans: []Plan{
+		Name: "shop", Client: "header:X-Api-Key", Limits: []admission.Limit{{}},
+		Plans: []admission.Plan{
 			{Name: "gold", Callers: func(c string) bool { return c == "gold" }},
-			{Name: "free", Limits: []Limit{{Quota: 1, Key: "client+route"}}},
+			{Name: "free", Limits: []admission.Limit{{Quota: 1, Key: "client+route"}}},
 		},
 	}, Config{
 		Limiter: newLimiter(t, perHour("all", 4), perHour("free", 2)),
-		Overrides: func(route, caller, plan string) Override {
+		Overrides: func(route, caller, plan string) admission.Override {
 			asked = route + " " + caller + " " + plan
 			return overrides[caller]
 		},
@@ -279,11 +279,11 @@ func TestNoWayAround(t *testing.T) {
 		"the same twice":      {"header:X-Api-Key", []string{"X-Api-Key: k\nx-api-key: k"}, 429},
 		"two names":           {"header:X-Api-Key", []string{"X-Api-Key: k\nX-Api-Key: l", "X-Api-Key: l\nX-Api-Key: k", "X-Api-Key:\nX-Api-Key: k", "X_Api_Key: l\nX-Api-Key: k"}, 400},
 		"many names":          {"header:X-Api-Key", []string{strings.Repeat("X-Api-Key: k\n", 100) + "X-Api-Key: l"}, 400},
-		"garbage for a token": {"jwt:sub", []string{"Authorization: Bearer a.b.c", "Authorization: Bearer ", "Authorization: Bearer " + long(9000), "Authorization: Basic abc", "Authorization: Bearer e30.e30.e30", token(`{"sub":{}}`), token(`{"sub":"a","sub":"b"}`)}, 429},
-		"another token":       {"jwt:sub", []string{token(`{"jti":1}`), token(`{"jti":2,"sub":null}`)}, 429},
+		"garbage for a token": {"jwt:sub", []string{"Authorization: Bearer a.b.c", "Authorization: Bearer ", "Authorization: Bearer " + strings.Repeat("x", 9000), "Authorization: Basic abc", "Authorization: Bearer e30.e30.e30", bearerToken(`{"sub":{}}`), bearerToken(`{"sub":"a","sub":"b"}`)}, 429},
+		"another token":       {"jwt:sub", []string{bearerToken(`{"jti":1}`), bearerToken(`{"jti":2,"sub":null}`)}, 429},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveLimited(t, Route{Limits: []Limit{{Key: tc.key}}}, Config{Limiter: newLimiter(t, perHour("q", 1))})
+			f := serveLimited(t, Route{Limits: []admission.Limit{{Key: tc.key}}}, Config{Limiter: newLimiter(t, perHour("q", 1))})
 			c := dial(t, f.addr)
 			first := "X-Api-Key: k"
 			if resp, _ := c.ask("GET /", first); resp.StatusCode != 200 {
@@ -302,7 +302,7 @@ func TestNoWayAround(t *testing.T) {
 // alone, IPv6 by network, and what the caller itself claims does not count.
 func TestTrustedProxiesCountCallers(t *testing.T) {
 	cfg := Config{Limiter: newLimiter(t, perHour("q", 1)), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	f := serveLimited(t, Route{Limits: []Limit{{}}}, cfg)
+	f := serveLimited(t, Route{Limits: []admission.Limit{{}}}, cfg)
 	c := dial(t, f.addr)
 	for _, tc := range []struct {
 		from string
@@ -325,7 +325,7 @@ func TestTrustedProxiesCountCallers(t *testing.T) {
 }
 
 func TestQuietLimits(t *testing.T) {
-	f := serveLimited(t, Route{Limits: []Limit{{}}}, Config{Limiter: newLimiter(t, perHour("q", 1)), HideLimits: true})
+	f := serveLimited(t, Route{Limits: []admission.Limit{{}}}, Config{Limiter: newLimiter(t, perHour("q", 1)), HideLimits: true})
 	c := dial(t, f.addr)
 	if resp, _ := c.ask("GET /"); resp.StatusCode != 200 || resp.Header["Ratelimit"] != nil || resp.Header["Ratelimit-Policy"] != nil {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
@@ -339,7 +339,7 @@ func TestQuietLimits(t *testing.T) {
 func TestLimitsOverTLS(t *testing.T) {
 	d := newDirect(t, startWorker(t, answering(hello)).addr)
 	cfg, pool := certificate(t)
-	f := serve(t, Route{Doer: d, Limits: []Limit{{Key: "header:X-Api-Key"}}}, Config{Limiter: newLimiter(t, perHour("keys", 1))}, ServerConfig{TLS: cfg})
+	f := serve(t, Route{Doer: d, Limits: []admission.Limit{{Key: "header:X-Api-Key"}}}, Config{Limiter: newLimiter(t, perHour("keys", 1))}, ServerConfig{TLS: cfg})
 	for name, client := range tlsClients(t, pool) {
 		get := func(keys ...string) (*http.Response, string) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+f.addr+"/", strings.NewReader("body"))
@@ -377,11 +377,11 @@ func TestLimitsOverTLS(t *testing.T) {
 func TestImpossiblePolicies(t *testing.T) {
 	r := Route{
 		Doer: doFunc(nil), Printer: newPrinter(t), Client: "jwt:",
-		Limits:   []Limit{{Quota: 1}, {Key: "client"}, {}, {}, {}, {}, {}, {}},
-		Plans:    []Plan{{}, {Name: "p", Limits: []Limit{{Quota: -1}}}},
+		Limits:   []admission.Limit{{Quota: 1}, {Key: "client"}, {}, {}, {}, {}, {}, {}},
+		Plans:    []admission.Plan{{}, {Name: "p", Limits: []admission.Limit{{Quota: -1}}}},
 		Cost:     -1,
-		Priority: PriorityRule{Header: "a b"},
-		Fallback: []Fallback{{}, {Static: &Static{Status: 99}, On: []FallbackCause{"rain"}}, {Stale: &Stale{}}},
+		Priority: admission.PriorityRule{Header: "a b"},
+		Fallback: []Fallback{{}, {Static: &admission.Static{Status: 99}, On: []admission.FallbackCause{"rain"}}, {Stale: &admission.Stale{}}},
 	}
 	_, err := New(Config{Routes: []Route{r}, Limiter: newLimiter(t, perHour("q", 1))})
 	for _, want := range []string{
@@ -398,21 +398,20 @@ func TestImpossiblePolicies(t *testing.T) {
 func TestAdmissionAllocatesNothing(t *testing.T) {
 	wide := perHour("q", 1<<40)
 	b, _ := newBreaker(t)
-	policy := NewRoutePolicy(AdmissionConfig{
-		Client: "header:X-Api-Key", Limits: []Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []Plan{{Name: "p", Limits: []Limit{{Key: "route"}}}},
-		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: PriorityRule{Header: "X-Priority"},
-		Limiter: newLimiter(t, wide), Overrides: func(string, string, string) Override { return Override{} },
+	policy := admission.NewPolicy(admission.Config{
+		Client: "header:X-Api-Key", Limits: []admission.Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []admission.Plan{{Name: "p", Limits: []admission.Limit{{Key: "route"}}}},
+		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: admission.PriorityRule{Header: "X-Priority"},
+		Limiter: newLimiter(t, wide), Overrides: func(string, string, string) admission.Override { return admission.Override{} },
 	}, [32]byte{1})
-	m, lines := new(ClientCache), make([]byte, 0, 256)
+	m, lines := new(admission.ClientCache), make([]byte, 0, 256)
+	name, value, _ := strings.Cut(bearerToken(`{"sub":"alice"}`), ": ")
 	j := &job{req: &h1.Request{Fields: []h1.Field{
-		{Name: "X-Api-Key", Value: "k"},
-		{Name: "X-Priority", Value: "sheddable"},
-		{Name: "Authorization", Value: "Bearer e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"alice"}`)) + ".sig"},
+		{Name: "X-Api-Key", Value: "k"}, {Name: "X-Priority", Value: "sheddable"}, {Name: name, Value: value},
 	}}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
-	s := new(Admission)
+	s := new(admission.Admission)
 	if n := testing.AllocsPerRun(100, func() {
-		*s = Admission{}
-		if no := s.Admit(t.Context(), policy, m, j, RequestInfo{Now: time.Now()}); no != nil {
+		*s = admission.Admission{}
+		if no := s.Admit(t.Context(), policy, m, j, admission.Request{Now: time.Now()}); no != nil {
 			t.Fatal(no.Body)
 		}
 		lines = s.QuotaLines(lines[:0])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
@@ -120,7 +121,7 @@ func TestPoolRefuses(t *testing.T) {
 	var recs records
 	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 1}, Queue: overload.Off})
 	f := serve(t, Route{
-		Doer: d, Pool: pool, Client: "header:X-Api-Key", Priority: PriorityRule{Default: shed.Sheddable, Header: "X-Priority"},
+		Doer: d, Pool: pool, Client: "header:X-Api-Key", Priority: admission.PriorityRule{Default: shed.Sheddable, Header: "X-Priority"},
 	}, Config{Observe: recs.note}, ServerConfig{})
 	first := dial(t, f.addr)
 	first.send("GET / HTTP/1.1\nHost: h\n\n")
@@ -160,11 +161,11 @@ func TestPoolPerCaller(t *testing.T) {
 	h, d := startHeld(t)
 	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 10}, PerCaller: 2})
 	f := serve(t, Route{Doer: d, Pool: pool, Client: "header:X-Api-Key"}, Config{
-		Overrides: func(_, caller, _ string) Override {
+		Overrides: func(_, caller, _ string) admission.Override {
 			if caller == "tight" {
-				return Override{Concurrency: 0.5}
+				return admission.Override{Concurrency: 0.5}
 			}
-			return Override{}
+			return admission.Override{}
 		},
 	}, ServerConfig{})
 	started := 0
@@ -247,7 +248,7 @@ func TestPoolGetsEveryPlaceBack(t *testing.T) {
 		"GET /panic HTTP/1.1\nHost: h\n\n",
 		"POST / HTTP/1.1\nHost: h\nContent-Length: 11\n\n",
 		"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nz\n",
-		"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n14\n" + long(20) + "\n0\n\n",
+		"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n14\n" + strings.Repeat("x", 20) + "\n0\n\n",
 	} {
 		c := dial(t, f.addr)
 		c.send(raw)
@@ -269,20 +270,20 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		a    dispatch.Answer
-		want Outcome
+		want admission.Outcome
 	}{
-		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, Outcome{}},
-		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, Outcome{}},
-		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, Outcome{Dropped: true}},
-		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, Outcome{Failed: true}},
-		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, Outcome{Failed: true, Dropped: true}},
-		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, Outcome{}},
-		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, Outcome{Failed: true, Dropped: true}},
-		{"broken", dispatch.Answer{Kind: dispatch.Failed}, Outcome{Failed: true}},
-		{"cut", dispatch.Answer{Kind: dispatch.Cut}, Outcome{Failed: true}},
-		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, Outcome{Ignored: true}},
-		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, Outcome{Ignored: true}},
-		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, Outcome{Ignored: true}},
+		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, admission.Outcome{}},
+		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, admission.Outcome{}},
+		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, admission.Outcome{Dropped: true}},
+		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, admission.Outcome{Failed: true}},
+		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, admission.Outcome{Failed: true, Dropped: true}},
+		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, admission.Outcome{}},
+		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, admission.Outcome{Failed: true, Dropped: true}},
+		{"broken", dispatch.Answer{Kind: dispatch.Failed}, admission.Outcome{Failed: true}},
+		{"cut", dispatch.Answer{Kind: dispatch.Cut}, admission.Outcome{Failed: true}},
+		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, admission.Outcome{Ignored: true}},
+		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, admission.Outcome{Ignored: true}},
+		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, admission.Outcome{Ignored: true}},
 	} {
 		if got := outcomeOf(tc.a); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)

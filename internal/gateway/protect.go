@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -23,20 +25,20 @@ type Protection struct {
 	Name string // for problem documents, keys and records; default "/*"
 
 	Client   string
-	Limits   []Limit
-	Plans    []Plan
+	Limits   []admission.Limit
+	Plans    []admission.Plan
 	Cost     int64
 	Breaker  *circuit.Breaker // of the handler: a 5xx and a panic are failures
 	Slow     time.Duration
 	Pool     *overload.Pool
-	Priority PriorityRule
+	Priority admission.PriorityRule
 	Fallback []HandlerFallback // for "open" and "shed"
 	Optional bool
 	Stale    *AnswerCache
 
 	Limiter        *quota.Limiter
 	HideLimits     bool
-	Overrides      func(route, caller, plan string) Override
+	Overrides      func(route, caller, plan string) admission.Override
 	TrustedProxies []netip.Prefix
 
 	// Key keys the hashes of callers. Processes that share quotas need the
@@ -65,21 +67,21 @@ func (p Protection) Validate() error {
 // HandlerFallback is what is answered when the handler cannot be asked. One of Static,
 // Stale and Handler is set.
 type HandlerFallback struct {
-	On      []FallbackCause // empty: all
-	Static  *Static         // always the same
-	Stale   *Stale          // the last good answer to the same GET
-	Handler http.Handler    // what another handler says
+	On      []admission.FallbackCause // empty: all
+	Static  *admission.Static         // always the same
+	Stale   *admission.Stale          // the last good answer to the same GET
+	Handler http.Handler              // what another handler says
 }
 
 // admission is what p asks of those who call.
-func (p *Protection) admission() AdmissionConfig {
-	d := AdmissionConfig{
+func (p *Protection) admission() admission.Config {
+	d := admission.Config{
 		Route: cmp.Or(p.Name, "/*"), Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
 		Pool: p.Pool, Priority: p.Priority, Other: "Handler", Stale: p.Stale, Optional: p.Optional,
 		Limiter: p.Limiter, HideLimits: p.HideLimits, Overrides: p.Overrides,
 	}
 	for _, f := range p.Fallback {
-		d.Fallback = append(d.Fallback, CommonFallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Handler != nil})
+		d.Fallback = append(d.Fallback, admission.Fallback{On: f.On, Static: f.Static, Stale: f.Stale, Other: f.Handler != nil})
 	}
 	return d
 }
@@ -97,9 +99,9 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 	if p.Key == [32]byte{} {
 		_, _ = rand.Read(p.Key[:]) // never fails
 	}
-	t := NewRoutePolicy(p.admission(), p.Key)
+	t := admission.NewPolicy(p.admission(), p.Key)
 	if t == nil {
-		t = &RoutePolicy{Route: cmp.Or(p.Name, "/*")}
+		t = &admission.Policy{Route: cmp.Or(p.Name, "/*")}
 	}
 	return func(next http.Handler) http.Handler {
 		g := &protector{policy: t, fallback: p.Fallback, proxies: p.TrustedProxies, observe: p.Observe, next: next}
@@ -110,7 +112,7 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 
 // protector is a handler behind its policy.
 type protector struct {
-	policy   *RoutePolicy
+	policy   *admission.Policy
 	fallback []HandlerFallback
 	proxies  []netip.Prefix
 	observe  func(*accesslog.Record)
@@ -125,4 +127,18 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer v.end()
 	v.serve()
 	v.returned = true
+}
+
+// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
+type AnswerCache = stale.Cache
+
+// AnswerCacheConfig bounds [AnswerCache].
+type AnswerCacheConfig = stale.Config
+
+// NewAnswerCache returns an empty cache, or every fault of cfg.
+func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("answer cache: %w", err)
+	}
+	return stale.New(cfg), nil
 }

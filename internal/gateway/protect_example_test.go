@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -30,11 +31,11 @@ func ExampleProtect() {
 		Name:     "search",
 		Client:   "header:X-Api-Key",
 		Limiter:  limiter,
-		Limits:   []gateway.Limit{{Quota: 0, Key: "client"}},
+		Limits:   []admission.Limit{{Quota: 0, Key: "client"}},
 		Pool:     pool,
 		Breaker:  search,
 		Slow:     2 * time.Second,
-		Fallback: []gateway.HandlerFallback{{On: []gateway.FallbackCause{gateway.Open}, Static: &gateway.Static{Body: []byte("[]")}}},
+		Fallback: []gateway.HandlerFallback{{On: []admission.FallbackCause{admission.Open}, Static: &admission.Static{Body: []byte("[]")}}},
 	})
 	check(err)
 	server := httptest.NewServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
@@ -47,10 +48,10 @@ func protect(t *testing.T, p Protection, h http.HandlerFunc) string {
 func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 	bytes := perHour("bytes", 10)
 	bytes.Unit = quota.Bytes
-	limits := []Limit{{Key: "header:X-Api-Key"}, {Quota: 1, Key: "jwt:sub+ip"}}
+	limits := []admission.Limit{{Key: "header:X-Api-Key"}, {Quota: 1, Key: "jwt:sub+ip"}}
 	fresh := func() *quota.Limiter { return newLimiter(t, perHour("keys", 2), bytes) }
-	overrides := func(_, caller, _ string) Override {
-		return Override{Deny: caller == "bad", Reason: "because"}
+	overrides := func(_, caller, _ string) admission.Override {
+		return admission.Override{Deny: caller == "bad", Reason: "because"}
 	}
 	full := func() *overload.Pool {
 		p, err := overload.New(overload.Config{Limit: shed.Config{Fixed: 1}, Queue: overload.Off})
@@ -72,10 +73,10 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 			"GET / HTTP/1.1\nHost: h\nX-Request-Id: r\nX_Api_Key: a\n\n",
 			"HEAD / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: a\n\n",
 			"GET / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: a\nX-Api-Key: b\n\n",
-			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: b\nContent-Length: 11\n\n" + long(11),
-			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: b\nTransfer-Encoding: chunked\n\n14\n" + long(20) + "\n0\n\n",
+			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: b\nContent-Length: 11\n\n" + strings.Repeat("x", 11),
+			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: b\nTransfer-Encoding: chunked\n\n14\n" + strings.Repeat("x", 20) + "\n0\n\n",
 			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: c\nContent-Length: 1\n\nx",
-			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: c\n" + token(`{"sub":"s"}`) + "\nContent-Length: 1\n\nx",
+			"POST / HTTP/1.1\nHost: h\nX-Request-Id: r\nX-Api-Key: c\n" + bearerToken(`{"sub":"s"}`) + "\nContent-Length: 1\n\nx",
 		}},
 		"quiet": {func(r *Route, c *Config) { r.Limits, c.Limiter, c.HideLimits = limits, fresh(), true }, []string{"GET / HTTP/1.1\nHost: h\nX-Request-Id: r\n\n"}},
 		"denied": {func(r *Route, c *Config) { r.Client, c.Overrides = "header:X-Api-Key", overrides }, []string{
@@ -84,7 +85,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 		"full":     {func(r *Route, _ *Config) { r.Pool = full() }, []string{"GET / HTTP/1.1\nHost: h\nX-Request-Id: r\n\n"}},
 		"optional": {func(r *Route, _ *Config) { r.Pool, r.Optional = full(), true }, []string{"GET / HTTP/1.1\nHost: h\n\n", "HEAD / HTTP/1.1\nHost: h\n\n"}},
 		"static": {func(r *Route, _ *Config) {
-			r.Pool, r.Fallback = full(), []Fallback{{Static: &Static{Header: http.Header{"Content-Type": {"a/b"}}, Body: []byte("static")}}}
+			r.Pool, r.Fallback = full(), []Fallback{{Static: &admission.Static{Header: http.Header{"Content-Type": {"a/b"}}, Body: []byte("static")}}}
 		}, []string{"GET / HTTP/1.1\nHost: h\n\n", "HEAD / HTTP/1.1\nHost: h\n\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 				if a.StatusCode != b.StatusCode || a.Close != b.Close {
 					t.Errorf("%q: status %d and %d, close %v and %v", head, a.StatusCode, b.StatusCode, a.Close, b.Close)
 				}
-				for _, f := range []string{"Retry-After", "RateLimit-Policy", "RateLimit", FallbackField, DegradedField, "Cache-Control"} {
+				for _, f := range []string{"Retry-After", "RateLimit-Policy", "RateLimit", admission.FallbackField, admission.DegradedField, "Cache-Control"} {
 					if x, y := near(a.Header.Get(f)), near(b.Header.Get(f)); x != y {
 						t.Errorf("%q: %s %q and %q", head, f, x, y)
 					}
@@ -126,7 +127,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 					}
 					continue
 				}
-				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(RefusalBody{}), cmpopts.IgnoreFields(RefusalBody{}, "RetryAfter"),
+				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(admission.RefusalBody{}), cmpopts.IgnoreFields(admission.RefusalBody{}, "RetryAfter"),
 					cmpopts.IgnoreFields(problem.Document{}, "Until", "Detail")); d != "" {
 					t.Errorf("%q: %s", head, d)
 				}
@@ -239,7 +240,7 @@ func TestProtectBreaker(t *testing.T) {
 			recs := new(records)
 			addr := protect(t, Protection{
 				Breaker: b, Stale: cache, Pool: newPool(t, overload.Config{}), Observe: recs.note,
-				Fallback: []HandlerFallback{{On: []FallbackCause{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				Fallback: []HandlerFallback{{On: []admission.FallbackCause{admission.Open}, Stale: &admission.Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, _ = io.WriteString(w, "instead")
 				})}},
 			}, func(w http.ResponseWriter, r *http.Request) {
@@ -264,7 +265,7 @@ func TestProtectBreaker(t *testing.T) {
 			}
 			settled(t, func() bool { return stateOf(all) == breaker.Open })
 			c := dial(t, addr)
-			if resp, body := c.ask("GET /2", "X-Request-Id: 1"); body != "good" || resp.Header.Get(FallbackField) != "stale; on=open" || resp.Header.Get("Age") == "" {
+			if resp, body := c.ask("GET /2", "X-Request-Id: 1"); body != "good" || resp.Header.Get(admission.FallbackField) != "stale; on=open" || resp.Header.Get("Age") == "" {
 				t.Errorf("%q %v", body, resp.Header)
 			}
 			for _, b := range bodiesOfGET() {
@@ -274,11 +275,11 @@ func TestProtectBreaker(t *testing.T) {
 					t.Errorf("a body that was never asked for: %q %v", body, resp.Header)
 				}
 			}
-			if resp, body := c.ask("GET /new", "X-Request-Id: 2"); body != "instead" || resp.Header.Get(FallbackField) != "other; on=open" {
+			if resp, body := c.ask("GET /new", "X-Request-Id: 2"); body != "instead" || resp.Header.Get(admission.FallbackField) != "other; on=open" {
 				t.Errorf("%q %v", body, resp.Header)
 			}
 			for id, kind := range map[string]string{"1": "stale", "2": "other"} {
-				if rec := recs.last(t, id); rec.Rule != RuleBreaker || rec.Fallback != kind || rec.Status != 200 {
+				if rec := recs.last(t, id); rec.Rule != admission.RuleBreaker || rec.Fallback != kind || rec.Status != 200 {
 					t.Errorf("%+v", rec)
 				}
 			}
@@ -312,7 +313,7 @@ func TestProtectIgnoresCallersWhoLeave(t *testing.T) {
 }
 
 func TestProtectTrustsProxies(t *testing.T) {
-	p := Protection{Limits: []Limit{{Key: "ip"}}, Limiter: newLimiter(t, perHour("q", 1))}
+	p := Protection{Limits: []admission.Limit{{Key: "ip"}}, Limiter: newLimiter(t, perHour("q", 1))}
 	ok := func(http.ResponseWriter, *http.Request) {}
 	for _, trusted := range []bool{true, false} {
 		p.Limiter = newLimiter(t, perHour("q", 1))
@@ -338,7 +339,7 @@ func TestProtectTrustsProxies(t *testing.T) {
 // answer has the fields.
 func TestProtectSilentHandlers(t *testing.T) {
 	recs := new(records)
-	addr := protect(t, Protection{Limits: []Limit{{}}, Limiter: newLimiter(t, perHour("q", 1)), Observe: recs.note}, func(http.ResponseWriter, *http.Request) {})
+	addr := protect(t, Protection{Limits: []admission.Limit{{}}, Limiter: newLimiter(t, perHour("q", 1)), Observe: recs.note}, func(http.ResponseWriter, *http.Request) {})
 	if resp, _ := dial(t, addr).ask("GET /", "X-Request-Id: r"); resp.StatusCode != 200 || resp.Header.Get("RateLimit-Policy") != `"q";q=1;w=3600` {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
@@ -404,7 +405,7 @@ func TestImpossibleProtection(t *testing.T) {
 	if _, err := NewAnswerCache(AnswerCacheConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
 		t.Errorf("NewAnswerCache: %v", err)
 	}
-	_, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []HandlerFallback{{}}, Slow: -1})
+	_, err := Protect(Protection{Limits: []admission.Limit{{}}, Fallback: []HandlerFallback{{}}, Slow: -1})
 	for _, want := range []string{"Limits[0].Quota", "Fallback[0] has 0 answers, want one of Static, Stale and Handler", "Slow"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no word of %q in\n%v", want, err)

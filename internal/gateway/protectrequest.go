@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/forwarded"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
@@ -19,8 +20,8 @@ import (
 type protectedRequest struct {
 	p         *protector
 	r         *http.Request
-	admission Admission
-	clients   ClientCache
+	admission admission.Admission
+	clients   admission.ClientCache
 	w         protectedWriter
 	rec       accesslog.Record
 	body      counter
@@ -35,7 +36,7 @@ func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 
 // serve answers the request.
 func (v *protectedRequest) serve() {
-	at := RequestInfo{Now: v.rec.Time, Length: v.r.ContentLength, Stream: AsksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
+	at := admission.Request{Now: v.rec.Time, Length: v.r.ContentLength, Stream: admission.AsksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
 	at.Deadline, _ = v.r.Context().Deadline()
 	no := v.admission.Admit(v.r.Context(), v.p.policy, &v.clients, v, at)
 	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.Caller, v.admission.PlanName(), v.admission.Waited, v.admission.Cost
@@ -95,11 +96,11 @@ func (v *protectedRequest) settle() {
 	}
 	switch status := v.w.status; {
 	case (status == 0 && !v.w.hijacked || !v.returned) && v.r.Context().Err() != nil:
-		v.admission.Outcome = Outcome{Ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), Failed: true, Dropped: true}
+		v.admission.Outcome = admission.Outcome{Ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), Failed: true, Dropped: true}
 	case !v.returned || status >= 500:
-		v.admission.Outcome = Outcome{Failed: true, Dropped: status == 503}
+		v.admission.Outcome = admission.Outcome{Failed: true, Dropped: status == 503}
 	case status == 429:
-		v.admission.Outcome = Outcome{Dropped: true}
+		v.admission.Outcome = admission.Outcome{Dropped: true}
 	}
 }
 
@@ -114,7 +115,7 @@ func (v *protectedRequest) id() string {
 }
 
 // refuse answers a request that is not admitted.
-func (v *protectedRequest) refuse(no *Refusal) {
+func (v *protectedRequest) refuse(no *admission.Refusal) {
 	v.rec.Rule = no.Body.Rule
 	if v.fallBack(no.Cause) {
 		return
@@ -129,7 +130,7 @@ func (v *protectedRequest) refuse(no *Refusal) {
 
 // fallBack answers what the handler cannot be asked, if there is something to
 // answer with.
-func (v *protectedRequest) fallBack(on FallbackCause) bool {
+func (v *protectedRequest) fallBack(on admission.FallbackCause) bool {
 	t := v.p.policy
 	if on == "" {
 		return false
@@ -137,28 +138,28 @@ func (v *protectedRequest) fallBack(on FallbackCause) bool {
 	for i := range v.p.fallback {
 		f := &v.p.fallback[i]
 		switch {
-		case !Covers(f.On, on):
+		case !admission.Covers(f.On, on):
 		case f.Static != nil:
-			v.rec.Fallback = FellStatic
-			v.send(f.Static.Code(), f.Static.Fields([]h1.Field{MarkOf(FellStatic, on)}), f.Static.Body)
+			v.rec.Fallback = admission.KindStatic
+			v.send(f.Static.Code(), f.Static.Fields([]h1.Field{admission.Mark(admission.KindStatic, on)}), f.Static.Body)
 			return true
 		case f.Handler != nil:
 			v.admission.Release(time.Now())
-			v.rec.Fallback = FellOther
-			v.w.Header().Set(FallbackField, MarkOf(FellOther, on).Value)
+			v.rec.Fallback = admission.KindOther
+			v.w.Header().Set(admission.FallbackField, admission.Mark(admission.KindOther, on).Value)
 			f.Handler.ServeHTTP(&v.w, v.r)
 			return true
 		case f.Stale != nil && v.reads():
 			if a, age, ok := t.Cache.Get(v.staleKey(), time.Now(), f.Stale.MaxAge); ok {
-				v.rec.Fallback = FellStale
-				v.send(a.Status, StaleFields(a, age, on), a.Body)
+				v.rec.Fallback = admission.KindStale
+				v.send(a.Status, admission.StaleFields(a, age, on), a.Body)
 				return true
 			}
 		}
 	}
 	if t.Optional {
-		v.rec.Fallback = FellDegraded
-		v.send(http.StatusNoContent, []h1.Field{{Name: DegradedField, Value: string(on)}}, nil)
+		v.rec.Fallback = admission.KindDegraded
+		v.send(http.StatusNoContent, []h1.Field{{Name: admission.DegradedField, Value: string(on)}}, nil)
 	}
 	return t.Optional
 }
@@ -175,7 +176,7 @@ func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
 		h.Add(f.Name, f.Value)
 	}
 	v.w.WriteHeader(status)
-	if v.r.Method != http.MethodHead && !Bodiless(status) {
+	if v.r.Method != http.MethodHead && !admission.Bodiless(status) {
 		_, _ = v.w.Write(body) // the caller is gone then
 	}
 }
@@ -186,7 +187,7 @@ func (v *protectedRequest) staleKey() [16]byte {
 	})
 }
 
-// HeaderValue and Address make a protectedRequest a ClientIdentity.
+// HeaderValue and Address make a protectedRequest an admission.Identity.
 func (v *protectedRequest) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return v.r.Host, true

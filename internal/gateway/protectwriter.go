@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
@@ -49,7 +50,7 @@ func (w *protectedWriter) begin(status int) {
 	v := w.request
 	v.admission.Head = time.Now()
 	h := w.Header()
-	if IsStream(status, h.Get("Content-Type")) {
+	if admission.IsStream(status, h.Get("Content-Type")) {
 		v.admission.Stream(v.admission.Head)
 	}
 	if w.recordable {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
@@ -15,8 +16,8 @@ type route struct {
 	Route
 	prefix bool // path matches as a prefix
 	path   string
-	client *Key         // of Client; nil without one
-	policy *RoutePolicy // nil when none are asked
+	client *admission.Key    // of Client; nil without one
+	policy *admission.Policy // nil when none are asked
 
 	request, answer edit
 	sticky          sticky
@@ -45,7 +46,7 @@ func newRoute(c Route) *route {
 		r.Hosts[i] = strings.ToLower(r.Hosts[i])
 	}
 	if c.Client != "" {
-		r.client, _ = ParseKey(c.Client, nil) // validated
+		r.client, _ = admission.ParseKey(c.Client, nil) // validated
 	}
 	r.sticky, _ = parseSticky(c.Sticky) // validated
 	return r

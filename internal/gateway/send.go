@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
@@ -97,7 +98,7 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	}
 	now := j.begun(t)
 	j.answerHead(r)
-	if IsStream(r.Status, contentType(r.Fields)) {
+	if admission.IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
 		j.admission.Stream(now)
 	}

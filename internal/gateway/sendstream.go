@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
@@ -187,7 +188,7 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	res := dispatch.Result{Status: r.Status}
 	now := j.begun(t)
 	j.answerHead(&r)
-	if IsStream(r.Status, contentType(r.Fields)) {
+	if admission.IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
 		j.admission.Stream(now)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
@@ -36,7 +37,7 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: redact.NewNames(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {
-		r.policy = NewRoutePolicy(r.admission(&cfg), secret)
+		r.policy = admission.NewPolicy(r.admission(&cfg), secret)
 	}
 	for _, r := range cfg.Routes {
 		if r.Enqueue != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net"
@@ -398,4 +399,9 @@ func (c *rawCaller) ends() (rest string, clean bool) {
 		c.t.Fatal("the connection does not end")
 	}
 	return string(b), err == nil
+}
+
+// bearerToken is a header line with a token that nobody has signed.
+func bearerToken(payload string) string {
+	return "Authorization: Bearer eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
 }

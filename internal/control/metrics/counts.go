@@ -3,8 +3,8 @@ package metrics
 import (
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/overload"
 )
@@ -45,10 +45,10 @@ const (
 func rules() [numRules]string {
 	return [numRules]string{
 		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
-		rulePerCaller: overload.RulePerCaller, ruleStreams: overload.RuleStreams, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
+		rulePerCaller: overload.RulePerCaller, ruleStreams: overload.RuleStreams, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: admission.RuleBreaker,
 		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
-		ruleDuplicate: dispatch.RuleDuplicate, rulePace: dispatch.RulePace, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
-		ruleRepeated: gateway.RuleRepeated, ruleOther: "other",
+		ruleDuplicate: dispatch.RuleDuplicate, rulePace: dispatch.RulePace, ruleBudget: dispatch.RuleBudget, ruleDenied: admission.RuleDenied,
+		ruleRepeated: admission.RuleRepeated, ruleOther: "other",
 	}
 }
 
@@ -66,7 +66,7 @@ func ruleOf(rule string) int {
 		return ruleStreams
 	case dispatch.RuleDeadline: // of package overload as well
 		return ruleDeadline
-	case gateway.RuleBreaker:
+	case admission.RuleBreaker:
 		return ruleBreaker
 	case dispatch.RuleQuarantine:
 		return ruleQuarantine
@@ -80,9 +80,9 @@ func ruleOf(rule string) int {
 		return rulePace
 	case dispatch.RuleBudget:
 		return ruleBudget
-	case gateway.RuleDenied:
+	case admission.RuleDenied:
 		return ruleDenied
-	case gateway.RuleRepeated:
+	case admission.RuleRepeated:
 		return ruleRepeated
 	}
 	if strings.HasPrefix(rule, "rate:") {

@@ -46,6 +46,7 @@ func PlainText(b []byte) bool {
 	return utf8.Valid(b)
 }
 
+// HexValue returns the value of a hexadecimal digit, -1 for another character.
 func HexValue(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
@@ -58,6 +59,7 @@ func HexValue(c byte) int {
 	return -1
 }
 
+// Unreserved reports whether c stands for itself in every part of a URL.
 func Unreserved(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':

@@ -86,6 +86,7 @@ func layers() []layer {
 		{"internal/process/supervise", 3, "keeper of workers that Bezoar starts"},
 		{"internal/store", 3, "store: chooses one by its URL"},
 		{"internal/store/*", 3, "stores"},
+		{"internal/admission", 3, "engine: who may be served now, asked by the gateway and the middleware"},
 		{"internal/gateway", 3, "front: HTTP"},
 		{"internal/gateway/span", 3, "what a tracer is told of requests and attempts"},
 		{"guard/sqlguard", 3, "front: guards an application's own statements"},
@@ -197,7 +198,8 @@ func edges() []edge {
 		{"internal/control/metrics", "internal/control/adminapi", "it answers who causes most in the contract's words"},
 		{"internal/control/tracing", "internal/gateway/span", "it is a tracer for the gateway, in its words"},
 		{"internal/gateway", "internal/gateway/span", "likewise"},
-		{"internal/control/metrics", "internal/gateway", "it counts refusals by the names of their rules"},
+		{"internal/gateway", "internal/admission", "it asks before it reads a body"},
+		{"internal/control/metrics", "internal/admission", "it counts refusals by the names of their rules"},
 		{"internal/demo", "internal/app", "the demonstration runs the real thing"},
 		{"cmd/*", "internal/cli", "main only wires the command line to the app"},
 	}

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"math"
@@ -13,9 +13,9 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// RoutePolicy is what a route, or a protected handler, asks of those who call it,
+// Policy is what a route, or a protected handler, asks of those who call it,
 // ready to use. It never changes.
-type RoutePolicy struct {
+type Policy struct {
 	Route           string
 	secret          [32]byte // of the hashes of callers
 	client          *Key     // nil: callers are not told apart
@@ -54,13 +54,13 @@ type plan struct {
 	rateLimitPolicy string
 }
 
-// NewRoutePolicy makes the policy of a configuration that has been found valid. It
+// NewPolicy makes the policy of a configuration that has been found valid. It
 // returns nil when that asks nothing.
-func NewRoutePolicy(d AdmissionConfig, secret [32]byte) *RoutePolicy {
+func NewPolicy(d Config, secret [32]byte) *Policy {
 	if d.asksNothing() {
 		return nil
 	}
-	t := &RoutePolicy{
+	t := &Policy{
 		Route: d.Route, secret: secret, limiter: d.Limiter, HideLimits: d.HideLimits, cost: d.Cost, overrides: d.Overrides,
 		breaker: d.Breaker, slow: d.Slow, pool: d.Pool, defaultPriority: d.Priority.Default,
 		Cache: d.Stale, Optional: d.Optional,
@@ -76,7 +76,7 @@ func NewRoutePolicy(d AdmissionConfig, secret [32]byte) *RoutePolicy {
 }
 
 // compileLimits compiles the limits.
-func (t *RoutePolicy) compileLimits(d *AdmissionConfig) {
+func (t *Policy) compileLimits(d *Config) {
 	if t.cost == 0 {
 		t.cost = 1
 	}
@@ -94,7 +94,7 @@ func (t *RoutePolicy) compileLimits(d *AdmissionConfig) {
 	}
 }
 
-func (t *RoutePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
+func (t *Policy) compile(quotas []quota.Quota, limits []Limit) []limit {
 	var out []limit
 	for _, l := range limits {
 		k, _ := ParseKey(l.key(t.client), t.client)
@@ -105,7 +105,7 @@ func (t *RoutePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
 }
 
 // noteHeaders notes the headers that k looks at.
-func (t *RoutePolicy) noteHeaders(k *Key) {
+func (t *Policy) noteHeaders(k *Key) {
 	if k == nil {
 		return
 	}

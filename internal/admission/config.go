@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"errors"
@@ -81,8 +81,8 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// AdmissionConfig is what a route, or a protected handler, asks of those who call it.
-type AdmissionConfig struct {
+// Config is what a route, or a protected handler, asks of those who call it.
+type Config struct {
 	Route string // for problem documents, keys and records
 
 	Client   string // what tells callers apart, as a Limit's Key does; "": nothing
@@ -93,8 +93,8 @@ type AdmissionConfig struct {
 	Slow     time.Duration
 	Pool     *overload.Pool
 	Priority PriorityRule
-	Fallback []CommonFallback // those of the front, in order
-	Other    string           // how the front names its own kind of fallback, for faults
+	Fallback []Fallback // those of the front, in order
+	Other    string     // how the front names its own kind of fallback, for faults
 	Stale    *stale.Cache
 	Optional bool
 
@@ -104,13 +104,13 @@ type AdmissionConfig struct {
 }
 
 // asksNothing reports whether every request is admitted, whoever calls.
-func (d *AdmissionConfig) asksNothing() bool {
+func (d *Config) asksNothing() bool {
 	return d.Client == "" && len(d.Limits) == 0 && len(d.Plans) == 0 && d.Pool == nil && d.Breaker == nil && len(d.Fallback) == 0 &&
 		d.Stale == nil && !d.Optional && d.Overrides == nil
 }
 
 // Faults returns every fault, each with its field.
-func (d *AdmissionConfig) Faults() []error {
+func (d *Config) Faults() []error {
 	var errs []error
 	client, err := d.clientKey()
 	if err != nil {
@@ -146,14 +146,14 @@ func (d *AdmissionConfig) Faults() []error {
 	return errs
 }
 
-func (d *AdmissionConfig) clientKey() (*Key, error) {
+func (d *Config) clientKey() (*Key, error) {
 	if d.Client == "" {
 		return nil, nil
 	}
 	return ParseKey(d.Client, nil)
 }
 
-func (d *AdmissionConfig) limitFaults(at string, limits []Limit, client *Key) []error {
+func (d *Config) limitFaults(at string, limits []Limit, client *Key) []error {
 	var errs []error
 	quotas := 0
 	if d.Limiter != nil {

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"crypto/sha256"
@@ -13,8 +13,8 @@ import (
 // maxParts bounds what a key combines.
 const maxParts = 4
 
-// ClientIdentity is a request as admission sees it, whatever wire it came over.
-type ClientIdentity interface {
+// Identity is a request as admission sees it, whatever wire it came over.
+type Identity interface {
 	// field returns the value of the header field whose lower-case name is
 	// given. clear is false when the field is repeated with another value.
 	// Names are the same that differ only in - and _ or other signs, as they
@@ -77,7 +77,7 @@ var errRepeated = errors.New("the header that says who calls is repeated")
 
 // sum returns the hash of who k counts: never the same for two of them, as far as
 // 128 bits go, and not to be guessed without the secret.
-func (k *Key) sum(secret *[32]byte, m *ClientCache, a ClientIdentity, route string) ([16]byte, error) {
+func (k *Key) sum(secret *[32]byte, m *ClientCache, a Identity, route string) ([16]byte, error) {
 	b := append(m.buf[:0], secret[:]...)
 	for i := range k.parts {
 		p := &k.parts[i]
@@ -110,7 +110,7 @@ func (k *Key) sum(secret *[32]byte, m *ClientCache, a ClientIdentity, route stri
 
 // of returns what the part is about, and its value. Callers who do not say who
 // they are share nothing but their address.
-func (p *part) of(m *ClientCache, a ClientIdentity, route string) (kind, string, error) {
+func (p *part) of(m *ClientCache, a Identity, route string) (kind, string, error) {
 	switch p.kind {
 	case byRoute:
 		return byRoute, route, nil
@@ -136,7 +136,7 @@ func (p *part) of(m *ClientCache, a ClientIdentity, route string) (kind, string,
 }
 
 // ID returns who k counts as people write it: the values, joined by +.
-func (k *Key) ID(m *ClientCache, a ClientIdentity, route string) string {
+func (k *Key) ID(m *ClientCache, a Identity, route string) string {
 	if len(k.parts) == 1 {
 		return k.parts[0].said(m, a, route)
 	}
@@ -158,7 +158,7 @@ func (k *Key) ID(m *ClientCache, a ClientIdentity, route string) string {
 }
 
 // said is of for people: who cannot be told apart goes by the address.
-func (p *part) said(m *ClientCache, a ClientIdentity, route string) string {
+func (p *part) said(m *ClientCache, a Identity, route string) string {
 	_, v, err := p.of(m, a, route)
 	if err != nil {
 		return m.Network(a.Address())

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"errors"
@@ -20,17 +20,17 @@ const (
 	DegradedField = "X-Bezoar-Degraded" // "open": the answer is empty, because the route is Optional
 )
 
-// The kinds of fallbacks, as [Record.Fallback] names them.
+// The kinds of fallbacks, as the record of a request names them.
 const (
-	FellStatic   = "static"
-	FellStale    = "stale"
-	FellOther    = "other"
-	FellDegraded = "degraded"
+	KindStatic   = "static"
+	KindStale    = "stale"
+	KindOther    = "other"
+	KindDegraded = "degraded"
 )
 
-// CommonFallback is what fallbacks of all fronts have: what is answered when no worker
+// Fallback is what fallbacks of all fronts have: what is answered when no worker
 // can be asked. One of Static, Stale and what Other stands for is set.
-type CommonFallback struct {
+type Fallback struct {
 	On     []FallbackCause // empty: all
 	Static *Static         // always the same
 	Stale  *Stale          // the last good answer to the same GET
@@ -49,7 +49,7 @@ type Stale struct {
 	MaxAge time.Duration // 0: as old as the answer itself allows
 }
 
-func (f *CommonFallback) fault(other string) error {
+func (f *Fallback) fault(other string) error {
 	n := 0
 	for _, is := range []bool{f.Static != nil, f.Stale != nil, f.Other} {
 		if is {
@@ -96,6 +96,7 @@ func (s *Static) Code() int {
 	return s.Status
 }
 
+// Fields appends the fields that are sent.
 func (s *Static) Fields(dst []h1.Field) []h1.Field {
 	for name, values := range s.Header {
 		k := h1.KeyOf(name)
@@ -114,12 +115,14 @@ func Bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-func MarkOf(kind string, on FallbackCause) h1.Field {
+// Mark is the field that says what kind of fallback has answered, and why.
+func Mark(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
+// StaleFields are the fields of an old answer that is sent again.
 func StaleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
-	fields := []h1.Field{MarkOf(FellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
+	fields := []h1.Field{Mark(KindStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {
 		fields = append(fields, h1.Field{Name: f.Name, Value: f.Value, Key: h1.KeyOf(f.Name)})
 	}

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestSlowAnswersOpenTheCircuit(t *testing.T) {
 	}
 	for range 3 {
 		var s Admission
-		if no := s.Admit(t.Context(), &RoutePolicy{breaker: b, slow: time.Second}, new(ClientCache), from("192.0.2.1"), RequestInfo{Now: time.Now()}); no != nil {
+		if no := s.Admit(t.Context(), &Policy{breaker: b, slow: time.Second}, new(ClientCache), from("192.0.2.1"), Request{Now: time.Now()}); no != nil {
 			t.Fatal(no)
 		}
 		s.Began, s.Outcome = time.Now(), Outcome{Ignored: true}

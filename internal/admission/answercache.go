@@ -1,30 +1,13 @@
-package gateway
+package admission
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
-
-	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
-
-// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
-type AnswerCache = stale.Cache
-
-// AnswerCacheConfig bounds [AnswerCache].
-type AnswerCacheConfig = stale.Config
-
-// NewAnswerCache returns an empty cache, or every fault of cfg.
-func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("answer cache: %w", err)
-	}
-	return stale.New(cfg), nil
-}
 
 // StaleKey is the key of what a GET of the target would be answered, by the
 // headers that answers may depend on.
-func (t *RoutePolicy) StaleKey(m *ClientCache, host, target string, value func(name string) string) [16]byte {
+func (t *Policy) StaleKey(m *ClientCache, host, target string, value func(name string) string) [16]byte {
 	b := append(m.buf[:0], t.secret[:]...)
 	for _, s := range [...]string{t.Route, host, target} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -40,7 +23,7 @@ func (t *RoutePolicy) StaleKey(m *ClientCache, host, target string, value func(n
 
 // Credentials reports whether the request has something that tells users apart,
 // so that its answer may be for one of them alone.
-func (t *RoutePolicy) Credentials(a ClientIdentity) bool {
+func (t *Policy) Credentials(a Identity) bool {
 	for _, name := range t.IdentityHeaders {
 		if v, clear := a.HeaderValue(name); v != "" || !clear {
 			return true

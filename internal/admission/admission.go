@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 //	                            ▼
 //	               a refusal, or a fallback's answer
 type Admission struct {
-	Policy   *RoutePolicy
+	Policy   *Policy
 	Caller   string
 	Hash     uint64 // of caller; 0 when callers are not told apart
 	plan     *plan  // of the caller; nil without one
@@ -55,8 +55,8 @@ type Outcome struct {
 	Ignored bool // says nothing about the downstream
 }
 
-// RequestInfo is what admission needs to know of a request besides who calls.
-type RequestInfo struct {
+// Request is what admission needs to know of a request besides who calls.
+type Request struct {
 	Now      time.Time
 	Deadline time.Time // of the caller; zero: none
 	Length   int64     // of the body, declared; -1 when it is not known
@@ -65,7 +65,7 @@ type RequestInfo struct {
 
 // Admit decides about a request, before its body is read. A nil refusal means
 // that it may go on, and that Release is owed; so it is after a refusal.
-func (s *Admission) Admit(ctx context.Context, t *RoutePolicy, m *ClientCache, a ClientIdentity, at RequestInfo) *Refusal {
+func (s *Admission) Admit(ctx context.Context, t *Policy, m *ClientCache, a Identity, at Request) *Refusal {
 	s.Policy = t
 	if t.client != nil {
 		s.Caller = t.client.ID(m, a, t.Route)
@@ -102,6 +102,7 @@ func (s *Admission) Admit(ctx context.Context, t *RoutePolicy, m *ClientCache, a
 	return nil
 }
 
+// PlanName is the name of the caller's plan, "" without one.
 func (s *Admission) PlanName() string {
 	if s.plan == nil {
 		return ""
@@ -110,7 +111,7 @@ func (s *Admission) PlanName() string {
 }
 
 // count charges the request to all its quotas, or to none.
-func (s *Admission) count(m *ClientCache, a ClientIdentity, at RequestInfo) *Refusal {
+func (s *Admission) count(m *ClientCache, a Identity, at Request) *Refusal {
 	if err := s.charge(s.Policy.limits, m, a, at); err != nil {
 		return s.ambiguousClient()
 	}
@@ -130,7 +131,7 @@ func (s *Admission) count(m *ClientCache, a ClientIdentity, at RequestInfo) *Ref
 	return nil
 }
 
-func (s *Admission) charge(limits []limit, m *ClientCache, a ClientIdentity, at RequestInfo) error {
+func (s *Admission) charge(limits []limit, m *ClientCache, a Identity, at Request) error {
 	for i := range limits {
 		l := &limits[i]
 		k, err := l.key.sum(&s.Policy.secret, m, a, s.Policy.Route)
@@ -180,7 +181,7 @@ func (s *Admission) ChargeQuery(now time.Time, units int64) *Refusal {
 }
 
 // enterPool takes a place in the pool.
-func (s *Admission) enterPool(ctx context.Context, a ClientIdentity, at RequestInfo) *Refusal {
+func (s *Admission) enterPool(ctx context.Context, a Identity, at Request) *Refusal {
 	pass, no := s.Policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.Hash, Deadline: at.Deadline, Share: s.override.Concurrency, Stream: at.Stream})
 	if no != nil {
 		s.Waited = time.Since(at.Now)
@@ -192,7 +193,7 @@ func (s *Admission) enterPool(ctx context.Context, a ClientIdentity, at RequestI
 
 // priority is how important the request is: as an operator says, or its header,
 // its caller's plan, or the route.
-func (s *Admission) priority(a ClientIdentity) shed.Priority {
+func (s *Admission) priority(a Identity) shed.Priority {
 	if s.override.Priority != nil {
 		return *s.override.Priority
 	}

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"encoding/base64"
@@ -9,14 +9,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// someone is a ClientIdentity.
+// someone is an Identity.
 type someone struct {
 	fields []h1.Field
 	ip     string
 }
 
 func (s *someone) HeaderValue(lower string) (string, bool) { return h1.Value(s.fields, lower) }
-func (s *someone) Address() string { return s.ip }
+func (s *someone) Address() string                         { return s.ip }
 
 // from makes somebody from an address and "Name: value" lines.
 func from(ip string, lines ...string) *someone {

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// The rules that refuse a request before its body is read, as [Record.Rule] and
+// The rules that refuse a request before its body is read, as records and
 // problem documents name them; a quota's is "rate:" and its name, and a pool's
 // are those of package overload.
 const (
