@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -146,53 +144,4 @@ func TestAStreamIsNoProbe(t *testing.T) {
 			settled(t, func() bool { return ask("/") == 200 && stateOf(all) == breaker.Closed })
 		})
 	}
-}
-
-// TestProtectedStreams: a handler's streams are none of a pool's work either.
-func TestProtectedStreams(t *testing.T) {
-	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 1}, Queue: overload.Off, Long: time.Millisecond})
-	protect, err := Protect(Protection{Pool: pool})
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := make(chan struct{})
-	stop := sync.OnceFunc(func() { close(end) })
-	srv := httptest.NewServer(protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/events":
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.WriteHeader(200)
-			_ = http.NewResponseController(w).Flush()
-		case "/long":
-			_ = http.NewResponseController(w).Flush()
-		case "/ws":
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer conn.Close()
-			fmt.Fprint(conn, crlf(switchWeb))
-		default:
-			return
-		}
-		<-end
-	})))
-	defer srv.Close()
-	defer stop()
-	for i, path := range []string{"/events", "/long", "/ws"} {
-		c := dial(t, srv.Listener.Addr().String())
-		c.send("GET " + path + " HTTP/1.1\nHost: h\n\n")
-		if _, err := http.ReadResponse(c.br, nil); err != nil {
-			t.Fatal(err)
-		}
-		settled(t, func() bool { s := pool.Stats(); return s.InFlight == 0 && s.Streams == i+1 })
-		resp, err := http.Get(srv.URL)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("beside %s: %v %v", path, resp, err)
-		}
-		resp.Body.Close()
-	}
-	stop()
-	settled(t, func() bool { return pool.Stats().Streams == 0 })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/protect"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -190,7 +191,7 @@ func TestQuotaOfAnswers(t *testing.T) {
 	limits := []admission.Limit{{Key: "ip", Answers: true}}
 	for name, addr := range map[string]string{
 		"gateway": serveLimited(t, Route{Limits: limits}, Config{Limiter: newLimiter(t, bytes)}).addr,
-		"handler": protect(t, Protection{Limits: limits, Limiter: newLimiter(t, bytes)}, func(w http.ResponseWriter, _ *http.Request) {
+		"handler": protected(t, protect.Config{Limits: limits, Limiter: newLimiter(t, bytes)}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "hello")
 		}),
 	} {

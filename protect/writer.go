@@ -1,4 +1,4 @@
-package gateway
+package protect
 
 import (
 	"bufio"
@@ -11,11 +11,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
-// protectedWriter is what a protected handler writes to. It adds the fields about
+// writer is what a protected handler writes to. It adds the fields about
 // quotas, counts, and keeps a copy where one is wanted.
-type protectedWriter struct {
+type writer struct {
 	http.ResponseWriter
-	request    *protectedRequest
+	request    *request
 	status     int // 0 until the answer has begun
 	n          int64
 	hijacked   bool
@@ -25,16 +25,16 @@ type protectedWriter struct {
 }
 
 var (
-	_ http.Flusher  = (*protectedWriter)(nil)
-	_ http.Hijacker = (*protectedWriter)(nil)
-	_ io.ReaderFrom = (*protectedWriter)(nil)
+	_ http.Flusher  = (*writer)(nil)
+	_ http.Hijacker = (*writer)(nil)
+	_ io.ReaderFrom = (*writer)(nil)
 )
 
 // Unwrap is for [http.ResponseController].
-func (w *protectedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader begins the answer, unless status is that of an interim one.
-func (w *protectedWriter) WriteHeader(status int) {
+func (w *writer) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begin(status)
 	}
@@ -42,7 +42,7 @@ func (w *protectedWriter) WriteHeader(status int) {
 }
 
 // begin notes that the answer begins.
-func (w *protectedWriter) begin(status int) {
+func (w *writer) begin(status int) {
 	if w.status != 0 || w.hijacked {
 		return
 	}
@@ -64,7 +64,7 @@ func (w *protectedWriter) begin(status int) {
 }
 
 // record begins the copy.
-func (w *protectedWriter) record(h http.Header) {
+func (w *writer) record(h http.Header) {
 	for name, values := range h {
 		for _, value := range values {
 			w.fields = append(w.fields, stale.Field{Name: name, Value: value})
@@ -77,7 +77,7 @@ func (w *protectedWriter) record(h http.Header) {
 }
 
 // Write begins the answer if need be, and adds to its body.
-func (w *protectedWriter) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (int, error) {
 	if w.n > 0 {
 		w.request.admission.Continues()
 	}
@@ -90,7 +90,7 @@ func (w *protectedWriter) Write(p []byte) (int, error) {
 
 // ReadFrom has the server's writer read, which may not even look at the bytes,
 // unless they are to be copied.
-func (w *protectedWriter) ReadFrom(r io.Reader) (int64, error) {
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	w.begin(http.StatusOK)
 	w.request.admission.Continues()
 	if from, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.recordable {
@@ -102,17 +102,17 @@ func (w *protectedWriter) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // Flush sends what has been written, if the server's writer can.
-func (w *protectedWriter) Flush() { _ = w.FlushError() }
+func (w *writer) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush with what went wrong.
-func (w *protectedWriter) FlushError() error {
+func (w *writer) FlushError() error {
 	w.begin(http.StatusOK)
 	w.request.admission.Continues()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Hijack gives the connection away, if the server's writer can.
-func (w *protectedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true

@@ -1,4 +1,4 @@
-package gateway
+package protect
 
 import (
 	"context"
@@ -16,26 +16,26 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/requestid"
 )
 
-// protectedRequest is one request to a protected handler.
-type protectedRequest struct {
+// request is one request to a protected handler.
+type request struct {
 	p         *protector
 	r         *http.Request
 	admission admission.Admission
 	clients   admission.ClientCache
-	w         protectedWriter
+	w         writer
 	rec       accesslog.Record
 	body      counter
 	returned  bool // the handler has returned
 }
 
-func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
+func (v *request) begin(w http.ResponseWriter, r *http.Request) {
 	v.r, v.returned = r, false
-	v.w = protectedWriter{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
+	v.w = writer{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
 	v.rec = accesslog.Record{Time: time.Now(), Route: v.p.policy.Route, Method: r.Method, Host: r.Host, Path: r.URL.Path, From: v}
 }
 
 // serve answers the request.
-func (v *protectedRequest) serve() {
+func (v *request) serve() {
 	at := admission.Request{Now: v.rec.Time, Length: v.r.ContentLength, Stream: admission.AsksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
 	at.Deadline, _ = v.r.Context().Deadline()
 	no := v.admission.Admit(v.r.Context(), v.p.policy, &v.clients, v, at)
@@ -61,7 +61,7 @@ func (v *protectedRequest) serve() {
 
 // end gives back what admission took, also when the handler panics, and tells
 // how it went.
-func (v *protectedRequest) end() {
+func (v *request) end() {
 	now := time.Now()
 	v.settle()
 	if v.returned {
@@ -84,13 +84,13 @@ func (v *protectedRequest) end() {
 	}
 	fields := v.w.fields
 	clear(fields[:cap(fields)])
-	*v = protectedRequest{p: v.p, clients: v.clients}
+	*v = request{p: v.p, clients: v.clients}
 	v.w.fields = fields[:0]
 	v.p.requests.Put(v)
 }
 
 // settle says what the answer tells about the handler.
-func (v *protectedRequest) settle() {
+func (v *request) settle() {
 	if v.admission.Began.IsZero() {
 		return
 	}
@@ -105,7 +105,7 @@ func (v *protectedRequest) settle() {
 }
 
 // id returns the request's id.
-func (v *protectedRequest) id() string {
+func (v *request) id() string {
 	if v.rec.RequestID == "" {
 		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !requestid.Valid(v.rec.RequestID) {
 			v.rec.RequestID = requestid.New()
@@ -115,7 +115,7 @@ func (v *protectedRequest) id() string {
 }
 
 // refuse answers a request that is not admitted.
-func (v *protectedRequest) refuse(no *admission.Refusal) {
+func (v *request) refuse(no *admission.Refusal) {
 	v.rec.Rule = no.Body.Rule
 	if v.fallBack(no.Cause) {
 		return
@@ -130,7 +130,7 @@ func (v *protectedRequest) refuse(no *admission.Refusal) {
 
 // fallBack answers what the handler cannot be asked, if there is something to
 // answer with.
-func (v *protectedRequest) fallBack(on admission.FallbackCause) bool {
+func (v *request) fallBack(on admission.FallbackCause) bool {
 	t := v.p.policy
 	if on == "" {
 		return false
@@ -166,11 +166,11 @@ func (v *protectedRequest) fallBack(on admission.FallbackCause) bool {
 
 // reads reports whether the request may be answered with a copy, whose key knows
 // nothing of bodies.
-func (v *protectedRequest) reads() bool {
+func (v *request) reads() bool {
 	return v.r.ContentLength == 0 && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead)
 }
 
-func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
+func (v *request) send(status int, fields []h1.Field, body []byte) {
 	h := v.w.Header()
 	for _, f := range fields {
 		h.Add(f.Name, f.Value)
@@ -181,14 +181,14 @@ func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
 	}
 }
 
-func (v *protectedRequest) staleKey() [16]byte {
+func (v *request) staleKey() [16]byte {
 	return v.p.policy.StaleKey(&v.clients, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
 		return strings.Join(v.r.Header.Values(name), ", ")
 	})
 }
 
-// HeaderValue and Address make a protectedRequest an admission.Identity.
-func (v *protectedRequest) HeaderValue(lower string) (value string, clear bool) {
+// HeaderValue and Address make a request an admission.Identity.
+func (v *request) HeaderValue(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return v.r.Host, true
 	}
@@ -207,7 +207,7 @@ func (v *protectedRequest) HeaderValue(lower string) (value string, clear bool) 
 	return value, true
 }
 
-func (v *protectedRequest) Address() string {
+func (v *request) Address() string {
 	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
 	if err != nil {
 		host = v.r.RemoteAddr
@@ -230,4 +230,4 @@ func (v *protectedRequest) Address() string {
 }
 
 // Protocol returns the version of HTTP that the caller speaks.
-func (v *protectedRequest) Protocol() string { return v.r.Proto }
+func (v *request) Protocol() string { return v.r.Proto }

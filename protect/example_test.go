@@ -1,4 +1,4 @@
-package gateway_test
+package protect_test
 
 import (
 	"encoding/json"
@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/internal/admission"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/protect"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // A server written in Go that needs no gateway in front: two requests a minute
 // for every API key, as much at once as its latency allows, and a breaker.
-func ExampleProtect() {
+func Example() {
 	limiter, err := quota.New(quota.Config{Quotas: []quota.Quota{{Name: "free", Limit: 2, Per: time.Minute}}})
 	check(err)
 	pool, err := overload.New(overload.Config{Name: "search"})
@@ -27,18 +26,18 @@ func ExampleProtect() {
 	search, err := circuits.Breaker("search", breaker.Config{})
 	check(err)
 
-	protect, err := gateway.Protect(gateway.Protection{
+	wrap, err := protect.New(protect.Config{
 		Name:     "search",
 		Client:   "header:X-Api-Key",
 		Limiter:  limiter,
-		Limits:   []admission.Limit{{Quota: 0, Key: "client"}},
+		Limits:   []protect.Limit{{Quota: 0, Key: "client"}},
 		Pool:     pool,
 		Breaker:  search,
 		Slow:     2 * time.Second,
-		Fallback: []gateway.HandlerFallback{{On: []admission.FallbackCause{admission.Open}, Static: &admission.Static{Body: []byte("[]")}}},
+		Fallback: []protect.Fallback{{On: []protect.FallbackCause{protect.Open}, Static: &protect.Static{Body: []byte("[]")}}},
 	})
 	check(err)
-	server := httptest.NewServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "found")
 	})))
 	defer server.Close()
@@ -68,4 +67,10 @@ func ExampleProtect() {
 	// 200 "free";q=2;w=60
 	// 200 "free";q=2;w=60
 	// 429 {Rule:rate:free Limit:2 Excess:1}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

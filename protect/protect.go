@@ -1,4 +1,4 @@
-package gateway
+package protect
 
 import (
 	"cmp"
@@ -12,45 +12,45 @@ import (
 
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/admission"
-	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
-	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Protection is what [Protect] puts in front of a handler: the limits of a [Route]
-// for a server written in Go. Fields that both have mean the same. Its zero value
-// asks nothing.
-type Protection struct {
+// Config says what is asked of those who call a handler. Its zero value asks nothing.
+type Config struct {
 	Name string // for problem documents, keys and records; default "/*"
 
-	Client   string
-	Limits   []admission.Limit
-	Plans    []admission.Plan
-	Cost     int64
+	Client   string           // what tells callers apart, as a Limit's Key does; "": nothing
+	Limits   []Limit          // rates for everybody
+	Plans    []Plan           // the first that has the caller applies, beside Limits
+	Cost     int64            // units of one request in quotas of cost; default 1
 	Breaker  *circuit.Breaker // of the handler: a 5xx and a panic are failures
-	Slow     time.Duration
-	Pool     *overload.Pool
-	Priority admission.PriorityRule
-	Fallback []HandlerFallback // for "open" and "shed"
+	Slow     time.Duration    // an answer that begins later is slow for the breaker; 0: none is
+	Pool     *overload.Pool   // nil: as much at once as comes
+	Priority PriorityRule     // in the pool
+	Fallback []Fallback       // tried in order when the breaker or the pool refuses
+	// Optional answers an empty 204 with the field X-Bezoar-Degraded when no Fallback is
+	// for the cause.
 	Optional bool
-	Stale    *AnswerCache
+	Stale    *AnswerCache // keeps the good answers to GETs, for a Fallback
 
-	Limiter        *quota.Limiter
-	HideLimits     bool
-	Overrides      func(route, caller, plan string) admission.Override
-	TrustedProxies []netip.Prefix
+	Limiter    *quota.Limiter // of all Limits
+	HideLimits bool           // answers, apart from refusals, say nothing of quotas
+	// Overrides says what is otherwise for a caller now, and for its plan. It is asked for
+	// every request.
+	Overrides      func(route, caller, plan string) Override
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For and Forwarded say who calls
 
 	// Key keys the hashes of callers. Processes that share quotas need the
 	// same. Default: random.
 	Key [32]byte
 	// Observe is called once for every request, when it has ended. It must be
 	// quick, and must not keep the Record.
-	Observe func(*accesslog.Record)
+	Observe func(*Record)
 }
 
 // Validate reports every fault, each with its field.
-func (p Protection) Validate() error {
+func (p Config) Validate() error {
 	d := p.admission()
 	errs := d.Faults()
 	if p.Cost < 0 || p.Slow < 0 {
@@ -64,17 +64,17 @@ func (p Protection) Validate() error {
 	return errors.Join(errs...)
 }
 
-// HandlerFallback is what is answered when the handler cannot be asked. One of Static,
+// Fallback is what is answered when the handler cannot be asked. One of Static,
 // Stale and Handler is set.
-type HandlerFallback struct {
-	On      []admission.FallbackCause // empty: all
-	Static  *admission.Static         // always the same
-	Stale   *admission.Stale          // the last good answer to the same GET
-	Handler http.Handler              // what another handler says
+type Fallback struct {
+	On      []FallbackCause // empty: all
+	Static  *Static         // always the same
+	Stale   *Stale          // the last good answer to the same GET
+	Handler http.Handler    // what another handler says
 }
 
 // admission is what p asks of those who call.
-func (p *Protection) admission() admission.Config {
+func (p *Config) admission() admission.Config {
 	d := admission.Config{
 		Route: cmp.Or(p.Name, "/*"), Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
 		Pool: p.Pool, Priority: p.Priority, Other: "Handler", Stale: p.Stale, Optional: p.Optional,
@@ -86,13 +86,13 @@ func (p *Protection) admission() admission.Config {
 	return d
 }
 
-// Protect returns middleware that admits requests to a handler as a gateway does
+// New returns middleware that admits requests to a handler as a gateway does
 // to a fleet: with the same limits, refusals, fields and problem documents. It
 // returns every fault of p.
 //
 // Handlers can flush, hijack and set deadlines through the ResponseWriter that
 // they get, as far as the server's can.
-func Protect(p Protection) (func(http.Handler) http.Handler, error) {
+func New(p Config) (func(http.Handler) http.Handler, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("protect %s: %w", p.Name, err)
 	}
@@ -105,7 +105,7 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		g := &protector{policy: t, fallback: p.Fallback, proxies: p.TrustedProxies, observe: p.Observe, next: next}
-		g.requests.New = func() any { return &protectedRequest{p: g} }
+		g.requests.New = func() any { return &request{p: g} }
 		return g
 	}, nil
 }
@@ -113,32 +113,18 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 // protector is a handler behind its policy.
 type protector struct {
 	policy   *admission.Policy
-	fallback []HandlerFallback
+	fallback []Fallback
 	proxies  []netip.Prefix
-	observe  func(*accesslog.Record)
+	observe  func(*Record)
 	next     http.Handler
-	requests sync.Pool // of *protectedRequest
+	requests sync.Pool // of *request
 }
 
 // ServeHTTP admits the request and has the next handler answer it.
 func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v := p.requests.Get().(*protectedRequest)
+	v := p.requests.Get().(*request)
 	v.begin(w, r)
 	defer v.end()
 	v.serve()
 	v.returned = true
-}
-
-// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
-type AnswerCache = stale.Cache
-
-// AnswerCacheConfig bounds [AnswerCache].
-type AnswerCacheConfig = stale.Config
-
-// NewAnswerCache returns an empty cache, or every fault of cfg.
-func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("answer cache: %w", err)
-	}
-	return stale.New(cfg), nil
 }
