@@ -47,7 +47,7 @@ func InProcess(f Functions) Executor {
 
 type inProcess struct {
 	functions Functions
-	mu        sync.Mutex
+	mu        sync.Mutex // guards what follows
 	calls     map[int64]*call
 	kept      []int64 // tokens of calls that are over, the oldest first
 }
