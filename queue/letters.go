@@ -109,7 +109,7 @@ func (e *Engine) Resend(ctx context.Context, id string, in ResendInput) (Sent, e
 		destination = d.Letter.Origin
 	}
 	if destination == d.Queue || destination == "" {
-		return fail(invalid("Destination: is the queue that the letter is in, or it came from nowhere"))
+		return fail(invalid("Destination: is the queue that the letter is in, or the letter has no origin"))
 	}
 	q, err := e.store.Queue(ctx, destination)
 	if err != nil {

@@ -276,9 +276,9 @@ type Mark = marks.Mark
 type AuditEntry struct {
 	Number int64           `json:"number"`
 	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`            // at most 256 bytes
+	Actor  string          `json:"actor"`            // who did it; at most 256 bytes
 	Action string          `json:"action"`           // such as redrive.start
-	Object string          `json:"object"`           // a queue, a letter, a task
+	Object string          `json:"object"`           // what it was done to: a queue, a letter, a task
 	Detail json.RawMessage `json:"detail,omitempty"` // at most 16 KiB
 	Error  string          `json:"error,omitempty"`  // why the action failed
 }
