@@ -1,6 +1,5 @@
-// Package circuit keeps the circuit breakers of a process, by name, and keeps
-// those of all nodes alike: what one node has found out, and what an operator
-// has ordered on one, holds on all.
+// Package circuit keeps the circuit breakers of a process, by name, in step with those
+// of all other nodes: a trip on one node, or an operator's order there, holds on all.
 //
 //	            Allow ──► closed? ──yes──► go                   0 allocations, no lock
 //	                         │no
@@ -15,8 +14,8 @@
 //
 //	every change ──► unwritten ──► Run ──► the store ──► each Poll ──► the other nodes
 //
-// What the states are and when they change is said in [breaker]. A downstream is
-// whatever has a name: "fleet/route", a group of queues, a sink.
+// Package [breaker] describes the states and when they change. A downstream is anything
+// with a name: "fleet/route", a group of queues, a sink.
 //
 // # What to ignore
 //
@@ -34,11 +33,10 @@
 //     route's;
 //   - workers that were stopped on purpose.
 //
-// An answer that says that the request is wrong, 4xx but for 429, is a good
-// result: the downstream works. Failed are 5xx, connections that break, and
-// deadlines of the route; 429 says what the route wants it to say. Every allowed
-// call is Done, whatever becomes of it: a lost ticket of a probe holds its place
-// for ProbeFor and counts as a failure.
+// An answer that says that the request is wrong (4xx except 429) is a good result: the
+// downstream works. A 5xx, a broken connection and a deadline of the route are failures.
+// The route decides what 429 means. Call Done for every allowed call, however it ends: a
+// lost ticket of a probe holds its place for ProbeFor and then counts as a failure.
 //
 // # Guarantees
 //
@@ -46,20 +44,20 @@
 //     one after a trip waits for Config.ClaimFor at most.
 //   - While the store answers within that, the probes of a trip are one node's,
 //     and Probes at most.
-//   - A change is told at once, and known on every node that reaches the store
-//     after its next read: within Poll and what the store takes.
-//   - Of two changes the newer wins on all nodes, of two orders the newer, and
-//     nodes that reach the store agree in the end, whatever was lost, late,
+//   - A node writes a change at once. Every node that reaches the store has it after
+//     its next read: within Poll and the time that the store takes.
+//   - The newer of two changes wins on all nodes, and so does the newer of two orders.
+//     Nodes that reach the store agree in the end, even if snapshots were lost, late,
 //     repeated or in conflict.
-//   - An order holds until it expires by each node's clock. It outlives
-//     processes, if they call Sync before their first call; of a breaker that is
-//     made later it holds from the next read on, which follows at once.
-//   - A store that fails makes each node go on by itself. That is logged once,
-//     and once more when it is over; meanwhile Stats counts.
+//   - An order holds until it expires by each node's clock. It survives restarts if
+//     processes call Sync before their first call. For a breaker that is made later it
+//     holds after the next read, which follows at once.
+//   - If the store fails, each node goes on alone. The node logs the failure once and its
+//     end once; Stats counts failures meanwhile.
 //
-// Not guaranteed: that nodes see the same results, or trip together before one
-// has told the others; that a probe is the only one while the store is away;
-// that Observe sees every change, if it is slow, or two that come at once apart.
+// Not guaranteed: that nodes see the same results, or trip at the same time before one
+// has told the others; that only one node probes while the store is away; that a slow
+// Observe sees every change, or sees two changes at the same time as two.
 //
 // # Bounds
 //

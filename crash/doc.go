@@ -1,6 +1,6 @@
-// Package crash reads what a program printed when it failed and says what
-// failed: the same failure gets the same hash, whatever machine, build, log
-// format or wording it came in; two failures at two places get two.
+// Package crash reads what a program printed when it failed and says what failed. The
+// same failure gets the same hash on every machine, in every build, log format and
+// wording. Two failures in two places get two hashes.
 //
 //	output ──► keep ──► clean ──► walk ──► choose ──► fold ──► hash ──► Report
 //	            │         │         │         │         │        │
@@ -14,31 +14,32 @@
 //
 // # What wins
 //
-// What the program itself calls its failure (Ending.Failure), a kill of ours, a
-// sanitizer's finding, a trace, an SQL client's error, a shell's, a headline with
-// places, the last line that tells of an error, the bare end. What only says that
-// something else failed (make, npm, CI) never comes before what tells why. Among equals
-// the last fatal one wins; one that was only logged counts when nothing fatal
-// is there.
+// In this order: the failure that the program itself names (Ending.Failure), a kill by
+// Bezoar, a sanitizer's finding, a trace, an SQL client's error, a shell's error, a
+// headline with places, the last line that reports an error, the bare end. A line that
+// only says that something else failed (make, npm, CI) never goes before the line that
+// says why. Among equals the last fatal one wins. A failure that was only logged counts
+// if no fatal one is there.
 //
 // # What enters the hashes
 //
-// A version, the language, the exception's type, the frame's module, function
-// and the base name of its file; for the strict fingerprint its line. A stable
-// code (errno, SQLSTATE, status) enters for types that say too little
-// (RuntimeError). The folded message enters only where there is no function to
-// tell two places apart. How the process ended enters when that is all there
-// is, or when it was killed for memory. A place without a function enters with
-// its source, where a language prints it. The package stands for the place in a
-// trace of packages alone whose message names what is missing: it may have been
-// cut off anywhere.
+// Always: a version, the language, the exception's type, and of the frame its module,
+// its function and the base name of its file. The strict fingerprint adds the line.
+//
+//   - A stable code (errno, SQLSTATE, status), for types that say too little
+//     (RuntimeError).
+//   - The folded message, only if there is no function to tell two places apart.
+//   - How the process ended, if nothing else is known, or if it was killed for memory.
+//   - The source line of a place without a function, if the language prints it.
+//   - The package instead of the frame, if a trace has only frames of packages and its
+//     message names what is missing: the trace may have been cut off anywhere.
 //
 // # Qualities
 //
-// A report says what it rests on: a frame of the user's own code (A), of
-// somebody else's (B), words (C), an exit code or a signal (D). [Votes] says how
-// many identical ones make a finding; D never does. A trace that was visibly
-// cut off has a quality less, and the same hashes.
+// A report says what its evidence is: a frame of the user's own code (A), a frame of
+// somebody else's code (B), words (C), an exit code or a signal (D). [Votes] says how
+// many identical reports make a finding; D never does. A trace that was visibly cut off
+// has a quality one step lower, and the same hashes.
 //
 // # Guarantees
 //
@@ -49,7 +50,7 @@
 //
 // # Not guaranteed
 //
-// The hashes are not keyed and no secret: whoever controls the output can
-// choose them. Two bugs that meet in one function with one type share a group.
-// A program that prints somebody else's trace last is blamed for it.
+// The hashes have no key and are not secret: a program that controls its output can
+// choose them. Two bugs in one function with one type share a group. A program that
+// prints another program's trace last is blamed for it.
 package crash

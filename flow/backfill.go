@@ -14,18 +14,18 @@ import (
 // maxBackfill bounds the due times of one backfill.
 const maxBackfill = 100_000
 
-// Backfill runs a flow for due times of the past. The first run goes alone until
-// one has succeeded. Runs that fail do not hold up the others, unless Share of
-// them fail with one fingerprint in one build: then nothing more is started.
+// Backfill runs a flow for due times of the past. The first run goes alone until one run
+// has succeeded. Failed runs do not stop the others, unless Share of them fail with one
+// fingerprint in one build: then no more runs start.
 type Backfill struct {
-	ID         string // default: of flow, range and parameters; the same backfill again goes on where it was
+	ID         string // default: made of flow, range and parameters, so that the same backfill continues where it stopped
 	Definition Definition
 	Params     map[string]string
 	From, To   time.Time     // due times from From to before To, by Definition.Schedule
 	Every      time.Duration // instead of a schedule
 	Parallel   int           // runs at once; default 4
 	Share      int           // runs that fail with one fingerprint before the backfill halts; default 3
-	NoCanary   bool          // do not have the first run go alone
+	NoCanary   bool          // start all runs at once; by default the first run goes alone
 }
 
 // WithDefaults returns b with every zero field set to its default.
@@ -86,15 +86,15 @@ func (b Backfill) dues() ([]time.Time, error) {
 	return all, nil
 }
 
-// BackfillPlan is the arithmetic of a backfill.
+// BackfillPlan shows what a backfill would do and how long it would take.
 type BackfillPlan struct {
 	ID       string        `json:"id"`
 	Runs     int           `json:"runs"`     // due times
 	There    int           `json:"there"`    // that have a run already
 	Tasks    int           `json:"tasks"`    // of one run, before Each
-	Run      time.Duration `json:"run"`      // p95 along the longest path, of earlier runs; 0: unknown
+	Run      time.Duration `json:"run"`      // p95 along the longest path of earlier runs; 0: unknown
 	Time     time.Duration `json:"time"`     // Run × runs ÷ parallel; 0: unknown
-	Retries  time.Duration `json:"retries"`  // the longest that all waits of retries along one path can take
+	Retries  time.Duration `json:"retries"`  // the longest time that all waits before retries along one path can take
 	Deadline time.Duration `json:"deadline"` // of one run; 0: none
 	Fits     bool          `json:"fits"`     // Run + Retries is within Deadline
 	First    time.Time     `json:"first"`
@@ -102,7 +102,7 @@ type BackfillPlan struct {
 	Text     string        `json:"text"` // the arithmetic for people
 }
 
-// BackfillStatus is where a backfill stands.
+// BackfillStatus says how far a backfill is.
 type BackfillStatus struct {
 	ID      string `json:"id"`
 	Runs    int    `json:"runs"`
@@ -113,7 +113,7 @@ type BackfillStatus struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// PlanBackfill computes what a backfill would do, and starts nothing.
+// PlanBackfill computes what a backfill would do. It starts nothing.
 func (e *Engine) PlanBackfill(ctx context.Context, b Backfill) (BackfillPlan, error) {
 	b = b.WithDefaults()
 	if err := b.Validate(); err != nil {
@@ -212,10 +212,10 @@ func (e *Engine) backfilled(ctx context.Context, id string) (map[int64]Run, erro
 	}
 }
 
-// Backfill starts the runs of a backfill and waits for them. It returns when all
-// are over or wait for a person, when it has halted and nothing runs any more,
-// or when ctx is over. progress, if not nil, is called after each change. The
-// same backfill again goes on where it was.
+// Backfill starts the runs of a backfill and waits for them. It returns when all are over
+// or wait for a person, when the backfill has halted and nothing runs any more, or when
+// ctx is over. It calls progress, if that is not nil, after each change. A second call
+// with the same backfill continues where the first one stopped.
 func (e *Engine) Backfill(ctx context.Context, b Backfill, progress func(BackfillStatus)) (BackfillStatus, error) {
 	b = b.WithDefaults()
 	if err := b.Validate(); err != nil {

@@ -15,7 +15,7 @@ type Builder struct {
 	tasks     []*TaskBuilder
 }
 
-// Build begins the definition of a flow.
+// Build starts the definition of a flow.
 func Build(name string) *Builder {
 	return &Builder{d: Definition{Name: name}, functions: Functions{}}
 }
@@ -26,7 +26,7 @@ func (b *Builder) Param(name, value string) *Builder {
 	return b
 }
 
-// Deadline sets how long after its due time a run may take.
+// Deadline sets how long a run may take after its due time.
 func (b *Builder) Deadline(d time.Duration) *Builder {
 	b.d.Deadline = d
 	return b
@@ -41,26 +41,26 @@ func (b *Builder) Pool(name string, slots int) *Builder {
 	return b
 }
 
-// Every starts runs by the calendar, in the notation of package policy/cron.
+// Every starts runs by a schedule, in the notation of package policy/cron.
 func (b *Builder) Every(cron, zone string) *Builder {
 	b.d.Schedule = &Schedule{Cron: cron, Zone: zone}
 	return b
 }
 
-// With changes whatever there is no method for.
+// With edits fields that have no method of their own.
 func (b *Builder) With(edit func(*Definition)) *Builder {
 	edit(&b.d)
 	return b
 }
 
-// Task adds a task. Set what it runs with Command, Call or With.
+// Task adds a task. Set what it runs by Command, Call or With.
 func (b *Builder) Task(name string) *TaskBuilder {
 	t := &TaskBuilder{b: b, t: Task{Name: name}}
 	b.tasks = append(b.tasks, t)
 	return t
 }
 
-// Definition returns the definition, or all that is wrong with it.
+// Definition returns the definition, or an error with all of its faults.
 func (b *Builder) Definition() (Definition, error) {
 	d := b.d
 	d.Tasks = slices.Clone(d.Tasks)
@@ -76,7 +76,7 @@ func (b *Builder) Definition() (Definition, error) {
 	return d, errors.Join(errs...)
 }
 
-// Functions are the functions of the tasks, for [Config].
+// Functions returns the functions of the tasks, for Config.
 func (b *Builder) Functions() Functions { return maps.Clone(b.functions) }
 
 // TaskBuilder builds one task.
@@ -85,33 +85,33 @@ type TaskBuilder struct {
 	t Task
 }
 
-// Command has the task run a program. The arguments are templates.
+// Command makes the task run a program. The arguments are templates.
 func (t *TaskBuilder) Command(program string, args ...string) *TaskBuilder {
 	t.t.Command = append([]string{program}, args...)
 	return t
 }
 
-// Call has the task call a function, which is known by the task's name.
+// Call makes the task call a function, which is known by the name of the task.
 func (t *TaskBuilder) Call(f Func) *TaskBuilder {
 	t.t.Func = t.t.Name
 	t.b.functions[t.t.Name] = f
 	return t
 }
 
-// Needs names tasks that have to be over first.
+// Needs names tasks that must end first.
 func (t *TaskBuilder) Needs(tasks ...string) *TaskBuilder {
 	t.t.Needs = append(t.t.Needs, tasks...)
 	return t
 }
 
-// Each has the task run once for each item.
+// Each makes the task run once for each item.
 func (t *TaskBuilder) Each(items ...string) *TaskBuilder {
 	t.t.Each = &Each{List: items}
 	return t
 }
 
-// EachOf has the task run once for each item of another task's output, a JSON
-// array or lines.
+// EachOf makes the task run once for each item of the output of another task: a JSON
+// array, or lines.
 func (t *TaskBuilder) EachOf(task string) *TaskBuilder {
 	t.t.Each = &Each{From: task}
 	if !slices.Contains(t.t.Needs, task) {
@@ -132,7 +132,7 @@ func (t *TaskBuilder) Attempts(n int) *TaskBuilder {
 	return t
 }
 
-// PermitFailure has what needs the task run although it failed.
+// PermitFailure lets tasks that need this one run even if it failed.
 func (t *TaskBuilder) PermitFailure() *TaskBuilder {
 	t.t.Permit = true
 	return t
@@ -145,7 +145,7 @@ func (t *TaskBuilder) Once(key string) *TaskBuilder {
 	return t
 }
 
-// With changes whatever there is no method for.
+// With edits fields that have no method of their own.
 func (t *TaskBuilder) With(edit func(*Task)) *TaskBuilder {
 	edit(&t.t)
 	return t

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Most is the limit of a query.
+// Most returns the limit of a query.
 func (q RunQuery) Most() int {
 	if q.Limit <= 0 {
 		return 100
@@ -15,7 +15,7 @@ func (q RunQuery) Most() int {
 	return min(q.Limit, 1000)
 }
 
-// Most is the limit of a query.
+// Most returns the limit of a query.
 func (q AttemptQuery) Most() int {
 	if q.Limit <= 0 {
 		return 10_000
@@ -23,8 +23,8 @@ func (q AttemptQuery) Most() int {
 	return q.Limit
 }
 
-// Over reports whether a run goes on no more, whatever a person does, a retry of
-// one that failed or was cancelled excepted.
+// Over reports whether a run has ended. Only a retry of a failed or cancelled run opens it
+// again.
 func (s RunState) Over() bool { return s != RunRunning && s != RunHeld }
 
 // Reopens reports whether an order opens a run that is over.
@@ -32,12 +32,12 @@ func (s RunState) Reopens(v Verb) bool {
 	return v == VerbRetry && (s == RunFailed || s == RunCancelled)
 }
 
-// HasAll reports whether has has all of want.
+// HasAll reports whether has contains every element of want.
 func HasAll(has, want []string) bool {
 	return !slices.ContainsFunc(want, func(l string) bool { return !slices.Contains(has, l) })
 }
 
-// Touches lists the runs that a batch changes.
+// Touches returns the runs that a batch changes.
 func (b Batch) Touches() []string {
 	seen, out := map[string]bool{}, []string(nil)
 	add := func(id string) {
@@ -69,8 +69,8 @@ func micros(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// CloneRun copies a run; definitions are never changed, and are shared. Times
-// are as stores keep them: in UTC, at the microsecond.
+// CloneRun copies a run. The copies share the definition, which never changes. Times are
+// as stores keep them: in UTC, with microseconds.
 func CloneRun(r Run) Run {
 	r.Params, r.Pages = maps.Clone(r.Params), slices.Clone(r.Pages)
 	r.Due, r.Created, r.Deadline, r.Ended = micros(r.Due), micros(r.Created), micros(r.Deadline), micros(r.Ended)
@@ -90,8 +90,8 @@ func CloneInstance(i Instance) Instance {
 	return i
 }
 
-// CloneAttempt copies an attempt, like [CloneRun]. What it is to run is never
-// changed, and is shared.
+// CloneAttempt copies an attempt, like CloneRun. The copies share the Spec, which never
+// changes.
 func CloneAttempt(a Attempt) Attempt {
 	a.Labels = slices.Clone(a.Labels)
 	a.Ending.Output, a.Ending.Rows = bytes.Clone(a.Ending.Output), slices.Clone(a.Ending.Rows)

@@ -12,26 +12,26 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// Config says how an [Engine] works. Store and Node are required.
+// Config configures an Engine. Store and Node are required.
 type Config struct {
 	Store     Store
-	Executor  Executor              // nil: [Functions] run in this process, and nothing else can
+	Executor  Executor              // runs attempts; nil: only [Functions] run, in this process
 	Functions Functions             // tasks that are functions
-	Node      string                // this node's name, the same in its next life
-	Labels    []string              // that tasks can ask for; see Task.RunsOn
+	Node      string                // name of this node, the same after a restart
+	Labels    []string              // of this node; see Task.RunsOn
 	Slots     int                   // attempts at once on this node; default 8
-	Works     bool                  // it only runs attempts, and plans nothing
-	Pools     map[string]int        // sizes of pools that definitions do not tell
-	Flows     []Definition          // whose schedules start runs
+	Works     bool                  // run attempts only and plan nothing
+	Pools     map[string]int        // sizes of pools that definitions do not set
+	Flows     []Definition          // their schedules start runs
 	Breaker   breaker.Config        // of each downstream, if Judge is nil
-	Judge     *judge.Judge          // knows the downstreams; nil: one that knows what this engine has seen
-	Letters   Letters               // nil: dead letters are in the runs alone
-	Pager     Pager                 // nil: the log is told
-	Lease     time.Duration         // how long a node may be silent; default 15 s
-	Poll      time.Duration         // how often the store is asked for what others did; default 500 ms
+	Judge     *judge.Judge          // judges the downstreams; nil: a judge that knows only what this engine has seen
+	Letters   Letters               // nil: dead letters are only in the runs
+	Pager     Pager                 // nil: pages go to the log
+	Lease     time.Duration         // how long a node may be silent before others take over; default 15 s
+	Poll      time.Duration         // how often the engine reads what other nodes did; default 500 ms
 	Keep      time.Duration         // how long runs are kept after their end; default 30 days
-	KeepKeys  time.Duration         // how long a side effect is known, and its run at least; default 400 days
-	Renewed   func(until time.Time) // is told of each lease, and how long it lasts by this machine's clock at least; nil: nobody
+	KeepKeys  time.Duration         // how long a side effect is remembered, and its run at least; default 400 days
+	Renewed   func(until time.Time) // called with the time until which each lease lasts at least, by the clock of this machine; may be nil
 	Log       *slog.Logger          // nil discards
 }
 
@@ -99,18 +99,16 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Letters keeps the dead letters of flows where people deal with all dead
-// letters.
+// Letters stores the dead letters of flows beside all other dead letters.
 type Letters interface {
-	// Put stores a letter. A letter whose ID is there is not stored twice.
+	// Put stores a letter. It stores a letter with the same ID only once.
 	Put(ctx context.Context, l Letter) error
-	// Settle says that nobody has to deal with a letter any more, because its
-	// instance was retried, skipped or cancelled. A letter that is not there is
-	// no error.
+	// Settle says that a letter needs no more attention, because its instance was retried,
+	// skipped or cancelled. A missing letter is no error.
 	Settle(ctx context.Context, id, why string) error
 }
 
-// Letter is an instance that waits for a person.
+// Letter is the dead letter of an instance. It waits for a person.
 type Letter struct {
 	ID       string // run, task, index and attempt
 	Flow     string
@@ -126,8 +124,8 @@ type Letter struct {
 	At       time.Time
 }
 
-// Pager tells people. Page is called again after an error, and after a crash of
-// Bezoar at the wrong moment.
+// Pager tells people about incidents. The engine calls Page again after an error, and
+// perhaps after a crash of Bezoar.
 type Pager interface {
 	Page(ctx context.Context, i Incident) error
 }
@@ -141,18 +139,18 @@ const (
 	KindBackfill   = "backfill"    // a backfill has halted
 )
 
-// Incident is one cause that people are told of once for each run.
+// Incident is one cause of failures in a run. People are told of it once.
 type Incident struct {
 	Kind   string    `json:"kind"`
 	Flow   string    `json:"flow"`
 	Run    string    `json:"run"`
-	Group  string    `json:"group"`          // the failure group; one page for each
+	Group  string    `json:"group"`          // the failure group; there is one page for each
 	Task   string    `json:"task,omitempty"` // of the first instance
 	Index  int       `json:"index"`
 	Item   string    `json:"item,omitempty"`
 	Class  string    `json:"class,omitempty"`
-	Reason string    `json:"reason,omitempty"` // what the attempt said
-	Why    string    `json:"why"`              // what was decided, with the arithmetic
+	Reason string    `json:"reason,omitempty"` // from the attempt
+	Why    string    `json:"why"`              // the decision, with the arithmetic
 	Dead   int       `json:"dead,omitempty"`   // instances with this group
 	Held   int       `json:"held,omitempty"`   // instances that wait because of them
 	Letter string    `json:"letter,omitempty"`

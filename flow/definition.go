@@ -22,8 +22,8 @@ const (
 	MaxPages     = 100       // failure groups of one run that people are told of
 )
 
-// Definition is a flow: tasks, and the order between them. It is data: a run
-// keeps the definition that it began with, and survives a change of the file.
+// Definition is a flow: tasks, and the order between them. A run keeps the definition that
+// it began with, even if the file changes.
 type Definition struct {
 	Name         string            `json:"name"`
 	Params       []Param           `json:"params,omitempty"`
@@ -35,9 +35,9 @@ type Definition struct {
 	Schedule     *Schedule         `json:"schedule,omitempty"`
 	OnDeadLetter []Hook            `json:"on_dead_letter,omitempty"`
 	OnFailure    []Hook            `json:"on_failure,omitempty"` // once, when a run ends FAILED
-	Pools        map[string]int    `json:"pools,omitempty"`      // slots by name; all flows of a store share them
+	Pools        map[string]int    `json:"pools,omitempty"`      // slots by name, shared by all flows of a store
 	Labels       map[string]string `json:"labels,omitempty"`     // for people
-	Build        string            `json:"build,omitempty"`      // version of the code; votes count only within one; default: a hash of the definition
+	Build        string            `json:"build,omitempty"`      // version of the code; only failures of one build count together; default: a hash of the definition
 }
 
 // Param is a parameter of a run.
@@ -48,15 +48,14 @@ type Param struct {
 	Help     string `json:"help,omitempty"`
 }
 
-// Value is a template, or a reference to a secret. A secret is read where the
-// attempt runs, at its start. It is never stored, logged or shown.
+// Value is a template or a reference to a secret. A secret is read where the attempt runs,
+// when it starts. It is never stored, logged or shown.
 type Value struct {
 	Text   string `json:"text,omitempty"`
 	Secret string `json:"secret,omitempty"` // env:NAME or file:PATH
 }
 
-// Task is one node of a flow. Exactly one of Command, Func, Sensor and Sift is
-// set.
+// Task is one node of a flow. Set exactly one of Command, Func, Sensor and Sift.
 type Task struct {
 	Name    string           `json:"name"`
 	Needs   []string         `json:"needs,omitempty"`
@@ -76,41 +75,40 @@ type Task struct {
 	Poison     Poison        `json:"poison,omitzero"`
 	Pool       string        `json:"pool,omitempty"`
 	Slots      int           `json:"slots,omitempty"`       // of the pool; default 1
-	Key        string        `json:"key,omitempty"`         // concurrency key, a template: one attempt at a time for each value, in all runs
+	Key        string        `json:"key,omitempty"`         // concurrency key, a template: attempts with the same value share a limit over all runs
 	Limit      int           `json:"limit,omitempty"`       // attempts at a time for each Key; default 1
-	Downstream string        `json:"downstream,omitempty"`  // the breaker's group
-	RunsOn     []string      `json:"runs_on,omitempty"`     // labels that a node must have, all of them
-	SideEffect bool          `json:"side_effect,omitempty"` // at most once for each Idempotency key
+	Downstream string        `json:"downstream,omitempty"`  // group of a breaker
+	RunsOn     []string      `json:"runs_on,omitempty"`     // labels that a node needs, all of them
+	SideEffect bool          `json:"side_effect,omitempty"` // runs at most once for each idempotency key
 	Idempotent string        `json:"idempotency_key,omitempty"`
-	Permit     bool          `json:"permit_failure,omitempty"` // what needs it runs although it failed
+	Permit     bool          `json:"permit_failure,omitempty"` // tasks that need it run even if it failed
 }
 
-// Each says for which items a task has instances. One field is set.
+// Each gives a task one instance for each item. Set exactly one field.
 type Each struct {
 	List []string `json:"list,omitempty"` // templates
 	Glob string   `json:"glob,omitempty"` // a template; files in byte order
 	From string   `json:"from,omitempty"` // a task that this one needs: its output is a JSON array or lines
 }
 
-// Retry bounds attempts. Attempts that the infrastructure killed, that timed
-// out and that could not be started have budgets of their own; see package
-// policy/task.
+// Retry bounds attempts. Attempts that the infrastructure killed, that timed out, or that
+// could not start have budgets of their own; see package policy/task.
 type Retry struct {
 	Attempts int            `json:"attempts,omitempty"` // default 3, the first included
 	Backoff  backoff.Config `json:"backoff,omitzero"`   // default full jitter between 1 s and 5 min
 }
 
-// Poison says when a failure that repeats itself ends the retries.
+// Poison says when identical failures end the retries.
 type Poison struct {
 	Off         bool `json:"off,omitempty"`
-	After       int  `json:"after,omitempty"`        // identical failures; default by the fingerprint's quality: 2 or 3
+	After       int  `json:"after,omitempty"`        // identical failures that end the retries; default 2 or 3, by the quality of the fingerprint
 	MinAttempts int  `json:"min_attempts,omitempty"` // default 2
 	Siblings    int  `json:"siblings,omitempty"`     // dead letters of one cause after which the other instances are held without a run; default 3
 }
 
-// Sensor waits for something outside. It holds no slot between two looks.
+// Sensor waits for something outside of the flow. It holds no slot between two looks.
 type Sensor struct {
-	Command []string      `json:"command,omitempty"` // exit code 0: it is there; 75: not yet; others are failures
+	Command []string      `json:"command,omitempty"` // exit code 0: found; 75: not yet; others are failures
 	File    string        `json:"file,omitempty"`    // a glob
 	HTTP    string        `json:"http,omitempty"`    // a URL that answers with 2xx
 	SQL     string        `json:"sql,omitempty"`     // a query that returns a row whose first column is neither null, 0 nor false
@@ -119,8 +117,8 @@ type Sensor struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // from the first look; default 1 h
 }
 
-// Sift runs a command over the rows of a file; the rows that make it fail
-// become dead letters, and the rest is worked on. See package sift.
+// Sift runs a command over the rows of a file. Rows that make the command fail become dead
+// letters; all other rows are processed. See package sift.
 type Sift struct {
 	Command []string `json:"command"`
 	Rows    string   `json:"rows"` // the file, a template
@@ -131,25 +129,25 @@ type Sift struct {
 type Schedule struct {
 	Cron    string        `json:"cron"`
 	Zone    string        `json:"zone,omitempty"`     // IANA name; default UTC
-	CatchUp time.Duration `json:"catch_up,omitempty"` // due times that were missed and are not older than this are run; default 0: only the newest
+	CatchUp time.Duration `json:"catch_up,omitempty"` // run missed due times that are not older than this; default 0: only the newest
 }
 
-// Hook is told about a failure. One field is set.
+// Hook is a receiver of failures. Set exactly one field.
 type Hook struct {
-	Command []string `json:"command,omitempty"` // the document on stdin
+	Command []string `json:"command,omitempty"` // gets the document on stdin
 	Webhook string   `json:"webhook,omitempty"`
 	Mail    string   `json:"mail,omitempty"` // an address
 }
 
-// Func is a task in this process. Its context ends at the task's timeout. A
-// function that ignores its context cannot be stopped: it goes on beyond the
-// timeout with its slot, and its next attempt waits for it. See the package comment.
+// Func is a task in this process. Its context ends at the timeout of the task. A function
+// that ignores its context cannot be stopped: it keeps its slot after the timeout, and its
+// next attempt waits for it. See the package comment.
 type Func func(ctx context.Context, in Input) (output []byte, err error)
 
-// Functions are the tasks that are functions, by name.
+// Functions are tasks that are Go functions, by name.
 type Functions map[string]Func
 
-// Input is what an attempt knows of itself.
+// Input is the data of an attempt.
 type Input struct {
 	Run, Task string
 	Index     int
@@ -157,5 +155,5 @@ type Input struct {
 	Attempt   int // from 1
 	Due       time.Time
 	Params    map[string]string
-	Outputs   map[string][][]byte // of the tasks that it needs, by instance
+	Outputs   map[string][][]byte // of the needed tasks, one for each instance
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
-// Engine plans runs and has their attempts run. It is safe for concurrent use.
+// Engine plans runs and starts their attempts. It is safe for concurrent use.
 type Engine struct {
 	cfg   Config
 	exec  Executor
@@ -35,8 +35,8 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep
-// their definition.
+// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep their
+// definitions.
 func (e *Engine) SetFlows(all []Definition) error {
 	for i := range all {
 		if err := all[i].Validate(); err != nil {
@@ -49,7 +49,7 @@ func (e *Engine) SetFlows(all []Definition) error {
 	return nil
 }
 
-// StartRequest is what a run is made of.
+// StartRequest says which run to create.
 type StartRequest struct {
 	Definition Definition
 	Params     map[string]string
@@ -58,20 +58,20 @@ type StartRequest struct {
 	Backfill   string
 }
 
-// Start creates a run; whichever engine over the store is free plans it. A
-// request whose Key a run has is [ErrExists].
+// Start creates a run. Any free engine over the same store plans it. If a run has the Key
+// of the request, the error is ErrExists.
 func (e *Engine) Start(ctx context.Context, r StartRequest) (Run, error) {
 	defer e.Wake()
 	return Start(ctx, e.cfg.Store, r)
 }
 
-// Retry has dead letters, and what failed, tried again.
+// Retry runs dead letters and failed instances again.
 func (e *Engine) Retry(ctx context.Context, o Order) error { return e.order(ctx, VerbRetry, o) }
 
-// Skip has what needs an instance run without it.
+// Skip lets the tasks that need an instance run without it.
 func (e *Engine) Skip(ctx context.Context, o Order) error { return e.order(ctx, VerbSkip, o) }
 
-// Cancel ends an instance, or the run.
+// Cancel ends an instance or the whole run.
 func (e *Engine) Cancel(ctx context.Context, o Order) error { return e.order(ctx, VerbCancel, o) }
 
 func (e *Engine) order(ctx context.Context, v Verb, o Order) error {
@@ -80,7 +80,7 @@ func (e *Engine) order(ctx context.Context, v Verb, o Order) error {
 	return Send(ctx, e.cfg.Store, o)
 }
 
-// Runs lists runs, the newest first.
+// Runs returns runs, the newest first.
 func (e *Engine) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	return e.cfg.Store.ListRuns(ctx, q)
 }
@@ -90,8 +90,7 @@ func (e *Engine) Show(ctx context.Context, id string) (View, error) {
 	return Show(ctx, e.cfg.Store, id)
 }
 
-// Wait waits until nothing of a run goes on: it is over, or HELD. It looks every
-// so often.
+// Wait returns when the run is over or HELD. It looks every so often.
 func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View, error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -111,7 +110,7 @@ func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View
 	}
 }
 
-// Wake has the engine look at the store now.
+// Wake makes the engine look at the store now.
 func (e *Engine) Wake() {
 	select {
 	case e.wake <- struct{}{}:

@@ -24,17 +24,17 @@ import (
 type Executor interface {
 	Start(ctx context.Context, s Spec) error
 	Wait(ctx context.Context, token int64) (Ending, error)
-	// Stop ends an attempt: politely, then by force after its grace. It does not
-	// wait. The attempt's class is then class unless it reached another itself.
+	// Stop ends an attempt: by a signal first, by force after its grace. It does not wait.
+	// The attempt then has the given class, unless it reached another one itself.
 	Stop(ctx context.Context, token int64, class bezoar.Class, why string) error
 	Absent(ctx context.Context, token int64) error
-	// Logs reads an attempt's log from offset. With follow it goes on until the
+	// Logs reads the log of an attempt from offset. With follow, it continues until the
 	// attempt has ended.
 	Logs(ctx context.Context, token, offset int64, follow bool) (io.ReadCloser, error)
 }
 
-// Spec is an attempt with everything that it needs to run: templates are
-// rendered, references to secrets are not resolved.
+// Spec is an attempt with everything that it needs to run. Templates are rendered;
+// references to secrets are not resolved.
 type Spec struct {
 	Token   int64
 	Run     string
@@ -53,6 +53,6 @@ type Spec struct {
 	Timeout time.Duration
 	Grace   time.Duration
 	Memory  int64
-	Alone   bool  // nothing else runs on the node meanwhile; the engine sees to it
+	Alone   bool  // nothing else may run on the node at the same time; the engine ensures it
 	Input   Input // for functions
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Classified is an error that says what class of failure it is. The class of
-// other errors is Bug.
+// Classified is an error that knows its class of failure. Other errors have the class Bug.
 type Classified interface {
 	error
 	Class() bezoar.Class
@@ -38,16 +37,16 @@ func (e *classified) Class() bezoar.Class { return e.class }
 // keepEndings is how many ends of attempts are remembered for whoever asks again.
 const keepEndings = 1024
 
-// InProcess returns an executor of functions in this process. A timeout is
-// cooperative: a function that ignores its context cannot be stopped, and the
-// next attempt waits for it. Attempts leave no logs.
+// InProcess returns an executor of functions in this process. A timeout only ends the
+// context of a function: a function that ignores it cannot be stopped, and the next
+// attempt waits for it. Attempts have no logs.
 func InProcess(f Functions) Executor {
 	return &inProcess{functions: f, calls: map[int64]*call{}}
 }
 
 type inProcess struct {
 	functions Functions
-	mu        sync.Mutex
+	mu        sync.Mutex // guards what follows
 	calls     map[int64]*call
 	kept      []int64 // tokens of calls that are over, the oldest first
 }

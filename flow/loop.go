@@ -71,10 +71,9 @@ type ending struct {
 	rowsKept bool
 }
 
-// Run works until ctx is over. Then it stops the attempts of this node; they are
-// INTERRUPTED, which costs them nothing, and go on in the next life. When
-// another process has taken the node's name, or its lease, it stops everything
-// and begins anew.
+// Run works until ctx is over. Then it stops the attempts of this node. They become
+// INTERRUPTED, which counts against no budget, and continue after a restart. If another
+// process takes the name or the lease of this node, Run stops everything and starts anew.
 func (e *Engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := e.life(ctx)

@@ -47,7 +47,7 @@ func (l *loop) attempt(ctx context.Context, s Spec) (end ending, ok bool) {
 		if ctx.Err() != nil || !l.absent(ctx, s.Token, 0) {
 			return end, false
 		}
-		end.Ending = Ending{Class: bezoar.Interrupted, Reason: "nobody knows how it ended: " + err.Error()}
+		end.Ending = Ending{Class: bezoar.Interrupted, Reason: "its end is unknown: " + err.Error()}
 	}
 	if end.Elapsed == 0 {
 		end.Elapsed = time.Since(end.started)

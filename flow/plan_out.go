@@ -87,7 +87,7 @@ func (p *plan) page(in Incident, now time.Time) {
 		return
 	}
 	if len(p.run.Pages) == MaxPages-1 {
-		in.Group, in.Why = "more", fmt.Sprintf("there are more than %d failure groups; nobody is told of the others: %s", MaxPages-1, in.Why)
+		in.Group, in.Why = "more", fmt.Sprintf("there are more than %d failure groups; there are no pages for the others: %s", MaxPages-1, in.Why)
 	}
 	in.Flow, in.Run, in.Due, in.At = p.run.Flow, p.run.ID, p.run.Due, now
 	p.run.Pages = append(slices.Clip(p.run.Pages), Page{Group: in.Group, Kind: in.Kind, At: now})

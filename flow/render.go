@@ -32,8 +32,8 @@ func templateFuncs() template.FuncMap {
 	}
 }
 
-// CheckTemplate reports what is wrong with the form of a template. What is
-// missing from its data shows only when it is rendered.
+// CheckTemplate reports what is wrong with the syntax of a template. Missing data shows
+// only when the template is rendered.
 func CheckTemplate(text string) error {
 	_, err := parseTemplate(text)
 	return err

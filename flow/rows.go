@@ -18,7 +18,7 @@ import (
 // maxRowRun bounds the bytes of all rows of one run of rows.
 const maxRowRun = 16 << 20
 
-// RowStore is what [RetryRows] needs of a [Store].
+// RowStore is the part of a Store that RetryRows needs.
 type RowStore interface {
 	ListRuns(ctx context.Context, q RunQuery) ([]Run, error)
 	Instances(ctx context.Context, run string) ([]Instance, error)
@@ -26,10 +26,10 @@ type RowStore interface {
 	Order(ctx context.Context, o Order) error
 }
 
-// RetryRows orders the retry of all bad rows that the last attempt of an instance
-// with bad rows has named. Each row is an instance of a run of its own: see the
-// package comment. It returns that run, and how many rows are retried. [ErrOver] means
-// that none of its rows waits for a person any more.
+// RetryRows orders the retry of all bad rows that the last attempt of an instance named.
+// Each row becomes an instance of a new run: see the package comment. It returns that run
+// and the number of rows. ErrOver means that no row of the instance waits for a person any
+// more.
 func RetryRows(ctx context.Context, s RowStore, id, name string, index int, who, reason string) (rows Run, n int, err error) {
 	defer func() {
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// View is all that is known of a run.
+// View is everything that is known about a run.
 type View struct {
 	Run       Run
 	Instances []Instance
@@ -32,7 +32,7 @@ func Show(ctx context.Context, s Store, id string) (v View, err error) {
 	return v, err
 }
 
-// Send orders something of a run, whichever engine plans it.
+// Send stores an order for a run. The engine that plans the run carries it out.
 func Send(ctx context.Context, s Store, o Order) error {
 	if o.Task != "" {
 		r, err := s.Run(ctx, o.Run)
@@ -116,7 +116,7 @@ func newID(now time.Time) string {
 	return enc.EncodeToString(b[:])
 }
 
-// Values are the parameters of a run: what given says, else their defaults.
+// Values returns the parameters of a run: the given ones, and the defaults of all others.
 func (d Definition) Values(given map[string]string) (map[string]string, error) {
 	values, errs := make(map[string]string, len(d.Params)), []error(nil)
 	for _, p := range d.Params {

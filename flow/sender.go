@@ -15,7 +15,7 @@ type sender[T any] struct {
 	log  *slog.Logger
 	ctx  func() context.Context
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards todo
 	todo []T
 	more chan struct{}
 }

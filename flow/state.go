@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// RunState is where a run stands.
+// RunState says where a run is.
 type RunState string
 
 // The states of runs. Held: something waits for a person, and nothing else can
@@ -29,24 +29,24 @@ type Run struct {
 	Params     map[string]string
 	State      RunState
 	Why        string    // for people
-	Due        time.Time // the time that a schedule or a backfill runs it for; else Created
+	Due        time.Time // the time that a schedule or a backfill runs it for; otherwise Created
 	Created    time.Time
 	Deadline   time.Time // absolute; zero: none
 	Ended      time.Time
-	Key        string // at most one run has it: flow and due time of a schedule; "": any number
+	Key        string // unique among runs: the flow and due time of a schedule; "": none
 	Backfill   string // the backfill that it belongs to
 	Owner      string // the node that plans it
-	Epoch      int64  // of the owner's hold; grows with each owner
+	Epoch      int64  // of the hold of its owner; grows with each owner
 	Version    int64  // grows with each change
 	Pages      []Page // at most MaxPages
 }
 
-// Untold reports whether people have not been told yet of all pages.
+// Untold reports whether some pages have not been sent yet.
 func (r *Run) Untold() bool {
 	return slices.ContainsFunc(r.Pages, func(p Page) bool { return !p.Sent })
 }
 
-// Page is that people are told of one failure group of a run.
+// Page records that people are told of one failure group of a run.
 type Page struct {
 	Group string    `json:"group"`
 	Kind  string    `json:"kind"`
@@ -58,19 +58,19 @@ type Page struct {
 type Instance struct {
 	Run     string
 	Task    string
-	Index   int    // -1: the task itself, which has instances once its items are known
+	Index   int    // -1: the task itself, which gets instances when its items are known
 	Item    string // of Each
 	State   task.State
 	Why     string // for people
 	History task.History
 	NextAt  time.Time         // of RETRYING, SENSING, INTERRUPTED
 	Output  []byte            // at most MaxOutput
-	Set     map[string]string // what an operator changed: parameters for this instance
+	Set     map[string]string // parameters that an operator changed for this instance
 	Letter  string            // the dead letter that it became
 	Group   string            // failure group of its last failure
 	Since   time.Time         // of State
-	First   time.Time         // it first ran
-	Canary  int64             // the retry order that goes on with the others if this one works
+	First   time.Time         // when it first ran
+	Canary  int64             // the retry order that continues with the other instances if this one succeeds
 }
 
 // Attempt is one delivery of an instance to an executor.
@@ -80,31 +80,31 @@ type Attempt struct {
 	Task     string
 	Index    int
 	N        int    // of this instance, from 1
-	Node     string // "": whoever has the labels may take it
+	Node     string // "": any node that has the labels may take it
 	Labels   []string
 	Pool     string
-	Slots    int    // of the pool that it takes
+	Slots    int    // it takes from the pool
 	PoolSize int    // slots that the pool has
 	Key      string // the concurrency key's value
 	Limit    int    // attempts at a time with this Key
 	Effect   string // idempotency key of a side effect
-	Spec     *Spec  // of an attempt that names no node at its begin: what to run; else nil
-	Stop     *Stop  // its planner wants it stopped
+	Spec     *Spec  // what to run, if the attempt names no node at its begin; else nil
+	Stop     *Stop  // not nil: its planner wants it to end
 	State    AttemptState
-	Intended time.Time // written before anything starts
+	Intended time.Time // before anything starts
 	Started  time.Time
 	Ended    time.Time
 	Ending   Ending
 }
 
-// Stop is the wish that an attempt ends. The node that runs it carries it out.
+// Stop asks for the end of an attempt. The node that runs the attempt carries it out.
 type Stop struct {
 	Token int64        `json:"token"`
 	Class bezoar.Class `json:"class"`
 	Why   string       `json:"why,omitempty"`
 }
 
-// AttemptState is where an attempt stands.
+// AttemptState says where an attempt is.
 type AttemptState string
 
 // The states of attempts. Lost: its node's lease ended, and nothing proves yet
@@ -116,7 +116,7 @@ const (
 	AttemptEnded    AttemptState = "ended"
 )
 
-// Ending is how an attempt ended.
+// Ending says how an attempt ended.
 type Ending struct {
 	Class       bezoar.Class
 	Reason      string // for people
@@ -125,8 +125,8 @@ type Ending struct {
 	Quality     string // A, B, C or D
 	Downstream  string
 	RetryAfter  time.Duration
-	NotYet      bool // a sensor's look: what it waits for is not there
-	Free        bool // Interrupted because its node stops: it costs the task nothing
+	NotYet      bool // a sensor did not find what it waits for
+	Free        bool // Interrupted because its node stops: it counts against no budget
 	Lost        bool // Interrupted because Bezoar or its machine died
 	ExitCode    int
 	Output      []byte
@@ -137,8 +137,8 @@ type Ending struct {
 	LogBytes    int64
 }
 
-// Row is a row that a task called bad. If the task is done all the same, the row
-// becomes a dead letter of its own.
+// Row is a row that a task reported as bad. If the task succeeds anyway, the row becomes a
+// dead letter of its own.
 type Row struct {
 	Index  int
 	Reason string

@@ -39,7 +39,7 @@ func (d *durations) percentile(p int) time.Duration {
 
 // stats remember how long tasks take. It is safe for concurrent use.
 type stats struct {
-	mu    sync.Mutex
+	mu    sync.Mutex                       // guards known
 	known map[string]map[string]*durations // by flow and task
 }
 

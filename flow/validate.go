@@ -59,12 +59,12 @@ func (t Task) withDefaults() Task {
 	return t
 }
 
-// A Fault is something wrong in a definition.
+// Fault is an error in a definition.
 type Fault struct {
 	Task  string // "": the flow itself
-	Field string // as in YAML: needs, retry.attempts
+	Field string // as in YAML, for example needs or retry.attempts
 	Value string // the item that is wrong, if there are several
-	Text  string // what is wrong, and how to mend it
+	Text  string // what is wrong, and how to fix it
 }
 
 func (f *Fault) Error() string {
@@ -256,8 +256,8 @@ func badName(s string) string {
 	return ""
 }
 
-// Cycle returns tasks that need each other in a circle, the first one also at
-// the end, or nil.
+// Cycle returns tasks that need each other in a circle, with the first one repeated at the
+// end, or nil.
 func (d Definition) Cycle() []string {
 	index := make(map[string]int, len(d.Tasks))
 	for i := range d.Tasks {

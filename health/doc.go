@@ -1,6 +1,6 @@
-// Package health answers whether a process is alive, may take traffic, and how it
-// is: /livez, /readyz and /healthz for any server written in Go, and for Bezoar
-// itself.
+// Package health serves /livez, /readyz and /healthz for any server written in Go,
+// and for Bezoar itself. They say whether the process is alive, whether it may take
+// traffic, and what state its parts are in.
 //
 //	machine ──► memory, fds, cpu, disks ─┐  looked at by Run,
 //	custom checks ───────────────────────┤  every Interval        ok │ degraded │ failing
@@ -10,8 +10,8 @@
 //
 // # The three questions
 //
-// Livez: would a restart help? 503 only when a [Loop] is stuck; load, a full disk
-// or a dead database change nothing.
+// Livez: would a restart help? The answer is 503 only when a [Loop] is stuck. Load, a
+// full disk or a dead database do not change it.
 //
 //	          Run, and every        Drain, or
 //	          check made once       the end of Run
@@ -20,33 +20,33 @@
 //	        the whole fails     ▼  │  it does not any more
 //	                          not ready
 //
-// Readyz: may traffic come? Degraded is ready. Healthz: the whole report. What
-// something is, by thresholds with hysteresis, package policy/health decides.
+// Readyz: may traffic come? A degraded process is ready. Healthz: the whole report.
+// Package policy/health decides the state of each check, by thresholds with hysteresis.
 //
 // # Guarantees
 //
-// No request waits for a check: handlers read what is known. One look of a check
-// is under way at a time, whatever it does; one that ignores its context is failing
-// after its timeout, and again every interval until it returns. A panic in a
-// check is that check's failure. [Dependency.Observe] and [Loop.Beat] allocate
-// nothing and take no lock.
+// No request waits for a check: handlers return the last results. Each check runs at
+// most once at a time. A check that ignores its context counts as failing after its
+// timeout, and again every interval until it returns. A panic in a check counts as
+// that check's failure. [Dependency.Observe] and [Loop.Beat] allocate nothing and take
+// no lock.
 //
-// What this system cannot tell (pressure, on some kernels) is left out and
-// said so, and makes nothing worse. A check of the machine that fails by itself
-// only degrades.
+// If the system cannot measure something (pressure, on some kernels), the report says
+// so and the state does not change. If only a check of the machine fails, the process
+// is degraded, not failing.
 //
-// Names, numbers, thresholds, states and times are for everybody who can reach
-// the handlers. Errors, paths and addresses are shown only for ?verbose, and
-// only if Config.Verbose is set. Every answer is bounded (256 checks and loops, 256 bytes of
-// detail each), says Cache-Control: no-store and is given to GET and HEAD alone.
-// ?exclude=a,b answers as if those checks were not there.
+// Everybody who can reach the handlers sees names, numbers, thresholds, states and
+// times. Errors, paths and addresses appear only for ?verbose, and only if
+// Config.Verbose is set. Every answer is bounded (256 checks and loops, 256 bytes of
+// detail each) and has Cache-Control: no-store. Only GET and HEAD are answered.
+// ?exclude=a,b answers as if those checks did not exist.
 //
 // # Limits
 //
-// Readiness is for the process's own faults. When every replica fails readiness
-// for a dependency that all of them share, there is nowhere left to send traffic:
-// make it Optional, or have a balancer that distrusts its checks then. Too few
-// calls say nothing, so a dependency that is never called is ok. A wrapped
+// Readiness is for the process's own faults. If every replica fails readiness because
+// of a dependency that all of them share, the balancer has no replica left. Make such a
+// dependency Optional, or use a balancer that ignores its checks when most of them fail.
+// A dependency with too few calls is ok, and so is one that is never called. A wrapped
 // HTTP call is measured up to the head of its answer; a body that breaks is not
-// seen. Nothing here stops or restarts anything.
+// noticed. This package never stops or restarts anything.
 package health

@@ -24,7 +24,7 @@ const (
 // and when it ends.
 type alarms struct {
 	log *slog.Logger
-	mu  sync.Mutex
+	mu  sync.Mutex // guards on
 	on  map[alarmKey]Alarm
 }
 

@@ -11,7 +11,7 @@ import (
 type cache struct {
 	limit int64
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	of     map[int64]Record
 	order  []int64 // positions, as they came; some are gone
 	bytes  int64

@@ -9,7 +9,7 @@ import (
 
 // counts is what a relay did.
 type counts struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	of     Stats
 	topics map[string]*TopicStats
 	waits  map[string]time.Time // topics that are ready: since when nothing of them was settled

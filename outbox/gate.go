@@ -21,8 +21,8 @@ type gate struct {
 	pauses backoff.Config
 	alarms *alarms
 
-	mu     sync.Mutex
-	fails  int // since it worked
+	mu     sync.Mutex // guards what follows
+	fails  int        // since it worked
 	until  time.Time
 	trying bool
 	shift  int // batches are smaller by 8^shift after failures

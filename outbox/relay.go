@@ -105,8 +105,8 @@ type leader struct {
 	stop, cancel      context.CancelFunc
 	loops             sync.WaitGroup
 
-	mu      sync.Mutex
-	valid   time.Time // by this machine's monotonic clock: the lease holds at least until then
+	mu      sync.Mutex // guards what follows
+	valid   time.Time  // by this machine's monotonic clock: the lease holds at least until then
 	topics  map[string]*topicLoop
 	woken   chan struct{} // capacity 1: the scanner looks at once
 	feeding bool

@@ -8,13 +8,12 @@ import (
 // EditInput changes a message that waits in a queue.
 type EditInput struct {
 	Body []byte               // nil: unchanged
-	Set  map[string]Attribute // added to its attributes, or in place of those of the same names
+	Set  map[string]Attribute // added to the attributes, replacing those with the same names
 }
 
-// EditMessage changes a message in its place, by its sequence number: it keeps its
-// ID, and counts as never received. One that is in flight is not changed
-// (ErrConflict), nor is a dead letter: see [Engine.Resend]. It returns the message's
-// ID.
+// EditMessage changes a waiting message by its sequence number. The message keeps its ID
+// and counts as never received. A message in flight is not changed (ErrConflict), nor is a
+// dead letter: see Engine.Resend. It returns the ID of the message.
 func (e *Engine) EditMessage(ctx context.Context, name string, sequence int64, in EditInput) (id string, err error) {
 	err = e.amend(ctx, name, sequence, &id, func(q *Queue, m *Message) (a Amendment, err error) {
 		message := SendInput{Body: m.Body, Attributes: m.Attributes, System: m.System, Group: m.Group, Dedup: m.Dedup, Sender: m.Sender}
@@ -45,9 +44,8 @@ func (e *Engine) EditMessage(ctx context.Context, name string, sequence int64, i
 	return id, wrap(err, "edit message %d of queue %.100q", sequence, name)
 }
 
-// DeleteMessage deletes a message that waits in a queue, by its sequence number; with
-// force also one that is in flight, whose worker is not told. It returns the
-// message's ID.
+// DeleteMessage deletes a waiting message by its sequence number. With force it also
+// deletes a message in flight; its worker is not told. It returns the ID of the message.
 func (e *Engine) DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (id string, err error) {
 	err = e.amend(ctx, name, sequence, &id, func(*Queue, *Message) (Amendment, error) {
 		return Amendment{Delete: true, Force: force}, nil

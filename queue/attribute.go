@@ -13,8 +13,8 @@ import (
 
 const maxAttributeName = 256 // and type
 
-// AttributesFault says what of a message's attributes SQS refuses, "" when nothing: too
-// many, a name, a type, or a value that its type does not have.
+// AttributesFault returns what SQS refuses about the attributes of a message: too many, a
+// name, a type, or a value that its type does not allow. "" means that they are fine.
 func AttributesFault(attributes map[string]Attribute) string {
 	if len(attributes) > MaxAttributes {
 		return fmt.Sprintf("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(attributes), MaxAttributes)

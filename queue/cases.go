@@ -8,9 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// Payloads lists what is known of a queue's payloads, the latest first: of those
-// in a state, or of all with a negative one. limit is 1 to MaxCases, 0 means
-// 1,000.
+// Payloads lists what is known about payloads of a queue, the latest first: those in a
+// state, or all if it is negative. limit is 1 to MaxCases; 0 means 1,000.
 func (e *Engine) Payloads(ctx context.Context, queue string, state, limit int) (cases []PayloadCase, err error) {
 	if limit == 0 {
 		limit = 1000
@@ -25,8 +24,8 @@ func (e *Engine) Payloads(ctx context.Context, queue string, state, limit int) (
 	return cases, wrap(err, "list payloads of queue %.100q", queue)
 }
 
-// Pardon forgets what is known of a payload: its copies are delivered as if
-// nothing had been. One that nothing is known of is no error.
+// Pardon forgets everything about a payload: its copies are delivered as if nothing had
+// happened. An unknown payload is no error.
 func (e *Engine) Pardon(ctx context.Context, queue string, payload bezoar.Fingerprint) error {
 	err := e.in(ctx, queue, func(q Queue) error {
 		return e.store.ChangeCase(ctx, q.ID, payload, func(*poison.Case, int64) *poison.Case { return nil })
@@ -37,9 +36,9 @@ func (e *Engine) Pardon(ctx context.Context, queue string, payload bezoar.Finger
 	return wrap(err, "pardon a payload of queue %.100q", queue)
 }
 
-// Accuse makes a body suspect in every queue whose Settings.SameAs is a fleet of
-// the gateway where it was convicted: its copies are delivered alone. It returns
-// how many queues know it now.
+// Accuse makes a body suspect in every queue whose Settings.SameAs names the fleet of the
+// gateway that convicted it: the copies are then delivered alone. It returns the number of
+// queues that know it now.
 func (e *Engine) Accuse(ctx context.Context, fleet string, body []byte, class bezoar.Class, reason string) (int, error) {
 	if fleet == "" || len(body) > MaxBytes {
 		return 0, invalid("accuse a body: no fleet, or %d bytes are more than %d", len(body), MaxBytes)

@@ -12,32 +12,29 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// Config sets an [Engine] up. The zero Config is useful.
+// Config configures an Engine. The zero Config is useful.
 type Config struct {
-	// SweepEvery is the longest that a message whose last lease is over waits
-	// to be set aside; 0 means 1 s.
+	// SweepEvery bounds the time between the end of the last lease of a message and the
+	// moment when it is set aside; 0 means 1 s.
 	SweepEvery time.Duration
 	// ExpireEvery is how often old messages and leftovers are removed; 0
 	// means 10 s. Messages beyond their retention are never received anyway.
 	ExpireEvery time.Duration
-	// PollEvery is how often a waiting receive asks a store that other
-	// processes use too; 0 means 250 ms.
+	// PollEvery is how often a waiting receive asks a store that other processes use, too;
+	// 0 means 250 ms.
 	PollEvery time.Duration
-	// Key is the deployment's secret, under which payloads are recognised.
-	// The zero Key stands for a random one, so that nothing that an earlier
-	// or another process knows of payloads means anything to this one.
+	// Key is the secret of the deployment, by which payloads are recognised. The zero Key
+	// means a random one: payloads are then not recognised across processes and restarts.
 	Key fingerprint.Key
-	// VanishGrace is how long after [Engine.Vanished] messages may still be
-	// settled, over another connection; 0 means 1 s, which is the least.
+	// VanishGrace is how long after [Engine.Vanished] another connection may still settle
+	// messages; 0 means 1 s, which is the least.
 	VanishGrace time.Duration
-	// Outage says when a queue is paused because all kinds of messages fail
-	// alike.
+	// Outage says when a queue is paused because different messages fail in the same way.
 	Outage outage.Config
-	// Breaker says when the queues of a downstream group are held back. Its
-	// Node is this process's name among those that share the store; "" is a
-	// random one.
+	// Breaker says when the queues of a downstream group stop delivering. Its Node names
+	// this process among those that share the store; "" means a random name.
 	Breaker breaker.Config
-	// Log says what went wrong during upkeep; nil discards it.
+	// Log gets errors of upkeep; nil discards them.
 	Log *slog.Logger
 }
 

@@ -8,12 +8,12 @@ import (
 // maxSought bounds each text of a [Selection] that is looked for in letters.
 const maxSought = 1024
 
-// ByContent reports whether the selection asks for what is within letters. A store
-// has to read these then, one after the other.
+// ByContent reports whether the selection depends on the content of letters. A store must
+// then read them one by one.
 func (s *Selection) ByContent() bool { return s.Body != "" || s.Reason != "" || len(s.Attributes) > 0 }
 
-// Holds reports whether a letter with this body, these attributes (those of fronts
-// too) and this reason is what the selection asks for.
+// Holds reports whether the selection matches a letter with this body, these attributes
+// (including those of fronts) and this reason.
 func (s *Selection) Holds(body []byte, reason string, attributes ...map[string]Attribute) bool {
 	if !bytes.Contains(body, []byte(s.Body)) || !strings.Contains(reason, s.Reason) {
 		return false

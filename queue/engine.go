@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
-// Engine is the queue. Many may share one store, each in its own process.
+// Engine is the queue. Many engines may share one store, each in a process of its own.
 type Engine struct {
 	config Config
 	store  Store
@@ -44,7 +44,7 @@ const knownFor = time.Second
 // maxKnown bounds the definitions that are remembered.
 const maxKnown = 4096
 
-// New returns an engine over a store. Someone has to Run it.
+// New returns an engine over a store. The caller must call Run.
 func New(c Config, s Store) (*Engine, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make a queue engine: %w", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
-// Code is a stable name of what went wrong, and the error that says so:
-// errors.Is(err, queue.ErrQueueNotFound).
+// Code is the stable name of an error, and the error itself: errors.Is(err,
+// queue.ErrQueueNotFound).
 type Code string
 
 // The errors that callers tell apart. Fronts map them to their own codes.
@@ -39,7 +39,7 @@ const (
 // Error returns the code in words.
 func (c Code) Error() string { return strings.ReplaceAll(string(c), "-", " ") }
 
-// Is makes a mark's conflict of a store one of package marks too.
+// Is reports a conflict of a mark as the error of package marks, too.
 func (c Code) Is(target error) bool { return c == ErrConflict && target == marks.ErrConflict }
 
 // CodeOf returns the code that err wraps, or "".

@@ -57,8 +57,8 @@ func (e *Engine) newJudge() *judge.Judge {
 	})
 }
 
-// Judge returns what knows the downstreams of the queues. Another engine of this
-// process that uses it shares what is known of them.
+// Judge returns the judge of the downstreams. Another engine of this process that uses it
+// shares its knowledge.
 func (e *Engine) Judge() *judge.Judge { return e.judge }
 
 // maxConditions bounds the queues, and the groups, that something is known of.

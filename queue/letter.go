@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Letter is why and whence a message is in a dead-letter queue.
+// Letter says why a message is in a dead-letter queue, and where it came from.
 type Letter struct {
 	Origin   string             `json:"origin"` // the queue it was received from
 	Died     time.Time          `json:"died"`
@@ -19,14 +19,14 @@ type Letter struct {
 	Discarded *Discarded `json:"discarded,omitempty"` // of one in the trash
 }
 
-// Discarded is how a letter came into the trash.
+// Discarded says how a letter came into the trash.
 type Discarded struct {
 	At   time.Time `json:"at"`
-	From string    `json:"from"`           // the dead-letter queue it was in
+	From string    `json:"from"`           // the dead-letter queue that it was in
 	Into string    `json:"into,omitempty"` // the ID of the message that replaced it
 }
 
-// Lineage is what a message was before it was sent again.
+// Lineage is the history of a message that was sent again.
 type Lineage struct {
 	Parent string `json:"parent"`           // the ID of the dead letter
 	Root   string `json:"root"`             // the ID of the first message
@@ -38,8 +38,8 @@ type Lineage struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
-// Child is the lineage of a message that takes the place of the letter id,
-// which has the lineage l and says what letter does.
+// Child returns the lineage of a message that replaces the letter id, which has the
+// lineage l and the contents of letter.
 func (l *Lineage) Child(id string, letter *Letter, task string, edited bool) *Lineage {
 	c := Lineage{Parent: id, Root: id, Times: 1, Edited: edited, Task: task}
 	if l != nil {
@@ -58,7 +58,7 @@ func (l *Lineage) Child(id string, letter *Letter, task string, edited bool) *Li
 	return &c
 }
 
-// Lives are the attempts of a message in all its lives, the newest MaxAttempts.
+// Lives returns the attempts of a message in all its lives: the newest MaxAttempts.
 func (l *Lineage) Lives(now []Attempt) []Attempt {
 	if l == nil || len(l.Attempts) == 0 {
 		return now
@@ -68,9 +68,9 @@ func (l *Lineage) Lives(now []Attempt) []Attempt {
 
 func newest(all []Attempt) []Attempt { return all[max(0, len(all)-MaxAttempts):] }
 
-// GroupKey says which letters died of the same: those with the same failure
-// fingerprint; without one, the same payload if it killed its worker, else the
-// same class and reason.
+// GroupKey returns the group of a letter. Letters with the same failure fingerprint share
+// a group. Without a fingerprint, letters share a group if the same payload killed its
+// worker, or else if class and reason are the same.
 func GroupKey(o Outcome, payload bezoar.Fingerprint) string {
 	deadly := o.Class == bezoar.Crash || o.Class == bezoar.OOM
 	switch {
@@ -100,7 +100,7 @@ func fold(reason string) string {
 	return string(out)
 }
 
-// Death is a dead letter and the queue it is in.
+// Death is a dead letter and the queue that it is in.
 type Death struct {
 	Queue string // TrashQueue for one in the trash
 	Message
@@ -113,38 +113,38 @@ const (
 	TrashFor   = 7 * 24 * time.Hour
 )
 
-// Selection picks dead letters. What is given must all hold.
+// Selection picks dead letters that match all given fields.
 type Selection struct {
 	Queue  string    `json:"queue,omitempty"`  // the dead-letter queue; "": all but the trash
-	Groups []string  `json:"groups,omitempty"` // any of these; at most MaxSelected
-	IDs    []string  `json:"ids,omitempty"`    // any of these; at most MaxSelected
+	Groups []string  `json:"groups,omitempty"` // one of these; at most MaxSelected
+	IDs    []string  `json:"ids,omitempty"`    // one of these; at most MaxSelected
 	Origin string    `json:"origin,omitempty"` // the queue they were received from
 	Class  string    `json:"class,omitempty"`  // by its name
 	After  time.Time `json:"after,omitzero"`   // died at this time or later
 	Before time.Time `json:"before,omitzero"`  // died before
-	Last   int64     `json:"last,omitempty"`   // only up to this Sequence: what came later is not meant; 0: all
-	// Body and Reason are texts that the letter's body and reason hold, byte for
-	// byte; Attributes are values that its attributes have exactly.
+	Last   int64     `json:"last,omitempty"`   // only up to this Sequence, without later letters; 0: all
+	// Body and Reason are texts that the body and the reason of the letter contain, byte
+	// for byte. Attributes are exact values of its attributes.
 	Body       string            `json:"body,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"` // at most MaxAttributes; binary values are none of them
+	Attributes map[string]string `json:"attributes,omitempty"` // at most MaxAttributes; binary values never match
 	Reason     string            `json:"reason,omitempty"`
-	// Unreplaced leaves out letters in the trash whose places edited copies took.
+	// Unreplaced leaves out letters in the trash that edited copies have replaced.
 	Unreplaced bool `json:"unreplaced,omitempty"`
 }
 
 // MaxSelected bounds the groups and the ids of a [Selection].
 const MaxSelected = 1000
 
-// Group is letters of one queue that died of the same.
+// Group is a set of letters of one queue with one cause.
 type Group struct {
 	Queue    string    `json:"queue"`
 	Key      string    `json:"group"`
 	Count    int64     `json:"count"`
 	First    time.Time `json:"first"` // the first death
 	Last     time.Time `json:"last"`
-	Redriven int64     `json:"redriven"` // of them, those that had been sent again before
-	Hours    [24]int64 `json:"hours"`    // deaths an hour, the last one is the hour until now
-	Origin   string    `json:"origin"`   // of the newest, as are all that follow
+	Redriven int64     `json:"redriven"` // letters that had been sent again before
+	Hours    [24]int64 `json:"hours"`    // deaths in each hour; the last one is the current hour
+	Origin   string    `json:"origin"`   // of the newest letter, like everything below
 	Outcome
 	Sample string `json:"sample"` // its ID
 }
@@ -158,7 +158,7 @@ type Replacement struct {
 	Lineage     Lineage
 }
 
-// ImplicitName is the dead-letter queue of a queue that names none.
+// ImplicitName returns the name of the dead-letter queue of a queue that does not set one.
 func ImplicitName(name string) string {
 	const most = 80 - len("-dlq.fifo")
 	base, fifo := name, ""
@@ -171,8 +171,8 @@ func ImplicitName(name string) string {
 	return base + "-dlq" + fifo
 }
 
-// ImplicitQueue is what a store makes when a dead-letter queue is needed that
-// is not there.
+// ImplicitQueue is the queue that a store creates when a dead-letter queue is needed and
+// missing.
 func ImplicitQueue(name string, fifo bool) Queue {
 	s := DefaultSettings()
 	s.FIFO, s.Retention = fifo, MaxRetention

@@ -33,8 +33,8 @@ func (s *Selection) validate() error {
 	return s.validateContent()
 }
 
-// Groups counts letters by what they died of, the newest death first. limit is
-// 1 to MaxGroups, 0 means that.
+// Groups counts letters by cause, the newest death first. limit is 1 to MaxGroups; 0 means
+// MaxGroups.
 func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, error) {
 	if limit == 0 {
 		limit = MaxGroups
@@ -49,9 +49,9 @@ func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, e
 	return g, wrap(err, "group letters")
 }
 
-// Letters lists letters without their bodies, attributes and attempts, the
-// newest death first, from beyond the Sequence after (0: from the newest on).
-// limit is 1 to MaxBatch, 0 means that.
+// Letters lists letters without their bodies, attributes and attempts, the newest death
+// first. after is the Sequence of the last letter of the page before; 0 means from the
+// newest on. limit is 1 to MaxBatch; 0 means MaxBatch.
 func (e *Engine) Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error) {
 	if limit == 0 {
 		limit = MaxBatch
@@ -66,7 +66,7 @@ func (e *Engine) Letters(ctx context.Context, s Selection, after int64, limit in
 	return d, wrap(err, "list letters")
 }
 
-// Letter returns one letter whole, by its message's ID, or ErrLetterNotFound.
+// Letter returns one complete letter by the ID of its message, or ErrLetterNotFound.
 func (e *Engine) Letter(ctx context.Context, id string) (Death, error) {
 	if len(id) > maxGroup || !plain(id) {
 		return Death{}, fmt.Errorf("read letter %.40q: %w", id, ErrLetterNotFound)
@@ -75,7 +75,7 @@ func (e *Engine) Letter(ctx context.Context, id string) (Death, error) {
 	return d, wrap(err, "read letter %.64q", id)
 }
 
-// CountLetters says how many there are, and the largest Sequence of them.
+// CountLetters returns how many letters a selection picks, and their largest Sequence.
 func (e *Engine) CountLetters(ctx context.Context, s Selection) (n, last int64, err error) {
 	if err := s.validate(); err != nil {
 		return 0, 0, wrap(err, "count letters")
@@ -86,18 +86,18 @@ func (e *Engine) CountLetters(ctx context.Context, s Selection) (n, last int64, 
 
 // ResendInput changes a letter on its way back.
 type ResendInput struct {
-	// Receipt is the letter's as it was read: ErrConflict if it has changed
-	// since. Zero is the one that it has now.
+	// Receipt is that of the letter when it was read: ErrConflict if the letter has
+	// changed since. Zero means the current one.
 	Receipt     Receipt
-	Destination string               // a queue; "" is the letter's origin
+	Destination string               // a queue; "": the origin of the letter
 	Body        []byte               // nil: unchanged
 	Attributes  map[string]Attribute // nil: unchanged
-	Delay       *time.Duration       // nil: the destination's
+	Delay       *time.Duration       // nil: that of the destination
 }
 
-// Resend sends a changed copy of a letter, with its lineage, and moves the
-// letter to the trash, in one step. The copy is a new message: it has a new ID
-// and no receives, and a FIFO queue does not take it for a duplicate.
+// Resend sends a changed copy of a letter with its lineage, and moves the letter to the
+// trash, in one step. The copy is a new message with a new ID and no receives. A FIFO
+// queue does not take it for a duplicate.
 func (e *Engine) Resend(ctx context.Context, id string, in ResendInput) (Sent, error) {
 	fail := func(err error) (Sent, error) { return Sent{}, wrap(err, "resend letter %.64q", id) }
 	d, err := e.Letter(ctx, id)
@@ -109,7 +109,7 @@ func (e *Engine) Resend(ctx context.Context, id string, in ResendInput) (Sent, e
 		destination = d.Letter.Origin
 	}
 	if destination == d.Queue || destination == "" {
-		return fail(invalid("Destination: is the queue that the letter is in, or it came from nowhere"))
+		return fail(invalid("Destination: is the queue that the letter is in, or the letter has no origin"))
 	}
 	q, err := e.store.Queue(ctx, destination)
 	if err != nil {

@@ -34,44 +34,44 @@ type SendInput struct {
 	Body       []byte
 	Attributes map[string]Attribute
 	System     map[string]Attribute // for fronts, such as AWSTraceHeader; not counted in the size
-	Delay      *time.Duration       // nil: the queue's; FIFO queues have only that
+	Delay      *time.Duration       // nil: that of the queue; the only choice in FIFO queues
 	Group      string               // FIFO: required; standard: a label
 	Dedup      string               // FIFO: required unless the queue hashes bodies
 	Priority   int                  // 0 to MaxPriority, higher first; not in FIFO queues
-	Sender     string               // who, at most 256 bytes
+	Sender     string               // for people; at most 256 bytes
 }
 
 // Sent acknowledges one message.
 type Sent struct {
-	ID        string // of the message that was there, for a duplicate
+	ID        string // for a duplicate, that of the first message
 	Sequence  int64
 	Duplicate bool
 }
 
-// SendResult is what became of one entry of a batch.
+// SendResult is the result of one entry of a batch.
 type SendResult struct {
 	Sent
 	Err error
 }
 
-// ReceiveInput says how to receive.
+// ReceiveInput holds the parameters of a receive.
 type ReceiveInput struct {
 	Max        int            // 1 to MaxBatch; 0 means 1
-	Visibility *time.Duration // nil: the queue's
-	Wait       *time.Duration // nil: the queue's
-	Worker     string         // who, for the attempt's record and [Engine.Vanished]; at most 256 bytes
-	// Life tells one life of the Worker from its next one: where a new one
-	// begins, what the one before holds has killed it. At most 64 bytes; "" if
-	// the worker does not say.
+	Visibility *time.Duration // nil: that of the queue
+	Wait       *time.Duration // nil: that of the queue
+	Worker     string         // for the record of the attempt and [Engine.Vanished]; at most 256 bytes
+	// Life tells two lives of a Worker apart. When a new life begins, messages that the
+	// old one holds count as having killed it. At most 64 bytes; "" if the worker does not
+	// say.
 	Life string
-	// Attempt, unless "", tells that a receive is repeated whose answer was
-	// lost, within five minutes: it returns the same messages, as far as their
-	// deliveries go on, with their leases begun anew. Only the engine that
-	// answered knows. At most 128 bytes.
+	// Attempt, unless "", marks a repeated receive whose answer was lost, within five
+	// minutes. It returns the same messages, as far as their deliveries go on, and renews
+	// their leases. Only the engine that answered the first one knows them. At most 128
+	// bytes.
 	Attempt string
 }
 
-// Message is a message as it is received or looked at.
+// Message is a message that was received or peeked.
 type Message struct {
 	ID            string
 	Body          []byte
@@ -85,24 +85,24 @@ type Message struct {
 	Sent          time.Time
 	FirstReceived time.Time // zero: never
 	Receives      int       // this one included
-	Receipt       Receipt   // of this delivery; zero when looked at
-	VisibleAt     time.Time // when the lease or the delay is over
+	Receipt       Receipt   // of this delivery; zero if the message was peeked
+	VisibleAt     time.Time // when the lease or the delay ends
 	InFlight      bool
-	Attempts      []Attempt // earlier ones that did not end well, oldest first
+	Attempts      []Attempt // earlier ones that failed, oldest first
 	Letter        *Letter   // of a dead letter
 	Lineage       *Lineage  // of a message that was a dead letter before
 	Payload       bezoar.Fingerprint
-	Alone         bool // received as a suspect: nothing else goes to its worker meanwhile
-	Damaged       bool // body and attributes are not as they were sent: the store has found a flipped bit. It is never received
+	Alone         bool // it is a suspect: its worker gets nothing else meanwhile
+	Damaged       bool // body and attributes differ from what was sent: the store has found a flipped bit. The message is never received
 }
 
-// Outcome is how an attempt ended, as its worker or the queue tells it.
+// Outcome says how an attempt ended, as reported by its worker or by the queue.
 type Outcome struct {
 	Class   bezoar.Class `json:"class"`
 	Failure string       `json:"failure,omitempty"` // failure fingerprint
 	Reason  string       `json:"reason,omitempty"`  // for people
-	// Detail is how the process ended, such as "signal: killed", and Stderr
-	// what it wrote last: the end of it, at most MaxStderr bytes.
+	// Detail says how the process ended, such as "signal: killed". Stderr is the end of
+	// its output, at most MaxStderr bytes.
 	Detail string `json:"detail,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 }
@@ -112,45 +112,44 @@ type Attempt struct {
 	Received time.Time `json:"received"`
 	Ended    time.Time `json:"ended"`
 	Worker   string    `json:"worker,omitempty"`
-	Life     int       `json:"life,omitempty"` // 1 is before it was first sent again, and so on; 0: the last one
+	Life     int       `json:"life,omitempty"` // 1: before the message was first sent again, and so on; 0: the current life
 	Outcome
 }
 
-// Change is what happens to one delivery before its message is done.
+// Change is a change of one delivery before its message is done.
 type Change struct {
 	Receipt Receipt
-	For     time.Duration // from now: the lease, or after Release the delay
-	Release bool          // the delivery is over: its receipt is void
-	Refund  bool          // with Release: the receive does not count
-	Dead    bool          // with Release: to the dead-letter queue at once
-	// Withheld, with Release, says that the message was received and not delivered: it
-	// does not matter that its lease is over.
+	For     time.Duration // from now: the length of the lease, or after Release the delay
+	Release bool          // the delivery is over: its receipt becomes void
+	Refund  bool          // with Release: do not count the receive
+	Dead    bool          // with Release: move it to the dead-letter queue at once
+	// Withheld, with Release, says that the message was received and not delivered. It may
+	// be released even if its lease is over.
 	Withheld bool
-	Outcome  *Outcome // with Release: recorded as an attempt, and judged
+	Outcome  *Outcome // with Release: stored as an attempt, and judged
 	Holding  int      // with Outcome: see [ReleaseInput]
 	Weak     bool     // likewise
-	// Backoff, with Release, says how long the message waits beyond For, from
-	// the number of its receives and its last wait. It must be pure.
+	// Backoff, with Release, returns how long the message waits beyond For. Its arguments
+	// are the number of receives and the last wait. It must be pure.
 	Backoff func(receives int, last time.Duration) time.Duration
-	// Attempts and MaxAge, with Release and unless 0, set the message aside
-	// when it has been received so often, or when its next delivery would
-	// come later than MaxAge after its sending.
+	// Attempts and MaxAge, with Release and if not 0, set the message aside after so many
+	// receives, or if its next delivery would come later than MaxAge after its sending.
 	Attempts int
 	MaxAge   time.Duration
 }
 
-// Counts says how many messages a queue holds.
+// Counts says how many messages a queue has.
 type Counts struct {
 	Visible  int64
 	InFlight int64
 	Delayed  int64
-	Oldest   time.Duration // age of the longest kept; 0 when empty
+	Oldest   time.Duration // age of the oldest message; 0 if the queue is empty
 }
 
-// Receipt names one delivery of one message. The zero Receipt names none.
+// Receipt identifies one delivery of one message. The zero Receipt identifies none.
 type Receipt struct {
 	Queue      int64 // Queue.ID
-	Bucket     int64 // of the queue's content: a purge begins a new one
+	Bucket     int64 // of the content of the queue: each purge begins a new one
 	Sequence   int64
 	Generation int64
 }
@@ -167,8 +166,8 @@ func (r Receipt) String() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// ParseReceipt reads what String wrote. It finds slips and garbage; it proves
-// nothing about who made it.
+// ParseReceipt reads the result of String. It rejects typing errors and garbage. It does
+// not prove who made the receipt.
 func ParseReceipt(s string) (Receipt, error) {
 	bad := fmt.Errorf("receipt %.80q: %w", s, ErrReceiptInvalid)
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)

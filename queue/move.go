@@ -12,7 +12,7 @@ type MoveInput struct {
 	Rate        int    // messages each second; 0 means MaxMoveRate
 }
 
-// StartMove starts to send the dead letters of a queue on. Run does the work.
+// StartMove starts to send the dead letters of a queue to another one. Run does the work.
 func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) {
 	fail := func(err error) (MoveTask, error) {
 		return MoveTask{}, wrap(err, "start to move from queue %.100q", in.Source)
@@ -54,13 +54,13 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 	return t, nil
 }
 
-// CancelMove ends a running task; what it has moved stays moved.
+// CancelMove ends a running task. Messages that it has moved stay moved.
 func (e *Engine) CancelMove(ctx context.Context, id string) (MoveTask, error) {
 	t, err := e.store.ChangeMove(ctx, id, MoveChange{State: MoveCancelled})
 	return t, wrap(err, "cancel move task %.64q", id)
 }
 
-// Moves lists the tasks of a source, the newest first: 1 to 10, 0 means 1.
+// Moves lists the tasks of a source, the newest first. limit is 1 to 10; 0 means 1.
 func (e *Engine) Moves(ctx context.Context, source string, limit int) ([]MoveTask, error) {
 	if limit < 0 || limit > 10 {
 		return nil, invalid("list move tasks of queue %.100q: limit: %d is not within 0 to 10", source, limit)

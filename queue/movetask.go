@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MoveState is where a move task stands.
+// MoveState says where a move task is.
 type MoveState string
 
 // The states. A task that is running, paused or halted may go on; the others
@@ -22,7 +22,7 @@ const (
 // Live reports whether a task in this state may go on.
 func (s MoveState) Live() bool { return s == MoveRunning || s == MovePaused || s == MoveHalted }
 
-// MoveKind is what a task does with letters.
+// MoveKind says what a task does with letters.
 type MoveKind string
 
 // The kinds.
@@ -39,16 +39,18 @@ const (
 	MaxTriageRate = 10_000 // of other kinds
 )
 
-// MoveTask sends dead letters on. By redrive each becomes a new message: with a
-// new ID, the time of the move as its time of sending, no receives, and its
-// lineage. A task moves what was there when it started (its Selection) and is
-// not in flight when its turn comes. Its progress is kept in the same
-// transaction as each move: it goes on after a crash where it was.
+// MoveTask moves dead letters.
 //
-// A redrive with a canary moves that many first and waits until they are done or
-// dead again. When more than HaltAbove of those that have ended are dead, it
-// halts; it may be resumed. A redrive has completed when all that it sent has
-// ended and no more than HaltAbove are dead again; with more it has failed.
+// A redrive makes a new message of each letter: with a new ID, the time of the move as its
+// sending time, no receives, and its lineage. A task moves letters that were there when it
+// started (its Selection) and are not in flight when their turn comes. Its progress is
+// stored in the same transaction as each move, so a task continues after a crash where it
+// stopped.
+//
+// A redrive with a canary moves that many letters first, and waits until they are done or
+// dead again. If more than HaltAbove of the ended ones are dead, the task halts; a person
+// may resume it. A redrive is completed when all messages that it sent have ended and at
+// most HaltAbove are dead again; otherwise it has failed.
 type MoveTask struct {
 	ID          string
 	Kind        MoveKind
@@ -57,7 +59,7 @@ type MoveTask struct {
 	Selection   Selection
 	Rate        int     // messages each second
 	Canary      int     // how many go first; 0: none
-	HaltAbove   float64 // share that may be dead again, 0 to 1; 1: never halts
+	HaltAbove   float64 // share of redriven messages that may be dead again, 0 to 1; 1: never halts
 	State       MoveState
 	Failure     string // why it failed or halted
 	Actor       string // who started it
@@ -65,14 +67,14 @@ type MoveTask struct {
 	Started     time.Time
 	Ended       time.Time // zero while it is not over
 	Moved       int64
-	ToMove      int64 // when it started
-	Done        int64 // of those redriven, worked
-	Dead        int64 // of those redriven, dead again
-	// Forgiven are the dead of before it was last resumed after a halt, which
+	ToMove      int64 // messages to move, counted at the start
+	Done        int64 // redriven messages that succeeded
+	Dead        int64 // redriven messages that are dead again
+	// Forgiven are dead messages from before the task was last resumed after a halt. They
 	// do not count for HaltAbove.
 	Forgiven int64
-	// Drained says that nothing is left to move: a redrive that is still
-	// running waits until all that it sent has ended.
+	// Drained says that nothing is left to move. A redrive that still runs waits until all
+	// messages that it sent have ended.
 	Drained bool
 }
 
@@ -86,8 +88,8 @@ type MoveChange struct {
 // there is no canary.
 const minJudged = 5
 
-// Plan says what a running task may do next, by its counts alone: how many
-// messages it may move at most (-1: no bound of its own), or why it halts.
+// Plan returns what a running task may do next, by its counts alone: how many messages it
+// may move (-1: no bound of its own), or whether it halts.
 func (t *MoveTask) Plan() (most int64, halt bool) {
 	if t.Kind != MoveRedrive {
 		return -1, false
@@ -111,13 +113,13 @@ func (t *MoveTask) tooMany() bool {
 	return float64(dead) > t.HaltAbove*float64(t.Done+dead)
 }
 
-// TooMany says how many are dead again when these are too many.
+// TooMany returns the reason of a halt: how many messages are dead again.
 func (t *MoveTask) TooMany() string {
 	dead := t.Dead - t.Forgiven
 	return fmt.Sprintf("%d of the %d that have ended are dead again, which is more than %g%%", dead, t.Done+dead, 100*t.HaltAbove)
 }
 
-// Pending says how many a drained task waits for.
+// Pending returns how many messages a drained task waits for.
 func (t *MoveTask) Pending() int64 {
 	if t.Kind != MoveRedrive {
 		return 0
@@ -125,8 +127,8 @@ func (t *MoveTask) Pending() int64 {
 	return max(t.Moved-t.Done-t.Dead, 0)
 }
 
-// Drain notes that nothing is left to move, and says how the task ends; "" while
-// it waits for what it sent.
+// Drain records that nothing is left to move. It returns how the task ends, or "" while it
+// waits for messages that it sent.
 func (t *MoveTask) Drain() (end MoveState, failure string) {
 	t.Drained = true
 	switch {
@@ -140,7 +142,7 @@ func (t *MoveTask) Drain() (end MoveState, failure string) {
 	return MoveCompleted, ""
 }
 
-// Waits says what keeps a running task from going on, "" for nothing.
+// Waits returns what a running task waits for; "" if it does not wait.
 func (t *MoveTask) Waits() string {
 	if t.State != MoveRunning || t.Pending() == 0 {
 		return ""

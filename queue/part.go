@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// PartInput is a piece of a message, such as one row, that is to be a dead
-// letter although the rest of the message is fine.
+// PartInput is a part of a message, such as one row, that becomes a dead letter although
+// the rest of the message is fine.
 type PartInput struct {
 	Body       []byte
 	Attributes map[string]Attribute
-	Group      string  // the message's: of a FIFO queue
+	Group      string  // of the message; FIFO queues only
 	Outcome    Outcome // what is wrong with it; not Done
-	// Once names the part, for instance by its message and its number: what
-	// is set aside again within DedupWindow, because the message was delivered
-	// again, is one letter. "" for none; at most 128 bytes.
+	// Once names the part, for example by its message and its number. Parts with the same
+	// name within DedupWindow are one letter, so that a second delivery of the message
+	// adds none. "" means no name; at most 128 bytes.
 	Once string
 }
 
-// SetAside makes dead letters of parts of messages of a queue, up to MaxBatch.
-// The queue's schema does not apply to them. They may be redriven, each as a
-// message of its own, and are judged then as any other. Parts at fault are refused each by
-// itself; the others become letters together, or none of them when err is set.
-// In a FIFO queue a part without a Group is its own group.
+// SetAside makes dead letters of parts of messages of a queue, at most MaxBatch. The
+// schema of the queue does not apply to them. Each can be redriven as a message of its
+// own, and is judged then like any other. A faulty part is refused by itself. All other
+// parts become letters together, or none of them if err is set. In a FIFO queue a part
+// without a Group is a group of its own.
 func (e *Engine) SetAside(ctx context.Context, queue string, in []PartInput) ([]SendResult, error) {
 	if len(in) == 0 || len(in) > MaxBatch {
 		return nil, invalid("set parts aside in queue %.100q: %d parts are not 1 to %d", queue, len(in), MaxBatch)

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Pause is that somebody holds a queue back: nothing is received from it, and what is
-// in flight goes on. Sends are not held back.
+// Pause stops the deliveries of a queue. Messages in flight go on, and sends are accepted.
 type Pause struct {
 	By     string    `json:"by,omitempty"`     // at most 256 bytes
 	Reason string    `json:"reason,omitempty"` // at most 1,024 bytes
@@ -24,8 +23,8 @@ const (
 
 func pauseKey(queue string) string { return pauseMarks + url.PathEscape(queue) }
 
-// Pause holds a queue back in every process, across restarts, until Resume or
-// p.Until. Another pause replaces the one before.
+// Pause stops the deliveries of a queue in every process, across restarts, until Resume or
+// p.Until. It replaces an earlier pause.
 func (e *Engine) Pause(ctx context.Context, queue string, p Pause) error {
 	fail := func(err error) error { return wrap(err, "pause queue %.100q", queue) }
 	ttl := pauseFor

@@ -134,10 +134,9 @@ func (r *rules) payload(q *Quarantine, id string, body []byte, attributes map[st
 	return Identify(r.printer, body, attributes)
 }
 
-// Identify makes the fingerprint of a body: of its canonical form if it is JSON,
-// whatever its sender calls it, else of its bytes. Attributes do not belong to
-// it, unless the body is brief: then they may be all that tells two messages
-// apart.
+// Identify returns the fingerprint of a body: of its canonical form if it is JSON,
+// whatever its content type says, or else of its bytes. Attributes count only if the body
+// is brief: they may be all that tells two messages apart.
 func Identify(p *fingerprint.Printer, body []byte, attributes map[string]Attribute) bezoar.Fingerprint {
 	in := fingerprint.Input{ContentType: "application/json", Body: body, Complete: true, Length: int64(len(body))}
 	if Brief(body) && len(attributes) > 0 {
@@ -150,7 +149,7 @@ func Identify(p *fingerprint.Printer, body []byte, attributes map[string]Attribu
 	return work
 }
 
-// Brief reports whether a body is so short that many different messages may have
-// it: an id, "ok", {}. It is recognised as any other is, but its quarantine ends
-// sooner: see [poison.Case.Brief].
+// Brief reports whether a body is so short that many different messages may have it: an
+// id, "ok", {}. It is recognised like any other body, but its quarantine ends sooner: see
+// poison.Case.Brief.
 func Brief(body []byte) bool { return len(body) < BriefBytes }

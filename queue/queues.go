@@ -7,9 +7,8 @@ import (
 	"maps"
 )
 
-// CreateQueue makes a queue. If there is one of that name with the same
-// settings, that one is returned; with other settings, it is returned with
-// ErrQueueExists.
+// CreateQueue creates a queue. If a queue with that name and the same settings exists, it
+// returns that queue. If the settings differ, it returns that queue and ErrQueueExists.
 func (e *Engine) CreateQueue(ctx context.Context, name string, s Settings, tags map[string]string) (Queue, error) {
 	fail := func(err error) error { return fmt.Errorf("create queue %.100q: %w", name, err) }
 	if err := errors.Join(validateName(name, s.FIFO), e.rules.validate(s), validateTags(tags)); err != nil {
@@ -67,8 +66,8 @@ func (e *Engine) checkDeadLetter(ctx context.Context, name string, s Settings) e
 	return nil
 }
 
-// Queue returns a queue by its name, or ErrQueueNotFound. In a shared store
-// what another process changed within the last second may be missing.
+// Queue returns a queue by its name, or ErrQueueNotFound. In a shared store, changes by
+// other processes within the last second may be missing.
 func (e *Engine) Queue(ctx context.Context, name string) (Queue, error) { return e.find(ctx, name) }
 
 // Queues lists queues by name.
@@ -79,8 +78,8 @@ func (e *Engine) Queues(ctx context.Context, q ListQuery) ([]Queue, error) {
 	return e.store.Queues(ctx, q)
 }
 
-// SetSettings changes a queue's settings by change, which may be called again
-// when somebody else changes them at the same time.
+// SetSettings changes the settings of a queue by change. It calls change again if another
+// process changes them at the same time.
 func (e *Engine) SetSettings(ctx context.Context, name string, change func(*Settings) error) (Queue, error) {
 	return e.update(ctx, name, func(q *Queue) error {
 		fifo, dead := q.Settings.FIFO, q.Settings.DeadLetter
@@ -100,7 +99,7 @@ func (e *Engine) SetSettings(ctx context.Context, name string, change func(*Sett
 	})
 }
 
-// SetTags adds and replaces tags, then removes others.
+// SetTags adds and replaces tags, and then removes others.
 func (e *Engine) SetTags(ctx context.Context, name string, set map[string]string, remove []string) (Queue, error) {
 	return e.update(ctx, name, func(q *Queue) error {
 		tags := maps.Clone(q.Tags)
@@ -139,9 +138,9 @@ func (e *Engine) update(ctx context.Context, name string, change func(*Queue) er
 	}
 }
 
-// DeleteQueue removes a queue and all its messages, dead letters too: whoever
-// calls it may want to look first. Queues that name it as their dead-letter queue
-// use the implicit one from then on.
+// DeleteQueue removes a queue with all its messages and dead letters, without a check that
+// it is empty. Queues that name it as their dead-letter queue use the implicit one from
+// then on.
 func (e *Engine) DeleteQueue(ctx context.Context, name string) error {
 	err := e.in(ctx, name, func(q Queue) error { return e.store.DeleteQueue(ctx, q.ID) })
 	if err == nil {
@@ -158,13 +157,12 @@ func (e *Engine) unpause(ctx context.Context, name string) {
 	e.complain(ctx, "forget the outage of a queue that is gone", e.judge.Forget(ctx, name))
 }
 
-// Purge removes all messages that were sent before the call, those in flight
-// too.
+// Purge removes all messages that were sent before the call, including those in flight.
 func (e *Engine) Purge(ctx context.Context, name string) error {
 	return wrap(e.in(ctx, name, func(q Queue) error { return e.store.Purge(ctx, q.ID) }), "purge queue %.100q", name)
 }
 
-// Counts says how many messages a queue holds.
+// Counts returns how many messages a queue has.
 func (e *Engine) Counts(ctx context.Context, name string) (c Counts, err error) {
 	err = e.in(ctx, name, func(q Queue) (err error) {
 		c, err = e.store.Counts(ctx, q.ID)
@@ -173,9 +171,9 @@ func (e *Engine) Counts(ctx context.Context, name string) (c Counts, err error) 
 	return c, wrap(err, "count queue %.100q", name)
 }
 
-// Peek returns up to limit messages (0 means 10, at most MaxBatch) in the
-// order they were sent, from beyond the sequence number after. It receives
-// nothing: no count, lease or receipt changes.
+// Peek returns up to limit messages (0 means 10, at most MaxBatch) in the order of
+// sending, with larger sequence numbers than after. It does not receive them: no count,
+// lease or receipt changes.
 func (e *Engine) Peek(ctx context.Context, name string, after int64, limit int) (m []Message, err error) {
 	if limit == 0 {
 		limit = 10

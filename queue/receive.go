@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// Receive leases up to in.Max messages. While the queue is paused or the breaker
-// of its group is open there are none, or one that tries whether it works again;
-// nor are there any for a worker that holds a message it received alone. When there is none it waits, woken by
-// a send, the end of a delay or lease, a release or a redrive; it never waits
-// to fill a batch. No message and no error means that the wait is over.
+// Receive leases up to in.Max messages.
+//
+// While the queue is paused, or the breaker of its group is open, it leases none, or one
+// message as a trial. A worker that holds a message alone gets no other message. If there
+// is no message, Receive waits until a send, the end of a delay or a lease, a release or a
+// redrive. It never waits to fill a batch. No message and no error means that the wait is
+// over.
 func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]Message, error) {
 	fail := func(err error) ([]Message, error) { return nil, wrap(err, "receive from queue %.100q", queue) }
 	if in.Max == 0 {

@@ -10,19 +10,18 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// ReleaseInput gives a delivery back.
+// ReleaseInput ends a delivery that did not end well.
 type ReleaseInput struct {
 	Receipt    Receipt
 	Delay      time.Duration // until the message may be received again, up to MaxVisibility
-	RetryAfter time.Duration // the downstream asked for so much: whatever is judged, the wait is no shorter
-	Refund     bool          // the receive does not count
-	Outcome    *Outcome      // how it ended: recorded as an attempt, and judged; nil: neither
-	Downstream string        // the group that failed; "": the queue's
-	// Weak says that nobody knows what the worker died of, so that the outcome
-	// proves only half as much.
+	RetryAfter time.Duration // the downstream asked for this wait: the next delivery comes no sooner
+	Refund     bool          // do not count the receive
+	Outcome    *Outcome      // stored as an attempt, and judged; nil: neither
+	Downstream string        // the group that failed; "": that of the queue
+	// Weak says that the cause of the death is unknown, so that the outcome counts half.
 	Weak bool
-	// Holding is how many messages the worker had when it died, this one
-	// included; at most 1: it died of this one.
+	// Holding is how many messages the worker had when it died, including this one. At
+	// most 1 means that it died of this one.
 	Holding int
 }
 
@@ -40,21 +39,23 @@ func (in *ReleaseInput) validate() error {
 	return nil
 }
 
-// Release ends a delivery that did not end well. Its receipt is void at once.
-// In a FIFO queue the group stays locked until the delay is over.
+// Release ends a delivery that did not end well. Its receipt becomes void at once. In a
+// FIFO queue the group stays locked until the delay is over.
 //
-// An outcome is judged, in this order: an interruption, or a worker that could
-// not be started, costs the message nothing. When many different payloads fail
-// alike it is an outage: the queue is paused, for every process, until a canary
-// works, and the receive does not count. The failures that are the downstream's
-// count for its group's breaker. Then the payload is judged (see package
-// poison), and if the message is to be tried again it waits as Settings.Retry
-// says, for Retry.Cap if the retry budget is used up.
+// The engine judges an outcome in this order:
+//
+//   - An interruption, or a worker that could not start, costs the message nothing.
+//   - If many different payloads fail in the same way, it is an outage. The queue is
+//     paused for every process until a canary succeeds, and the receive does not count.
+//   - Failures of the downstream count for the breaker of its group.
+//   - Then the payload is judged (see package poison).
+//   - A message that is to be tried again waits as Settings.Retry says, or for Retry.Cap
+//     if the retry budget is used up.
 func (e *Engine) Release(ctx context.Context, queue string, in ReleaseInput) error {
 	return one(e.ReleaseBatch(ctx, queue, []ReleaseInput{in}))
 }
 
-// ReleaseBatch releases many. There is one result for each entry.
+// ReleaseBatch releases many deliveries. It returns one result for each entry.
 func (e *Engine) ReleaseBatch(ctx context.Context, queue string, in []ReleaseInput) ([]error, error) {
 	const doing = "release to"
 	if len(in) == 0 || len(in) > MaxBatch {

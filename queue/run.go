@@ -14,10 +14,9 @@ const (
 	moveLimit  = 100
 )
 
-// Run does what time brings about, until ctx is over: sets messages aside whose
-// receives are used up, notes who vanished, expires old messages, and works on
-// move tasks. Any number of processes may run engines on one store. A store that
-// fails is asked again.
+// Run does the upkeep until ctx is over: it sets messages aside whose receives are used
+// up, records vanished workers, expires old messages, and works on move tasks. Any number
+// of processes may run engines on one store. Run retries when the store fails.
 func (e *Engine) Run(ctx context.Context) error {
 	var expired time.Time
 	tasks := pace{due: make(map[string]time.Time)}

@@ -21,8 +21,8 @@ func (e *Engine) Send(ctx context.Context, queue string, in SendInput) (Sent, er
 	return results[0].Sent, results[0].Err
 }
 
-// SendBatch stores messages in order. Entries at fault are refused each by
-// itself; the others are stored together, or none of them when err is set.
+// SendBatch stores messages in order. A faulty entry is refused by itself. All other
+// entries are stored together, or none of them if err is set.
 func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([]SendResult, error) {
 	if len(in) == 0 || len(in) > MaxBatch {
 		return nil, invalid("send to queue %.100q: %d entries are not 1 to %d", queue, len(in), MaxBatch)
@@ -37,11 +37,11 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 // maxTx is how many messages one call of SendTx may send.
 const maxTx = 10_000
 
-// SendTx is SendBatch in a transaction of the store's own database that the caller
-// has begun: the messages are there if and only if it commits. tx is what the store
-// uses: pgx.Tx for PostgreSQL. It is [ErrNoTx] if the store cannot do that. Receives
-// that wait find the messages at their next look. After an error the transaction
-// may be of no use any more.
+// SendTx is SendBatch in a transaction that the caller has begun in the database of the
+// store: the messages exist if and only if it commits. tx has the type that the store
+// uses: pgx.Tx for PostgreSQL. The error is ErrNoTx if the store cannot do that. Waiting
+// receives find the messages at their next poll. After an error the transaction may be
+// unusable.
 func (e *Engine) SendTx(ctx context.Context, tx any, queue string, in []SendInput) ([]SendResult, error) {
 	if len(in) == 0 || len(in) > maxTx {
 		return nil, invalid("send to queue %.100q: %d entries are not 1 to %d", queue, len(in), maxTx)
@@ -178,7 +178,7 @@ func checkSize(s *Settings, in SendInput) error {
 	return nil
 }
 
-// NewID names a message, or a task: a random UUID.
+// NewID returns an ID for a message or a task: a random UUID.
 func NewID() string {
 	var b [16]byte
 	rand.Read(b[:])

@@ -29,7 +29,7 @@ const (
 	maxAllowQueues = 10
 )
 
-// Queue is one queue as the store knows it.
+// Queue is one queue as the store has it.
 type Queue struct {
 	ID       int64 // unique in the store, never used again
 	Name     string
@@ -40,43 +40,43 @@ type Queue struct {
 	Version  int64 // grows with every change
 }
 
-// Settings says how a queue behaves. Start from [DefaultSettings]: zero
-// durations mean zero.
+// Settings says how a queue behaves. Start from DefaultSettings: a duration of zero means
+// zero.
 type Settings struct {
-	FIFO         bool          // fixed when the queue is made; its name ends in .fifo
-	ContentDedup bool          // FIFO: a message without deduplication id has the hash of its body
+	FIFO         bool          // fixed at creation; the name ends in .fifo
+	ContentDedup bool          // FIFO: the deduplication id of a message without one is the hash of its body
 	DedupByGroup bool          // FIFO: deduplicate within the group, not within the queue
 	Visibility   time.Duration // how long a receive hides a message
 	Delay        time.Duration // how long a new message stays hidden
 	Wait         time.Duration // how long a receive waits for a message
-	Retention    time.Duration // how long a message is kept, from its sending (a dead letter: from its death)
+	Retention    time.Duration // how long a message is kept after its sending (a dead letter: after its death)
 	MaxBytes     int           // body and attributes of a message
-	DeadLetter   DeadLetter    // zero: messages are received again for ever
-	Allow        Allow         // which queues may name this one as their dead-letter queue
-	Retry        Retry         // how a delivery that was reported as failed is tried again
+	DeadLetter   DeadLetter    // zero: messages are received again without end
+	Allow        Allow         // which queues may use this one as their dead-letter queue
+	Retry        Retry         // how reported failures are retried
 	Quarantine   Quarantine    // when a payload is refused, whatever message it comes in
 	Downstream   string        // the group whose breaker and retry budget the queue shares; "": none
 	Schema       string        // JSON Schema 2020-12 of bodies, at most MaxSchema bytes; "": none
 	SchemaCheck  SchemaCheck   // when bodies are checked against Schema
-	KeepExpired  bool          // what is older than Retention goes to the dead-letter queue
+	KeepExpired  bool          // messages older than Retention go to the dead-letter queue
 	SameAs       string        // a fleet of the gateway whose convicted bodies are suspects here; "": none
-	// Extra is kept for fronts and not looked at.
+	// Extra is stored for fronts; the queue ignores it.
 	Extra map[string]string
 }
 
-// DeadLetter says when a message is set aside, and where.
+// DeadLetter says when a message is set aside, and into which queue.
 type DeadLetter struct {
 	Queue       string // a queue of the same kind, "" for none
 	MaxReceives int    // 1 to MaxReceiveCap
 }
 
-// Allow narrows which queues may use a queue for their dead letters.
+// Allow says which queues may use a queue as their dead-letter queue.
 type Allow struct {
 	Mode   AllowMode
 	Queues []string // for AllowNamed, 1 to 10
 }
 
-// AllowMode is which queues may.
+// AllowMode is a mode of Allow.
 type AllowMode string
 
 // The modes; "" is AllowAll.
@@ -96,12 +96,12 @@ func (a Allow) permits(source string) bool {
 	return true
 }
 
-// DefaultSettings returns those of a new standard queue.
+// DefaultSettings returns the settings of a new standard queue.
 func DefaultSettings() Settings {
 	return Settings{Visibility: 30 * time.Second, Retention: 4 * 24 * time.Hour, MaxBytes: MaxBytes}
 }
 
-// Equal reports whether two settings behave alike.
+// Equal reports whether two settings behave in the same way.
 func (s Settings) Equal(o Settings) bool {
 	extra, queues := maps.Equal(s.Extra, o.Extra), slices.Equal(s.Allow.Queues, o.Allow.Queues)
 	ignore := slices.Equal(s.Quarantine.Ignore, o.Quarantine.Ignore)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Delete ends a delivery well: the message is gone. In a standard queue it
-// also works after the lease, as long as nobody received the message again
-// (then ErrReceiptStale: it stays); in a FIFO queue that is ErrReceiptExpired.
-// A message that is gone already is no error. Where the worker was taken for dead
-// because its connection had closed, that is taken back, with the letter.
+// Delete ends a delivery well and deletes the message. In a standard queue it also works
+// after the end of the lease, unless the message was received again (ErrReceiptStale, and
+// the message stays). In a FIFO queue it is then ErrReceiptExpired. Deleting a deleted
+// message is no error. If the worker counted as dead because its connection had closed,
+// Delete revokes that, and the letter.
 func (e *Engine) Delete(ctx context.Context, queue string, r Receipt) error {
 	return one(e.DeleteBatch(ctx, queue, []Receipt{r}))
 }
 
-// DeleteBatch deletes many. There is one result for each receipt.
+// DeleteBatch deletes many messages. It returns one result for each receipt.
 func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
 	return e.settle(ctx, "delete from", queue, len(receipts), func(i int) Receipt { return receipts[i] },
 		func(q Queue, _ Policy, at []int) ([]error, error) {
@@ -35,11 +35,11 @@ func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Recei
 		})
 }
 
-// ChangeVisibility sets when a lease ends, from now; 0 ends it, and the message
-// is received again or, when its receives are used up, set aside. At most
-// MaxVisibility since the receive, else ErrVisibilityTotal. In a standard queue
-// it is no error after the lease, as long as nobody received the message again,
-// but the message stays visible.
+// ChangeVisibility makes a lease end d from now. With 0 it ends at once: the message is
+// received again, or set aside if its receives are used up. A lease lasts at most
+// MaxVisibility from the receive, else the error is ErrVisibilityTotal. In a standard
+// queue a call after the end of the lease is no error if nobody has received the message
+// again, but the message stays visible.
 func (e *Engine) ChangeVisibility(ctx context.Context, queue string, r Receipt, d time.Duration) error {
 	return one(e.ChangeVisibilityBatch(ctx, queue, []VisibilityChange{{r, d}}))
 }
@@ -50,7 +50,7 @@ type VisibilityChange struct {
 	Visibility time.Duration
 }
 
-// ChangeVisibilityBatch changes many. There is one result for each entry.
+// ChangeVisibilityBatch changes many leases. It returns one result for each entry.
 func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []VisibilityChange) ([]error, error) {
 	changes := make([]Change, len(in))
 	for i, c := range in {
@@ -59,14 +59,14 @@ func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []V
 	return e.change(ctx, "change visibility in", queue, changes)
 }
 
-// Reject ends a delivery for good: the message goes to the dead-letter queue
-// now. ErrNoDeadLetter is for letters, which have nowhere to go.
+// Reject moves the message to the dead-letter queue now. ErrNoDeadLetter means that there
+// is no such queue, as for letters.
 func (e *Engine) Reject(ctx context.Context, queue string, r Receipt, o Outcome) error {
 	return one(e.change(ctx, "reject in", queue, []Change{{Receipt: r, Release: true, Dead: true, Outcome: clean(o)}}))
 }
 
-// Unreceive takes deliveries back that never reached their worker: the
-// messages are visible again, as if nobody had received them.
+// Unreceive takes back deliveries that never reached their worker. The messages are
+// visible again, and the receive does not count.
 func (e *Engine) Unreceive(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
 	changes := make([]Change, len(receipts))
 	for i, r := range receipts {

@@ -14,11 +14,11 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// Condition is something that holds a queue back, or the queues of a group.
+// Condition is a reason why a queue, or the queues of a group, deliver nothing or less.
 type Condition struct {
-	Queue   string    `json:"queue,omitempty"` // one of the two
+	Queue   string    `json:"queue,omitempty"` // a condition has a Queue or a Group
 	Group   string    `json:"group,omitempty"` // of Settings.Downstream
-	State   string    `json:"state"`           // paused, trying (a canary is out), open, half-open; closed, when forced
+	State   string    `json:"state"`           // paused, trying (a canary is in flight), open, half-open; closed, if forced
 	Why     string    `json:"why"`             // with the arithmetic
 	Failure string    `json:"failure,omitempty"`
 	Level   int       `json:"level"` // times in a row
@@ -26,7 +26,7 @@ type Condition struct {
 	Forced  bool      `json:"forced,omitempty"` // by an operator
 }
 
-// Conditions lists what holds queues back: queues first, by name.
+// Conditions lists what holds queues back: conditions of queues first, by name.
 func (e *Engine) Conditions(ctx context.Context) []Condition {
 	e.refresh(ctx)
 	now := time.Now()
@@ -47,8 +47,8 @@ func (e *Engine) Conditions(ctx context.Context) []Condition {
 	return out
 }
 
-// Held says why a queue delivers nothing now but a message that tries whether it
-// works again: a pause, or the breaker of its group. "" means that nothing holds it back.
+// Held returns why a queue delivers nothing now, or only a trial message: a pause, or the
+// breaker of its group. "" means that it delivers.
 func (e *Engine) Held(ctx context.Context, name string) (string, error) {
 	q, err := e.find(ctx, name)
 	if err != nil {
@@ -67,8 +67,8 @@ func (e *Engine) Held(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// Resume ends the pause of a queue, whether somebody has made it or an outage. One
-// that is not paused stays as it is.
+// Resume ends the pause of a queue, by a person or by an outage. It does nothing if the
+// queue is not paused.
 func (e *Engine) Resume(ctx context.Context, queue string) error {
 	e.refresh(ctx)
 	if err := e.letGo(ctx, queue); err != nil {
@@ -82,8 +82,8 @@ func (e *Engine) Resume(ctx context.Context, queue string) error {
 	return wrap(err, "resume queue %.100q: tell the others", queue)
 }
 
-// ForceBreaker holds the breaker of a group open or closed for a time, at most
-// 24 hours; 0 ends that. by is who wants it.
+// ForceBreaker keeps the breaker of a group open or closed for a time, at most 24 hours; 0
+// ends that. by names the person who wants it.
 func (e *Engine) ForceBreaker(ctx context.Context, group string, state breaker.State, d time.Duration, by string) error {
 	fail := func(err error) error { return wrap(err, "force the breaker of group %.100q", group) }
 	switch {
@@ -112,12 +112,12 @@ type stats struct{ vanished, mass atomic.Int64 }
 // Stats are counts since the engine was made, and what it holds now.
 type Stats struct {
 	Vanished int64 // workers that vanished while they held messages
-	Mass     int64 // of them, those that vanished with many others
-	Workers  int   // with a name, that hold messages
+	Mass     int64 // of these, workers that vanished together with many others
+	Workers  int   // workers with a name that hold messages now
 	Held     int   // messages that they hold
 }
 
-// Stats returns them.
+// Stats returns the counters of this engine.
 func (e *Engine) Stats() Stats {
 	h := e.holdings
 	h.mu.Lock()

@@ -27,69 +27,69 @@ type Store interface {
 	Marks
 }
 
-// Definitions keeps the queues themselves.
+// Definitions stores the queues themselves.
 type Definitions interface {
-	// CreateQueue stores q under a new ID. When the name is taken it returns
-	// the queue that has it, and ErrQueueExists.
+	// CreateQueue stores q under a new ID. If the name is taken, it returns the queue that
+	// has it, and ErrQueueExists.
 	CreateQueue(ctx context.Context, q Queue) (Queue, error)
-	// Queue returns one by its name, or ErrQueueNotFound.
+	// Queue returns a queue by its name, or ErrQueueNotFound.
 	Queue(ctx context.Context, name string) (Queue, error)
 	// UpdateQueue replaces settings and tags if q.Version is still current,
 	// else it returns ErrConflict.
 	UpdateQueue(ctx context.Context, q Queue) (Queue, error)
-	// DeleteQueue removes a queue and all that is in it.
+	// DeleteQueue removes a queue and everything in it.
 	DeleteQueue(ctx context.Context, id int64) error
 	// Queues lists queues by name.
 	Queues(ctx context.Context, q ListQuery) ([]Queue, error)
-	// Shared reports whether other processes use the same store, so that
-	// they have to be asked for what they sent.
+	// Shared reports whether other processes use the same store. If so, receives have to
+	// poll for what they sent.
 	Shared() bool
 }
 
 // ListQuery narrows a list of queues.
 type ListQuery struct {
 	Prefix     string
-	After      string // names beyond this one
-	DeadLetter string // those that name this dead-letter queue; "" for all
+	After      string // only names behind this one
+	DeadLetter string // only queues that name this dead-letter queue; "": all
 	Limit      int    // 1 to 1,000; 0 means 1,000
 }
 
-// Messages moves messages through their lives.
+// Messages stores messages and their deliveries.
 type Messages interface {
-	// Send stores all entries or none. Where an entry's DedupKey was sent
-	// within DedupWindow, also earlier in the same call, nothing is stored
-	// and the first one's Sent is returned.
+	// Send stores all entries or none. If the DedupKey of an entry was sent within
+	// DedupWindow, or earlier in the same call, it stores nothing for that entry and
+	// returns the Sent of the first one.
 	Send(ctx context.Context, queue int64, entries []Entry) ([]Sent, error)
-	// SetAside stores messages as dead letters of a queue that had them as
-	// parts of others, all or none. What a DedupKey says is as in Send.
+	// SetAside stores parts of messages as dead letters of the queue, all or none.
+	// DedupKey works as in Send.
 	SetAside(ctx context.Context, queue int64, p Policy, parts []Part) ([]Sent, error)
 	// Receive leases up to c.Max messages.
 	Receive(ctx context.Context, queue int64, c Claim) (Claimed, error)
-	// Delete ends deliveries. The first result has an error or nil for each
-	// receipt: see [Engine.Delete].
+	// Delete ends deliveries. It returns an error or nil for each receipt: see
+	// [Engine.Delete].
 	Delete(ctx context.Context, queue int64, fifo bool, receipts []Receipt) ([]error, error)
 	// Change changes or ends leases: see [Engine.ChangeVisibility] and
 	// [Engine.Release].
 	Change(ctx context.Context, queue int64, p Policy, changes []Change) ([]error, error)
-	// Peek returns messages without touching them, in the order of their
-	// sequence, beyond after.
+	// Peek returns messages with a larger sequence than after, in order, without receiving
+	// them.
 	Peek(ctx context.Context, queue, after int64, limit int) ([]Message, error)
-	// Amend changes or deletes one message that is no dead letter, by hand:
+	// Amend changes or deletes one message that is no dead letter, by hand. The error is
 	// ErrMessageGone, or ErrConflict while it is in flight.
 	Amend(ctx context.Context, queue int64, a Amendment) error
-	// Purge empties a queue of all that was sent before the call.
+	// Purge removes everything that was sent before the call.
 	Purge(ctx context.Context, queue int64) error
 	Counts(ctx context.Context, queue int64) (Counts, error)
 }
 
-// Entry is a message on its way into the store; everything is checked.
+// Entry is a checked message on its way into the store.
 type Entry struct {
 	SendInput
 	ID       string
 	Delay    time.Duration
 	FIFO     bool
 	DedupKey string             // "" for none
-	Payload  bezoar.Fingerprint // of the body, by the queue's rules; zero: not recognised
+	Payload  bezoar.Fingerprint // of the body, by the rules of the queue; zero: not recognised
 }
 
 // TxStore is a [Store] that sends in transactions of its database that others have
@@ -99,13 +99,13 @@ type TxStore interface {
 	SendTx(ctx context.Context, tx any, queue int64, entries []Entry) ([]Sent, error)
 }
 
-// Amendment is what becomes of one message.
+// Amendment changes or deletes one message.
 type Amendment struct {
 	Sequence int64
-	ID       string // it has this one
+	ID       string // the message must have this ID
 	Delete   bool
-	Force    bool  // it is deleted although it is in flight
-	Entry    Entry // its Body, Attributes, System and Payload take the place of the message's, which nobody has received then
+	Force    bool  // delete it even if it is in flight
+	Entry    Entry // Body, Attributes, System and Payload replace those of the message, which then counts as never received
 }
 
 // Part is an entry that goes to the dead-letter queue at once.
@@ -114,20 +114,19 @@ type Part struct {
 	Outcome Outcome
 }
 
-// Policy is what a store has to know of a queue's settings in order to end a
-// lease.
+// Policy holds the settings that a store needs to end a lease.
 type Policy struct {
 	FIFO bool
-	// DeadLetter is where messages are set aside. The store makes the queue,
-	// as [ImplicitQueue] says, if it is not there when it is needed.
+	// DeadLetter is the queue for messages that are set aside. The store creates it when
+	// it is needed and missing: see [ImplicitQueue].
 	DeadLetter  string
-	Implicit    bool          // the queue names none: only verdicts set aside, and no letters
-	MaxReceives int           // set aside when received so often and not done; 0: however often
-	Poison      poison.Config // applies to messages that are no dead letters
-	KeepExpired bool          // what is older than the retention is set aside too
+	Implicit    bool          // the queue names no dead-letter queue: only verdicts set messages aside, and never letters
+	MaxReceives int           // set a message aside after so many receives; 0: never
+	Poison      poison.Config // applies to all messages but dead letters
+	KeepExpired bool          // set messages aside that are older than the retention
 }
 
-// Claim says what to lease.
+// Claim says which messages to lease.
 type Claim struct {
 	Policy
 	Max        int
@@ -136,17 +135,16 @@ type Claim struct {
 	Worker     string
 }
 
-// Claimed is what was leased.
+// Claimed is the result of a Claim.
 type Claimed struct {
 	Messages []Message
-	// Next is when, from now, another message becomes visible by the mere
-	// passing of time, if nothing was leased; negative when none will.
+	// Next is the time until another message becomes visible without any call, if nothing
+	// was leased; negative if none will.
 	Next time.Duration
-	// Due says that messages were found whose receives are used up, and
-	// that Sweep has work.
+	// Due says that the receives of some messages are used up, so that Sweep has work.
 	Due bool
-	// Held says that visible messages wait for a copy of theirs that is in
-	// flight: they may be received once it has ended.
+	// Held says that visible messages wait for a copy that is in flight. They can be
+	// received when it has ended.
 	Held   bool
 	Queues []string // that gained messages, because some were set aside
 }
@@ -173,15 +171,15 @@ type Swept struct {
 	Next   time.Duration // until the next one is due; negative when none is
 }
 
-// Moves keeps move tasks.
+// Moves stores move tasks.
 type Moves interface {
-	// StartMove stores t as running, with an ID, and what there is to move
-	// frozen: its Selection.Last is set, if it is 0. ErrMoveRunning if t is of
-	// kind MoveSQS and its source has a running one of that kind.
+	// StartMove stores t as running, with an ID, and fixes the set of letters to move: it
+	// sets Selection.Last if that is 0. ErrMoveRunning: t is of kind MoveSQS, and its
+	// source has a running task of that kind.
 	StartMove(ctx context.Context, t MoveTask) (MoveTask, error)
-	// StepMove moves up to limit messages of a running task whose turn it
-	// is, within its rate, its canary and its limit of failures: see
-	// [MoveTask]. What does not depend on the database is in MoveTask.Plan.
+	// StepMove moves up to limit messages of a running task, within its rate, its canary
+	// and its limit of failures: see [MoveTask]. MoveTask.Plan has the part that needs no
+	// database.
 	StepMove(ctx context.Context, id string, limit int) (Step, error)
 	// ChangeMove changes a task that is not over, or returns ErrMoveNotFound,
 	// ErrMoveNotRunning.
@@ -200,7 +198,7 @@ type MoveQuery struct {
 	Limit  int    // 1 to 1,000; 0 means 1,000
 }
 
-// Step is one step of a move task.
+// Step is the result of one step of a move task.
 type Step struct {
 	Task   MoveTask
 	Moved  int
@@ -208,40 +206,35 @@ type Step struct {
 	Next   time.Duration // until the rate allows the next step
 }
 
-// Letters keeps dead letters: messages that have a Letter, whatever queue they
-// are in, those in the trash too.
+// Letters stores dead letters: messages that have a Letter, in any queue and in the trash.
 type Letters interface {
-	// Groups counts letters by what failed, the newest death first.
+	// Groups counts letters by cause, the newest death first.
 	Groups(ctx context.Context, s Selection, limit int) ([]Group, error)
-	// Letters lists letters without bodies, attributes and attempts, the
-	// newest death first, from beyond after (a Death's Sequence; 0: from the
-	// newest on).
+	// Letters lists letters without bodies, attributes and attempts, the newest death
+	// first. after is the Sequence of the last Death of the page before; 0 means from the
+	// newest on.
 	Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error)
-	// Letter returns one letter whole, by its message's ID, or
-	// ErrLetterNotFound.
+	// Letter returns one complete letter by the ID of its message, or ErrLetterNotFound.
 	Letter(ctx context.Context, id string) (Death, error)
-	// CountLetters says how many there are, and the largest Sequence.
+	// CountLetters returns how many there are, and the largest Sequence.
 	CountLetters(ctx context.Context, s Selection) (n, last int64, err error)
-	// Replace sends e in place of the letter, with its lineage, and moves the
-	// letter to the trash, in one transaction. ErrLetterNotFound, or
-	// ErrConflict if the letter has changed since it was read: another
-	// Sequence or generation.
+	// Replace sends e in place of the letter, with its lineage, and moves the letter to
+	// the trash, in one transaction. The error is ErrLetterNotFound, or ErrConflict if the
+	// letter has another Sequence or generation than when it was read.
 	Replace(ctx context.Context, r Replacement) (Sent, error)
 }
 
-// Cases keeps what is known of payloads. See package poison.
+// Cases stores what is known about payloads. See package poison.
 type Cases interface {
-	// Cases lists those of a queue, the latest Touched first; state < 0
-	// means all.
+	// Cases lists the cases of a queue, the latest Touched first; state < 0 means all.
 	Cases(ctx context.Context, queue int64, state, limit int) ([]PayloadCase, error)
-	// ChangeCase replaces one case by what change makes of it (nil for none)
-	// in one transaction. change may be called twice and must be pure; now is
-	// in microseconds of the store's clock.
+	// ChangeCase replaces one case by the result of change (nil: no case) in one
+	// transaction. change may be called twice and must be pure; now is the time of the
+	// store in microseconds.
 	ChangeCase(ctx context.Context, queue int64, payload bezoar.Fingerprint, change func(c *poison.Case, now int64) *poison.Case) error
-	// Vanish notes on leases that are not over that their worker is gone,
-	// while it held so many messages; LoneHolding more if it was one of two
-	// workers at most, PatientHolding more if the leases are to last twice as
-	// long. Stale receipts are passed over.
+	// Vanish records on leases that are not over that their worker is gone, and how many
+	// messages it held. LoneHolding is added if it was one of at most two workers,
+	// PatientHolding if the leases are to last twice as long. Stale receipts are ignored.
 	Vanish(ctx context.Context, queue int64, receipts []Receipt, holding int) error
 }
 
@@ -265,8 +258,8 @@ type PayloadCase struct {
 // there are no others the new one is not kept.
 const MaxCases = 10_000
 
-// Marks keeps small facts that all processes share, such as a breaker's state,
-// and the audit log. A mark that has changed meanwhile is [ErrConflict].
+// Marks stores small facts that all processes share, such as the state of a breaker, and
+// the audit log. A mark that has changed meanwhile gives ErrConflict.
 type Marks interface {
 	marks.Store
 	// Audit appends to the log. Number and At are the store's.
@@ -276,18 +269,18 @@ type Marks interface {
 	AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error)
 }
 
-// Mark is one fact.
+// Mark is one shared fact.
 type Mark = marks.Mark
 
-// AuditEntry is one thing that somebody did.
+// AuditEntry records one action of a person or a program.
 type AuditEntry struct {
 	Number int64           `json:"number"`
 	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`            // who; at most 256 bytes
+	Actor  string          `json:"actor"`            // who did it; at most 256 bytes
 	Action string          `json:"action"`           // such as redrive.start
-	Object string          `json:"object"`           // on what: a queue, a letter, a task
+	Object string          `json:"object"`           // what it was done to: a queue, a letter, a task
 	Detail json.RawMessage `json:"detail,omitempty"` // at most 16 KiB
-	Error  string          `json:"error,omitempty"`  // why it did not happen
+	Error  string          `json:"error,omitempty"`  // why the action failed
 }
 
 // MaxAudit bounds the audit log; the oldest entries go.

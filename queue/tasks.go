@@ -12,9 +12,8 @@ const DefaultRate = 100
 // maxCanary bounds the canary of a task.
 const maxCanary = 10_000
 
-// StartTask starts to redrive, discard or restore the letters that t.Selection
-// picks: of t.Source, as they are now. What Run does from then on is
-// explained at [MoveTask]. t.Rate 0 means DefaultRate.
+// StartTask starts to redrive, discard or restore the letters of t.Source that t.Selection
+// picks. MoveTask explains what Run does then. t.Rate 0 means DefaultRate.
 func (e *Engine) StartTask(ctx context.Context, t MoveTask) (MoveTask, error) {
 	fail := func(err error) (MoveTask, error) {
 		return MoveTask{}, wrap(err, "start to %s from queue %.100q", t.Kind, t.Source)

@@ -35,25 +35,24 @@ const (
 	viewer               // its connection has closed, and its kind has never ended a delivery
 )
 
-// Vanished tells that a worker, by its ReceiveInput.Worker, is gone: its
-// connection has closed. What it still holds after Config.VanishGrace, and does
-// not end before its lease is over, has crashed it: see package poison. Messages
-// that have been received by workers without a name are never missed.
+// Vanished says that a worker is gone because its connection has closed. worker is its
+// ReceiveInput.Worker. A message that it still holds after Config.VanishGrace, and that
+// nobody settles before its lease is over, has crashed it: see package poison. Messages of
+// workers without a name never count as vanished.
 //
-// When within a second at least three workers vanish, and half of those that
-// hold something, something else is the cause: nothing is convicted then. What
-// they held is tried alone; what ran alone already is not blamed. Workers that
-// ran a suspect alone do not count for that: they are expected to die.
+// If within a second at least three workers vanish, and half of those that hold something,
+// the cause is something else, and nothing is convicted. Messages that they held are tried
+// alone; messages that already ran alone are not blamed. Workers that ran a suspect alone
+// do not count here, since they are expected to die.
 //
-// A connection may also close while its worker lives, and somebody may stop the
-// only worker there is. So of one or two workers it takes one more lease that
-// ends, a delivery that convicts has one more lease to be ended in, and whoever
-// deletes later has lived: see [Engine.Delete].
+// A connection may also close while its worker lives, and somebody may stop the only
+// worker. So with one or two workers, a lease has to end once more, a delivery that
+// convicts gets one more lease to be settled in, and a later Delete proves that the worker
+// lived: see Engine.Delete.
 func (e *Engine) Vanished(worker string) { e.depart(worker, unseen) }
 
-// Viewed is Vanished for a worker whose kind has never ended a delivery, though
-// others have: it only looks at messages. They become suspects, and nothing is
-// convicted for it.
+// Viewed is Vanished for a worker of a kind that has never settled a delivery, though
+// others have: it only looks at messages. They become suspects, and nothing is convicted.
 func (e *Engine) Viewed(worker string) { e.depart(worker, viewer) }
 
 func (e *Engine) depart(worker string, how ending) {

@@ -21,22 +21,21 @@ const (
 	DefaultMinBytes = 1
 )
 
-// Retry says how a delivery whose failure was reported is tried again. One that
-// nothing is reported of comes back when its lease ends, as on SQS. The zero
-// value is full jitter from 1 s to 5 min, without end.
+// Retry says how a reported failure is retried. A delivery without a report comes back
+// when its lease ends, as on SQS. The zero value is full jitter from 1 s to 5 min, without
+// end.
 type Retry struct {
 	Strategy backoff.Strategy `json:",omitempty"` // "" is full jitter
 	Base     time.Duration    `json:",omitempty"` // default 1 s
 	Cap      time.Duration    `json:",omitempty"` // default 5 min, at most MaxVisibility
-	Attempts int              `json:",omitempty"` // deliveries, the first included; 0: as DeadLetter.MaxReceives says
-	// Deadline is how old a message may become before it is given up, counted
-	// from its sending; 0: never. Settings whose Attempts may take longer are
-	// refused.
+	Attempts int              `json:",omitempty"` // deliveries, including the first; 0: as DeadLetter.MaxReceives says
+	// Deadline is the age, from its sending, at which a message is given up; 0: never.
+	// Settings whose Attempts may take longer are refused.
 	Deadline time.Duration `json:",omitempty"`
-	Budget   budget.Config `json:",omitzero"` // share of the traffic that retries may add; what is beyond waits for Cap
+	Budget   budget.Config `json:",omitzero"` // share of the traffic that retries may add; retries beyond it wait for Cap
 }
 
-// Backoff is the policy that r describes.
+// Backoff returns the policy that r describes.
 func (r Retry) Backoff() backoff.Config {
 	return backoff.Config{Strategy: r.Strategy, Base: r.Base, Cap: r.Cap}.WithDefaults()
 }
@@ -87,11 +86,11 @@ type Quarantine struct {
 	After    int           `json:",omitempty"` // deaths of workers; 1 to 8, default 2
 	For      time.Duration `json:",omitempty"` // default 15 min
 	Max      time.Duration `json:",omitempty"` // default 24 h
-	MinBytes int           `json:",omitempty"` // shorter bodies count for their own message alone; default DefaultMinBytes, 1 to MaxBytes
-	Ignore   []string      `json:",omitempty"` // JSON paths that do not belong to a payload's identity: $.at, $.trace.id
+	MinBytes int           `json:",omitempty"` // a shorter body is not shared with copies: only its own message counts; default DefaultMinBytes, 1 to MaxBytes
+	Ignore   []string      `json:",omitempty"` // JSON paths that are left out of the identity of a payload: $.at, $.trace.id
 }
 
-// Poison is the policy that q describes.
+// Poison returns the policy that q describes.
 func (q Quarantine) Poison() poison.Config {
 	return poison.Config{Off: q.Off, After: q.After, For: q.For, Max: q.Max}.WithDefaults()
 }
@@ -112,7 +111,7 @@ func (q Quarantine) validate() error {
 	return nil
 }
 
-// SchemaCheck is when bodies are checked against a schema.
+// SchemaCheck says when bodies are checked against a schema.
 type SchemaCheck string
 
 // The times; "" is CheckReject.

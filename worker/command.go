@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// Mode is how a Command is run.
+// Mode says how a Command is run.
 type Mode string
 
 // The modes.

@@ -31,33 +31,32 @@ const (
 	maxTimeout     = queue.MaxVisibility - 10*time.Minute // the lease must outlive it
 )
 
-// Config says what is worked on, by what, and how. Source and one of Handler and
-// Command are required.
+// Config says which messages a worker takes, what runs on them, and how. Source and one of
+// Handler and Command are required.
 type Config struct {
 	Source Source
-	// Handler works on a message in this process. It is for trusted code: a
-	// panic is caught, but what kills or exhausts the process takes everything
-	// with it, and Timeout only ends its context.
+	// Handler works on a message in this process. Use it for trusted code only: a panic is
+	// caught, but code that kills or exhausts the process takes the worker with it, and
+	// Timeout only ends the context.
 	Handler func(ctx context.Context, m Message) error
 	Command Command // works on messages in child processes
 
 	Concurrency int           // messages at a time; 1 to 1,000, default 4
-	Timeout     time.Duration // of one message; default 5 min
+	Timeout     time.Duration // for one message; default 5 min
 	Visibility  time.Duration // how long a lease lasts, from each heartbeat; 2 s to 12 h, default 30 s
-	Heartbeat   time.Duration // how often a lease is extended; default half of Visibility, which is the most
-	Drain       time.Duration // how long what is running may go on when Run is to end; default 30 s, below 0: not at all
+	Heartbeat   time.Duration // how often a lease is extended; at most half of Visibility, which is the default
+	Drain       time.Duration // how long running messages may go on when Run is to end; default 30 s, below 0: not at all
 
-	// State is a directory of this worker's own, where it writes down what it
-	// is about to run. Without it nothing is known, after a crash, of who was
-	// running.
+	// State is a directory for this worker alone. The worker records there what it is
+	// about to run. Without it, a crash leaves no record of what was running.
 	State string
 	// Shared is a directory that workers on one machine may share: the secret
 	// by which payloads are recognised, and the facts about payloads and
 	// downstreams. Default State; without either, both are in memory.
 	Shared string
 
-	Name       string // who receives, for people; default the host and the process id
-	Downstream string // the group that messages depend on: its breaker holds the worker back
+	Name       string // of this worker, for people; default: the host and the process id
+	Downstream string // the group that all messages depend on; if its breaker is open, the worker receives nothing
 
 	// How endings are judged where the queue does not judge itself.
 	Poison  poison.Config
@@ -66,7 +65,7 @@ type Config struct {
 	Retry   backoff.Config
 	Budget  budget.Config
 
-	Observe func(Event)  // told of every message that has ended, one at a time; must not block
+	Observe func(Event)  // called for every message that has ended, one call at a time; must not block
 	Log     *slog.Logger // nil discards
 }
 

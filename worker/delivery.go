@@ -123,7 +123,7 @@ func (d *delivery) admit() bool {
 		return false
 	case d.w.hopeless(&d.m):
 		d.admission.Refuse = true
-		d.refusal = fmt.Sprintf("received %d times, and nobody was done with it: it may kill its workers", d.m.Receives)
+		d.refusal = fmt.Sprintf("received %d times and never done: it may kill its workers", d.m.Receives)
 		d.res = result{class: bezoar.Crash, reason: d.refusal}
 		return false
 	default:

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Direct is a queue of an engine in this process. Someone has to Run the engine.
+// Direct returns a queue of an engine in this process. The caller must Run the engine.
 func Direct(e *queue.Engine, name string) Source { return &direct{engine: e, name: name} }
 
 type direct struct {

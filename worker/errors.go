@@ -8,12 +8,12 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Error is what a Handler returns to say more than that it failed.
+// Error is an error of a Handler with more information than that it failed.
 type Error struct {
 	Class      bezoar.Class
-	After      time.Duration // the downstream asked for so much patience
+	After      time.Duration // how long the downstream asked to wait
 	Downstream string        // the group that failed
-	Failure    string        // what failed, in words that are the same each time; "": found out from Err
+	Failure    string        // names the failure, the same words each time; "": found out from Err
 	Rows       []Row         // only these lines of the body are bad
 	Err        error
 }
@@ -33,25 +33,26 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transient says that err may have passed next time.
+// Transient says that the same message may succeed next time.
 func Transient(err error) error { return &Error{Class: bezoar.Transient, Err: err} }
 
-// Throttled says that a downstream asked for patience; 0 means that it did not
-// say how much.
+// Throttled says that a downstream asked to wait for a time. 0 means that it gave no time.
 func Throttled(err error, after time.Duration) error {
 	return &Error{Class: bezoar.Throttled, After: after, Err: err}
 }
 
-// Outage says that a downstream is not there; "" is the worker's own.
+// Outage says that a downstream is not available. "" means the downstream of the worker,
+// Config.Downstream.
 func Outage(err error, downstream string) error {
 	return &Error{Class: bezoar.Outage, Downstream: downstream, Err: err}
 }
 
-// Invalid says that the message itself is malformed: it is a dead letter at once.
+// Invalid marks err as the fault of the message: the message is malformed, and becomes a
+// dead letter at once.
 func Invalid(err error) error { return &Error{Class: bezoar.Invalid, Err: err} }
 
-// InvalidRows says that some lines of the body are malformed and all others are
-// done: these lines alone become dead letters.
+// InvalidRows says that some lines of the body are malformed and all others are done. Only
+// these lines become dead letters.
 func InvalidRows(rows ...Row) error {
 	return &Error{Class: bezoar.Done, Rows: rows, Err: fmt.Errorf("%d rows are invalid", len(rows))}
 }
@@ -66,8 +67,8 @@ type SpawnError struct {
 func (e *SpawnError) Error() string { return fmt.Sprintf("start %s: %v", e.Command, e.Err) }
 func (e *SpawnError) Unwrap() error { return e.Err }
 
-// CommandError says that it is the command and not the messages: the first runs
-// all failed alike, none had read its message, and none had worked. The worker
+// CommandError says that the command is at fault and not the messages: the first runs all
+// failed in the same way, none of them read its message, and none succeeded. The worker
 // has stopped, and no message is to blame.
 type CommandError struct {
 	Command string

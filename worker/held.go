@@ -12,9 +12,9 @@ type holder interface {
 	held(ctx context.Context) (string, error)
 }
 
-// Held says why nothing is received although messages may be there: a pause, or
-// the breaker of a downstream, of this worker or of its queue. "" means that
-// nothing is known to hold it back.
+// Held returns why the worker receives nothing although messages may be there: a pause, or
+// the open breaker of a downstream, of this worker or of its queue. "" means that no such
+// reason is known.
 func (w *Worker) Held(ctx context.Context) string {
 	w.ask(ctx)
 	if why := w.shut.Load(); why != nil {

@@ -22,32 +22,32 @@ type Message struct {
 	Receives   int    // deliveries, this one included
 	Sent       time.Time
 	Receipt    string             // names this delivery to its Source
-	Payload    bezoar.Fingerprint // of the body, where the queue knows it
-	Alone      bool               // suspected of killing its worker: to run with nothing beside it
-	Deadline   time.Time          // when it will be stopped, set by the worker
-	// Lost is closed by a Source that learns by itself that a delivery is over:
-	// what runs is stopped at once, and nothing is reported. nil: Extend alone says so.
+	Payload    bezoar.Fingerprint // of the body, if the queue knows it
+	Alone      bool               // it may have killed a worker: run nothing beside it
+	Deadline   time.Time          // when the worker stops it; set by the worker
+	// Lost is closed by a Source that finds out by itself that a delivery is over. The
+	// worker then stops the run at once and reports nothing. nil: only Extend finds out.
 	Lost <-chan struct{}
 
 	native queue.Receipt // of a Direct source
 }
 
-// Outcome is what became of a message.
+// Outcome says what became of a message.
 type Outcome string
 
 // The outcomes.
 const (
-	OutcomeDone     Outcome = "done"     // and deleted
-	OutcomeReported Outcome = "reported" // the queue judges: see there
-	OutcomeRetry    Outcome = "retry"    // comes again
-	OutcomeDead     Outcome = "dead"     // set aside, with its letter
-	OutcomeRefused  Outcome = "refused"  // set aside, undelivered: its payload is convicted
-	OutcomeLeft     Outcome = "left"     // ought to be set aside, and there is nowhere to
-	OutcomeReturned Outcome = "returned" // given back, without blame
-	OutcomeLost     Outcome = "lost"     // its lease was over: another worker may have it
+	OutcomeDone     Outcome = "done"     // done and deleted
+	OutcomeReported Outcome = "reported" // reported to the queue, which decides
+	OutcomeRetry    Outcome = "retry"    // delivered again later
+	OutcomeDead     Outcome = "dead"     // set aside with its letter
+	OutcomeRefused  Outcome = "refused"  // set aside without a run: its payload is convicted
+	OutcomeLeft     Outcome = "left"     // should be set aside, but the queue has no dead-letter queue
+	OutcomeReturned Outcome = "returned" // given back without blame
+	OutcomeLost     Outcome = "lost"     // its lease had ended: another worker may have it
 )
 
-// Event tells how one delivery ended.
+// Event describes how one delivery ended.
 type Event struct {
 	Time     time.Time     `json:"time"`
 	Queue    string        `json:"queue"`
@@ -57,9 +57,9 @@ type Event struct {
 	Outcome  Outcome       `json:"outcome"`
 	Reason   string        `json:"reason,omitempty"`
 	Failure  string        `json:"failure,omitempty"` // its fingerprint
-	Why      string        `json:"why,omitempty"`     // of the outcome
-	Delay    time.Duration `json:"-"`                 // until it comes again
-	Rows     int           `json:"rows,omitempty"`    // set aside by themselves
+	Why      string        `json:"why,omitempty"`     // the reason of the outcome
+	Delay    time.Duration `json:"-"`                 // until the message is delivered again
+	Rows     int           `json:"rows,omitempty"`    // set aside as letters of their own
 	Elapsed  time.Duration `json:"-"`
 	CPU      time.Duration `json:"-"`
 	MaxRSS   int64         `json:"max_rss,omitempty"`

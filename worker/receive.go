@@ -169,7 +169,7 @@ func isPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// PermanentError is an error of a Source that does not pass: the worker stops.
+// PermanentError is an error of a Source that will not go away. The worker stops.
 type PermanentError struct{ Err error }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }

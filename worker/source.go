@@ -8,16 +8,16 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// ErrLost says that a delivery is over: its lease has ended, and the message may
-// be somebody else's.
+// ErrLost means that the lease of a delivery has ended. Another worker may have the
+// message.
 var ErrLost = errors.New("the lease is over")
 
-// ErrNowhere says that a queue has no dead-letter queue.
+// ErrNowhere means that a queue has no dead-letter queue.
 var ErrNowhere = errors.New("there is no dead-letter queue")
 
-// Source is where messages come from. Its methods are safe for concurrent use.
-// Errors of which errors.Is(err, ErrLost) holds mean that the delivery is over;
-// others may pass.
+// Source is where messages come from. Its methods are safe for concurrent use. If
+// errors.Is(err, ErrLost), the delivery is over. The worker retries after other errors,
+// except a PermanentError.
 type Source interface {
 	// Open looks the queue up. It is called first, and once.
 	Open(ctx context.Context) (About, error)
@@ -35,14 +35,14 @@ type Source interface {
 	SetAside(ctx context.Context, m Message, l Letter) error
 }
 
-// Dropper is a Source that wants to know when a message that it takes back, as its
-// Lost says, is not worked on any more.
+// A Source that implements Dropper is told when the worker no longer works on a message
+// that the Source took back by its Lost channel.
 type Dropper interface {
 	// Dropped is called once for each delivery that was lost.
 	Dropped(m Message)
 }
 
-// About is what there is to know of a queue.
+// About describes a queue.
 type About struct {
 	Queue string // its name
 	FIFO  bool
@@ -55,32 +55,32 @@ type About struct {
 	MaxReceives int // until the queue itself sets a message aside; 0: never
 }
 
-// Receive says how to receive.
+// Receive holds the parameters of one receive.
 type Receive struct {
 	Max        int
 	Visibility time.Duration
 	Wait       time.Duration
-	Worker     string // a name for this one receive, by which the queue knows who has its messages
-	Life       string // of the worker: another one for each process
-	Missed     bool   // the queue is to judge what the worker held if it vanishes: nobody may be left who reports it
+	Worker     string // a name for this receive, by which the queue knows who has its messages
+	Life       string // of the worker process: different for each process
+	Missed     bool   // if the worker vanishes, the queue judges what it held: no process may be left to report it
 }
 
 // Release says how a message is given back.
 type Release struct {
-	Delay      time.Duration // until it may be received again
-	RetryAfter time.Duration // the least that is to pass until then, whatever a queue decides
+	Delay      time.Duration // until it can be received again
+	RetryAfter time.Duration // the least time until then, whatever the queue decides
 	Outcome    *queue.Outcome
-	Reject     bool   // with Outcome, where the queue judges: it is a dead letter at once
+	Reject     bool   // with Outcome, if the queue judges: make it a dead letter at once
 	Downstream string // with Outcome: the group that failed
-	Holding    int    // with Outcome: how many messages a worker had that died
-	Weak       bool   // with Outcome: nobody knows what it died of, so that it proves only half as much
-	Refund     bool   // the receive does not count, where a queue can do that
+	Holding    int    // with Outcome: how many messages the dead worker had
+	Weak       bool   // with Outcome: the cause of the death is unknown, so it counts half
+	Refund     bool   // do not count the receive, if the queue can do that
 }
 
-// Letter is a dead letter to be.
+// Letter is a dead letter that is about to be stored.
 type Letter struct {
 	Body    []byte
 	Outcome queue.Outcome
-	Once    string // names it: what is set aside twice within minutes is one letter, where a queue can do that
-	Part    bool   // Body is a part of the message's
+	Once    string // a name: letters with the same name within minutes are stored once, if the queue can do that
+	Part    bool   // Body is only a part of the body of the message
 }

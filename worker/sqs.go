@@ -36,15 +36,15 @@ type SQSQueue struct {
 	bezoar  bool
 }
 
-// SQS is a queue of any SQS-compatible endpoint: Bezoar's, which judges outcomes
-// itself, or another one. Calls are tried again by the client; the retries of the
-// client's own configuration are not used.
+// SQS returns a queue of any SQS-compatible endpoint. Bezoar's endpoint judges outcomes
+// itself; for any other endpoint the worker judges. The returned queue retries calls
+// itself and does not use the retries of the client's configuration.
 func SQS(client *sqs.Client, url string) *SQSQueue {
 	return &SQSQueue{Client: client, URL: url}
 }
 
-// Open looks the queue up, and finds out whether it is Bezoar's: that knows its
-// own attributes.
+// Open looks the queue up and finds out whether it is Bezoar's, by attributes that only
+// Bezoar has.
 func (s *SQSQueue) Open(ctx context.Context) (About, error) {
 	if s.Client == nil || s.URL == "" {
 		return About{}, errors.New("there is no client, or no URL")
@@ -185,7 +185,7 @@ func (s *SQSQueue) visibility(ctx context.Context, m Message, d time.Duration, m
 	return lostSQS(err)
 }
 
-// Release gives a message back, and to Bezoar it says why.
+// Release gives a message back. It tells a queue of Bezoar why.
 func (s *SQSQueue) Release(ctx context.Context, m Message, r Release) error {
 	if !s.bezoar {
 		return s.visibility(ctx, m, r.Delay)
@@ -202,8 +202,8 @@ func (s *SQSQueue) Release(ctx context.Context, m Message, r Release) error {
 	return s.visibility(ctx, m, r.Delay, header("X-Bezoar-Outcome", text))
 }
 
-// SetAside sends a letter: to Bezoar one of its own, else a message with
-// attributes that say why.
+// SetAside sends a letter. A queue of Bezoar gets a letter of its own kind; another queue
+// gets a message with attributes that say why.
 func (s *SQSQueue) SetAside(ctx context.Context, m Message, l Letter) error {
 	in := &sqs.SendMessageInput{MessageBody: aws.String(string(l.Body)), MessageAttributes: attributesOf(m.Attributes)}
 	options := []func(*sqs.Options){s.calls.options}

@@ -112,7 +112,7 @@ func appendEscape(out []byte, r rune) []byte {
 	return append(append(out, `\u`...), hex[len(hex)-4:]...)
 }
 
-// Done deletes a message, together with others that end about now.
+// Done deletes a message. Deletions of about the same time share one call.
 func (s *SQSQueue) Done(ctx context.Context, m Message) error {
 	return s.deletes.do(ctx, m.Receipt)
 }

@@ -13,9 +13,9 @@ import (
 // maxWorkers bounds the workers of one machine that share a root.
 const maxWorkers = 1000
 
-// FreeState returns the first of the directories 1, 2, 3 … below root that no
-// worker has, for Config.State; root itself is for Config.Shared. Another
-// process may be faster: see [InUse].
+// FreeState returns the first of the directories 1, 2, 3 … below root that no worker uses,
+// for Config.State. Use root itself for Config.Shared. Another process may take the
+// directory first: see InUse.
 func FreeState(root string) (string, error) {
 	for n := 1; n <= maxWorkers; n++ {
 		dir := filepath.Join(root, strconv.Itoa(n))
@@ -30,8 +30,7 @@ func FreeState(root string) (string, error) {
 	return "", fmt.Errorf("%s: %d workers have their state there already", root, maxWorkers)
 }
 
-// InUse reports whether a worker did not run because another one has its
-// Config.State.
+// InUse reports whether a worker did not run because another worker uses its Config.State.
 func InUse(err error) bool {
 	_, used := errors.AsType[*startlog.InUseError](err)
 	return used

@@ -64,7 +64,7 @@ type Worker struct {
 	aborted  atomic.Bool
 }
 
-// New returns a worker. It opens nothing; the caller owes it a Run.
+// New returns a worker. It opens nothing. The caller must call Run.
 func New(c Config) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -76,10 +76,10 @@ func New(c Config) (*Worker, error) {
 	}, nil
 }
 
-// Run works until ctx ends, then stops receiving, lets what is running go on for
-// Config.Drain, interrupts the rest, and returns nil when every message is done
-// or given back. An error means that the worker could not go on; then, too,
-// every message was given back. Call it once.
+// Run works until ctx ends. Then it receives nothing more, lets running messages go on for
+// Config.Drain, interrupts the rest, and returns nil when every message is done or given
+// back. An error means that the worker could not go on; every message was given back then,
+// too. Call Run once.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	base := context.WithoutCancel(ctx)
 	if w.about, err = w.cfg.Source.Open(ctx); err != nil {
@@ -199,12 +199,11 @@ func (w *Worker) observe(e Event) {
 	w.cfg.Observe(e)
 }
 
-// Running is how many messages run.
+// Running returns how many messages run now.
 func (w *Worker) Running() int { return w.slots.running() }
 
-// Abort is for a process that ends at once, without a drain: it writes down that
-// what is running is not to blame. Messages come back when their leases are
-// over.
+// Abort is for a process that ends at once, without a drain. It records that running
+// messages are not to blame. They are delivered again when their leases end.
 func (w *Worker) Abort() {
 	if w.aborted.Swap(true) || w.starts == nil {
 		return

@@ -60,14 +60,14 @@ func eventOf(e ledger.Event) adminapi.Event {
 		out.Text = fmt.Sprintf("%s: %s", what, v.Reason)
 	case blame.GateClosed:
 		if e.Planned {
-			out.Kind, out.Text = "gate", "a rollout has begun: nobody is convicted meanwhile"
+			out.Kind, out.Text = "gate", "a rollout has begun: no request is convicted during it"
 			break
 		}
 		if e.Strikes {
-			out.Kind, out.Text = "gate", "the fleet gate closed: so much fails at once on workers that live that it is not the work; nobody is convicted"
+			out.Kind, out.Text = "gate", "the fleet gate closed: too many requests fail at once on workers that live, so the requests are not the cause; none is convicted"
 			break
 		}
-		out.Kind, out.Text = "gate", "the fleet gate closed: so much dies at once that it is not the work; nobody is convicted"
+		out.Kind, out.Text = "gate", "the fleet gate closed: too many workers die at once, so the requests are not the cause; none is convicted"
 	case blame.GateOpened:
 		out.Kind, out.Text = "gate", "the fleet gate opened"
 	case blame.RecoveryBegan:

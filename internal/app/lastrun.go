@@ -133,15 +133,15 @@ func (a *App) tellLast(inFlight int) {
 func concluded(last *lastrun.Report, inFlight int, proof blame.Proof) string {
 	switch {
 	case proof == blame.NoProof && last.How == lastrun.Panicked:
-		return "nobody is blamed: the panic was over a request that was not in flight yet"
+		return "no request is blamed: the panic came from a request that was not in flight yet"
 	case proof == blame.NoProof:
-		return "nobody is blamed: there is no evidence that work ended it"
+		return "no request is blamed: there is no evidence that a request ended it"
 	case inFlight == 0:
-		return "nobody is blamed: nothing was in flight"
+		return "no request is blamed: nothing was in flight"
 	case proof == blame.OutOfMemory:
 		return "what was in flight and has never succeeded runs alone; what was in flight at two such ends, as nothing else was, is quarantined"
 	case inFlight == 1:
 		return "the work that was alone in flight is quarantined, unless it has succeeded before"
 	}
-	return fmt.Sprintf("nobody is convicted: %d pieces of work were in flight; those that have never succeeded run alone", inFlight)
+	return fmt.Sprintf("no request is convicted: %d were in flight; those that have never succeeded run alone", inFlight)
 }

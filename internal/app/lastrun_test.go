@@ -128,7 +128,7 @@ func TestKillsOfBezoarBlameNobody(t *testing.T) {
 			t.Errorf("after %d kills verdicts are %+v, %v", i, vs, err)
 		}
 		if i > 0 {
-			p.said("how=unknown", "nobody is blamed")
+			p.said("how=unknown", "no request is blamed")
 		}
 		p.kill()
 	}
@@ -235,7 +235,7 @@ func TestAPanicOfBezoarConvictsWhatWasAlone(t *testing.T) {
 	// The next run that ends in order says so, and the verdict stands.
 	p.kill()
 	p = start(t, s)
-	p.said("how=unknown", "nobody is blamed")
+	p.said("how=unknown", "no request is blamed")
 	checkRefusal(t, p.get("/x?q=linger"))
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = reap(p.t, p.cmd)
@@ -253,7 +253,7 @@ func TestAPanicOfBezoarWithSeveralInFlightConvictsNobody(t *testing.T) {
 	p.dies("panic")
 
 	p = start(t, s)
-	p.said("how=panic", "in_flight=2", "nobody is convicted")
+	p.said("how=panic", "in_flight=2", "no request is convicted")
 	if vs := p.held(bezoar.Suspected); len(vs) != 2 || len(p.convicts()) > 0 || !strings.Contains(vs[0].Evidence[0].Detail, "with this and 1 other in flight") {
 		t.Errorf("suspects %+v, convicts %+v", vs, p.convicts())
 	}

@@ -19,7 +19,7 @@ type alarmLs struct {
 
 // Help says what the columns mean.
 func (*alarmLs) Help() string {
-	return "STATE is ok, firing, or unknown before the first look. TOLD says when somebody was told last, by any node, or why nobody could be."
+	return "STATE is ok, firing, or unknown before the first look. TOLD is the time of the last notification, by any node, or the reason why none could be sent."
 }
 
 func (c *alarmLs) Run(s *session) error {

@@ -17,7 +17,7 @@ import (
 type backupCmd struct {
 	File   string  `arg:"" help:"The file to make; an existing one is kept unless --force is given."`
 	Config string  `short:"c" placeholder:"FILE" help:"The settings file that names the store (default: bezoar.yaml here, if there is one)."`
-	Store  *string `placeholder:"STORE" help:"Copy this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db)."`
+	Store  *string `placeholder:"STORE" help:"Copy this store, sqlite:PATH, and ignore settings files (default sqlite:bezoar.db)."`
 	Force  bool    `help:"Replace FILE if it exists."`
 }
 

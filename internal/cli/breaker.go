@@ -14,7 +14,7 @@ import (
 type breakerCmd struct {
 	Ls    breakerLs    `cmd:"" help:"List the breakers with what they count."`
 	Open  breakerOpen  `cmd:"" help:"Force a breaker open: no call passes."`
-	Close breakerClose `cmd:"" help:"Force a breaker closed: every call passes, whatever the results."`
+	Close breakerClose `cmd:"" help:"Force a breaker closed: every call passes, even if calls fail."`
 	Reset breakerReset `cmd:"" help:"Stop forcing a breaker; it follows its results again."`
 }
 

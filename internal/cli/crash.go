@@ -22,7 +22,7 @@ type crashCmd struct {
 }
 
 func (crashCmd) Help() string {
-	return "The same bug has the same group, whatever its ids, paths, versions and log formats. " +
+	return "The same bug has the same group, even with other ids, paths, versions and log formats. " +
 		"Several files are listed by group. --json prints one line per file. " +
 		"Exit code 1: a file could not be read or shows no failure. Exit code 3: a file was not found. All other files are read in either case."
 }
@@ -194,7 +194,7 @@ func crashTitle(r crash.Report) string {
 
 func crashQuality(q crash.Quality) string {
 	what := map[crash.Quality]string{
-		crash.Own: "a frame of your own code", crash.Library: "a frame of somebody else's code, or a trace cut off",
+		crash.Own: "a frame of your own code", crash.Library: "a frame of a library, or an incomplete trace",
 		crash.Message: "words only", crash.Exit: "only how it ended",
 	}[q]
 	if n := crash.Votes(q); n > 0 {

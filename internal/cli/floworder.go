@@ -17,7 +17,7 @@ type ordering struct {
 	Reason string `placeholder:"TEXT" help:"Why, for the audit log."`
 }
 
-const orderHelp = "If nobody runs the state directory, this command runs it until the run is over or waits for a person again, " +
+const orderHelp = "If no process runs the state directory, this command runs it until the run is over or waits for a person again, " +
 	"with the exit codes of bezoar flow run.\n\n"
 
 type flowRetryCmd struct {

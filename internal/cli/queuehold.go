@@ -94,7 +94,7 @@ type queuePause struct {
 	remote
 	Names  []string      `arg:"" name:"name" help:"The queues' names."`
 	For    time.Duration `placeholder:"TIME" help:"Resume after this long (default: only queue resume does)."`
-	Reason string        `placeholder:"TEXT" help:"Reason, for whoever asks why nothing is received."`
+	Reason string        `placeholder:"TEXT" help:"Reason, shown to people who ask why nothing is received."`
 }
 
 func (c *queuePause) Run(s *session) error {

@@ -13,7 +13,7 @@ import (
 type restoreCmd struct {
 	File    string  `arg:"" help:"The backup, as bezoar backup made it."`
 	Config  string  `short:"c" placeholder:"FILE" help:"The settings file that names the store (default: bezoar.yaml here, if there is one)."`
-	Store   *string `placeholder:"STORE" help:"Restore to this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db)."`
+	Store   *string `placeholder:"STORE" help:"Restore to this store, sqlite:PATH, and ignore settings files (default sqlite:bezoar.db)."`
 	Replace bool    `help:"Put the backup in the place of a store that is there, which is kept beside it under another name."`
 }
 

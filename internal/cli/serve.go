@@ -25,8 +25,8 @@ const adminVar = "BEZOAR_ADMIN"
 
 type serveCmd struct {
 	Config   string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
-	Listen   *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
-	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
+	Listen   *string    `placeholder:"ADDR" help:"Serve callers at this address, not at the one in the file; an empty ADDR serves none."`
+	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients at this address, not at the one in the file; off serves none."`
 	Admin    *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
 	Store    *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
 	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. Without one this just starts."`

@@ -63,7 +63,7 @@ type tunnelEnd struct {
 	rule  atomic.Pointer[string] // that has ended it; nil: none
 	end   func()
 
-	mu    sync.Mutex
+	mu    sync.Mutex  // guards timer
 	timer *time.Timer // nil without bounds
 }
 

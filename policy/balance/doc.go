@@ -32,17 +32,16 @@
 //
 // # Poison must not eject
 //
-// Only a request's first failure counts; [Outcome.Repeat] says that it is
-// another. And where callers are known, the failures of the two that failed most
-// are left out ([Eject.Excuse]): in a fleet of shards one caller's poison falls on
-// the same few workers each time, and the median does not see it. What is left: a
-// worker that three and more callers in the same shard send poison is taken for a
-// bad one. It costs what ejection may cost.
+// Only a request's first failure counts; [Outcome.Repeat] marks later ones. If callers
+// are known, the failures of the two callers that failed most are left out
+// ([Eject.Excuse]): in a fleet with shards, one caller's poison hits the same few workers
+// each time, and the median does not show it. One case remains: a worker that gets poison
+// from three or more callers of the same shard looks bad and may be ejected.
 //
 // # Bounds
 //
-// At most MaxEject of the workers that are up are ejected at once, one at least
-// of three or more. When less than a share of the workers looks well, the looks
-// are distrusted ([Panic]): refusing everything would do more harm.
-// A Record is about 800 bytes whatever comes; Add allocates nothing.
+// At most MaxEject of the workers that are up are ejected at once; of three or more
+// workers, one may always be. If less than a share of the workers looks healthy, the
+// checks are not believed ([Panic]): refusing all work would do more harm. A Record takes
+// about 800 bytes; Add allocates nothing.
 package balance

@@ -325,7 +325,7 @@ func (state *State) convictWhole(now int64, a *accused, variants, clients int, e
 		d.sample, d.route = old.sample, old.route
 	}
 	state.addEvidence(i, ev)
-	state.convict(now, i, ev.Class, fmt.Sprintf("%d variants of it from %d callers killed alone, and nobody has used it successfully", variants, clients), ev)
+	state.convict(now, i, ev.Class, fmt.Sprintf("%d variants of it from %d callers killed alone, and none has succeeded", variants, clients), ev)
 }
 
 // contradict ends verdicts about features that a success has.

@@ -28,18 +28,17 @@
 //
 // # Counting
 //
-// Results, not calls in flight: a call that hangs counts when its caller's
-// deadline ends it, as failed and slow. Deadlines are enforced from outside, so
-// that this is a bounded delay, and a ticket that is lost costs nothing while
-// closed. Probes are the exception, since a hung one would hold its slot: it
-// counts as failed after ProbeFor.
+// A breaker counts results, not calls in flight. A call that hangs counts as failed and
+// slow when its caller's deadline ends it. Deadlines are enforced from outside, so this
+// delay is bounded, and a lost ticket costs nothing while the breaker is closed. A probe
+// that hangs would hold its slot, so it counts as failed after ProbeFor.
 //
-// A result with Ignored is no result. Poison (all but a request's first
-// failure), interrupted work, streams that have begun and callers who gave up say
-// nothing about the downstream; a probe's slot is free again.
+// A result with Ignored does not count, and frees a probe's slot. Use it for poison (all
+// failures of a request but the first), interrupted work, streams that have begun and
+// callers who gave up: they say nothing about the downstream.
 //
-// A result of an older generation changes nothing: what was sent before a trip
-// and fails after it neither prolongs the trip nor passes for a probe.
+// A result of an older generation changes nothing: a call that was sent before a trip
+// and fails after it neither prolongs the trip nor counts as a probe.
 //
 // # Sharing
 //
@@ -71,13 +70,12 @@
 //		ticket, d = b.Allow(now)
 //	}
 //
-// The claim's probe goes alone, so that nothing else is sent before the claim
-// has come through; the other probes follow once it has succeeded. A breaker
-// without a Node has nothing to claim and sends them at once.
+// The first probe of a claim goes alone, so that no other call is sent before the claim
+// is stored. The other probes follow when it has succeeded. A breaker without a Node
+// needs no claim and sends all probes at once.
 //
-// A store that cannot be reached is a reason to go on alone: each node then
-// probes for itself. A holder that dies costs nothing but ProbeFor: the lease
-// goes to whoever calls next, at the same level.
+// If the store cannot be reached, each node probes for itself. If the holder of the lease
+// dies, the next caller gets the lease after ProbeFor, at the same level.
 //
 // # Bounds
 //

@@ -7,10 +7,9 @@
 //
 //	Ratio × first attempts + 10 × Floor
 //
-// where the attempts are those of these seconds and the nine before. What a
-// retry waits for after it has been granted does not matter: it counts from when
-// it was decided on, so that a crowd of retries that wait cannot all be
-// granted and then come at once.
+// where the attempts are those of these seconds and of the nine before. A retry counts
+// from the moment when it was granted, even if it waits afterwards: so a crowd of waiting
+// retries cannot all be granted and then come at once.
 //
 // A [Table] holds budgets of many callers in bounded memory.
 package budget

@@ -1,5 +1,5 @@
-// Package outage tells an outage from poison: when many different payloads fail
-// alike it is not the payloads. It is pure: the time is an argument, and the
+// Package outage tells an outage from poison: if many different payloads fail in the same
+// way, the payloads are not the cause. It is pure: the time is an argument, and the
 // caller holds the lock.
 //
 //	┌─────────┐  one failure, over ≥ max(Least, Share) distinct payloads   ┌────────┐
@@ -18,17 +18,17 @@
 //
 // # When it trips
 //
-// Of the distinct payloads that ended within the last Window, good ones
-// included, at least Share ended in the same failure, and these are at least
-// Least. A payload counts once, as it ended last: a poison payload that is sent
-// again a thousand times is one, and one that failed and then worked is good. A
-// payload without a fingerprint counts by the id that the caller gives, that of
-// its message, say. A failure that nobody identified ("") is never like another.
+// The guard looks at the distinct payloads that ended within the last Window, including
+// good ones. It trips if at least Share of them, and at least Least, ended in the same
+// failure. A payload counts once, by its last end: a poison payload that is sent a
+// thousand times is one, and a payload that failed and then worked is good. A payload
+// without a fingerprint counts by an id from the caller, for example that of its message.
+// A failure without a name ("") never equals another.
 //
-// Which classes of failure count is the caller's choice: malformed work
-// ([bezoar.Invalid]) fails alike without an outage, and whoever can send it could
-// pause the queue. What does not count at all is best not told; what ended, but
-// not in a failure of interest, is told as a failure "".
+// The caller chooses which classes of failure count. Malformed work ([bezoar.Invalid])
+// fails in the same way without an outage, and its sender could pause the queue. Do not
+// report ends that should not count at all; report an end that is no failure of interest
+// as the failure "".
 //
 // # Duties of the caller
 //
@@ -65,17 +65,15 @@
 //
 // # Bounds
 //
-// A guard keeps a sample of at most 640 payloads (24 KiB, from the first result
-// on), whatever arrives. Up to 512 distinct payloads in a window it is all of
-// them and the arithmetic is exact. Beyond, it is those whose hash is below a
-// threshold, which halves as often as necessary: an even share of all payloads,
-// at least 256 when it has just been halved, so that shares are right within a
-// few percent points. Nothing is evicted by anything else's arrival: the
-// fingerprint alone decides whether a payload is in the sample, and it is keyed,
-// so that a flood of failures or payloads can thin the sample out but cannot
-// choose what is left of it. When the traffic collapses by orders of magnitude a
-// thinned sample needs up to two windows to let enough in again; until then the
-// guard sees less, and does not trip.
+// A guard keeps a sample of at most 640 payloads (24 KiB, from the first result on). Up
+// to 512 distinct payloads in a window the sample is complete and the arithmetic exact.
+// Above that the sample holds the payloads whose hash is below a threshold, which halves
+// as often as necessary. It is an even share of all payloads, at least 256 just after a
+// halving, so that shares are right within a few percentage points. Only the fingerprint
+// decides whether a payload is in the sample, and fingerprints are keyed: a flood of
+// failures or payloads can thin the sample out, but cannot choose what stays. If the
+// traffic falls by orders of magnitude, a thinned sample needs up to two windows to fill
+// again; until then the guard sees less and does not trip.
 //
 // Succeeded takes constant time, amortised; Failed looks at the whole sample, in
 // about a microsecond. However far the clock steps, no pause lasts longer than

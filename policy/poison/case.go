@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// State is what is thought of a payload.
+// State says what is known about a payload.
 type State uint8
 
 // The states.
@@ -30,23 +30,22 @@ func (s State) String() string {
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
 
-// Case is what is known of one payload in one queue. Times are microseconds
-// since 1970.
+// Case is what is known about one payload in one queue. Times are microseconds since 1970.
 type Case struct {
 	State   State
-	Proven  bool  // a copy worked, nothing failed since: copies need not wait
+	Proven  bool  // a copy succeeded and nothing failed since: copies need not wait
 	Strikes int   // in halves
 	Level   int   // convictions so far
-	Since   int64 // when the state began
-	Touched int64 // when something last happened
-	Until   int64 // the end of the quarantine
-	Same    int   // how often in a row it ended in this Class and Failure
+	Since   int64 // when State began
+	Touched int64 // when the case last changed
+	Until   int64 // when the quarantine ends
+	Same    int   // how often in a row it ended with this Class and Failure
 	Class   bezoar.Class
 	Failure string // failure fingerprint
 	Reason  string // why it is suspected or refused, for people
 }
 
-// Admission is what a receive may do with a visible message.
+// Admission says what a receive may do with a visible message.
 type Admission uint8
 
 // The admissions.

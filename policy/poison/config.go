@@ -9,11 +9,11 @@ import (
 // Config says when a payload is refused, and for how long. The zero value means
 // two strikes, 15 min and 24 h.
 type Config struct {
-	Off    bool          // nothing waits, nothing is suspected
+	Off    bool          // no payload waits or is suspected
 	After  int           // strikes; 1 to 8, default 2
 	For    time.Duration // the first quarantine; doubles with every conviction; default 15 min
-	Max    time.Duration // and ends here; default 24 h
-	Forget time.Duration // how long a case is kept that nothing happened to; default 24 h
+	Max    time.Duration // the longest quarantine; default 24 h
+	Forget time.Duration // how long a case without events is kept; default 24 h
 }
 
 // Bounds of [Config].

@@ -13,12 +13,11 @@
 //	    │ the probe worked                                        ▼ the same failure again
 //	    └───────────────────────── one copy, alone ◄────── quarantined (refused until Until)
 //
-// Strikes are counted in halves: a crash or an out-of-memory death alone is one,
-// a timeout is half of one, since a slow downstream looks like one. Work that
-// was held together with others when their worker vanished has a strike too, but
-// no such death convicts: it runs alone from then on, and either works, which
-// clears it, or is convicted by what it does there. Where there are one or two
-// workers, somebody may just have stopped the one that vanished: the first time
-// counts nothing then. Bugs and invalid messages are
-// no danger to their worker; they only end early when they repeat themselves.
+// Strikes are counted in halves. A crash or an out-of-memory death of a payload that ran
+// alone is one strike. A timeout is half a strike, since a slow downstream causes
+// timeouts as well. If a worker vanishes with several payloads, each gets a strike, but
+// such a death convicts none: they run alone from then on, and are cleared or convicted by
+// what happens there. If there are only one or two workers, somebody may have stopped the
+// worker that vanished, so the first time does not count. Bugs and invalid messages do not
+// endanger their worker; they only end early if they repeat.
 package poison

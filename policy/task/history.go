@@ -2,14 +2,14 @@ package task
 
 import "time"
 
-// History is what is known of a task's attempts. It is kept with the task, and
-// bounded: of failures the last ones are there.
+// History is what is known about the attempts of a task. It is stored with the task. It is
+// bounded: only the last failures are kept.
 type History struct {
 	Attempts  int           `json:"attempts,omitempty"`  // that began
 	Own       int           `json:"own,omitempty"`       // that failed by themselves
 	Killed    int           `json:"killed,omitempty"`    // by the infrastructure
-	Lost      int           `json:"lost,omitempty"`      // that were running when Bezoar itself was killed, or its machine
-	Overdue   int           `json:"overdue,omitempty"`   // that we stopped at their timeout
+	Lost      int           `json:"lost,omitempty"`      // running when Bezoar itself, or its machine, died
+	Overdue   int           `json:"overdue,omitempty"`   // stopped at their timeout
 	Unstarted int           `json:"unstarted,omitempty"` // that could not be started
 	Looks     int           `json:"looks,omitempty"`     // of a sensor
 	Fresh     int           `json:"fresh,omitempty"`     // failures since a person last retried it: only they count as repeated

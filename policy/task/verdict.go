@@ -29,20 +29,20 @@ const minSamples = 5
 
 // Rules say how a task is judged.
 type Rules struct {
-	Attempts    int // that fail by themselves
+	Attempts    int // bound of attempts that fail by themselves
 	Backoff     backoff.Config
 	NoPoison    bool
-	After       int // identical failures; 0: by their quality
+	After       int // identical failures that end the retries; 0: by their quality
 	MinAttempts int
 	Permit      bool          // its failure is permitted
 	Timeout     time.Duration // of one attempt; 0: none
 	Every       time.Duration // between two looks of a sensor
-	Patience    time.Duration // of a sensor, from its first look
-	Once        bool          // it may have had its effect: a person decides about a next attempt
+	Patience    time.Duration // how long a sensor looks, from its first look
+	Once        bool          // its side effect may have happened: a person decides about a next attempt
 	Build       string        // of the code
 }
 
-// End is how an attempt ended.
+// End says how an attempt ended.
 type End struct {
 	Class       bezoar.Class
 	Reason      string
@@ -50,34 +50,34 @@ type End struct {
 	Group       string
 	Quality     string
 	RetryAfter  time.Duration
-	NotYet      bool // a look that did not find
+	NotYet      bool // a sensor did not find what it waits for
 	Lost        bool // with Interrupted: Bezoar itself was killed
 	Free        bool // with Interrupted: Bezoar ended it because it stops
 }
 
-// Room is the time that there is.
+// Room is the time that is available.
 type Room struct {
 	Now      time.Time
-	First    time.Time     // it first ran
+	First    time.Time     // when the task first ran
 	Deadline time.Time     // zero: none
 	Run      time.Duration // p95 of successful runs of the task; 0: unknown
 	Rest     time.Duration // p95 of the longest path that follows
 	P99      time.Duration // of successful runs
-	Samples  int           // successful runs that P99 is of
+	Samples  int           // successful runs behind P99
 }
 
-// Verdict is what becomes of a task after an attempt.
+// Verdict says what becomes of a task after an attempt.
 type Verdict struct {
 	Event        Event
 	Wait         time.Duration // of TryAgain, LookAgain and Interrupt
 	Why          string        // for people, with the arithmetic
-	Repeated     bool          // the failure repeats itself
+	Repeated     bool          // the same failure repeats
 	Late         bool          // no retry fits the deadline
 	WrongTimeout bool          // the timeout is below the p99 of successful runs
 }
 
-// Judge judges the end of an attempt. It returns the history with it, and what
-// follows. random, in [0, 1), jitters the wait.
+// Judge judges the end of an attempt. It returns the new history and the verdict. random,
+// in [0, 1), jitters the wait.
 func (r Rules) Judge(h History, e End, room Room, random float64) (History, Verdict) {
 	h.Last = slices.Clone(h.Last)
 	switch {

@@ -59,7 +59,7 @@ func (e *examination) secrets(context.Context) {
 		e.private("the store, which holds requests and messages,", e.store.File)
 	}
 	if len(e.found) == before {
-		e.ok("secrets", "they are there, and nobody else can read them")
+		e.ok("secrets", "they exist, and no other user can read them")
 	}
 }
 

@@ -32,7 +32,7 @@ func (e *examination) settings(context.Context) {
 		e.warn("settings", "admin: 127.0.0.1:7070 brings them back", "there is no admin address: no console, no metrics, no commands")
 	}
 	if c.Health.Disk == 0 {
-		e.warn("settings", "remove health.disk to have the default", "health.disk is off: nobody hears of a disk that fills up")
+		e.warn("settings", "remove health.disk to have the default", "health.disk is off: no alarm comes when the disk fills up")
 	}
 	e.routes()
 	if len(e.found) == before {

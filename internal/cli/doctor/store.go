@@ -31,7 +31,7 @@ func (e *examination) state(context.Context) {
 		e.warn("state", "read the log and "+filepath.Join(e.Settings.StateDir, "crash.last.txt")+"; the next start judges what was in flight",
 			"the last Bezoar of %s (pid %d, started %s) did not stop in order", e.Settings.StateDir, run.PID, run.Began.Format(time.DateTime))
 	case run.PID != 0:
-		e.ok("state", "nobody uses %s; the last Bezoar stopped in order", e.Settings.StateDir)
+		e.ok("state", "no process uses %s; the last Bezoar stopped cleanly", e.Settings.StateDir)
 	default:
 		e.ok("state", "no Bezoar has used %s yet", e.Settings.StateDir)
 	}

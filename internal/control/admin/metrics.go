@@ -75,7 +75,7 @@ func newFleetCollector(b Backend) *fleetCollector {
 		"would_refuse":  "Work of routes that only report, which others would have refused.",
 		"would_isolate": "Work of routes that only report, which others would have run alone or after a copy of it.",
 		"held_back":     "Unproven work that waited because half of the workers had just died.",
-		"deaths":        "Ends of workers that nobody asked for.",
+		"deaths":        "Ends of workers that were not planned.",
 	} {
 		c.counters[key] = desc(key+"_total", help)
 	}

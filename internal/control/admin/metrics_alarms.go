@@ -24,7 +24,7 @@ func newAlarmCollector(alarms func() []adminapi.Alarm) *alarmCollector {
 		value:  desc("value", "Result of the last look: dead letters, or seconds."),
 		limit:  desc("limit", "Above which value it fires."),
 		looked: desc("looked_timestamp_seconds", "When the last look succeeded."),
-		told:   desc("told_total", "How often this process told somebody."),
+		told:   desc("told_total", "Notifications that this process sent."),
 		untold: desc("untold_total", "How often this process could not tell anybody."),
 	}
 }

@@ -14,6 +14,16 @@ import (
 // Queues is what the API shows and changes of queues. Its errors are as those
 // of [Backend]; a queue.Code is answered by what it means.
 type Queues interface {
+	QueueSettings
+	QueueMessages
+	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
+	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
+	Conditions(ctx context.Context) ([]adminapi.Condition, error)
+	Stats() queue.Stats
+}
+
+// QueueSettings are the queues themselves.
+type QueueSettings interface {
 	Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error)
 	Queue(ctx context.Context, name string) (adminapi.Queue, error)
 	CreateQueue(ctx context.Context, in adminapi.CreateQueue) (adminapi.Queue, error)
@@ -22,15 +32,15 @@ type Queues interface {
 	Purge(ctx context.Context, name string) error
 	Pause(ctx context.Context, name string, p queue.Pause) error
 	Resume(ctx context.Context, name string) error
+}
+
+// QueueMessages are the messages of a queue.
+type QueueMessages interface {
 	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
 	SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error)
 	Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error)
 	EditMessage(ctx context.Context, name string, sequence int64, in adminapi.EditMessage) (id string, err error)
 	DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (id string, err error)
-	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
-	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
-	Conditions(ctx context.Context) ([]adminapi.Condition, error)
-	Stats() queue.Stats
 }
 
 // handler answers a call or says why it cannot.

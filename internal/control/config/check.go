@@ -288,7 +288,7 @@ func (f *Fleet) checkWeights(k *checker, at string) {
 		return !ok || n > 0
 	})
 	if none {
-		k.addf(at, "leave one worker above 0", "nobody takes work: every worker has the weight 0")
+		k.addf(at, "leave one worker above 0", "no worker takes work: all of them have the weight 0")
 	}
 }
 

@@ -201,7 +201,7 @@ func keyFlaw(key string) *flaw {
 			}
 		case named && name == "jwt" && of != "" && len(of) <= 64 && !hasControl(of):
 		default:
-			return flawf("write ip, client, route, header:NAME or jwt:CLAIM, or several joined by +", "%s is nobody that can be counted", quoted(p))
+			return flawf("write ip, client, route, header:NAME or jwt:CLAIM, or several joined by +", "%s is no key that a limit can count by", quoted(p))
 		}
 	}
 	return nil

@@ -294,7 +294,7 @@ func (a *Alarm) check(k *checker, at string) {
 	}
 	switch {
 	case a.Webhook == "" && len(a.Command) == 0:
-		k.addf(at, "add webhook: https://… or command: [program, argument]", "tells nobody")
+		k.addf(at, "add webhook: https://… or command: [program, argument]", "has no receiver")
 	case a.Webhook != "":
 		k.add(at+".webhook", urlFlaw(a.Webhook))
 	}

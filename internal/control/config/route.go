@@ -120,7 +120,7 @@ func (r *Redirect) check(k *checker, at string) {
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
 		strings.ContainsAny(strings.Replace(r.To, "{host}", "", 1), " {}\\"):
-		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is nowhere to send callers", quoted(r.To))
+		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is no address to send callers to", quoted(r.To))
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		k.addf(at+".to", "remove it: the request's query comes behind", "%s has a query or a fragment", quoted(r.To))
 	}

@@ -24,7 +24,7 @@ const (
 // looking for all of them as long as the text. The zero value is ready; nil knows
 // none.
 type Values struct {
-	mu     sync.Mutex
+	mu     sync.Mutex             // guards what follows
 	chain  [1 << chainBits]*value // by its last 4 bytes: tokens begin alike
 	ended  [linger]*Held          // of requests that are over; the oldest is at oldest
 	oldest int

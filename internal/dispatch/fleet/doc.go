@@ -1,6 +1,6 @@
-// Package fleet knows which workers of one fleet may take work now, hands them
-// out, and keeps one apart as the lane when asked. It knows neither the wire
-// nor who starts the workers: a [Keeper] reports their lives.
+// Package fleet knows which workers of one fleet may take work now. It hands them out,
+// and reserves some as the lane when asked. It does not know the wire, nor who starts the
+// workers: a [Keeper] reports when they come up and go down.
 //
 // # The life of a worker
 //
@@ -22,9 +22,9 @@
 //
 // # Opinions
 //
-// These states are facts. Beside them stand opinions, which may be wrong: a
-// worker is held out while its health checks fail ([Fleet.Sick]), and for a time
-// when its answers make it an outlier ([Fleet.Observe], policy/balance).
+// These states are facts. The fleet also has opinions, which may be wrong: a worker gets
+// no work while its health checks fail ([Fleet.Sick]), and for a time when its answers
+// make it an outlier ([Fleet.Observe], policy/balance). It is then held out.
 //
 //	                 less than PanicBelow of those up look well
 //	┌────────────┐ ────────────────────────────────────────────► ┌───────┐
@@ -32,21 +32,23 @@
 //	│ held out   │ ◄──────────────────────────────────────────── └───────┘ not believed
 //	└────────────┘                  enough do again
 //
-// In panic everyone who is up gets work: when most look sick it is more likely
-// the looking, and the few that are left could not carry the work of all. Nobody
-// is ejected into panic. [Fleet.Panic], [Fleet.Stats] and [Config.Judged] tell.
+// In panic mode every worker that is up gets work. If most workers look sick, the checks
+// are more likely to be wrong than the workers, and the remaining few could not carry
+// all the work. An ejection never causes panic mode. [Fleet.Panic], [Fleet.Stats] and
+// [Config.Judged] show it.
 //
 // # Shards and cells
 //
 // A [Want] with a Caller and a Shard gets only the workers that policy/shard assigns
-// to that caller, by the names of places: a shard outlives lives. Cells narrow it
-// to a fixed part of the fleet. [Overflow] says when it may leave them; it gets as
-// narrow a shard of those that take work then. With OverflowNever a shard in which
-// nobody takes work falls back on those of its workers that are merely held out.
+// to that caller. The assignment goes by the names of places, so a restart does not
+// change a shard. Cells narrow a shard to a fixed part of the fleet. [Overflow] says when
+// a caller may leave its shard; it then gets a shard of the same size among the workers
+// that take work. With OverflowNever, a shard in which no worker takes work uses its
+// workers that are held out.
 //
-// A shard is stronger than a canary: a canary is preferred inside the shard, never
-// sought outside. The lane is nobody's shard: what runs there is alone, and the
-// caller whose shard it was taken from has a worker less until it is given back.
+// A shard goes before a canary: the fleet prefers a canary inside the shard and never
+// looks for one outside. The lane belongs to no shard. The caller whose shard a lane
+// worker came from has one worker less until that worker is given back.
 //
 // # Guarantees
 //

@@ -1,7 +1,7 @@
-// Package ledger is what one fleet knows about failing work: every attempt,
-// written down before its first byte leaves, every epoch's end, and the
-// verdicts that follow. It puts a lock, a clock, a [Store] and a [Journal]
-// around the pure decisions of policy/blame, whose doc draws the states.
+// Package ledger holds what one fleet knows about failing work: every attempt, recorded
+// before its first byte leaves, the end of every epoch, and the verdicts. It adds a
+// lock, a clock, a [Store] and a [Journal] to the pure decisions of policy/blame, whose
+// doc draws the states.
 //
 //	Admit ──► Begin ──► (answer) ──► End ──► Close
 //	            │
@@ -10,10 +10,10 @@
 // # Guarantees
 //
 // Admit, Begin, End and Close together allocate nothing and take well under a
-// microsecond. [Ledger.Ended] has shared out the blame and stored the verdicts
-// by the time it returns. A store that fails costs persistence, never service:
-// after the first write that fails or takes longer than 2 s nothing waits for
-// it any more, and [Ledger.Run] writes everything when it is back.
+// microsecond. When [Ledger.Ended] returns, the blame is shared out and the verdicts are
+// stored. A store that fails stops persistence, not service: after the first write that
+// fails or takes longer than 2 s no call waits for the store, and [Ledger.Run] writes
+// everything when the store is back.
 //
 // # Bounds
 //

@@ -67,9 +67,9 @@ type Pool struct {
 
 	crowd Crowd // of requests
 
-	mu     sync.Mutex
-	idle   []*Conn // the newest last
-	busy   Conn    // ring of the connections in use, linked through next and prev
+	mu     sync.Mutex // guards what follows
+	idle   []*Conn    // the newest last
+	busy   Conn       // ring of the connections in use, linked through next and prev
 	closed bool
 }
 

@@ -93,7 +93,7 @@ type Server struct {
 	closes   atomic.Int64  // Unix nanoseconds when idle connections end, while draining
 	slots    chan struct{} // one per open connection
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards conns
 	conns map[*Exchange]struct{}
 }
 

@@ -38,7 +38,7 @@ type Pool struct {
 	cfg  Config
 	tr   *http.Transport
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	conns   []*http.ClientConn
 	dialing chan struct{} // closed when the dial that is under way is over; nil for none
 	closed  bool

@@ -18,7 +18,7 @@ type reader struct {
 	c      Config
 	schema string // of the outbox
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	status Status
 	stream *Stream // nil: none
 }

@@ -65,8 +65,8 @@ type Panel struct {
 	c Config
 	p PanelConfig
 
-	mu   sync.Mutex
-	last sample // some time ago
+	mu   sync.Mutex // guards last
+	last sample     // some time ago
 }
 
 type sample struct {

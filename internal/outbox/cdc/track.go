@@ -5,7 +5,7 @@ import "sync"
 // tracker knows up to where everything was acknowledged. Acknowledgements may
 // come in any order.
 type tracker struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // guards what follows
 	confirmed LSN
 	waiting   []*pending // in the order of the WAL
 }

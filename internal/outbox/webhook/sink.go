@@ -73,8 +73,8 @@ type work struct {
 	records []outbox.Record
 	results []error // each lane writes its own
 
-	mu     sync.Mutex
-	misses int // in a row
+	mu     sync.Mutex // guards misses
+	misses int        // in a row
 }
 
 // lane sends the records of one key.

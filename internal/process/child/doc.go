@@ -1,6 +1,6 @@
-// Package child runs one job in one isolated child process: limits, a deadline
-// from outside, and a plain answer to how it ended. It is what a message, a batch
-// of rows or a task runs in.
+// Package child runs one job in one isolated child process. It limits the process,
+// enforces a deadline from outside, and reports how the job ended. A job is a message,
+// a batch of rows or a task.
 //
 // # The life of a job
 //
@@ -20,67 +20,73 @@
 //	    place given back ◄── judged ◄── output drained ◄── reaped ┘
 //
 // A place is a thread to fork from, because the kernel ties Pdeathsig to the
-// thread, and where groups are permitted a cell ([cgroup.Cell]) of memory and
-// process limits. Places are used again; there are as many as there were jobs at
-// once. One whose cell counts processes that nobody can find, or holds memory
-// that its jobs have left in files, is made anew.
+// thread. Where groups are permitted it also has a cell ([cgroup.Cell]) with limits of
+// memory and processes. Places are reused; there are as many as there were jobs at
+// once. A place is replaced if its cell counts processes that cannot be found, or holds
+// memory that its jobs left in files.
 //
 // # How an end is judged
 //
-// In this order: the kernel killed for memory in the job's own group, or we did
-// because there is none (oom), unless the job ended well all the same; we stopped
-// it because it was overdue (timeout), unless it exits with 0 and says "done" on
-// descriptor 3; we stopped it to make room (interrupted), unless it reaches exit
-// code 0, 65 or 75, or a class of its own, within the grace; it used up its
-// processor time (timeout); SIGTERM, SIGINT or SIGHUP that we get as well within a
-// quarter of a second (interrupted); any other signal (crash; unexplained if it is
-// SIGKILL); exit code 0 (done), 75 (transient), 65 (invalid), 126 and 127 of a
-// launcher that found nothing to launch (spawn-failed), any other (bug). Exit code
-// 128+n of a shell is signal n.
+// The first that applies:
 //
-// With Memory, the last words of a runtime that ran out of memory make an oom of
-// a bug or crash. What the child says on descriptor 3 ([Report]) goes before its
-// exit code, and never before a signal, a limit or our own kill. It cannot call
-// itself interrupted, and cannot talk a failure into done. What cannot be read
-// there makes a bug of exit code 0: it may have said that it is not done.
+//   - oom: the kernel killed for memory in the job's own group, or the runner did
+//     because there is no group. Not if the job ended well all the same.
+//   - timeout: the runner stopped the job because it was overdue. Not if the job exits
+//     with 0 and says "done" on descriptor 3.
+//   - interrupted: the runner stopped the job to make room. Not if the job reaches exit
+//     code 0, 65 or 75, or a class of its own, within the grace.
+//   - timeout: the job used up its processor time.
+//   - interrupted: the job died of SIGTERM, SIGINT or SIGHUP, and this process gets the
+//     same signal within a quarter of a second.
+//   - crash: any other signal; unexplained if it is SIGKILL.
+//   - By exit code: 0 done, 75 transient, 65 invalid; 126 and 127 of a launcher that
+//     found nothing to launch, spawn-failed; any other, bug. Exit code 128+n of a shell
+//     is signal n.
+//
+// With Memory, a bug or crash becomes oom if the last output is that of a runtime that
+// ran out of memory. A report on descriptor 3 ([Report]) overrides the exit code, but not
+// a signal, a limit or a kill by the runner. A report cannot claim interrupted, and cannot turn a
+// failure into done. A report that cannot be read turns exit code 0 into bug: it may
+// have said that the job is not done.
 //
 // # Guarantees
 //
-// A job runs in its own session, without a terminal, without Bezoar's secrets.
-// Where the system permits to hold it (ptrace), its limits apply before its first
-// instruction; everywhere before its body is written. Nothing that it starts
-// outlives it, whatever session, parent or environment that has, and no zombie
-// stays. Jobs that run at the same time are never taken for one another: what is
-// killed is held by a handle, or is our unreaped child, and was proven to be the
-// job's while it was. Nobody waits for a pipe that somebody else holds longer than a quarter
-// of a second. Output is read as fast as it comes and only its end is kept; a
-// report of more than 64 KiB is refused, not cut.
-//
-// After a kill -9 of the owner its jobs die with it, by Pdeathsig, and [Runner.Sweep]
-// of the next owner of the same mark ends what they had started.
+//   - A job runs in its own session, without a terminal and without Bezoar's secrets.
+//   - Where the system lets the runner hold a process (ptrace), limits apply before the
+//     first instruction. Everywhere they apply before the body is written.
+//   - No process that the job started outlives it, even in another session, under
+//     another parent or with another environment. No zombie stays.
+//   - Jobs that run at the same time are never confused. The runner kills only processes
+//     that it holds by a handle, or that are its unreaped children, and that were proven
+//     to belong to the job at that time.
+//   - If another process holds a pipe open, the runner waits for it at most a quarter of
+//     a second.
+//   - Output is read as fast as it comes, and only its end is kept. A report of more
+//     than 64 KiB is refused, not cut.
+//   - If the owner is killed by SIGKILL, its jobs die with it, by Pdeathsig.
+//     [Runner.Sweep] of the next owner with the same mark ends what they had started.
 //
 // # Duties of callers
 //
-// [Runner.Run] must run. A Job.Stdout or Stderr that blocks holds its job up, and
-// Do with it. [Process.Wait] must be called, and Process.Stdout read to its end or
-// closed. Two owners alive on one machine need two marks.
+// [Runner.Run] must run. A Job.Stdout or Stderr that blocks delays its job and the
+// return of Do. Call [Process.Wait], and read Process.Stdout to its end or close it.
+// Two owners that are alive on one machine need two marks.
 //
 // # Limits
 //
-// Run makes the whole process a subreaper. What the dead have left that nobody
-// can name is collected within a minute, if it left its session; a library in the
-// same process that starts sessions of its own and does not wait for them would
-// lose their exit codes then.
+// Run makes the whole process a subreaper. Within a minute it collects dead processes
+// that left their session and belong to no known job. A library in the same process that
+// starts sessions and does not wait for them loses their exit codes.
 //
-// A program that gets privilege from its file's mode is not held. One that gets
-// it from its file's capabilities runs without.
+// A set-user-ID program is not held. A program with file capabilities runs without
+// them.
 //
-// The end of the job is the end of its first process: what that leaves has no
-// grace. CPU is counted per process. Without groups, memory is looked at twenty times
-// per second, processes are limited per user (and not at all for root, where a
-// fork bomb meets no limit), and the kernel's kills cannot be told from others.
-// A job that runs as root can leave any group.
+// The job ends when its first process ends; processes that this one leaves get no grace.
+// CPU is counted per process. Without groups, the runner measures memory twenty times per
+// second, processes are limited per user (and not for root, so that a fork bomb meets no
+// limit), and kills by the kernel look like other kills. A job that runs as root can
+// leave any group.
 //
-// Off Linux there are no limits but Timeout, and only the process group is
-// ended; on Windows only the process.
+// Outside Linux the only limit is Timeout, and only the process group is ended; on
+// Windows only the process.
 package child

@@ -1,14 +1,14 @@
-// Package guardian ends what jobs have left running when the process that ran them is
-// killed.
+// Package guardian kills processes that jobs have left running when the process that ran
+// the jobs is killed.
 //
-// A job's process dies with the one that started it, because the kernel says so to
-// each (Pdeathsig). What it has started itself does not. Who is killed by SIGKILL,
-// or for lack of memory, can do nothing about that. So the program starts itself
-// once more, as a guardian: it waits for the death of its owner, kills what belongs
-// to the owner's jobs, and ends. It finds them by their memory groups, by a variable
-// in their environment, and by their tags; see [proc.Family].
+// The kernel kills a job's first process when its owner dies (Pdeathsig), but not the
+// processes that the job has started. An owner that is killed by SIGKILL or for lack of
+// memory cannot clean up. So the program starts itself once more, as a guardian: it
+// waits for the death of its owner, kills what belongs to the owner's jobs, and ends. It
+// finds these processes by their memory groups, by a variable in their environment, and
+// by their tags; see [proc.Family].
 //
-// The guardian has a session of its own and ignores all signals by which services
-// and terminals stop programs. It inherits no environment, and has nothing open but
-// stderr, where it says what it has killed.
+// The guardian has a session of its own and ignores all signals that services and
+// terminals send to stop programs. It inherits no environment. Only stderr is open; the
+// guardian writes there what it has killed.
 package guardian

@@ -14,39 +14,40 @@
 //
 // # Whose doing an end was
 //
-// A death costs the one message that the child held, by how it died: what
-// [child.Runner.Do] says of a process that ends so. A good exit without an answer
-// is a bug: nothing says that the work was done. A deadline, or the message's
-// processor time, is a timeout. A garbled answer is the message's bug, since it
-// made the child say that. An answer to something else is transient: it tells
-// that the child is out of step, and nothing about this message, which may be the
-// innocent one behind the culprit. Both end the child, because nothing that it
-// says can be believed any more; an answer that is well-formed and impossible (a
-// class that there is not) does not.
+// When a child dies, only the message that it held fails. The class is the one that
+// [child.Runner.Do] gives to a process that ends in the same way. Other ends:
 //
-// A death between messages blames nobody, and is followed by a pause that grows
-// while a slot's children do nothing else. So does a start that fails. Config.Starts
-// of these in a row, from all slots, or one that will fail again for certain (no
-// such command, another version of the protocol), end the pool with a
-// [StartError]: what waits is spawn-failed, and no message is to blame.
+//   - A good exit without an answer is a bug: nothing says that the work was done.
+//   - A deadline, or the end of the message's processor time, is a timeout.
+//   - A garbled answer is a bug of the message, because the message made the child write
+//     it. The child is ended.
+//   - An answer to another message is transient: the child is out of step, and this
+//     message may be the innocent one behind the culprit. The child is ended.
+//   - A well-formed answer with an unknown class is a bug of the message. The child lives.
+//
+// A death between messages blames no message. A pause follows, which grows while the
+// children of that slot do nothing but die. A start that fails counts in the same way.
+// Config.Starts of these in a row, over all slots, end the pool with a [StartError], and
+// so does a start that will certainly fail again (no such command, another version of
+// the protocol). Waiting messages are then spawn-failed, and no message is to blame.
 //
 // # Guarantees
 //
-// An answer counts for the message whose id it has, while the child holds that
-// message, and once. When Do returns a message that cost its child the life,
-// nothing of that child is left. When Run returns nothing is left of any.
-// Children are isolated as those of [child.Runner] are, with the same mark, so
-// that [Pool.Sweep] finds what a dead owner left. A result's Stdout and Stderr are
-// the ends of what was written during its message, to the last byte before the
-// answer.
+// An answer counts once, for the message whose id it has, and only while the child holds
+// that message. When Do returns a message whose child died, no process of that child is
+// left. When Run returns, no process of any child is left. Children are isolated like
+// those of [child.Runner] and have the same mark, so that [Pool.Sweep] finds what a dead
+// owner left. A result's Stdout and Stderr are the ends of what was written during its
+// message, up to the last byte before the answer.
 //
 // # Limits
 //
-// What a message leaves running in a child that lives on, lives on as well: a
-// child may have helpers, and nobody can tell them apart. It ends with the child.
-// What a child writes to stderr after its answer is nobody's, and once the next
-// message has come it is that one's. Processor time is that of the child's own process, looked at
-// rather than limited by the kernel, and on Linux only, as its growth is.
+// Processes that a message starts and leaves behind run until the child ends: a child may
+// have helpers of its own, and the pool cannot tell the two apart. Output that a child
+// writes to stderr after its answer belongs to no message; after the next message has
+// come it counts as that message's. Processor time is that of the child's own process.
+// It is measured, not limited by the kernel, and only on Linux. The same holds for
+// growth.
 //
 // A child costs 64 KiB for lines, what its tails have grown to, and six
 // goroutines. A message costs one write and one read, and a look at stderr before

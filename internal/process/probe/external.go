@@ -146,9 +146,9 @@ func whyDown(addr string, res Result) string {
 		return why
 	}
 	if found := ListeningOn(uint16(port)); len(found) > 0 {
-		return why + ": on this port somebody listens at " + Places(found) + " only"
+		return why + ": on this port a process listens at " + Places(found) + " only"
 	}
-	return why + ": nobody listens on this port"
+	return why + ": no process listens on this port"
 }
 
 // ready asks a worker that is down whether it can serve. One that was hanging

@@ -27,8 +27,8 @@ func TestAWorkerThatWasNeverUpIsToldOf(t *testing.T) {
 	}
 	free.Close() // nobody is there
 	for addr, want := range map[string]string{
-		"127.0.0.1:" + port:    "on this port somebody listens at " + ln.Addr().String() + " only",
-		free.Addr().String():   "nobody listens on this port",
+		"127.0.0.1:" + port:    "on this port a process listens at " + ln.Addr().String() + " only",
+		free.Addr().String():   "no process listens on this port",
 		"no.such.invalid:9101": "no.such.invalid",
 	} {
 		var log logged

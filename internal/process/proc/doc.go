@@ -1,13 +1,14 @@
-// Package proc holds what everybody needs who starts processes: a thread to fork
-// from, a clean environment, the end of what they have written, how they ended,
-// and the end of everything that they left.
+// Package proc has what all packages that start processes need: a thread to fork from,
+// a clean environment, the end of their output, how they ended, and a way to kill
+// everything that they left.
 //
 // # Whose is a process
 //
-// A [Family] says which. A process belongs to a job by its session, by a variable in
-// its environment, or by its [Tag]: a number in a limit that nobody uses. The
-// session can be left and the environment cleared; a tag goes with every fork
-// and exec, cannot be taken off without privilege, and can be read from the dead.
+// A [Family] says it. A process belongs to a job by its session, by a variable in
+// its environment, or by its [Tag]: a number in a resource limit that no program uses. A
+// process can leave its session and clear its environment. It inherits its tag through
+// every fork and exec and cannot remove it without privilege, and the tag of a dead
+// process can still be read.
 //
 // # What may be killed
 //
@@ -16,6 +17,5 @@
 // children ([EndAdopted]), and others by a handle, asked once more after it was
 // opened ([Sweep]).
 //
-// Everything but the names of signals is weaker off Linux: there a group is
-// killed, and that is all.
+// Outside Linux only the process group is killed.
 package proc

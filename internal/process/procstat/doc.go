@@ -3,23 +3,21 @@
 //
 // # Cost
 //
-// A few small files or system calls per answer, no fork, and no state: whoever
-// wants a trend keeps the last answer. [Of] takes about 20 µs. [GroupOf] reads
-// the table of mounts, so keep its answer for a process that is read often.
+// An answer costs a few small files or system calls, and no fork. The package keeps no
+// state: a caller who wants a trend keeps the last answer. [Of] takes about 20 µs.
+// [GroupOf] reads the table of mounts, so keep its answer for a process that is read often.
 //
 // # Guarantees
 //
-// Whatever the files hold, an answer is whole or an error; nothing is read
-// without a bound, and nothing panics. What this system cannot say is
-// [ErrUnsupported]: everything off Linux, pressure on a kernel
-// without it, groups where none are mounted. That is no illness: leave the check
-// out and say so.
+// An answer is complete or an error, whatever the files contain. Every read is bounded,
+// and no input causes a panic. [ErrUnsupported] means that this system cannot tell:
+// everything outside Linux, pressure on a kernel without it, groups where none are
+// mounted. It is not a failure: leave that check out and report that it is missing.
 //
 // # Limits
 //
-// It waits for the kernel. A disk that has gone, a network file system above
-// all, can hold [Disk] for as long as it likes: call it where waiting is harmless.
-// RSS is what the kernel counts: some pages per processor late, so that a young
-// process may have 0, and what was swapped out not at all. In a process namespace, ids are those that
-// the mounted /proc shows.
+// Calls wait for the kernel. A disk that has gone, above all a network file system, can
+// block [Disk] without a limit: call it where waiting is harmless. RSS is the kernel's
+// count. It lags by some pages per processor, so that a young process may have 0, and it
+// leaves out swapped pages. In a process namespace, ids are those of the mounted /proc.
 package procstat

@@ -1,21 +1,19 @@
 // Package rowfeed feeds the rows of a file to a command, in batches on its standard
-// input, and sees to it that every row is finished or set aside: package sift
-// decides, this package does.
+// input, until every row is finished or set aside. Package sift decides which rows run
+// next; this package runs them.
 //
-// What the command writes to its standard output in successful runs goes to the
-// output, in the order of the rows; what failed runs write is dropped. What comes
-// too early waits in a file.
+// The standard output of successful runs goes to the output, in the order of the rows.
+// The output of failed runs is dropped. Output that comes too early waits in a file.
 //
 // # Restarts
 //
-// With Config.State, everything that was finished or set aside, and how much of
-// the output belongs to it, is written down and synced, in this order: the
-// output, the record. The next Run with the same state cuts the output to what
-// is recorded, where it is a regular file, and goes on; so nothing is lost or
-// doubled by kill -9 or a power failure. An output that cannot be cut (a pipe)
-// may get the newest piece twice. Letters are recorded first and then told; a
-// file of letters is searched for those that it has already. What the command of
-// the dead Run left behind is killed first.
+// With Config.State, Run records which rows were finished or set aside, and how much of
+// the output belongs to them. It syncs the output first and the record second. The next
+// Run with the same state kills the processes that the dead Run left, cuts the output to
+// its recorded length if it is a regular file, and continues. So a kill -9 or a power
+// failure neither loses nor doubles output. An output that cannot be cut (a pipe) may get
+// its newest piece twice. Letters are recorded first and written second; Run searches a
+// file of letters for those that it has already.
 //
 // The state is FILE, beside it FILE.input (what came by a pipe) and FILE.hold
 // (output that waits). Two runs cannot have one state at once.

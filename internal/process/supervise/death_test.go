@@ -42,10 +42,10 @@ func TestDeathsAreToldApart(t *testing.T) {
 		{"exit 0 is a crash too", get("/exit?code=0"), "crash", 0, "", "exit code 0", ""},
 		{"exit 137", get("/exit?code=137"), "crash", 137, "SIGKILL", "as shells report SIGKILL", ""},
 		{"out of memory by its words", get("/exit?code=1&say=x%0AMemoryError%0A"), "oom", 1, "", "out of memory", "MemoryError"},
-		{"operator's SIGTERM", kill(syscall.SIGTERM), "planned", -1, "SIGTERM", "somebody stopped it", ""},
-		{"operator's SIGINT", kill(syscall.SIGINT), "planned", -1, "SIGINT", "somebody stopped it", ""},
-		{"exit 143", get("/exit?code=143"), "planned", 143, "SIGTERM", "somebody stopped it", ""},
-		{"exit 130", get("/exit?code=130"), "planned", 130, "SIGINT", "somebody stopped it", ""},
+		{"operator's SIGTERM", kill(syscall.SIGTERM), "planned", -1, "SIGTERM", "it was stopped from outside", ""},
+		{"operator's SIGINT", kill(syscall.SIGINT), "planned", -1, "SIGINT", "it was stopped from outside", ""},
+		{"exit 143", get("/exit?code=143"), "planned", 143, "SIGTERM", "it was stopped from outside", ""},
+		{"exit 130", get("/exit?code=130"), "planned", 130, "SIGINT", "it was stopped from outside", ""},
 	} {
 		r.reg.wait(t, "up", i+1)
 		epoch := r.reg.epoch("w-1")

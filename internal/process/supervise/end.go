@@ -60,7 +60,7 @@ func judge(d death) fleet.End {
 		end.Class, end.Detail = bezoar.SpawnFailed, "it ended before it was ready: "+end.Detail
 	case sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP:
 		end.Planned, end.Class = true, bezoar.Interrupted
-		end.Detail += ": somebody stopped it"
+		end.Detail += ": it was stopped from outside"
 	case d.announced && end.ExitCode == 0:
 		end.Planned, end.Class = true, bezoar.Interrupted
 		end.Detail += ", announced by its health check"

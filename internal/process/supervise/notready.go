@@ -45,7 +45,7 @@ func (s *Supervisor) tellNotReady(l *life, last *probe.Result, told string) stri
 // notListening says where a worker listens instead of at its port.
 func notListening(port int, at []netip.AddrPort) string {
 	if len(at) == 0 {
-		return "it listens nowhere"
+		return "it listens on no port"
 	}
 	places := probe.Places(at)
 	for _, a := range at {

@@ -15,7 +15,7 @@ func TestAWorkerThatListensElsewhere(t *testing.T) {
 		{"another port", "elsewhere", "127.0.0.1:0", "", "it listens at 127.0.0.1:"},
 		{"another address", "elsewhere", "127.0.0.2:PORT", "", "and not at 127.0.0.1"},
 		{"IPv6", "elsewhere", "[::1]:PORT", "/healthz", "it listens at [::1]:"},
-		{"nowhere", "mute", "", "", "it listens nowhere"},
+		{"nowhere", "mute", "", "", "it listens on no port"},
 		{"not well", "elsewhere", "127.0.0.1:PORT", "/healthz", "its health check answered 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

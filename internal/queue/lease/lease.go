@@ -142,7 +142,7 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 	if l.Hold != Leased {
 		return k, false
 	}
-	o := queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended and nobody had deleted it"}
+	o := queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended before the message was deleted"}
 	holding, lone := l.Holding, l.Holding > queue.LoneHolding
 	if lone {
 		holding -= queue.LoneHolding
@@ -307,7 +307,7 @@ func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
 		return nil
 	}
 	// Nobody's fault: as a timeout each payload would be a group of its own.
-	return &queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("nobody was done with it within the queue's retention of %v", retention)}
+	return &queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("it was not done within the queue's retention of %v", retention)}
 }
 
 // Die makes the letter of a message that is set aside, and ends its lease.

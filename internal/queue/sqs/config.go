@@ -85,7 +85,7 @@ func (c Config) Validate() error {
 		fault("Account: %.40q is not 12 digits", c.Account)
 	}
 	if len(c.Rights) > 0 && c.Verifier == nil {
-		fault("Rights: nobody checks who calls: they need a Verifier")
+		fault("Rights: they need a Verifier, which checks who calls")
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Rights)) {
 		for _, action := range c.Rights[key].check() {

@@ -119,7 +119,7 @@ func faultOf(err error) *fault {
 	case queue.ErrOverLimit:
 		return overLimit.text("%v", err)
 	case queue.ErrConflict:
-		return busyFor(100*time.Millisecond, "the queue is being changed by somebody else")
+		return busyFor(100*time.Millisecond, "another call is changing the queue")
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return busyFor(time.Second, "the store did not answer in time")

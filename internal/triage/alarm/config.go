@@ -125,7 +125,7 @@ func (r Rule) validate() error {
 		fault("Repeat: %v is less than 1m", r.Repeat)
 	}
 	if r.Webhook == "" && len(r.Command) == 0 {
-		fault("Webhook, Command: neither is given, so nobody would know")
+		fault("Webhook, Command: one of them is required")
 	}
 	if u, err := url.Parse(r.Webhook); r.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		fault("Webhook: is no http or https URL") // which may hold a secret
