@@ -22,12 +22,7 @@ func (*alarmLs) Help() string {
 	return "STATE is ok, firing, or unknown before the first look. TOLD says when somebody was told last, by any node, or why nobody could be."
 }
 
-func (c *alarmLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *alarmLs) Run(s *session, api *adminapi.Client) error {
 	all, err := api.Alarms(s)
 	if err != nil {
 		return err

@@ -23,18 +23,13 @@ func (topCmd) Help() string {
 }
 
 // Run asks who causes most.
-func (c *topCmd) Run(s *session) error {
+func (c *topCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
 		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	return c.ask(s, func() error {
 		top, err := api.Top(s, adminapi.TopQuery{By: c.By, Window: c.Window, Limit: c.Limit})
 		switch {
