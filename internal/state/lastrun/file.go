@@ -2,6 +2,7 @@ package lastrun
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -39,9 +40,7 @@ const headForm = "bezoar-run 1 id=%016x boot=%s pid=%d began=%d group=%s kills=%
 
 func (h head) encode() []byte {
 	group, end := h.count.group, "none"
-	if group == "" {
-		group = "-"
-	}
+	group = cmp.Or(group, "-")
 	if h.orderly {
 		end = "orderly"
 	}
