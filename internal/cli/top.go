@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,12 +90,7 @@ func writeTop(p *printer, top adminapi.Top) {
 }
 
 func someHave(callers []adminapi.TopCaller, by string) bool {
-	for _, c := range callers {
-		if c.Also[by] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(callers, func(c adminapi.TopCaller) bool { return c.Also[by] > 0 })
 }
 
 // topValue writes a number of what callers are ranked by.
