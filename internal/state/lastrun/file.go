@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // The files, in Config.Dir.
@@ -173,19 +175,7 @@ func write(f *os.File, h head) error {
 	return err
 }
 
-// keep copies the text of a crash to where the next crash will replace it. The
-// rename replaces a link, it does not follow it.
+// keep copies the text of a crash to where the next crash will replace it.
 func keep(dir string, text []byte) error {
-	draft, err := os.CreateTemp(dir, ".crash-*") // in mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(text)
-	if err = errors.Join(err, draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), filepath.Join(dir, keptName))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	return nil
+	return statefile.Replace(filepath.Join(dir, keptName), text)
 }
