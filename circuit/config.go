@@ -1,11 +1,14 @@
 package circuit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // What bounds a set of breakers.
@@ -32,35 +35,23 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Max == 0 {
-		c.Max = DefaultMax
-	}
-	if c.Poll == 0 {
-		c.Poll = 500 * time.Millisecond
-	}
-	if c.ClaimFor == 0 {
-		c.ClaimFor = 100 * time.Millisecond
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Max = cmp.Or(c.Max, DefaultMax)
+	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.ClaimFor = cmp.Or(c.ClaimFor, 100*time.Millisecond)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Store != nil && c.Node == "", "Node is empty, want a name that no other process on Store has")
-	fault(len(c.Node) > maxKey, "Node has %d bytes, want %d at most", len(c.Node), maxKey)
-	fault(c.Max < 1 || c.Max > maxMax, "Max is %d, want 1 to %d", c.Max, maxMax)
-	fault(c.Poll < 10*time.Millisecond || c.Poll > time.Minute, "Poll is %v, want 10ms to 1m", c.Poll)
-	fault(c.ClaimFor < time.Millisecond || c.ClaimFor > 10*time.Second, "ClaimFor is %v, want 1ms to 10s", c.ClaimFor)
+	var errs faults.List
+
+	errs.If(c.Store != nil && c.Node == "", "Node is empty, want a name that no other process on Store has")
+	errs.If(len(c.Node) > maxKey, "Node has %d bytes, want %d at most", len(c.Node), maxKey)
+	errs.If(c.Max < 1 || c.Max > maxMax, "Max is %d, want 1 to %d", c.Max, maxMax)
+	errs.If(c.Poll < 10*time.Millisecond || c.Poll > time.Minute, "Poll is %v, want 10ms to 1m", c.Poll)
+	errs.If(c.ClaimFor < time.Millisecond || c.ClaimFor > 10*time.Second, "ClaimFor is %v, want 1ms to 10s", c.ClaimFor)
 	return errors.Join(errs...)
 }
 

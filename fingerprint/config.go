@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Key is the deployment's secret. Whoever lacks it can neither compute a
@@ -61,13 +63,11 @@ type rules struct {
 
 func (c Config) compile() (rules, error) {
 	r := rules{maxBody: c.MaxBody}
-	var errs []error
+	var errs faults.List
 	if c.MaxBody == 0 {
 		r.maxBody = DefaultMaxBody
 	}
-	if c.MaxBody < 0 || c.MaxBody > MaxMaxBody {
-		errs = append(errs, fmt.Errorf("MaxBody: %d is outside 0 to %d", c.MaxBody, MaxMaxBody))
-	}
+	errs.If(c.MaxBody < 0 || c.MaxBody > MaxMaxBody, "MaxBody: %d is outside 0 to %d", c.MaxBody, MaxMaxBody)
 	if n := len(c.Headers); n > MaxHeaders {
 		errs = append(errs, fmt.Errorf("Headers: %d entries, at most %d", n, MaxHeaders))
 	}
@@ -89,9 +89,7 @@ func (c Config) compile() (rules, error) {
 		return strings.Compare(strings.ToLower(a), strings.ToLower(b))
 	})
 	for i, rule := range c.Ignore {
-		if err := r.ignore(rule, seen); err != nil {
-			errs = append(errs, fmt.Errorf("Ignore[%d]: %w", i, err))
-		}
+		errs.In(r.ignore(rule, seen), "Ignore[%d]", i)
 	}
 	errs = append(errs, r.volatiles(c.Volatile, seen)...)
 	return r, errors.Join(errs...)

@@ -31,12 +31,8 @@ type Backfill struct {
 // WithDefaults returns b with every zero field set to its default.
 func (b Backfill) WithDefaults() Backfill {
 	b.Definition = b.Definition.WithDefaults()
-	if b.Parallel == 0 {
-		b.Parallel = 4
-	}
-	if b.Share == 0 {
-		b.Share = 3
-	}
+	b.Parallel = cmp.Or(b.Parallel, 4)
+	b.Share = cmp.Or(b.Share, 3)
 	if b.ID == "" {
 		parts := []string{b.Definition.Name, b.From.UTC().Format(time.RFC3339), b.To.UTC().Format(time.RFC3339), b.Every.String()}
 		for _, p := range b.Definition.Params {

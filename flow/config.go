@@ -1,12 +1,13 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/task"
@@ -37,24 +38,12 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Slots == 0 {
-		c.Slots = 8
-	}
-	if c.Lease == 0 {
-		c.Lease = 15 * time.Second
-	}
-	if c.Poll == 0 {
-		c.Poll = 500 * time.Millisecond
-	}
-	if c.Keep == 0 {
-		c.Keep = 30 * 24 * time.Hour
-	}
-	if c.KeepKeys == 0 {
-		c.KeepKeys = 400 * 24 * time.Hour
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Slots = cmp.Or(c.Slots, 8)
+	c.Lease = cmp.Or(c.Lease, 15*time.Second)
+	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.Keep = cmp.Or(c.Keep, 30*24*time.Hour)
+	c.KeepKeys = cmp.Or(c.KeepKeys, 400*24*time.Hour)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Renewed == nil {
 		c.Renewed = func(time.Time) {}
 	}
@@ -65,35 +54,20 @@ func (c Config) WithDefaults() Config {
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Store == nil {
-		fault("Store: missing")
-	}
-	if c.Node == "" {
-		fault("Node: missing")
-	}
-	if c.Slots < 0 {
-		fault("Slots: %d is negative", c.Slots)
-	}
-	if c.Lease < time.Second {
-		fault("Lease: %v, want at least 1s", c.Lease)
-	}
-	if c.Poll < 0 || c.Poll > c.Lease/3 {
-		fault("Poll: %v, want at most a third of Lease (%v)", c.Poll, c.Lease)
-	}
-	if c.Keep < time.Minute {
-		fault("Keep: %v, want at least 1m", c.Keep)
-	}
-	if c.KeepKeys < c.Keep {
-		fault("KeepKeys: %v, want at least Keep (%v)", c.KeepKeys, c.Keep)
-	}
+	var errs faults.List
+	errs.If(c.Store == nil, "Store: missing")
+	errs.If(c.Node == "", "Node: missing")
+	errs.If(c.Slots < 0, "Slots: %d is negative", c.Slots)
+	errs.If(c.Lease < time.Second, "Lease: %v, want at least 1s", c.Lease)
+	errs.If(c.Poll < 0 || c.Poll > c.Lease/3, "Poll: %v, want at most a third of Lease (%v)", c.Poll, c.Lease)
+	errs.If(c.Keep < time.Minute, "Keep: %v, want at least 1m", c.Keep)
+	errs.If(c.KeepKeys < c.Keep, "KeepKeys: %v, want at least Keep (%v)", c.KeepKeys, c.Keep)
 	if err := c.Breaker.Validate(); err != nil {
-		fault("Breaker: %w", err)
+		errs.Add("Breaker: %w", err)
 	}
 	for i := range c.Flows {
 		if err := c.Flows[i].Validate(); err != nil {
-			fault("Flows: %s: %w", c.Flows[i].Name, err)
+			errs.Add("Flows: %s: %w", c.Flows[i].Name, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,19 +28,11 @@ func (d Definition) WithDefaults() Definition {
 }
 
 func (t Task) withDefaults() Task {
-	if t.Retry.Attempts == 0 {
-		t.Retry.Attempts = 3
-	}
+	t.Retry.Attempts = cmp.Or(t.Retry.Attempts, 3)
 	t.Retry.Backoff = t.Retry.Backoff.WithDefaults()
-	if t.Grace == 0 {
-		t.Grace = 5 * time.Second
-	}
-	if t.Poison.MinAttempts == 0 {
-		t.Poison.MinAttempts = 2
-	}
-	if t.Poison.Siblings == 0 {
-		t.Poison.Siblings = 3
-	}
+	t.Grace = cmp.Or(t.Grace, 5*time.Second)
+	t.Poison.MinAttempts = cmp.Or(t.Poison.MinAttempts, 2)
+	t.Poison.Siblings = cmp.Or(t.Poison.Siblings, 3)
 	if t.Pool != "" && t.Slots == 0 {
 		t.Slots = 1
 	}
@@ -48,12 +41,8 @@ func (t Task) withDefaults() Task {
 	}
 	if t.Sensor != nil {
 		s := *t.Sensor
-		if s.Every == 0 {
-			s.Every = 30 * time.Second
-		}
-		if s.Timeout == 0 {
-			s.Timeout = time.Hour
-		}
+		s.Every = cmp.Or(s.Every, 30*time.Second)
+		s.Timeout = cmp.Or(s.Timeout, time.Hour)
 		t.Sensor = &s
 	}
 	return t

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
@@ -27,16 +29,10 @@ type CheckConfig struct {
 
 // Validate reports every impossible field.
 func (c CheckConfig) Validate() error {
-	var errs []error
-	if c.Func == nil {
-		errs = append(errs, errors.New("func is nil"))
-	}
-	if c.Interval != 0 && (c.Interval < 100*time.Millisecond || c.Interval > 24*time.Hour) {
-		errs = append(errs, fmt.Errorf("interval is %v, want 100ms to 24h", c.Interval))
-	}
-	if c.Timeout != 0 && (c.Timeout < time.Millisecond || c.Timeout > time.Hour) {
-		errs = append(errs, fmt.Errorf("timeout is %v, want 1ms to 1h", c.Timeout))
-	}
+	var errs faults.List
+	errs.If(c.Func == nil, "func is nil")
+	errs.If(c.Interval != 0 && (c.Interval < 100*time.Millisecond || c.Interval > 24*time.Hour), "interval is %v, want 100ms to 24h", c.Interval)
+	errs.If(c.Timeout != 0 && (c.Timeout < time.Millisecond || c.Timeout > time.Hour), "timeout is %v, want 1ms to 1h", c.Timeout)
 	return errors.Join(append(errs, c.limits().Validate())...)
 }
 
@@ -82,12 +78,8 @@ func (h *Health) Check(name string, c CheckConfig) error {
 }
 
 func (h *Health) add(p *probe) error {
-	if p.interval == 0 {
-		p.interval = h.cfg.Interval
-	}
-	if p.timeout == 0 {
-		p.timeout = h.cfg.Timeout
-	}
+	p.interval = cmp.Or(p.interval, h.cfg.Interval)
+	p.timeout = cmp.Or(p.timeout, h.cfg.Timeout)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.room(p.name); err != nil {

@@ -1,12 +1,14 @@
 package health
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
@@ -71,12 +73,8 @@ type Disk struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Interval == 0 {
-		c.Interval = 5 * time.Second
-	}
-	if c.Timeout == 0 {
-		c.Timeout = min(c.Interval, 2*time.Second)
-	}
+	c.Interval = cmp.Or(c.Interval, 5*time.Second)
+	c.Timeout = cmp.Or(c.Timeout, min(c.Interval, 2*time.Second))
 	c.Memory = c.Memory.Or(Limits{Degraded: Band{Upper: 0.85, Lower: 0.8}, Failing: Band{Upper: 0.95, Lower: 0.9}})
 	c.FDs = c.FDs.Or(Limits{Degraded: Band{Upper: 0.8, Lower: 0.7}, Failing: Band{Upper: 0.95, Lower: 0.9}})
 	c.CPU = c.CPU.Or(Limits{
@@ -87,51 +85,33 @@ func (c Config) WithDefaults() Config {
 	}
 	disks := make([]Disk, len(c.Disks))
 	for i, d := range c.Disks {
-		if d.Name == "" {
-			d.Name = "disk"
-		}
-		if d.Path == "" {
-			d.Path = "."
-		}
+		d.Name = cmp.Or(d.Name, "disk")
+		d.Path = cmp.Or(d.Path, ".")
 		d.Limits = d.Limits.Or(Limits{Degraded: Band{Upper: 0.9, Lower: 0.85}, Failing: Band{Upper: 0.97, Lower: 0.95}})
 		disks[i] = d
 	}
 	c.Disks = disks
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	if c.Interval < 100*time.Millisecond || c.Interval > time.Hour {
-		errs = append(errs, fmt.Errorf("interval is %v, want 100ms to 1h", c.Interval))
-	}
-	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
-		errs = append(errs, fmt.Errorf("timeout is %v, want 1ms to 1h", c.Timeout))
-	}
+	var errs faults.List
+	errs.If(c.Interval < 100*time.Millisecond || c.Interval > time.Hour, "interval is %v, want 100ms to 1h", c.Interval)
+	errs.If(c.Timeout < time.Millisecond || c.Timeout > time.Hour, "timeout is %v, want 1ms to 1h", c.Timeout)
 	limits := func(name string, l Limits) {
-		if err := l.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		}
+		errs.In(l.Validate(), "%s", name)
 	}
 	limits("memory", c.Memory)
 	limits("fds", c.FDs)
 	limits("cpu", c.CPU)
-	if len(c.Disks) > maxDisks {
-		errs = append(errs, fmt.Errorf("disks are %d, want %d at most", len(c.Disks), maxDisks))
-	}
+	errs.If(len(c.Disks) > maxDisks, "disks are %d, want %d at most", len(c.Disks), maxDisks)
 	names := map[string]bool{"memory": true, "fds": true, "cpu": true}
 	for i, d := range c.Disks {
-		if err := checkName(d.Name); err != nil {
-			errs = append(errs, fmt.Errorf("disks[%d]: %w", i, err))
-		}
-		if names[d.Name] {
-			errs = append(errs, fmt.Errorf("disks[%d]: name %q is taken", i, d.Name))
-		}
+		errs.In(checkName(d.Name), "disks[%d]", i)
+		errs.If(names[d.Name], "disks[%d]: name %q is taken", i, d.Name)
 		names[d.Name] = true
 		limits(fmt.Sprintf("disks[%d]", i), d.Limits)
 	}

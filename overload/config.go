@@ -1,10 +1,11 @@
 package overload
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
@@ -33,21 +34,11 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Name == "" {
-		c.Name = "pool"
-	}
-	if c.Queue == 0 {
-		c.Queue = 128
-	}
-	if c.Wait == 0 {
-		c.Wait = 500 * time.Millisecond
-	}
-	if c.Streams == 0 {
-		c.Streams = 10_000
-	}
-	if c.Long == 0 {
-		c.Long = DefaultLong
-	}
+	c.Name = cmp.Or(c.Name, "pool")
+	c.Queue = cmp.Or(c.Queue, 128)
+	c.Wait = cmp.Or(c.Wait, 500*time.Millisecond)
+	c.Streams = cmp.Or(c.Streams, 10_000)
+	c.Long = cmp.Or(c.Long, DefaultLong)
 	c.Limit = c.Limit.WithDefaults()
 	return c
 }
@@ -55,24 +46,12 @@ func (c Config) WithDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	if err := c.Limit.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("limit: %w", err))
-	}
-	if c.Queue < Off || c.Queue > maxQueue {
-		errs = append(errs, fmt.Errorf("queue is %d, want 1 to %d, or %d for none", c.Queue, maxQueue, Off))
-	}
-	if c.Wait < time.Millisecond || c.Wait > 10*time.Minute {
-		errs = append(errs, fmt.Errorf("wait is %v, want 1ms to 10m", c.Wait))
-	}
-	if c.PerCaller < 0 || c.PerCaller > shed.MaxLimit {
-		errs = append(errs, fmt.Errorf("per caller is %d, want 1 to %d, or 0 for no cap", c.PerCaller, shed.MaxLimit))
-	}
-	if c.Streams < Off || c.Streams > maxStreams {
-		errs = append(errs, fmt.Errorf("streams is %d, want 1 to %d, or %d to count them as other work", c.Streams, maxStreams, Off))
-	}
-	if c.Long < time.Millisecond || c.Long > time.Hour {
-		errs = append(errs, fmt.Errorf("long is %v, want 1ms to 1h", c.Long))
-	}
+	var errs faults.List
+	errs.In(c.Limit.Validate(), "limit")
+	errs.If(c.Queue < Off || c.Queue > maxQueue, "queue is %d, want 1 to %d, or %d for none", c.Queue, maxQueue, Off)
+	errs.If(c.Wait < time.Millisecond || c.Wait > 10*time.Minute, "wait is %v, want 1ms to 10m", c.Wait)
+	errs.If(c.PerCaller < 0 || c.PerCaller > shed.MaxLimit, "per caller is %d, want 1 to %d, or 0 for no cap", c.PerCaller, shed.MaxLimit)
+	errs.If(c.Streams < Off || c.Streams > maxStreams, "streams is %d, want 1 to %d, or %d to count them as other work", c.Streams, maxStreams, Off)
+	errs.If(c.Long < time.Millisecond || c.Long > time.Hour, "long is %v, want 1ms to 1h", c.Long)
 	return errors.Join(errs...)
 }

@@ -1,6 +1,9 @@
 package overload
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // What a seat is taken by.
 const (
@@ -130,9 +133,7 @@ func (p *Pool) detach(i int32, caller uint64) bool {
 	}
 	if caller != 0 {
 		most := p.cfg.PerCaller
-		if most == 0 {
-			most = p.cfg.Streams
-		}
+		most = cmp.Or(most, p.cfg.Streams)
 		if _, ok := p.streaming.take(caller, most); !ok {
 			return false
 		}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -11,9 +12,7 @@ import (
 // Payloads lists what is known about payloads of a queue, the latest first: those in a
 // state, or all if it is negative. limit is 1 to MaxCases; 0 means 1,000.
 func (e *Engine) Payloads(ctx context.Context, queue string, state, limit int) (cases []PayloadCase, err error) {
-	if limit == 0 {
-		limit = 1000
-	}
+	limit = cmp.Or(limit, 1000)
 	if limit < 0 || limit > MaxCases || state > int(poison.Quarantined) {
 		return nil, invalid("list payloads of queue %.100q: limit: %d is not within 0 to %d, or state: %d is unknown", queue, limit, MaxCases, state)
 	}

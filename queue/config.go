@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -59,26 +60,16 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.SweepEvery == 0 {
-		c.SweepEvery = time.Second
-	}
-	if c.ExpireEvery == 0 {
-		c.ExpireEvery = 10 * time.Second
-	}
-	if c.PollEvery == 0 {
-		c.PollEvery = 250 * time.Millisecond
-	}
+	c.SweepEvery = cmp.Or(c.SweepEvery, time.Second)
+	c.ExpireEvery = cmp.Or(c.ExpireEvery, 10*time.Second)
+	c.PollEvery = cmp.Or(c.PollEvery, 250*time.Millisecond)
 	if c.Key == (fingerprint.Key{}) {
 		rand.Read(c.Key[:])
 	}
-	if c.VanishGrace == 0 {
-		c.VanishGrace = time.Second
-	}
+	c.VanishGrace = cmp.Or(c.VanishGrace, time.Second)
 	if c.Breaker.Node == "" {
 		c.Breaker.Node = NewID()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }

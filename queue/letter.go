@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,9 +51,7 @@ func (l *Lineage) Child(id string, letter *Letter, task string, edited bool) *Li
 	}
 	c.Attempts = slices.Clone(newest(letter.Attempts))
 	for i := range c.Attempts {
-		if c.Attempts[i].Life == 0 {
-			c.Attempts[i].Life = c.Times
-		}
+		c.Attempts[i].Life = cmp.Or(c.Attempts[i].Life, c.Times)
 		c.Attempts[i].Stderr = ""
 	}
 	return &c

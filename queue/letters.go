@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -36,9 +37,7 @@ func (s *Selection) validate() error {
 // Groups counts letters by cause, the newest death first. limit is 1 to MaxGroups; 0 means
 // MaxGroups.
 func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, error) {
-	if limit == 0 {
-		limit = MaxGroups
-	}
+	limit = cmp.Or(limit, MaxGroups)
 	if limit < 0 || limit > MaxGroups {
 		return nil, invalid("group letters: limit: %d is not within 0 to %d", limit, MaxGroups)
 	}
@@ -53,9 +52,7 @@ func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, e
 // first. after is the Sequence of the last letter of the page before; 0 means from the
 // newest on. limit is 1 to MaxBatch; 0 means MaxBatch.
 func (e *Engine) Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error) {
-	if limit == 0 {
-		limit = MaxBatch
-	}
+	limit = cmp.Or(limit, MaxBatch)
 	if limit < 0 || limit > MaxBatch || after < 0 {
 		return nil, invalid("list letters: limit: %d is not within 0 to %d, or after: %d is less than 0", limit, MaxBatch, after)
 	}
@@ -157,9 +154,7 @@ func (in *ResendInput) apply(d *Death, fifo bool) (m SendInput, edited bool) {
 		return m, edited
 	}
 	m.Dedup = NewID()
-	if m.Group == "" {
-		m.Group = d.ID
-	}
+	m.Group = cmp.Or(m.Group, d.ID)
 	return m, edited
 }
 
@@ -181,9 +176,7 @@ func (e *Engine) Audit(ctx context.Context, a AuditEntry) (AuditEntry, error) {
 // AuditLog lists what was done, the newest first, below the number before (0:
 // all). limit is 1 to 1,000, 0 means 100.
 func (e *Engine) AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
-	if limit == 0 {
-		limit = 100
-	}
+	limit = cmp.Or(limit, 100)
 	if limit < 0 || limit > 1000 || before < 0 {
 		return nil, invalid("read the audit log: limit: %d is not within 0 to 1000, or before: %d is less than 0", limit, before)
 	}

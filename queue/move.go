@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -17,9 +18,7 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 	fail := func(err error) (MoveTask, error) {
 		return MoveTask{}, wrap(err, "start to move from queue %.100q", in.Source)
 	}
-	if in.Rate == 0 {
-		in.Rate = MaxMoveRate
-	}
+	in.Rate = cmp.Or(in.Rate, MaxMoveRate)
 	if in.Rate < 0 || in.Rate > MaxMoveRate {
 		return fail(invalid("Rate: %d is not within 0 to %d", in.Rate, MaxMoveRate))
 	}

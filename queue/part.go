@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -86,9 +87,7 @@ func (in *PartInput) prepare(s *Settings) (Part, error) {
 	}
 	if s.FIFO {
 		p.Dedup = p.ID
-		if p.Group == "" {
-			p.Group = p.ID
-		}
+		p.Group = cmp.Or(p.Group, p.ID)
 	}
 	if in.Once != "" {
 		p.DedupKey = "part\x00" + in.Once

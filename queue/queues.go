@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,9 +176,7 @@ func (e *Engine) Counts(ctx context.Context, name string) (c Counts, err error) 
 // sending, with larger sequence numbers than after. It does not receive them: no count,
 // lease or receipt changes.
 func (e *Engine) Peek(ctx context.Context, name string, after int64, limit int) (m []Message, err error) {
-	if limit == 0 {
-		limit = 10
-	}
+	limit = cmp.Or(limit, 10)
 	if limit < 0 || limit > MaxBatch {
 		return nil, invalid("peek into queue %.100q: limit: %d is not within 0 to %d", name, limit, MaxBatch)
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,7 @@ import (
 // over.
 func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]Message, error) {
 	fail := func(err error) ([]Message, error) { return nil, wrap(err, "receive from queue %.100q", queue) }
-	if in.Max == 0 {
-		in.Max = 1
-	}
+	in.Max = cmp.Or(in.Max, 1)
 	if in.Max < 0 || in.Max > MaxBatch {
 		return fail(invalid("Max: %d is not within 0 to %d", in.Max, MaxBatch))
 	}

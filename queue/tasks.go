@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,8 @@ func (e *Engine) StartTask(ctx context.Context, t MoveTask) (MoveTask, error) {
 	if t.Kind == MoveRestore && t.Source == "" {
 		t.Source = TrashQueue
 	}
-	if t.Selection.Queue == "" {
-		t.Selection.Queue = t.Source
-	}
-	if t.Rate == 0 {
-		t.Rate = DefaultRate
-	}
+	t.Selection.Queue = cmp.Or(t.Selection.Queue, t.Source)
+	t.Rate = cmp.Or(t.Rate, DefaultRate)
 	if err := t.validate(); err != nil {
 		return fail(err)
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/queue/schema"
@@ -64,9 +65,7 @@ func (r Retry) validate(s Settings) error {
 // whole visibility, and each wait its longest.
 func (r Retry) inTime(s Settings) error {
 	n := r.Attempts
-	if n == 0 {
-		n = s.DeadLetter.MaxReceives
-	}
+	n = cmp.Or(n, s.DeadLetter.MaxReceives)
 	if r.Deadline == 0 || n == 0 {
 		return nil
 	}

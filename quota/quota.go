@@ -1,12 +1,14 @@
 package quota
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/rate"
 )
 
@@ -37,35 +39,23 @@ const MaxBuckets = 8
 
 // WithDefaults returns q with every zero field set to its default.
 func (q Quota) WithDefaults() Quota {
-	if q.Unit == "" {
-		q.Unit = Requests
-	}
-	if q.Buckets == 0 {
-		q.Buckets = 1
-	}
+	q.Unit = cmp.Or(q.Unit, Requests)
+	q.Buckets = cmp.Or(q.Buckets, 1)
 	return q
 }
 
 // Validate reports every impossible field.
 func (q Quota) Validate() error {
 	q = q.WithDefaults()
-	var errs []error
-	if q.Name == "" || len(q.Name) > 255 {
-		errs = append(errs, fmt.Errorf("name has %d bytes, want 1 to 255", len(q.Name)))
-	}
-	if q.Unit != Requests && q.Unit != Bytes && q.Unit != Cost {
-		errs = append(errs, fmt.Errorf("unit is %.80q, want %s, %s or %s", q.Unit, Requests, Bytes, Cost))
-	}
+	var errs faults.List
+	errs.If(q.Name == "" || len(q.Name) > 255, "name has %d bytes, want 1 to 255", len(q.Name))
+	errs.If(q.Unit != Requests && q.Unit != Bytes && q.Unit != Cost, "unit is %.80q, want %s, %s or %s", q.Unit, Requests, Bytes, Cost)
 	if q.Burst != 0 {
-		if q.Buckets != 1 {
-			errs = append(errs, fmt.Errorf("buckets is %d, want none: with a burst there is no window", q.Buckets))
-		}
+		errs.If(q.Buckets != 1, "buckets is %d, want none: with a burst there is no window", q.Buckets)
 		return errors.Join(append(errs, q.bucket().Validate())...)
 	}
 	errs = append(errs, q.window().Validate())
-	if q.Buckets > MaxBuckets {
-		errs = append(errs, fmt.Errorf("buckets is %d, want at most %d", q.Buckets, MaxBuckets))
-	}
+	errs.If(q.Buckets > MaxBuckets, "buckets is %d, want at most %d", q.Buckets, MaxBuckets)
 	return errors.Join(errs...)
 }
 
@@ -124,18 +114,10 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.MaxKeys == 0 {
-		c.MaxKeys = 1 << 18
-	}
-	if c.Flush == 0 {
-		c.Flush = 200 * time.Millisecond
-	}
-	if c.Timeout == 0 {
-		c.Timeout = time.Second
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.MaxKeys = cmp.Or(c.MaxKeys, 1<<18)
+	c.Flush = cmp.Or(c.Flush, 200*time.Millisecond)
+	c.Timeout = cmp.Or(c.Timeout, time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -162,15 +144,11 @@ func (c Config) Validate() error {
 const maxNode = 200
 
 func validate(quotas []Quota) error {
-	var errs []error
+	var errs faults.List
 	seen := make(map[string]bool, len(quotas))
 	for i, q := range quotas {
-		if err := q.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("quota %d (%.80s): %w", i, q.Name, err))
-		}
-		if seen[q.Name] {
-			errs = append(errs, fmt.Errorf("quota %d: the name %.80q is taken", i, q.Name))
-		}
+		errs.In(q.Validate(), "quota %d (%.80s)", i, q.Name)
+		errs.If(seen[q.Name], "quota %d: the name %.80q is taken", i, q.Name)
 		seen[q.Name] = true
 	}
 	return errors.Join(errs...)

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Store adds up what all nodes count. It is safe for concurrent use and honours
@@ -72,25 +73,18 @@ func (b Batch) Adds() bool {
 
 // Validate reports the first fault of each kind.
 func (b Batch) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if b.Node == "" || len(b.Node) > 255 {
-		fault("node has %d bytes, want 1 to 255", len(b.Node))
-	}
-	if b.Seq < 1 {
-		fault("seq is %d, want 1 or more", b.Seq)
-	}
-	if len(b.Counts) > MaxBatch {
-		fault("%d counts, want at most %d", len(b.Counts), MaxBatch)
-	}
+	var errs faults.List
+	errs.If(b.Node == "" || len(b.Node) > 255, "node has %d bytes, want 1 to 255", len(b.Node))
+	errs.If(b.Seq < 1, "seq is %d, want 1 or more", b.Seq)
+	errs.If(len(b.Counts) > MaxBatch, "%d counts, want at most %d", len(b.Counts), MaxBatch)
 	seen := make(map[Row]struct{}, len(b.Counts))
 	for i, c := range b.Counts {
 		if c.N < 0 || c.N > MaxCount || c.Floor < 0 || c.Floor > MaxTotal || c.Keep < 0 || c.Keep > MaxKeep {
-			fault("count %d: n is %d, floor %d, keep %v; want 0 to %d, %d, %v", i, c.N, c.Floor, c.Keep, int64(MaxCount), int64(MaxTotal), MaxKeep)
+			errs.Add("count %d: n is %d, floor %d, keep %v; want 0 to %d, %d, %v", i, c.N, c.Floor, c.Keep, int64(MaxCount), int64(MaxTotal), MaxKeep)
 			break
 		}
 		if _, twice := seen[c.Row]; twice {
-			fault("count %d: row %v is there twice", i, c.Row)
+			errs.Add("count %d: row %v is there twice", i, c.Row)
 			break
 		}
 		seen[c.Row] = struct{}{}

@@ -1,11 +1,12 @@
 package sift
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -69,9 +70,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	or := func(n *int, def int) {
-		if *n == 0 {
-			*n = def
-		}
+		*n = cmp.Or(*n, def)
 	}
 	or(&c.Batch, DefaultBatch(c.Rows))
 	or(&c.Parallel, 1)
@@ -90,14 +89,9 @@ func (c Config) withDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Rows < 0 {
-		bad("rows is %d, want 0 or more", c.Rows)
-	}
-	if c.Run == nil || c.Finish == nil || c.SetAside == nil {
-		bad("run, finish and set-aside are all needed")
-	}
+	var errs faults.List
+	errs.If(c.Rows < 0, "rows is %d, want 0 or more", c.Rows)
+	errs.If(c.Run == nil || c.Finish == nil || c.SetAside == nil, "run, finish and set-aside are all needed")
 	for _, f := range []struct {
 		name        string
 		value, most int
@@ -107,18 +101,16 @@ func (c Config) Validate() error {
 		{"attempts", c.Attempts, 1000},
 		{"max letters", c.MaxLetters, max(c.MaxLetters, 1)},
 	} {
-		if f.value < 1 || f.value > f.most {
-			bad("%s is %d, want at least 1 and at most %d", f.name, f.value, f.most)
-		}
+		errs.If(f.value < 1 || f.value > f.most, "%s is %d, want at least 1 and at most %d", f.name, f.value, f.most)
 	}
 	for i, s := range c.Done {
 		if s.From < 0 || s.To < s.From || s.To > c.Rows {
-			bad("done[%d] is %d to %d, of %d rows", i, s.From, s.To, c.Rows)
+			errs.Add("done[%d] is %d to %d, of %d rows", i, s.From, s.To, c.Rows)
 			break
 		}
 	}
 	if err := c.Backoff.Validate(); err != nil {
-		bad("backoff: %w", err)
+		errs.Add("backoff: %w", err)
 	}
 	return errors.Join(errs...)
 }

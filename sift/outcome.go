@@ -1,6 +1,7 @@
 package sift
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -72,9 +73,7 @@ func (f Failure) String() string {
 		}
 		text += f.Reason
 	}
-	if text == "" {
-		text = f.Detail
-	}
+	text = cmp.Or(text, f.Detail)
 	if at := f.Frame.String(); at != "" {
 		text += " at " + at
 	}

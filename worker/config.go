@@ -1,12 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -78,33 +79,20 @@ func (c Config) policies() judge.LocalConfig {
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var faults faults.List
 	c = c.withDefaults()
-	if c.Source == nil {
-		fault("Source: is missing")
-	}
-	if (c.Handler == nil) == (len(c.Command.Args) == 0) {
-		fault("Handler, Command: one of them is required, and only one")
-	}
-	if c.Concurrency < 1 || c.Concurrency > MaxConcurrency {
-		fault("Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
-	}
-	if c.Timeout < 0 || c.Timeout > maxTimeout {
-		fault("Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
-	}
-	if c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility {
-		fault("Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
-	}
-	if c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2 {
-		fault("Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
-	}
+	faults.If(c.Source == nil, "Source: is missing")
+	faults.If((c.Handler == nil) == (len(c.Command.Args) == 0), "Handler, Command: one of them is required, and only one")
+	faults.If(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
+	faults.If(c.Timeout < 0 || c.Timeout > maxTimeout, "Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
+	faults.If(c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility, "Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
+	faults.If(c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2, "Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
 	if err := c.policies().ValidatePolicies(); err != nil {
 		faults = append(faults, err)
 	}
 	if len(c.Command.Args) > 0 {
 		if err := c.Command.validate(); err != nil {
-			fault("Command: %w", err)
+			faults.Add("Command: %w", err)
 		}
 	}
 	return errors.Join(faults...)
@@ -112,30 +100,22 @@ func (c Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	def := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
+		*d = cmp.Or(*d, value)
 	}
-	if c.Concurrency == 0 {
-		c.Concurrency = DefaultConcurrency
-	}
+	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
 	def(&c.Timeout, DefaultTimeout)
 	def(&c.Visibility, DefaultVisibility)
 	def(&c.Heartbeat, c.Visibility/2)
 	def(&c.Drain, DefaultDrain)
 	c.Drain = max(c.Drain, 0)
-	if c.Shared == "" {
-		c.Shared = c.State
-	}
+	c.Shared = cmp.Or(c.Shared, c.State)
 	if c.Name == "" {
 		c.Name = defaultName()
 	}
 	if c.Observe == nil {
 		c.Observe = func(Event) {}
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Retry = c.Retry.WithDefaults()
 	return c
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,9 +140,7 @@ func (d *delivery) judge(e *Event) {
 func (d *delivery) dead(e *Event, outcome Outcome, why string) {
 	e.Outcome, e.Why = outcome, why
 	o := d.res.outcome()
-	if o.Reason == "" {
-		o.Reason = why
-	}
+	o.Reason = cmp.Or(o.Reason, why)
 	err := d.persist("set a message aside", func(ctx context.Context) error {
 		return d.w.cfg.Source.SetAside(ctx, d.m, Letter{Body: d.m.Body, Outcome: *o, Once: d.m.ID})
 	})

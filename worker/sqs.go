@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -222,9 +223,7 @@ func (s *SQSQueue) SetAside(ctx context.Context, m Message, l Letter) error {
 	}
 	if strings.HasSuffix(*in.QueueUrl, ".fifo") {
 		group := m.Group
-		if group == "" {
-			group = m.ID
-		}
+		group = cmp.Or(group, m.ID)
 		in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(strings.ReplaceAll(l.Once, "/", "-"))
 	}
 	_, err := s.Client.SendMessage(ctx, in, options...)

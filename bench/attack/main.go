@@ -13,15 +13,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // How callers are told apart.
@@ -47,33 +46,24 @@ type Config struct {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	_, unknown := chosen(c.Rows)
-	bad(len(unknown) > 0, "rows: %q are unknown, want some of %s", unknown, strings.Join(rowNames(), ","))
-	bad(c.Length < 2*time.Second || c.Length > 10*time.Minute, "for: %v, want 2s to 10m", c.Length)
-	bad(c.Workers < 1 || c.Workers > 32, "workers: %d, want 1 to 32", c.Workers)
-	bad(!slices.Contains([]string{"python", "go"}, c.Lang), "lang: %q, want python or go", c.Lang)
-	bad(!slices.Contains([]string{byHeader, byIP, shared}, c.Callers), "callers: %q, want header, ip or shared", c.Callers)
-	bad(c.Rate < 1 || c.Rate > 1000, "rate: %d, want 1 to 1000", c.Rate)
-	bad(c.Runs < 1 || c.Runs > 20, "runs: %d, want 1 to 20", c.Runs)
+	errs.If(len(unknown) > 0, "rows: %q are unknown, want some of %s", unknown, strings.Join(rowNames(), ","))
+	errs.If(c.Length < 2*time.Second || c.Length > 10*time.Minute, "for: %v, want 2s to 10m", c.Length)
+	errs.If(c.Workers < 1 || c.Workers > 32, "workers: %d, want 1 to 32", c.Workers)
+	errs.If(!slices.Contains([]string{"python", "go"}, c.Lang), "lang: %q, want python or go", c.Lang)
+	errs.If(!slices.Contains([]string{byHeader, byIP, shared}, c.Callers), "callers: %q, want header, ip or shared", c.Callers)
+	errs.If(c.Rate < 1 || c.Rate > 1000, "rate: %d, want 1 to 1000", c.Rate)
+	errs.If(c.Runs < 1 || c.Runs > 20, "runs: %d, want 1 to 20", c.Runs)
 	return errors.Join(errs...)
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	rig.Main(run)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("attack", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := rig.Flags("attack", stderr)
 	var cfg Config
 	names := flags.String("rows", strings.Join(rowNames(), ","), "comma-separated rows or groups of rows")
 	list := flags.Bool("list", false, "say what the rows are")
@@ -88,39 +78,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&cfg.Peers, "peers", false, "nginx and HAProxy too, where a row can be compared")
 	flags.BoolVar(&cfg.Explain, "explain", false, "print the first innocents that came to grief, and all that is in quarantine wrongly")
 	strict := flags.Bool("strict", false, "exit with 1 when a bound of Bezoar's is missed")
-	asJSON := flags.Bool("json", false, "print one JSON document")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
+	report, code := rig.Run(flags, args, stdout, func() error {
+		cfg.Rows = strings.Split(*names, ",")
+		return cfg.Validate()
+	}, func() (*Report, error) {
+		if !*list {
+			return Measure(ctx, cfg, stderr)
 		}
-		return 2
-	}
-	if *list {
 		for _, r := range rows() {
 			fmt.Fprintf(stdout, "%-15s %s. Bound: %s\n", r.name, r.what, r.bound.text)
 		}
-		return 0
-	}
-	cfg.Rows = strings.Split(*names, ",")
-	if err := cfg.Validate(); err != nil {
-		fmt.Fprintln(stderr, "attack:", err)
-		return 2
-	}
-	report, err := Measure(ctx, cfg, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "attack:", err)
+		return nil, nil //nolint:nilnil // there is nothing else to print
+	})
+	if report != nil && *strict && !report.met() {
 		return 1
 	}
-	write := report.WriteTable
-	if *asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		fmt.Fprintln(stderr, "attack: write the report:", err)
-		return 1
-	}
-	if *strict && !report.met() {
-		return 1
-	}
-	return 0
+	return code
 }

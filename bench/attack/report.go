@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -40,13 +39,6 @@ func newReport(cfg Config) *Report {
 // met reports whether Bezoar met every bound.
 func (r *Report) met() bool {
 	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Worst.Proxy == bezoar && !row.Worst.Met })
-}
-
-// WriteJSON writes the one document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteTable writes the report for people, as a table of Markdown.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -66,7 +68,7 @@ func TestReport(t *testing.T) {
 	if got := r.Broken(); len(got) != 4 {
 		t.Errorf("%d broken promises, want 4: %v", len(got), got)
 	}
-	if err := r.WriteJSON(&document); err != nil {
+	if err := rig.WriteJSON(&document, r); err != nil {
 		t.Fatal(err)
 	}
 	var back struct {

@@ -12,14 +12,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config says what to measure.
@@ -34,17 +34,12 @@ type Config struct {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	bad(c.Postgres == "", "postgres: no server; run it by scripts/with-servers, or give a URL")
-	bad(c.Length < 5*time.Second || c.Length > 10*time.Minute, "length: %v, want 5s to 10m", c.Length)
-	bad(c.Cut < 2*time.Second || c.Cut > 10*time.Minute, "cut: %v, want 2s to 10m", c.Cut)
-	bad(c.Rate < 10 || c.Rate > 1000, "rate: %d, want 10 to 1000", c.Rate)
-	bad(c.Good < 1 || c.Good > 500, "good: %d, want 1 to 500", c.Good)
+	var errs faults.List
+	errs.If(c.Postgres == "", "postgres: no server; run it by scripts/with-servers, or give a URL")
+	errs.If(c.Length < 5*time.Second || c.Length > 10*time.Minute, "length: %v, want 5s to 10m", c.Length)
+	errs.If(c.Cut < 2*time.Second || c.Cut > 10*time.Minute, "cut: %v, want 2s to 10m", c.Cut)
+	errs.If(c.Rate < 10 || c.Rate > 1000, "rate: %d, want 10 to 1000", c.Rate)
+	errs.If(c.Good < 1 || c.Good > 500, "good: %d, want 1 to 500", c.Good)
 	return errors.Join(errs...)
 }
 
@@ -53,15 +48,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "worker:", work(net.JoinHostPort("127.0.0.1", os.Args[2])))
 		os.Exit(1)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	rig.Main(run)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := rig.Flags("cluster", stderr)
 	var cfg Config
 	flags.StringVar(&cfg.Bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
 	flags.StringVar(&cfg.Postgres, "postgres", os.Getenv("BEZOAR_TEST_POSTGRES"), "`URL` of the server")
@@ -69,33 +60,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&cfg.Cut, "cut", 20*time.Second, "how long one node is cut off")
 	flags.IntVar(&cfg.Rate, "rate", 100, "that each limited caller may have, a second at all nodes together")
 	flags.IntVar(&cfg.Good, "good", 40, "good requests a second to each node")
-	asJSON := flags.Bool("json", false, "print one JSON document")
 	strict := flags.Bool("strict", false, "exit with 1 when a promise was not kept")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	if err := cfg.Validate(); err != nil {
-		fmt.Fprintln(stderr, "cluster:", err)
-		return 2
-	}
-	report, err := Measure(ctx, cfg, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "cluster:", err)
+	report, code := rig.Run(flags, args, stdout, func() error { return cfg.Validate() }, func() (*Report, error) { return Measure(ctx, cfg, stderr) })
+	if report != nil && *strict && !report.Kept() {
 		return 1
 	}
-	write := report.WriteTable
-	if *asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		fmt.Fprintln(stderr, "cluster: write the report:", err)
-		return 1
-	}
-	if *strict && !report.Kept() {
-		return 1
-	}
-	return 0
+	return code
 }

@@ -99,14 +99,13 @@ func (r *Report) Broken() (out []string) {
 
 func ms(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/100) / 10 }
 
-// WriteJSON writes the one document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		*Report
+// MarshalJSON adds the promises that were broken.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	type fields Report
+	return json.Marshal(struct {
+		*fields
 		Broken []string `json:"broken"`
-	}{r, r.Broken()})
+	}{(*fields)(r), r.Broken()})
 }
 
 // WriteTable writes the report for people.

@@ -12,15 +12,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config says what to measure.
@@ -35,40 +34,24 @@ type Config struct {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	for _, p := range c.Proxies {
-		if !slices.Contains(proxies(), p) {
-			errs = append(errs, fmt.Errorf("proxies: %q is unknown, want some of %s", p, strings.Join(proxies(), ",")))
-		}
+		errs.If(!slices.Contains(proxies(), p), "proxies: %q is unknown, want some of %s", p, strings.Join(proxies(), ","))
 	}
-	if len(c.Proxies) == 0 {
-		errs = append(errs, errors.New("proxies: want at least one"))
-	}
-	if len(c.Cases) == 0 {
-		errs = append(errs, errors.New("cases: want at least one"))
-	}
-	if c.Rounds < 1 || c.Rounds > 100 {
-		errs = append(errs, fmt.Errorf("rounds: %d, want 1 to 100", c.Rounds))
-	}
-	if c.Length < time.Second || c.Length > time.Minute || c.Length%time.Second != 0 {
-		errs = append(errs, fmt.Errorf("length: %v, want whole seconds from 1s to 1m", c.Length))
-	}
-	if c.Distinct < 1 || c.Distinct > 100_000 {
-		errs = append(errs, fmt.Errorf("distinct: %d, want 1 to 100000", c.Distinct))
-	}
+	errs.If(len(c.Proxies) == 0, "proxies: want at least one")
+	errs.If(len(c.Cases) == 0, "cases: want at least one")
+	errs.If(c.Rounds < 1 || c.Rounds > 100, "rounds: %d, want 1 to 100", c.Rounds)
+	errs.If(c.Length < time.Second || c.Length > time.Minute || c.Length%time.Second != 0, "length: %v, want whole seconds from 1s to 1m", c.Length)
+	errs.If(c.Distinct < 1 || c.Distinct > 100_000, "distinct: %d, want 1 to 100000", c.Distinct)
 	return errors.Join(errs...)
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	rig.Main(run)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := rig.Flags("gateway", stderr)
 	var cfg Config
 	flags.StringVar(&cfg.Bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
 	flags.IntVar(&cfg.Rounds, "rounds", 5, "rounds of which the median counts")
@@ -76,39 +59,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&cfg.Distinct, "distinct", 4096, "different requests, sent in turn")
 	names := flags.String("proxies", strings.Join(proxies(), ","), "comma-separated")
 	kinds := flags.String("cases", "get,post-1k", "comma-separated, some of "+caseNames())
-	asJSON := flags.Bool("json", false, "print one JSON document")
 	goal := flags.Float64("goal", 0, "exit with 1 when Bezoar takes more than this many times nginx's CPU; 0 never does")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
+	report, code := rig.Run(flags, args, stdout, func() (err error) {
+		cfg.Proxies = strings.Split(*names, ",")
+		if cfg.Cases, err = parseCases(*kinds); err != nil {
+			return err
 		}
-		return 2
-	}
-	cfg.Proxies = strings.Split(*names, ",")
-	var err error
-	if cfg.Cases, err = parseCases(*kinds); err == nil {
-		err = cfg.Validate()
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "gateway:", err)
-		return 2
-	}
-	report, err := Measure(ctx, cfg, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "gateway:", err)
-		return 1
-	}
-	write := report.WriteTable
-	if *asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		fmt.Fprintln(stderr, "gateway: write the report:", err)
-		return 1
-	}
-	if *goal > 0 && !report.Within(*goal) {
+		return cfg.Validate()
+	}, func() (*Report, error) { return Measure(ctx, cfg, stderr) })
+	if report != nil && *goal > 0 && !report.Within(*goal) {
 		fmt.Fprintf(stderr, "gateway: Bezoar takes more than %g times nginx's CPU\n", *goal)
 		return 1
 	}
-	return 0
+	return code
 }

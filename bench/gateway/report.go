@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -117,13 +116,6 @@ func (r *Report) Within(goal float64) bool {
 		}
 	}
 	return true
-}
-
-// WriteJSON writes the one document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteTable writes the report for people.

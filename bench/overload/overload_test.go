@@ -15,6 +15,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 )
 
 // TestMain is the server when the benchmark starts itself.
@@ -84,7 +86,7 @@ func TestTheTableAndTheDocument(t *testing.T) {
 		}
 	}
 	var back Report
-	if err := sample().WriteJSON(&doc); err != nil {
+	if err := rig.WriteJSON(&doc, sample()); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(doc.String()), &back); err != nil || len(back.Rows) != 6 || back.Rows[1].Tally[0].Sent != 400 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -43,13 +42,6 @@ func (r *Row) sum(capacity float64, length time.Duration) {
 		served += t.Served
 	}
 	r.Goodput = float64(served) / (capacity * length.Seconds())
-}
-
-// WriteJSON writes one document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	return out.Encode(r)
 }
 
 // WriteTable writes it for people.

@@ -12,15 +12,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config says what to measure.
@@ -37,33 +35,24 @@ type Config struct {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
 	for _, name := range c.Rows {
-		bad(!slices.Contains(rowNames(), name), "rows: %q is unknown, want some of %s", name, strings.Join(rowNames(), ","))
+		errs.If(!slices.Contains(rowNames(), name), "rows: %q is unknown, want some of %s", name, strings.Join(rowNames(), ","))
 	}
-	bad(!slices.Contains(pills(), c.Pill), "pill: %q is unknown, want one of %v", c.Pill, pills())
-	bad(c.Length < 2*time.Second || c.Length > 10*time.Minute, "length: %v, want 2s to 10m", c.Length)
-	bad(c.Workers < 1 || c.Workers > 64, "workers: %d, want 1 to 64", c.Workers)
-	bad(c.Rate < 1 || c.Rate > 2000, "rate: %d, want 1 to 2000", c.Rate)
-	bad(!(c.Doses > 0) || c.Doses > 100, "doses: %g, want above 0, to 100", c.Doses)
+	errs.If(!slices.Contains(pills(), c.Pill), "pill: %q is unknown, want one of %v", c.Pill, pills())
+	errs.If(c.Length < 2*time.Second || c.Length > 10*time.Minute, "length: %v, want 2s to 10m", c.Length)
+	errs.If(c.Workers < 1 || c.Workers > 64, "workers: %d, want 1 to 64", c.Workers)
+	errs.If(c.Rate < 1 || c.Rate > 2000, "rate: %d, want 1 to 2000", c.Rate)
+	errs.If(!(c.Doses > 0) || c.Doses > 100, "doses: %g, want above 0, to 100", c.Doses)
 	return errors.Join(errs...)
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	rig.Main(run)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("pill", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := rig.Flags("pill", stderr)
 	var cfg Config
 	names := flags.String("rows", strings.Join(rowNames(), ","), "comma-separated")
 	kind := flags.String("pill", string(payload), "payload (one, in a POST), get (one, in a query), burst (64 copies at once), hang, unique")
@@ -73,30 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Float64Var(&cfg.Doses, "doses", 2, "of pills, per second")
 	flags.StringVar(&cfg.Bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
 	flags.BoolVar(&cfg.Explain, "explain", false, "print the first good requests that came to grief, and the slowest of the others")
-	asJSON := flags.Bool("json", false, "print one JSON document")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	cfg.Rows, cfg.Pill = strings.Split(*names, ","), Pill(*kind)
-	if err := cfg.Validate(); err != nil {
-		fmt.Fprintln(stderr, "pill:", err)
-		return 2
-	}
-	report, err := Measure(ctx, cfg, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "pill:", err)
-		return 1
-	}
-	write := report.WriteTable
-	if *asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		fmt.Fprintln(stderr, "pill: write the report:", err)
-		return 1
-	}
-	return 0
+	_, code := rig.Run(flags, args, stdout, func() error {
+		cfg.Rows, cfg.Pill = strings.Split(*names, ","), Pill(*kind)
+		return cfg.Validate()
+	}, func() (*Report, error) { return Measure(ctx, cfg, stderr) })
+	return code
 }

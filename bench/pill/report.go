@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -69,13 +68,6 @@ func contained(first, lastLost, lastHarm, end time.Time) *int64 {
 	}
 	took := harm.Sub(first).Milliseconds()
 	return &took
-}
-
-// WriteJSON writes the one document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteTable writes the report for people.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -184,9 +185,7 @@ func (r *riverQueue[TTx]) Drain(ctx context.Context, l Load) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, riverWorker{})
 	n := r.tuning.workers
-	if n == 0 {
-		n = batch * l.Workers
-	}
+	n = cmp.Or(n, batch*l.Workers)
 	client, err := river.NewClient(r.driver, &river.Config{
 		Logger: silent, Workers: workers, FetchCooldown: r.tuning.cooldown, FetchPollInterval: r.tuning.poll,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: n}},

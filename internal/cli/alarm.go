@@ -22,12 +22,7 @@ func (*alarmLs) Help() string {
 	return "STATE is ok, firing, or unknown before the first look. TOLD is the time of the last notification, by any node, or the reason why none could be sent."
 }
 
-func (c *alarmLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *alarmLs) Run(s *session, api *adminapi.Client) error {
 	all, err := api.Alarms(s)
 	if err != nil {
 		return err

@@ -11,15 +11,10 @@ type auditCmd struct {
 	Before int64 `placeholder:"N" help:"Only entries with a lower number."`
 }
 
-func (c *auditCmd) Run(s *session) error {
+func (c *auditCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxLetters || c.Before < 0 {
 		return exitf(exitUsage, "--limit %d --before %d: want 1 to %d, and 0 or more", c.Limit, c.Before, triage.MaxLetters)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	entries, err := api.Audit(s, c.Before, c.Limit)
 	if err != nil {
 		return err

@@ -20,12 +20,7 @@ type breakerCmd struct {
 
 type breakerLs struct{ remote }
 
-func (c *breakerLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *breakerLs) Run(s *session, api *adminapi.Client) error {
 	list, err := api.Breakers(s)
 	if err != nil {
 		return err

@@ -16,15 +16,10 @@ type configHistory struct {
 	Limit int `default:"20" placeholder:"N" help:"At most this many, up to 101 (default ${default})."`
 }
 
-func (c *configHistory) Run(s *session) error {
+func (c *configHistory) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > live.MaxVersions {
 		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, live.MaxVersions)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	versions, err := api.Versions(s, c.Limit)
 	if err != nil {
 		return err
@@ -48,19 +43,15 @@ type configDiff struct {
 	File string `placeholder:"FILE" help:"Compare the version that runs, or A, with this file, - for stdin."`
 }
 
-func (c *configDiff) Run(s *session) error {
+func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 	if c.A < 0 || c.B < 0 {
 		return exitf(exitUsage, "versions are numbered from 1")
 	}
 	if c.File != "" && c.B != 0 {
 		return exitf(exitUsage, "--file stands for the second version, and two are given")
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	var d adminapi.Diff
+	var err error
 	if c.File != "" {
 		d, err = c.withFile(s, api)
 	} else {
@@ -101,7 +92,7 @@ func (*configApply) Help() string {
 		"as they are, and apply again when they change."
 }
 
-func (c *configApply) Run(s *session) error {
+func (c *configApply) Run(s *session, api *adminapi.Client) error {
 	if c.Base != nil && *c.Base < 0 {
 		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
 	}
@@ -109,11 +100,6 @@ func (c *configApply) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	in := adminapi.PutSettings{Text: text, Note: c.Note, Base: c.Base}
 	if c.Dry {
 		return c.try(s, api, in)
@@ -151,15 +137,10 @@ type configRollback struct {
 	To int64 `arg:"" optional:"" name:"n" help:"The version to restore (default: the one before the running version)."`
 }
 
-func (c *configRollback) Run(s *session) error {
+func (c *configRollback) Run(s *session, api *adminapi.Client) error {
 	if c.To < 0 {
 		return exitf(exitUsage, "version %d: they are numbered from 1", c.To)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	done, err := api.Rollback(s, c.To)
 	if err != nil {
 		return invalidThere(err, settingsText, "")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
@@ -14,12 +15,7 @@ type configStatus struct {
 	Check bool `help:"Exit with code 8 when a node does not run what it should, or its file or store has a fault."`
 }
 
-func (c *configStatus) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *configStatus) Run(s *session, api *adminapi.Client) error {
 	st, err := api.Settings(s)
 	if err != nil {
 		return err

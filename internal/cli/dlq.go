@@ -86,15 +86,10 @@ type dlqGroups struct {
 	Limit int `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
 }
 
-func (c *dlqGroups) Run(s *session) error {
+func (c *dlqGroups) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxGroups {
 		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxGroups)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	sel, err := c.selection(s, api)
 	if err != nil {
 		return err
@@ -151,15 +146,10 @@ type dlqLs struct {
 	Cursor string `placeholder:"CURSOR" help:"Continue after the last list, from the cursor that it printed."`
 }
 
-func (c *dlqLs) Run(s *session) error {
+func (c *dlqLs) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxLetters {
 		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	sel, err := c.selection(s, api)
 	if err != nil {
 		return err
@@ -201,12 +191,7 @@ type dlqShow struct {
 	Body bool   `help:"Write only the body to stdout, unchanged."`
 }
 
-func (c *dlqShow) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *dlqShow) Run(s *session, api *adminapi.Client) error {
 	id, err := letterID(s, api, c.ID)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type dlqEdit struct {
 	Print  bool              `help:"Print the letter's body and version, and change nothing."`
 }
 
-func (c *dlqEdit) Run(s *session) error {
+func (c *dlqEdit) Run(s *session, api *adminapi.Client) error {
 	switch {
 	case c.From != "" && (c.ID != "" || c.Body != nil || c.File != "" || len(c.Attr) > 0 || c.Print):
 		return exitf(exitUsage, "--from contains the letters and their changes: give no ID, --body, --file, --attribute or --print with it")
@@ -35,11 +35,6 @@ func (c *dlqEdit) Run(s *session) error {
 	case c.From == "" && c.DryRun:
 		return exitf(exitUsage, "--dry-run goes with --from")
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	if c.From != "" {
 		return c.many(s, api)
 	}

@@ -17,15 +17,10 @@ type dlqTasks struct {
 	Limit int  `default:"20" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
 }
 
-func (c *dlqTasks) Run(s *session) error {
+func (c *dlqTasks) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxLetters {
 		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	tasks, err := api.Tasks(s, c.Live, c.Limit)
 	if err != nil {
 		return err
@@ -62,13 +57,9 @@ type dlqTask struct {
 	Wait   time.Duration `default:"24h" placeholder:"TIME" help:"With watch: stop after this long (default ${default})."`
 }
 
-func (c *dlqTask) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *dlqTask) Run(s *session, api *adminapi.Client) error {
 	var t triage.Task
+	var err error
 	switch c.Action {
 	case "show":
 		t, err = api.Task(s, c.ID)
@@ -165,12 +156,7 @@ type dlqExport struct {
 	picked
 }
 
-func (c *dlqExport) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *dlqExport) Run(s *session, api *adminapi.Client) error {
 	sel, err := c.selection(s, api)
 	if err != nil {
 		return err

@@ -18,12 +18,7 @@ type fleetLs struct {
 	Check bool `help:"Exit with code 8 when a fleet is in panic or down, or its last rolling restart stopped."`
 }
 
-func (c *fleetLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *fleetLs) Run(s *session, api *adminapi.Client) error {
 	fleets, err := api.Fleets(s)
 	if err != nil {
 		return err
@@ -79,12 +74,7 @@ type fleetRestart struct {
 	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and has proven itself. Exit with code 8 if the restart stops early."`
 }
 
-func (c *fleetRestart) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *fleetRestart) Run(s *session, api *adminapi.Client) error {
 	r, err := api.Restart(s, c.Name)
 	if err != nil {
 		return err

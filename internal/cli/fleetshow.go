@@ -13,12 +13,7 @@ type fleetShow struct {
 	Name string `arg:"" help:"The fleet."`
 }
 
-func (c *fleetShow) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *fleetShow) Run(s *session, api *adminapi.Client) error {
 	fleets, err := api.Fleets(s)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func (*guardLimitsCmd) Help() string {
 }
 
 // Run shows the limits of a route's guard, or changes them.
-func (c *guardLimitsCmd) Run(s *session) error {
+func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	switch {
 	case c.Set == "" && (c.Note != "" || c.Base != nil):
 		return exitf(exitUsage, "--note and --base are about a change: say --set FILE")
@@ -38,11 +38,6 @@ func (c *guardLimitsCmd) Run(s *session) error {
 			return err
 		}
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	if c.Set != "" {
 		done, err := api.PutGuardLimits(s, c.Route, adminapi.PutGuardLimits{Text: text, Note: c.Note, Base: c.Base})
 		if err != nil {

@@ -35,16 +35,11 @@ func (*guardSetCmd) Help() string {
 }
 
 // Run changes limits of queries for a while.
-func (c *guardSetCmd) Run(s *session) error {
+func (c *guardSetCmd) Run(s *session, api *adminapi.Client) error {
 	orders, err := c.orders()
 	if err != nil {
 		return err
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	guards, err := api.Guards(s, 1)
 	if err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 // Process is the part of the world that a command may touch.
@@ -74,13 +76,37 @@ func Main(ctx context.Context, p Process) int {
 	}
 	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, parser: parser}
 	s.out = newPrinter(p.Stdout, p.Getenv)
-	if err := parsed.Run(s); err != nil {
+	if err := s.run(parsed); err != nil {
 		return p.fail(s.suggest(err, parsed))
 	}
 	if err := s.out.lost(); err != nil {
 		return p.fail(err)
 	}
 	return exitOK
+}
+
+// run runs the command. One that talks to a running Bezoar gets its client when it
+// asks for it.
+func (s *session) run(parsed *kong.Context) error {
+	type client interface {
+		client(s *session) (*adminapi.Client, error)
+	}
+	if c, ok := parsed.Selected().Target.Addr().Interface().(client); ok {
+		var api *adminapi.Client
+		err := parsed.BindSingletonProvider(func() (_ *adminapi.Client, err error) {
+			api, err = c.client(s)
+			return api, err
+		})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if api != nil {
+				api.Close()
+			}
+		}()
+	}
+	return parsed.Run(s)
 }
 
 const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan or the settings changed first, " +

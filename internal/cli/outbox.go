@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,18 +62,14 @@ func (a *outboxAt) find(s *session) (where, error) {
 			return where{}, exitf(exitUsage, "--database names the outbox: give no --outbox and no --config with it")
 		}
 		w := where{name: unnamed, database: database, schema: a.Schema}
-		if w.schema == "" {
-			w.schema = outboxdb.DefaultSchema
-		}
+		w.schema = cmp.Or(w.schema, outboxdb.DefaultSchema)
 		return w, nil
 	}
 	if a.Schema != "" {
 		return where{}, exitf(exitUsage, "--schema goes with --database; the settings file has the schema of an outbox")
 	}
 	file := a.Config
-	if file == "" {
-		file = defaultFile
-	}
+	file = cmp.Or(file, defaultFile)
 	cfg, err := config.Load(file, s.tokenFromEnvironment)
 	if err != nil {
 		return where{}, hinted(settingsError(err), "-c FILE names another file, and --database URL a database")

@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
+import (
+	"cmp"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
+)
 
 type outboxInit struct {
 	outboxAt
@@ -18,9 +21,7 @@ func (outboxInit) Help() string {
 func (c *outboxInit) Run(s *session) error {
 	if c.PrintSQL {
 		schema := c.Schema
-		if schema == "" {
-			schema = outboxdb.DefaultSchema
-		}
+		schema = cmp.Or(schema, outboxdb.DefaultSchema)
 		sql, err := outboxdb.SQL(c.Dialect, outboxdb.Config{Schema: schema, Notify: c.Notify})
 		if err != nil {
 			return &exitError{code: exitUsage, err: err}

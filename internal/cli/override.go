@@ -20,12 +20,7 @@ type overrideCmd struct {
 
 type overrideLs struct{ remote }
 
-func (c *overrideLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *overrideLs) Run(s *session, api *adminapi.Client) error {
 	overrides, err := api.Overrides(s)
 	if err != nil {
 		return err
@@ -99,7 +94,7 @@ func (*overrideSet) Help() string {
 		"Without --caller, --route and --plan, --rate and --priority apply to all callers."
 }
 
-func (c *overrideSet) Run(s *session) error {
+func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 	orders := c.orders()
 	if len(orders) == 0 {
 		return exitf(exitUsage, "say what to change: --rate, --concurrency, --priority or --deny")
@@ -112,14 +107,9 @@ func (c *overrideSet) Run(s *session) error {
 			return exitf(exitUsage, "%s %g: want a number", name, *f)
 		}
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	set := []live.Override{}
 	now := s.now()
-	err = each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
+	err := each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
 			return err
@@ -182,12 +172,7 @@ type overrideLift struct {
 	IDs []string `arg:"" name:"id" help:"The overrides' IDs, or unique prefixes."`
 }
 
-func (c *overrideLift) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *overrideLift) Run(s *session, api *adminapi.Client) error {
 	return s.forEach(c.IDs, "lifted", func(given string) (string, error) {
 		id, err := overrideID(s, api, given)
 		if err != nil {

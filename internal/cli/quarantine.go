@@ -26,12 +26,7 @@ type quarantineLs struct {
 	Fleet string `placeholder:"NAME" help:"Only this fleet."`
 }
 
-func (c *quarantineLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	verdicts, err := api.Verdicts(s, c.Fleet)
 	if err != nil {
 		return err
@@ -108,12 +103,7 @@ type quarantineShow struct {
 	ID string `arg:"" help:"The verdict's ID, or a unique prefix."`
 }
 
-func (c *quarantineShow) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *quarantineShow) Run(s *session, api *adminapi.Client) error {
 	id, err := verdictID(s, api, c.ID)
 	if err != nil {
 		return err
@@ -142,16 +132,11 @@ type quarantineAdd struct {
 	Reason      string        `placeholder:"TEXT" help:"Reason, shown to refused callers."`
 }
 
-func (c *quarantineAdd) Run(s *session) error {
+func (c *quarantineAdd) Run(s *session, api *adminapi.Client) error {
 	add, err := c.build(s.Stdin)
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	v, err := api.Add(s, add)
 	if err != nil {
 		return err
@@ -260,12 +245,7 @@ type quarantineRelease struct {
 	IDs []string `arg:"" name:"id" help:"The verdicts' IDs, or unique prefixes."`
 }
 
-func (c *quarantineRelease) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *quarantineRelease) Run(s *session, api *adminapi.Client) error {
 	return s.forEach(c.IDs, "released", func(given string) (string, error) {
 		id, err := verdictID(s, api, given)
 		if err != nil {

@@ -34,12 +34,7 @@ type queueLs struct {
 	Prefix string `arg:"" optional:"" help:"Only names that begin with this."`
 }
 
-func (c *queueLs) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queueLs) Run(s *session, api *adminapi.Client) error {
 	queues, err := api.Queues(s, c.Prefix)
 	if err != nil {
 		return err
@@ -92,12 +87,7 @@ type queueShow struct {
 	Name string `arg:"" help:"The queue's name."`
 }
 
-func (c *queueShow) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queueShow) Run(s *session, api *adminapi.Client) error {
 	q, err := api.Queue(s, c.Name)
 	if err != nil {
 		return err
@@ -135,7 +125,7 @@ type queueCreate struct {
 	Tags       map[string]string `name:"tag" mapsep:"none" placeholder:"KEY=VALUE" help:"A tag. May be repeated."`
 }
 
-func (c *queueCreate) Run(s *session) error {
+func (c *queueCreate) Run(s *session, api *adminapi.Client) error {
 	in := adminapi.CreateQueue{Name: c.Name, Attributes: c.Attributes, Tags: c.Tags}
 	if in.Attributes == nil {
 		in.Attributes = map[string]string{}
@@ -149,11 +139,6 @@ func (c *queueCreate) Run(s *session) error {
 	if c.DeadLetter != "" {
 		in.Attributes[redrivePolicy] = redriveTo(c.DeadLetter, cmp.Or(c.Receives, defaultReceives))
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	if err := makeDeadLetter(s, api, c.DeadLetter); err != nil {
 		return err
 	}
@@ -203,15 +188,10 @@ type queuePeek struct {
 	Body  bool   `help:"Write only the first message's body to stdout, unchanged."`
 }
 
-func (c *queuePeek) Run(s *session) error {
+func (c *queuePeek) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxPeek || c.After < 0 {
 		return exitf(exitUsage, "--limit %d --after %d: want 1 to %d, and 0 or more", c.Limit, c.After, adminapi.MaxPeek)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	messages, err := api.Peek(s, c.Name, c.After, c.Limit)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ type queueEdit struct {
 	Reason string            `placeholder:"TEXT" help:"Reason, for the audit log."`
 }
 
-func (c *queueEdit) Run(s *session) error {
+func (c *queueEdit) Run(s *session, api *adminapi.Client) error {
 	body, err := c.read(s, maxLine)
 	if err != nil {
 		return err
@@ -52,11 +52,6 @@ func (c *queueEdit) Run(s *session) error {
 	if len(body) == 0 && len(c.Attr) == 0 {
 		return hinted(exitf(exitUsage, "nothing is changed"), "--body, --file or --attribute to change it; bezoar queue delete deletes it")
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	out, err := api.EditMessage(s, c.Name, c.Sequence, adminapi.EditMessage{Body: body, Attributes: c.Attr, Reason: c.Reason})
 	return amended(s, "edited", out, err)
 }
@@ -69,12 +64,7 @@ type queueDelete struct {
 	Reason   string `placeholder:"TEXT" help:"Reason, for the audit log."`
 }
 
-func (c *queueDelete) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queueDelete) Run(s *session, api *adminapi.Client) error {
 	out, err := api.DeleteMessage(s, c.Name, c.Sequence, c.Force, c.Reason)
 	return amended(s, "deleted", out, err)
 }

@@ -14,12 +14,7 @@ type queuePayloads struct {
 	Name string `arg:"" help:"The queue's name."`
 }
 
-func (c *queuePayloads) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queuePayloads) Run(s *session, api *adminapi.Client) error {
 	payloads, err := api.Payloads(s, c.Name)
 	if err != nil {
 		return err
@@ -51,12 +46,7 @@ type queuePardon struct {
 	Group    []string `short:"g" sep:"none" placeholder:"GROUP" help:"The payloads of all dead letters of this failure group (ID or unique prefix) that came from the queue. May be repeated."`
 }
 
-func (c *queuePardon) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queuePardon) Run(s *session, api *adminapi.Client) error {
 	switch {
 	case len(c.Group) > 0 && len(c.Payloads) > 0, len(c.Group)+len(c.Payloads) == 0:
 		return exitf(exitUsage, "name payloads, or a group of dead letters with --group")
@@ -97,15 +87,10 @@ type queuePause struct {
 	Reason string        `placeholder:"TEXT" help:"Reason, shown to people who ask why nothing is received."`
 }
 
-func (c *queuePause) Run(s *session) error {
+func (c *queuePause) Run(s *session, api *adminapi.Client) error {
 	if c.For < 0 {
 		return exitf(exitUsage, "--for %v: want more than 0", c.For)
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	p := queue.Pause{Reason: c.Reason}
 	if c.For > 0 {
 		p.Until = s.now().Add(c.For)
@@ -118,11 +103,6 @@ type queueResume struct {
 	Names []string `arg:"" name:"name" help:"The queues' names."`
 }
 
-func (c *queueResume) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queueResume) Run(s *session, api *adminapi.Client) error {
 	return s.forEach(c.Names, "resumed", func(name string) (string, error) { return name, api.Resume(s, name) })
 }

@@ -27,14 +27,9 @@ type queueSend struct {
 // maxLine bounds one message that is read.
 const maxLine = 1 << 20
 
-func (c *queueSend) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c *queueSend) Run(s *session, api *adminapi.Client) error {
 	out := sender{s: s, api: api, cmd: c}
-	err = c.each(s, out.add)
+	err := c.each(s, out.add)
 	return errors.Join(err, out.finish(err == nil))
 }
 

@@ -25,7 +25,7 @@ func (*queueSet) Help() string {
 	return "Settings that you do not name stay. The change holds at once, for all nodes. A queue that the settings file names gets the file's settings again when Bezoar starts: change the file as well."
 }
 
-func (c *queueSet) Run(s *session) error {
+func (c *queueSet) Run(s *session, api *adminapi.Client) error {
 	set := map[string]string{}
 	maps.Copy(set, c.Attributes)
 	for name, d := range map[string]*time.Duration{"VisibilityTimeout": c.Visibility, "DelaySeconds": c.Delay, "MessageRetentionPeriod": c.Retention} {
@@ -40,11 +40,6 @@ func (c *queueSet) Run(s *session) error {
 	if len(set) == 0 && c.Receives == nil && c.DeadLetter == nil {
 		return hinted(exitf(exitUsage, "nothing is changed"), "bezoar queue set --help lists what can be")
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	if err := c.redrive(s, api, set); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,18 +24,13 @@ func (topCmd) Help() string {
 }
 
 // Run asks who causes most.
-func (c *topCmd) Run(s *session) error {
+func (c *topCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
 		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	return c.ask(s, func() error {
 		top, err := api.Top(s, adminapi.TopQuery{By: c.By, Window: c.Window, Limit: c.Limit})
 		switch {
@@ -94,12 +90,7 @@ func writeTop(p *printer, top adminapi.Top) {
 }
 
 func someHave(callers []adminapi.TopCaller, by string) bool {
-	for _, c := range callers {
-		if c.Also[by] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(callers, func(c adminapi.TopCaller) bool { return c.Also[by] > 0 })
 }
 
 // topValue writes a number of what callers are ranked by.

@@ -1,12 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // The bounds and defaults of a demonstration.
@@ -42,24 +43,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Pill == "" {
-		c.Pill = traffic.Crash
-	}
-	if c.Length == 0 {
-		c.Length = DefaultLength
-	}
-	if c.Workers == 0 {
-		c.Workers = DefaultWorkers
-	}
-	if c.Rate == 0 {
-		c.Rate = DefaultRate
-	}
-	if c.boot == 0 {
-		c.boot = defaultBoot
-	}
-	if c.slowest == 0 {
-		c.slowest = defaultSlowest
-	}
+	c.Pill = cmp.Or(c.Pill, traffic.Crash)
+	c.Length = cmp.Or(c.Length, DefaultLength)
+	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
+	c.Rate = cmp.Or(c.Rate, DefaultRate)
+	c.boot = cmp.Or(c.boot, defaultBoot)
+	c.slowest = cmp.Or(c.slowest, defaultSlowest)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}
@@ -72,22 +61,14 @@ func (c Config) withDefaults() Config {
 // Validate joins every fault.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if len(c.Command) == 0 {
-		errs = append(errs, errors.New("command is empty: nothing starts the sample workers"))
-	}
+	var errs faults.List
+	errs.If(len(c.Command) == 0, "command is empty: nothing starts the sample workers")
 	if _, err := traffic.ParsePill(string(c.Pill)); err != nil {
 		errs = append(errs, err)
 	}
-	if c.Length < 2*time.Second || c.Length > MaxLength {
-		errs = append(errs, fmt.Errorf("seconds %v: want 2 to %v", c.Length.Seconds(), MaxLength.Seconds()))
-	}
-	if c.Workers < 2 || c.Workers > MaxWorkers {
-		errs = append(errs, fmt.Errorf("workers %d: want 2 to %d", c.Workers, MaxWorkers))
-	}
-	if c.Rate < 1 || c.Rate > traffic.MaxRate {
-		errs = append(errs, fmt.Errorf("rate %d: want 1 to %d good requests per second", c.Rate, traffic.MaxRate))
-	}
+	errs.If(c.Length < 2*time.Second || c.Length > MaxLength, "seconds %v: want 2 to %v", c.Length.Seconds(), MaxLength.Seconds())
+	errs.If(c.Workers < 2 || c.Workers > MaxWorkers, "workers %d: want 2 to %d", c.Workers, MaxWorkers)
+	errs.If(c.Rate < 1 || c.Rate > traffic.MaxRate, "rate %d: want 1 to %d good requests per second", c.Rate, traffic.MaxRate)
 	return errors.Join(errs...)
 }
 

@@ -1,11 +1,13 @@
 package dispatch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
 
@@ -16,21 +18,15 @@ type CallerBudgetsConfig struct {
 }
 
 func (c CallerBudgetsConfig) withDefaults() CallerBudgetsConfig {
-	if c.Budget.Floor == 0 {
-		c.Budget.Floor = 0.5
-	}
-	if c.Max == 0 {
-		c.Max = 4096
-	}
+	c.Budget.Floor = cmp.Or(c.Budget.Floor, 0.5)
+	c.Max = cmp.Or(c.Max, 4096)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c CallerBudgetsConfig) Validate() error {
-	var errs []error
-	if c.Max < 0 {
-		errs = append(errs, fmt.Errorf("Max is %d, want 0 or more", c.Max))
-	}
+	var errs faults.List
+	errs.If(c.Max < 0, "Max is %d, want 0 or more", c.Max)
 	return errors.Join(append(errs, c.Budget.Validate())...)
 }
 

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -26,33 +28,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Wait == 0 {
-		c.Wait = defaultWait
-	}
-	if c.Queue == 0 {
-		c.Queue = 512
-	}
-	if c.Linger == 0 {
-		c.Linger = 100 * time.Millisecond
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Wait = cmp.Or(c.Wait, defaultWait)
+	c.Queue = cmp.Or(c.Queue, 512)
+	c.Linger = cmp.Or(c.Linger, 100*time.Millisecond)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Fleet == nil {
-		errs = append(errs, errors.New("Fleet is nil"))
-	}
-	if c.Ledger == nil {
-		errs = append(errs, errors.New("Ledger is nil"))
-	}
-	if c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0 {
-		errs = append(errs, errors.New("Timeout, Wait, Linger and Queue must not be negative"))
-	}
+	var errs faults.List
+	errs.If(c.Fleet == nil, "Fleet is nil")
+	errs.If(c.Ledger == nil, "Ledger is nil")
+	errs.If(c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0, "Timeout, Wait, Linger and Queue must not be negative")
 	return errors.Join(append(errs, c.Retry.Validate())...)
 }
 
@@ -140,9 +128,7 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 	c := d.calls.Get().(*call)
 	*c = call{d: d, w: w, job: j, redrive: redrive}
 	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
-	if c.w.Timeout == 0 {
-		c.w.Timeout = d.cfg.Timeout
-	}
+	c.w.Timeout = cmp.Or(c.w.Timeout, d.cfg.Timeout)
 	if c.w.Retry == nil {
 		c.w.Retry = d.retry
 	}

@@ -1,11 +1,13 @@
 package dispatch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
@@ -20,9 +22,7 @@ type RetryConfig struct {
 }
 
 func (c RetryConfig) withDefaults() RetryConfig {
-	if c.Attempts == 0 {
-		c.Attempts = 3
-	}
+	c.Attempts = cmp.Or(c.Attempts, 3)
 	if c.Backoff == (backoff.Config{}) {
 		c.Backoff = backoff.Config{Base: 25 * time.Millisecond, Cap: 250 * time.Millisecond}
 	}
@@ -31,13 +31,9 @@ func (c RetryConfig) withDefaults() RetryConfig {
 
 // Validate reports every impossible field.
 func (c RetryConfig) Validate() error {
-	var errs []error
-	if c.Attempts < 0 || c.Attempts > 10 {
-		errs = append(errs, fmt.Errorf("Attempts is %d, want 1 to 10", c.Attempts))
-	}
-	if c.Fleet != nil && c.Fleet.cfg.Fleet != nil {
-		errs = append(errs, errors.New("Fleet has a Fleet itself"))
-	}
+	var errs faults.List
+	errs.If(c.Attempts < 0 || c.Attempts > 10, "Attempts is %d, want 1 to 10", c.Attempts)
+	errs.If(c.Fleet != nil && c.Fleet.cfg.Fleet != nil, "Fleet has a Fleet itself")
 	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
 }
 

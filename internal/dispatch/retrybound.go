@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -34,9 +35,7 @@ type RetryBound struct {
 // more), nor the look at a worker that broke off.
 func RetryBoundOf(cfg RetryConfig, workers int, timeout time.Duration) RetryBound {
 	cfg = cfg.withDefaults()
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
+	timeout = cmp.Or(timeout, defaultTimeout)
 	w := RetryBound{Attempts: cfg.Attempts, Living: cfg.Attempts, Timeout: timeout, Waits: max(defaultWait, timeout)}
 	if workers > 0 {
 		w.Living = min(cfg.Attempts, max(workers, 2))

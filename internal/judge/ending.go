@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -45,9 +46,7 @@ func (j *Judge) Failed(ctx context.Context, now time.Time, src Source, f Failure
 		return Ruling{Excused: true, Why: "it is not to blame"}
 	}
 	group := f.Group
-	if group == "" {
-		group = src.Group
-	}
+	group = cmp.Or(group, src.Group)
 	var changed []state
 	var told []warning
 	j.mu.Lock()

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -38,12 +39,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Max == 0 {
-		c.Max = DefaultMax
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Max = cmp.Or(c.Max, DefaultMax)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Also == nil {
 		c.Also = func(context.Context) error { return nil }
 	}

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -52,9 +53,7 @@ func (svc *Service) audit(ctx context.Context, who Actor, action, object string,
 		}
 	}
 	e := queue.AuditEntry{Actor: bound(string(who), 256), Action: bound(action, 100), Object: bound(object, 256), Detail: raw}
-	if e.Actor == "" {
-		e.Actor = "unknown"
-	}
+	e.Actor = cmp.Or(e.Actor, "unknown")
 	if failed != nil {
 		e.Error = bound(failed.Error(), 1024)
 	}

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -85,15 +86,11 @@ func New(c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("set up triage: %w", err)
 	}
-	if c.PollEvery == 0 {
-		c.PollEvery = 500 * time.Millisecond
-	}
+	c.PollEvery = cmp.Or(c.PollEvery, 500*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	d := &Service{
 		config: c, id: newID("triage"), secret: redact.NewNames(c.Secrets),
 		kick: make(chan struct{}, 1), errlog: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,9 +89,7 @@ func (o Options) Validate() error {
 // task is how o moves n letters.
 func (o Options) task(v Verb, n int64) queue.MoveTask {
 	t := queue.MoveTask{Destination: o.Destination, Rate: o.Rate, Reason: o.Reason, HaltAbove: 1}
-	if t.Rate == 0 {
-		t.Rate = DefaultRate
-	}
+	t.Rate = cmp.Or(t.Rate, DefaultRate)
 	if v != Redrive {
 		return t
 	}

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,9 +27,7 @@ func (svc *Service) warn(ctx context.Context, p *Plan, s namedStore, part Part) 
 	stopped := make(map[string]int)
 	err := s.payloads(ctx, part.of(p.Selection), maxLooked, func(origin string, payload bezoar.Fingerprint) (err error) {
 		to := p.Options.Destination
-		if to == "" {
-			to = origin
-		}
+		to = cmp.Or(to, origin)
 		if held[to] == nil {
 			if held[to], err = svc.held(ctx, to, int(poison.Quarantined)); err != nil {
 				return err

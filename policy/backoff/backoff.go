@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,12 +18,8 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Base == 0 {
-		c.Base = time.Second
-	}
-	if c.Cap == 0 {
-		c.Cap = max(5*time.Minute, c.Base)
-	}
+	c.Base = cmp.Or(c.Base, time.Second)
+	c.Cap = cmp.Or(c.Cap, max(5*time.Minute, c.Base))
 	return c
 }
 

@@ -1,9 +1,11 @@
 package balance
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Off turns a rule of [Eject] off.
@@ -26,50 +28,30 @@ type Eject struct {
 
 // WithDefaults returns e with every zero field set to its default.
 func (e Eject) WithDefaults() Eject {
-	if e.Consecutive == 0 {
-		e.Consecutive = 5
-	}
-	if e.Above == 0 {
-		e.Above = 0.3
-	}
-	if e.MinVolume == 0 {
-		e.MinVolume = 20
-	}
-	if e.Window == 0 {
-		e.Window = 10 * time.Second
-	}
-	if e.Excuse == 0 {
-		e.Excuse = 2
-	}
-	if e.For == 0 {
-		e.For = 30 * time.Second
-	}
-	if e.MaxFor == 0 {
-		e.MaxFor = max(5*time.Minute, e.For)
-	}
-	if e.MaxEject == 0 {
-		e.MaxEject = 0.1
-	}
+	e.Consecutive = cmp.Or(e.Consecutive, 5)
+	e.Above = cmp.Or(e.Above, 0.3)
+	e.MinVolume = cmp.Or(e.MinVolume, 20)
+	e.Window = cmp.Or(e.Window, 10*time.Second)
+	e.Excuse = cmp.Or(e.Excuse, 2)
+	e.For = cmp.Or(e.For, 30*time.Second)
+	e.MaxFor = cmp.Or(e.MaxFor, max(5*time.Minute, e.For))
+	e.MaxEject = cmp.Or(e.MaxEject, 0.1)
 	return e
 }
 
 // Validate reports every impossible field.
 func (e Eject) Validate() error {
 	e = e.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(e.Consecutive < Off, "consecutive is %d, want 1 or more, or %d for off", e.Consecutive, Off)
-	fault(e.Above != Off && !(e.Above > 0 && e.Above <= 1), "above is %g, want more than 0, up to 1, or %d for off", e.Above, Off)
-	fault(e.MinVolume < 1, "min volume is %d, want 1 or more", e.MinVolume)
-	fault(e.Window < time.Second || e.Window > time.Hour, "window is %v, want 1s to 1h", e.Window)
-	fault(e.Excuse < Off || e.Excuse > maxExcuse, "excuse is %d, want 1 to %d, or %d for off", e.Excuse, maxExcuse, Off)
-	fault(e.For < time.Millisecond, "for is %v, want 1ms or more", e.For)
-	fault(e.MaxFor < e.For || e.MaxFor > 24*time.Hour, "max for is %v, want for (%v) to 24h", e.MaxFor, e.For)
-	fault(!(e.MaxEject > 0 && e.MaxEject <= 0.5), "max eject is %g, want more than 0, up to 0.5", e.MaxEject)
+	var errs faults.List
+
+	errs.If(e.Consecutive < Off, "consecutive is %d, want 1 or more, or %d for off", e.Consecutive, Off)
+	errs.If(e.Above != Off && !(e.Above > 0 && e.Above <= 1), "above is %g, want more than 0, up to 1, or %d for off", e.Above, Off)
+	errs.If(e.MinVolume < 1, "min volume is %d, want 1 or more", e.MinVolume)
+	errs.If(e.Window < time.Second || e.Window > time.Hour, "window is %v, want 1s to 1h", e.Window)
+	errs.If(e.Excuse < Off || e.Excuse > maxExcuse, "excuse is %d, want 1 to %d, or %d for off", e.Excuse, maxExcuse, Off)
+	errs.If(e.For < time.Millisecond, "for is %v, want 1ms or more", e.For)
+	errs.If(e.MaxFor < e.For || e.MaxFor > 24*time.Hour, "max for is %v, want for (%v) to 24h", e.MaxFor, e.For)
+	errs.If(!(e.MaxEject > 0 && e.MaxEject <= 0.5), "max eject is %g, want more than 0, up to 0.5", e.MaxEject)
 	return errors.Join(errs...)
 }
 

@@ -1,9 +1,11 @@
 package breaker
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // MaxProbes bounds Config.Probes.
@@ -29,54 +31,32 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 10 * time.Second
-	}
-	if c.MinVolume == 0 {
-		c.MinVolume = 20
-	}
-	if c.FailureRatio == 0 {
-		c.FailureRatio = 0.5
-	}
-	if c.SlowRatio == 0 {
-		c.SlowRatio = 0.8
-	}
-	if c.Consecutive == 0 {
-		c.Consecutive = 10
-	}
-	if c.Open == 0 {
-		c.Open = 5 * time.Second
-	}
-	if c.MaxOpen == 0 {
-		c.MaxOpen = max(5*time.Minute, c.Open)
-	}
-	if c.Probes == 0 {
-		c.Probes = 3
-	}
-	if c.ProbeFor == 0 {
-		c.ProbeFor = 30 * time.Second
-	}
+	c.Window = cmp.Or(c.Window, 10*time.Second)
+	c.MinVolume = cmp.Or(c.MinVolume, 20)
+	c.FailureRatio = cmp.Or(c.FailureRatio, 0.5)
+	c.SlowRatio = cmp.Or(c.SlowRatio, 0.8)
+	c.Consecutive = cmp.Or(c.Consecutive, 10)
+	c.Open = cmp.Or(c.Open, 5*time.Second)
+	c.MaxOpen = cmp.Or(c.MaxOpen, max(5*time.Minute, c.Open))
+	c.Probes = cmp.Or(c.Probes, 3)
+	c.ProbeFor = cmp.Or(c.ProbeFor, 30*time.Second)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Window < time.Millisecond || c.Window > time.Hour, "window is %v, want 1ms to 1h", c.Window)
-	fault(c.MinVolume < 1, "min volume is %d, want 1 or more", c.MinVolume)
-	fault(c.FailureRatio != Off && (c.FailureRatio < 0 || c.FailureRatio > 1), "failure ratio is %g, want more than 0, up to 1, or %d for off", c.FailureRatio, Off)
-	fault(c.SlowRatio != Off && (c.SlowRatio < 0 || c.SlowRatio > 1), "slow ratio is %g, want more than 0, up to 1, or %d for off", c.SlowRatio, Off)
-	fault(c.Consecutive < Off, "consecutive is %d, want 1 or more, or %d for off", c.Consecutive, Off)
-	fault(c.Open < time.Millisecond, "open is %v, want 1ms or more", c.Open)
-	fault(c.MaxOpen < c.Open || c.MaxOpen > 24*time.Hour, "max open is %v, want open (%v) to 24h", c.MaxOpen, c.Open)
-	fault(c.Probes < 1 || c.Probes > MaxProbes, "probes is %d, want 1 to %d", c.Probes, MaxProbes)
-	fault(c.ProbeFor < time.Millisecond || c.ProbeFor > 24*time.Hour, "probe for is %v, want 1ms to 24h", c.ProbeFor)
+	var errs faults.List
+
+	errs.If(c.Window < time.Millisecond || c.Window > time.Hour, "window is %v, want 1ms to 1h", c.Window)
+	errs.If(c.MinVolume < 1, "min volume is %d, want 1 or more", c.MinVolume)
+	errs.If(c.FailureRatio != Off && (c.FailureRatio < 0 || c.FailureRatio > 1), "failure ratio is %g, want more than 0, up to 1, or %d for off", c.FailureRatio, Off)
+	errs.If(c.SlowRatio != Off && (c.SlowRatio < 0 || c.SlowRatio > 1), "slow ratio is %g, want more than 0, up to 1, or %d for off", c.SlowRatio, Off)
+	errs.If(c.Consecutive < Off, "consecutive is %d, want 1 or more, or %d for off", c.Consecutive, Off)
+	errs.If(c.Open < time.Millisecond, "open is %v, want 1ms or more", c.Open)
+	errs.If(c.MaxOpen < c.Open || c.MaxOpen > 24*time.Hour, "max open is %v, want open (%v) to 24h", c.MaxOpen, c.Open)
+	errs.If(c.Probes < 1 || c.Probes > MaxProbes, "probes is %d, want 1 to %d", c.Probes, MaxProbes)
+	errs.If(c.ProbeFor < time.Millisecond || c.ProbeFor > 24*time.Hour, "probe for is %v, want 1ms to 24h", c.ProbeFor)
 	return errors.Join(errs...)
 }
 

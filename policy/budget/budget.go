@@ -1,9 +1,11 @@
 package budget
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config is a share of the traffic and a floor for when there is little. The
@@ -15,25 +17,17 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Ratio == 0 {
-		c.Ratio = 0.2
-	}
-	if c.Floor == 0 {
-		c.Floor = 3
-	}
+	c.Ratio = cmp.Or(c.Ratio, 0.2)
+	c.Floor = cmp.Or(c.Floor, 3)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	if c.Ratio < 0 || c.Ratio > 1 {
-		errs = append(errs, fmt.Errorf("ratio is %g, want 0 to 1", c.Ratio))
-	}
-	if c.Floor < 0 {
-		errs = append(errs, fmt.Errorf("floor is %g, want 0 or more retries a second", c.Floor))
-	}
+	var errs faults.List
+	errs.If(c.Ratio < 0 || c.Ratio > 1, "ratio is %g, want 0 to 1", c.Ratio)
+	errs.If(c.Floor < 0, "floor is %g, want 0 or more retries a second", c.Floor)
 	return errors.Join(errs...)
 }
 

@@ -1,9 +1,11 @@
 package health
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // buckets is into how many pieces the window is cut: what is looked back on is
@@ -25,15 +27,9 @@ type Rules struct {
 func (r Rules) WithDefaults() Rules {
 	const calm = 10 * time.Second
 	off := Band{Upper: Off, Lower: Off}
-	if r.Window == 0 {
-		r.Window = 30 * time.Second
-	}
-	if r.MinVolume == 0 {
-		r.MinVolume = 20
-	}
-	if r.Quantile == 0 {
-		r.Quantile = 0.99
-	}
+	r.Window = cmp.Or(r.Window, 30*time.Second)
+	r.MinVolume = cmp.Or(r.MinVolume, 20)
+	r.Quantile = cmp.Or(r.Quantile, 0.99)
 	r.Errors = r.Errors.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.5, 0.25}, Calm: calm})
 	r.Timeouts = r.Timeouts.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.25, 0.1}, Calm: calm})
 	r.Latency = r.Latency.Or(Limits{Degraded: off, Failing: off, Calm: calm})
@@ -43,24 +39,18 @@ func (r Rules) WithDefaults() Rules {
 // Validate reports every impossible field.
 func (r Rules) Validate() error {
 	r = r.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(r.Window < time.Second || r.Window > time.Hour, "window is %v, want 1s to 1h", r.Window)
-	fault(r.MinVolume < 1, "min volume is %d, want 1 or more", r.MinVolume)
-	fault(!(r.Quantile > 0 && r.Quantile <= 1), "quantile is %g, want more than 0, up to 1", r.Quantile)
+	var errs faults.List
+
+	errs.If(r.Window < time.Second || r.Window > time.Hour, "window is %v, want 1s to 1h", r.Window)
+	errs.If(r.MinVolume < 1, "min volume is %d, want 1 or more", r.MinVolume)
+	errs.If(!(r.Quantile > 0 && r.Quantile <= 1), "quantile is %g, want more than 0, up to 1", r.Quantile)
 	for _, l := range [...]struct {
 		name string
 		Limits
 		share bool
 	}{{"errors", r.Errors, true}, {"timeouts", r.Timeouts, true}, {"latency", r.Latency, false}} {
-		if err := l.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", l.name, err))
-		}
-		fault(l.share && max(l.Degraded.Upper, l.Failing.Upper) > 1, "%s: upper is above 1, want a share", l.name)
+		errs.In(l.Validate(), "%s", l.name)
+		errs.If(l.share && max(l.Degraded.Upper, l.Failing.Upper) > 1, "%s: upper is above 1, want a share", l.name)
 	}
 	return errors.Join(errs...)
 }

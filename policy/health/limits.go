@@ -1,10 +1,12 @@
 package health
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Off turns a band of [Limits] off, as its Upper.
@@ -43,30 +45,18 @@ func (l Limits) Or(others Limits) Limits {
 		l.Failing = others.Failing
 	}
 	for _, b := range [...]*Band{&l.Degraded, &l.Failing} {
-		if b.Lower == 0 {
-			b.Lower = b.Upper
-		}
+		b.Lower = cmp.Or(b.Lower, b.Upper)
 	}
-	if l.Times == 0 {
-		l.Times = max(1, others.Times)
-	}
-	if l.For == 0 {
-		l.For = others.For
-	}
-	if l.Calm == 0 {
-		l.Calm = others.Calm
-	}
+	l.Times = cmp.Or(l.Times, max(1, others.Times))
+	l.For = cmp.Or(l.For, others.For)
+	l.Calm = cmp.Or(l.Calm, others.Calm)
 	return l
 }
 
 // Validate reports every impossible field of limits that are complete.
 func (l Limits) Validate() error {
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
+
 	for _, f := range [...]struct {
 		name string
 		Band
@@ -74,13 +64,13 @@ func (l Limits) Validate() error {
 		if f.Upper == Off || f.Band == (Band{}) {
 			continue
 		}
-		fault(!(f.Upper > 0) || math.IsInf(f.Upper, 0), "%s upper is %g, want more than 0, or %d for off", f.name, f.Upper, Off)
-		fault(!(f.Lower >= 0) || f.Lower > f.Upper, "%s lower is %g, want 0 to upper (%g)", f.name, f.Lower, f.Upper)
+		errs.If(!(f.Upper > 0) || math.IsInf(f.Upper, 0), "%s upper is %g, want more than 0, or %d for off", f.name, f.Upper, Off)
+		errs.If(!(f.Lower >= 0) || f.Lower > f.Upper, "%s lower is %g, want 0 to upper (%g)", f.name, f.Lower, f.Upper)
 	}
-	fault(l.Degraded.On() && l.Failing.On() && (l.Failing.Upper < l.Degraded.Upper || l.Failing.Lower < l.Degraded.Lower),
+	errs.If(l.Degraded.On() && l.Failing.On() && (l.Failing.Upper < l.Degraded.Upper || l.Failing.Lower < l.Degraded.Lower),
 		"failing is %g to %g, want no less than degraded (%g to %g)", l.Failing.Lower, l.Failing.Upper, l.Degraded.Lower, l.Degraded.Upper)
-	fault(l.Times < 0, "times is %d, want 0 or more", l.Times)
-	fault(l.For < 0 || l.For > 24*time.Hour, "for is %v, want 0s to 24h", l.For)
-	fault(l.Calm < 0 || l.Calm > 24*time.Hour, "calm is %v, want 0s to 24h", l.Calm)
+	errs.If(l.Times < 0, "times is %d, want 0 or more", l.Times)
+	errs.If(l.For < 0 || l.For > 24*time.Hour, "for is %v, want 0s to 24h", l.For)
+	errs.If(l.Calm < 0 || l.Calm > 24*time.Hour, "calm is %v, want 0s to 24h", l.Calm)
 	return errors.Join(errs...)
 }

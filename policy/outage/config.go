@@ -1,9 +1,11 @@
 package outage
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config says when a guard trips and how long it pauses. The zero value means
@@ -19,42 +21,26 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Window == 0 {
-		c.Window = time.Minute
-	}
-	if c.Least == 0 {
-		c.Least = 5
-	}
-	if c.Share == 0 {
-		c.Share = 0.2
-	}
-	if c.Pause == 0 {
-		c.Pause = 30 * time.Second
-	}
-	if c.Cap == 0 {
-		c.Cap = max(10*time.Minute, c.Pause)
-	}
-	if c.CanaryFor == 0 {
-		c.CanaryFor = time.Minute
-	}
+	c.Window = cmp.Or(c.Window, time.Minute)
+	c.Least = cmp.Or(c.Least, 5)
+	c.Share = cmp.Or(c.Share, 0.2)
+	c.Pause = cmp.Or(c.Pause, 30*time.Second)
+	c.Cap = cmp.Or(c.Cap, max(10*time.Minute, c.Pause))
+	c.CanaryFor = cmp.Or(c.CanaryFor, time.Minute)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Window < time.Second || c.Window > 24*time.Hour, "window is %v, want 1s to 24h", c.Window)
-	fault(c.Least < 2 || c.Least > 100, "least is %d, want 2 to 100 distinct payloads", c.Least)
-	fault(c.Share < 0 || c.Share > 1, "share is %g, want more than 0, up to 1", c.Share)
-	fault(c.Pause < time.Millisecond, "pause is %v, want 1ms or more", c.Pause)
-	fault(c.Cap < c.Pause || c.Cap > 24*time.Hour, "cap is %v, want pause (%v) to 24h", c.Cap, c.Pause)
-	fault(c.CanaryFor < time.Millisecond || c.CanaryFor > 24*time.Hour, "canary for is %v, want 1ms to 24h", c.CanaryFor)
+	var errs faults.List
+
+	errs.If(c.Window < time.Second || c.Window > 24*time.Hour, "window is %v, want 1s to 24h", c.Window)
+	errs.If(c.Least < 2 || c.Least > 100, "least is %d, want 2 to 100 distinct payloads", c.Least)
+	errs.If(c.Share < 0 || c.Share > 1, "share is %g, want more than 0, up to 1", c.Share)
+	errs.If(c.Pause < time.Millisecond, "pause is %v, want 1ms or more", c.Pause)
+	errs.If(c.Cap < c.Pause || c.Cap > 24*time.Hour, "cap is %v, want pause (%v) to 24h", c.Cap, c.Pause)
+	errs.If(c.CanaryFor < time.Millisecond || c.CanaryFor > 24*time.Hour, "canary for is %v, want 1ms to 24h", c.CanaryFor)
 	return errors.Join(errs...)
 }
 

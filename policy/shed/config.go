@@ -2,8 +2,9 @@ package shed
 
 import (
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // MaxLimit bounds every limit.
@@ -51,22 +52,18 @@ func set[T comparable](field *T, to T) {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Fixed < 0 || c.Fixed > MaxLimit, "fixed is %d, want 1 to %d, or 0 for an adaptive limit", c.Fixed, MaxLimit)
-	fault(c.Min < 1 || c.Min > MaxLimit, "min is %d, want 1 to %d", c.Min, MaxLimit)
-	fault(c.Max < c.Min || c.Max > MaxLimit, "max is %d, want min (%d) to %d", c.Max, c.Min, MaxLimit)
-	fault(c.Initial < c.Min || c.Initial > c.Max, "initial is %d, want min (%d) to max (%d)", c.Initial, c.Min, c.Max)
-	fault(!(c.Tolerance >= 1 && c.Tolerance <= 10), "tolerance is %g, want 1 to 10", c.Tolerance)
-	fault(!(c.Smoothing > 0 && c.Smoothing <= 1), "smoothing is %g, want more than 0, up to 1", c.Smoothing)
-	fault(!(c.Backoff >= 0.5 && c.Backoff < 1), "backoff is %g, want 0.5 to less than 1", c.Backoff)
-	fault(c.Window < time.Millisecond || c.Window > time.Minute, "window is %v, want 1ms to 1m", c.Window)
-	fault(c.Samples < 4 || c.Samples > 10_000, "samples is %d, want 4 to 10000", c.Samples)
-	fault(c.Recheck < c.Window || c.Recheck > time.Hour, "recheck is %v, want window (%v) to 1h", c.Recheck, c.Window)
-	fault(c.Turn < time.Second || c.Turn > 30*24*time.Hour, "turn is %v, want 1s to 720h", c.Turn)
+	var errs faults.List
+
+	errs.If(c.Fixed < 0 || c.Fixed > MaxLimit, "fixed is %d, want 1 to %d, or 0 for an adaptive limit", c.Fixed, MaxLimit)
+	errs.If(c.Min < 1 || c.Min > MaxLimit, "min is %d, want 1 to %d", c.Min, MaxLimit)
+	errs.If(c.Max < c.Min || c.Max > MaxLimit, "max is %d, want min (%d) to %d", c.Max, c.Min, MaxLimit)
+	errs.If(c.Initial < c.Min || c.Initial > c.Max, "initial is %d, want min (%d) to max (%d)", c.Initial, c.Min, c.Max)
+	errs.If(!(c.Tolerance >= 1 && c.Tolerance <= 10), "tolerance is %g, want 1 to 10", c.Tolerance)
+	errs.If(!(c.Smoothing > 0 && c.Smoothing <= 1), "smoothing is %g, want more than 0, up to 1", c.Smoothing)
+	errs.If(!(c.Backoff >= 0.5 && c.Backoff < 1), "backoff is %g, want 0.5 to less than 1", c.Backoff)
+	errs.If(c.Window < time.Millisecond || c.Window > time.Minute, "window is %v, want 1ms to 1m", c.Window)
+	errs.If(c.Samples < 4 || c.Samples > 10_000, "samples is %d, want 4 to 10000", c.Samples)
+	errs.If(c.Recheck < c.Window || c.Recheck > time.Hour, "recheck is %v, want window (%v) to 1h", c.Recheck, c.Window)
+	errs.If(c.Turn < time.Second || c.Turn > 30*24*time.Hour, "turn is %v, want 1s to 720h", c.Turn)
 	return errors.Join(errs...)
 }

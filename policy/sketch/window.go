@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config says how much a [Window] remembers.
@@ -24,30 +26,18 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if c.Counters == 0 {
-		c.Counters = defaultCounters
-	}
-	if c.Slots == 0 {
-		c.Slots = defaultSlots
-	}
-	if c.Slot == 0 {
-		c.Slot = defaultSlot
-	}
+	c.Counters = cmp.Or(c.Counters, defaultCounters)
+	c.Slots = cmp.Or(c.Slots, defaultSlots)
+	c.Slot = cmp.Or(c.Slot, defaultSlot)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Counters < 0 || c.Counters > MaxCounters {
-		errs = append(errs, fmt.Errorf("Counters is %d, want 1 to %d", c.Counters, MaxCounters))
-	}
-	if c.Slots < 0 || c.Slots > MaxSlots {
-		errs = append(errs, fmt.Errorf("Slots is %d, want 1 to %d", c.Slots, MaxSlots))
-	}
-	if c.Slot < 0 {
-		errs = append(errs, fmt.Errorf("Slot is %v, want more than 0s", c.Slot))
-	}
+	var errs faults.List
+	errs.If(c.Counters < 0 || c.Counters > MaxCounters, "Counters is %d, want 1 to %d", c.Counters, MaxCounters)
+	errs.If(c.Slots < 0 || c.Slots > MaxSlots, "Slots is %d, want 1 to %d", c.Slots, MaxSlots)
+	errs.If(c.Slot < 0, "Slot is %v, want more than 0s", c.Slot)
 	return errors.Join(errs...)
 }
 

@@ -1,10 +1,12 @@
 package watchdog
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Off as Config.MinUptime lets a worker be restarted however young it is.
@@ -29,28 +31,17 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	or := func(d *time.Duration, def time.Duration) {
-		if *d == 0 {
-			*d = def
-		}
-	}
 	if c.Limits == (Limits{}) {
 		c.Limits.Descriptors = 0.9
 	}
-	or(&c.For, 30*time.Second)
-	or(&c.Window, windowFor(c.Limits))
-	if c.Share == 0 {
-		c.Share = 0.25
-	}
-	or(&c.MinUptime, 2*time.Minute)
-	or(&c.MaxBackoff, max(time.Hour, c.MinUptime))
-	if c.PerHour == 0 {
-		c.PerHour = 6
-	}
-	if c.Strikes == 0 {
-		c.Strikes = 3
-	}
-	or(&c.Calm, time.Hour)
+	c.For = cmp.Or(c.For, 30*time.Second)
+	c.Window = cmp.Or(c.Window, windowFor(c.Limits))
+	c.Share = cmp.Or(c.Share, 0.25)
+	c.MinUptime = cmp.Or(c.MinUptime, 2*time.Minute)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, max(time.Hour, c.MinUptime))
+	c.PerHour = cmp.Or(c.PerHour, 6)
+	c.Strikes = cmp.Or(c.Strikes, 3)
+	c.Calm = cmp.Or(c.Calm, time.Hour)
 	return c
 }
 
@@ -78,34 +69,30 @@ func hours(bytes float64, perHour int64) time.Duration {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults.List
+
 	for s := range signals {
 		v := c.Limits.of(s)
-		fault(!(v >= 0), "limits: %v is %v, want 0 or more", s, v)
+		errs.If(!(v >= 0), "limits: %v is %v, want 0 or more", s, v)
 	}
-	fault(c.Limits.Descriptors > 1, "limits: descriptors is %g, want a share of 1", c.Limits.Descriptors)
-	fault(c.For < time.Second || c.For > 24*time.Hour, "for is %v, want 1s to 24h", c.For)
-	fault(c.Window < minWindow || c.Window > maxWindow, "window is %v, want %v to %v", c.Window, minWindow, maxWindow)
+	errs.If(c.Limits.Descriptors > 1, "limits: descriptors is %g, want a share of 1", c.Limits.Descriptors)
+	errs.If(c.For < time.Second || c.For > 24*time.Hour, "for is %v, want 1s to 24h", c.For)
+	errs.If(c.Window < minWindow || c.Window > maxWindow, "window is %v, want %v to %v", c.Window, minWindow, maxWindow)
 	if limit := c.Limits.Growth; limit > 0 {
 		const least = noise * parts / (parts - 1) // in a window
 		said, need := Growth.Say(float64(limit)), hours(least, limit)
 		if need > maxWindow {
-			fault(true, "limits: growth is %s, which is noise in any window: want %s or more", said, Growth.Say(math.Ceil(least/maxWindow.Hours())))
+			errs.If(true, "limits: growth is %s, which is noise in any window: want %s or more", said, Growth.Say(math.Ceil(least/maxWindow.Hours())))
 		} else {
-			fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, or a higher limit", c.Window, said, need.Round(time.Second))
+			errs.If(c.Window < need, "window is %v, in which %s is noise: want %v or more, or a higher limit", c.Window, said, need.Round(time.Second))
 		}
 	}
-	fault(!(c.Share > 0 && c.Share <= 0.5), "share is %g, want more than 0, up to 0.5", c.Share)
-	fault(c.MinUptime != Off && c.MinUptime < 0 || c.MinUptime > 24*time.Hour, "min uptime is %v, want up to 24h, or %d for none", c.MinUptime, Off)
-	fault(c.MaxBackoff < max(time.Second, c.MinUptime) || c.MaxBackoff > 24*time.Hour, "max backoff is %v, want min uptime (%v) to 24h", c.MaxBackoff, c.MinUptime)
-	fault(c.PerHour < 1 || c.PerHour > maxPerHour, "per hour is %d, want 1 to %d", c.PerHour, maxPerHour)
-	fault(c.Strikes < 1 || c.Strikes > 100, "strikes is %d, want 1 to 100", c.Strikes)
-	fault(c.Calm < time.Minute || c.Calm > 7*24*time.Hour, "calm is %v, want 1m to 168h", c.Calm)
+	errs.If(!(c.Share > 0 && c.Share <= 0.5), "share is %g, want more than 0, up to 0.5", c.Share)
+	errs.If(c.MinUptime != Off && c.MinUptime < 0 || c.MinUptime > 24*time.Hour, "min uptime is %v, want up to 24h, or %d for none", c.MinUptime, Off)
+	errs.If(c.MaxBackoff < max(time.Second, c.MinUptime) || c.MaxBackoff > 24*time.Hour, "max backoff is %v, want min uptime (%v) to 24h", c.MaxBackoff, c.MinUptime)
+	errs.If(c.PerHour < 1 || c.PerHour > maxPerHour, "per hour is %d, want 1 to %d", c.PerHour, maxPerHour)
+	errs.If(c.Strikes < 1 || c.Strikes > 100, "strikes is %d, want 1 to 100", c.Strikes)
+	errs.If(c.Calm < time.Minute || c.Calm > 7*24*time.Hour, "calm is %v, want 1m to 168h", c.Calm)
 	return errors.Join(errs...)
 }
 

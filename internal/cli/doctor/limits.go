@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func inFlight(f *config.Fleet) int64 {
 	n := int64(max(f.Replicas, len(f.Workers))) * int64(f.MaxInFlight)
 	if c := f.Concurrency; c != nil {
 		bound := c.Limit
-		if bound == 0 {
-			bound = c.Max
-		}
+		bound = cmp.Or(bound, c.Max)
 		n = min(n, int64(bound)) + int64(c.Streams)
 	}
 	return n

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,9 +38,7 @@ func (e *examination) settings(context.Context) {
 	e.routes()
 	if len(e.found) == before {
 		from := e.File
-		if from == "" {
-			from = "the defaults, without a file"
-		}
+		from = cmp.Or(from, "the defaults, without a file")
 		e.ok("settings", "%s: nothing is risky", from)
 	}
 }

@@ -49,8 +49,5 @@ func (s *Server) amend(w http.ResponseWriter, r *http.Request, action, reason st
 		object += " " + id
 	}
 	s.written(r, action, object, noted{Reason: reason[:min(len(reason), 1000)]}, err)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Amended{ID: id})
+	return answer(w, http.StatusOK, adminapi.Amended{ID: id}, err)
 }

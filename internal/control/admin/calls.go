@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 func (s *Server) listVerdicts(w http.ResponseWriter, r *http.Request) error {
@@ -52,31 +53,21 @@ func (s *Server) addVerdict(w http.ResponseWriter, r *http.Request) error {
 
 // checkAdd refuses what no backend could act on, all faults at once.
 func checkAdd(a adminapi.Add) error {
-	var errs []error
+	var errs faults.List
 	named := 0
 	for _, is := range []bool{!a.Fingerprint.IsZero(), !a.Shape.IsZero(), a.Request != nil} {
 		if is {
 			named++
 		}
 	}
-	if named != 1 {
-		errs = append(errs, errors.New("name exactly one of fingerprint, shape and request"))
-	}
-	if !a.Variant.IsZero() && a.Fingerprint.IsZero() {
-		errs = append(errs, errors.New("variant needs the fingerprint that it belongs to"))
-	}
-	if a.Request != nil && (a.Request.Method == "" || a.Request.Target == "") {
-		errs = append(errs, errors.New("request needs a method and a target"))
-	}
-	if a.Request != nil && len(a.Request.Body) > adminapi.MaxAddBody {
-		errs = append(errs, fmt.Errorf("request.body may have %d bytes", adminapi.MaxAddBody))
-	}
+	errs.If(named != 1, "name exactly one of fingerprint, shape and request")
+	errs.If(!a.Variant.IsZero() && a.Fingerprint.IsZero(), "variant needs the fingerprint that it belongs to")
+	errs.If(a.Request != nil && (a.Request.Method == "" || a.Request.Target == ""), "request needs a method and a target")
+	errs.If(a.Request != nil && len(a.Request.Body) > adminapi.MaxAddBody, "request.body may have %d bytes", adminapi.MaxAddBody)
 	if d := time.Duration(a.For); d < 0 {
 		errs = append(errs, fmt.Errorf("for %v is negative", d))
 	}
-	if len(a.Reason) > adminapi.MaxReasonLength {
-		errs = append(errs, fmt.Errorf("reason may have %d bytes", adminapi.MaxReasonLength))
-	}
+	errs.If(len(a.Reason) > adminapi.MaxReasonLength, "reason may have %d bytes", adminapi.MaxReasonLength)
 	if err := errors.Join(errs...); err != nil {
 		return invalid("%v", err)
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -67,9 +68,7 @@ func Caller(name, from string) Who {
 		}
 		return c
 	}, name)
-	if name == "" {
-		name = "api"
-	}
+	name = cmp.Or(name, "api")
 	return Who{name[:min(len(name), 200)], from}
 }
 
@@ -114,10 +113,7 @@ func (s *Server) putSettings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := s.cfg.Steering.Put(r.Context(), who(r), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, done)
+	return answer(w, http.StatusOK, done, err)
 }
 
 func (s *Server) trySettings(w http.ResponseWriter, r *http.Request) error {
@@ -126,10 +122,7 @@ func (s *Server) trySettings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := s.cfg.Steering.Try(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, done)
+	return answer(w, http.StatusOK, done, err)
 }
 
 func newSettings(w http.ResponseWriter, r *http.Request) (in adminapi.PutSettings, err error) {
@@ -155,10 +148,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return invalid("to %d is negative", in.To)
 	}
 	done, err := s.cfg.Steering.Rollback(r.Context(), who(r), in.To)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, done)
+	return answer(w, http.StatusOK, done, err)
 }
 
 func (s *Server) versions(w http.ResponseWriter, r *http.Request) error {
@@ -171,10 +161,7 @@ func (s *Server) versions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := s.cfg.Steering.Versions(r.Context(), limit)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Versions{Versions: list(found)})
+	return answer(w, http.StatusOK, adminapi.Versions{Versions: list(found)}, err)
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
@@ -186,10 +173,7 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	v, err := s.cfg.Steering.Version(r.Context(), number)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, v)
+	return answer(w, http.StatusOK, v, err)
 }
 
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
@@ -206,10 +190,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d, err := s.cfg.Steering.Diff(r.Context(), int64(from), int64(to))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, d)
+	return answer(w, http.StatusOK, d, err)
 }
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
@@ -228,8 +209,5 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 		return invalid("from %d is negative", in.From)
 	}
 	d, err := s.cfg.Steering.Compare(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, d)
+	return answer(w, http.StatusOK, d, err)
 }

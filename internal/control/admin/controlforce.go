@@ -19,10 +19,7 @@ func (s *Server) overrides(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	st, err := s.cfg.Steering.Status()
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Overrides{Overrides: list(st.Overrides)})
+	return answer(w, http.StatusOK, adminapi.Overrides{Overrides: list(st.Overrides)}, err)
 }
 
 func (s *Server) setOverride(w http.ResponseWriter, r *http.Request) error {
@@ -34,10 +31,7 @@ func (s *Server) setOverride(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o, err := s.cfg.Steering.Override(r.Context(), who(r), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusCreated, o)
+	return answer(w, http.StatusCreated, o, err)
 }
 
 func checkFor(d, most time.Duration) error {
@@ -82,10 +76,7 @@ func (s *Server) resetBreaker(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) force(w http.ResponseWriter, r *http.Request, in adminapi.ForceBreaker) error {
 	st, err := s.cfg.Steering.Force(r.Context(), who(r), r.PathValue("name"), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, st)
+	return answer(w, http.StatusOK, st, err)
 }
 
 // steeringProblem answers what operators were refused; nil for other errors.

@@ -123,10 +123,7 @@ func (s *Server) deadGroups(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	groups, err := s.cfg.Triage.Groups(r.Context(), sel, limit)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.DeadGroups{Groups: list(groups)})
+	return answer(w, http.StatusOK, adminapi.DeadGroups{Groups: list(groups)}, err)
 }
 
 func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
@@ -148,10 +145,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) deadLetter(w http.ResponseWriter, r *http.Request) error {
 	l, err := s.cfg.Triage.Letter(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, l)
+	return answer(w, http.StatusOK, l, err)
 }
 
 func (s *Server) editLetter(w http.ResponseWriter, r *http.Request) error {
@@ -160,10 +154,7 @@ func (s *Server) editLetter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	edited, err := s.cfg.Triage.EditLetter(r.Context(), actor(r), r.PathValue("id"), e)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, edited)
+	return answer(w, http.StatusOK, edited, err)
 }
 
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
@@ -172,26 +163,17 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p, err := s.cfg.Triage.Plan(r.Context(), actor(r), o.Verb, o.Selection, o.Options)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusCreated, p)
+	return answer(w, http.StatusCreated, p, err)
 }
 
 func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.cfg.Triage.PlanByID(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, p)
+	return answer(w, http.StatusOK, p, err)
 }
 
 func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 	tasks, err := s.cfg.Triage.Execute(r.Context(), actor(r), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)})
+	return answer(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)}, err)
 }
 
 // do executes an order: of letters that are named, or of a selection whose size
@@ -202,10 +184,7 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	tasks, err := s.order(r.Context(), actor(r), o)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)})
+	return answer(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)}, err)
 }
 
 // pardonLetters forgets what is held against the payloads of letters.
@@ -215,10 +194,7 @@ func (s *Server) pardonLetters(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n, err := s.cfg.Triage.Pardon(r.Context(), actor(r), sel)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Pardoned{Payloads: n})
+	return answer(w, http.StatusOK, adminapi.Pardoned{Payloads: n}, err)
 }
 
 func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) ([]triage.Task, error) {
@@ -256,18 +232,12 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	tasks, err := s.cfg.Triage.Tasks(r.Context(), triage.TaskQuery{Live: live, SQS: true, Limit: limit})
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Tasks{Tasks: list(tasks)})
+	return answer(w, http.StatusOK, adminapi.Tasks{Tasks: list(tasks)}, err)
 }
 
 func (s *Server) task(w http.ResponseWriter, r *http.Request) error {
 	t, err := s.cfg.Triage.Task(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, t)
+	return answer(w, http.StatusOK, t, err)
 }
 
 func (s *Server) changeTask(w http.ResponseWriter, r *http.Request) error {
@@ -290,10 +260,7 @@ func (s *Server) changeTask(w http.ResponseWriter, r *http.Request) error {
 	default:
 		err = invalid("action %.40q is none of pause, resume, cancel and rate", o.Action)
 	}
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, t)
+	return answer(w, http.StatusOK, t, err)
 }
 
 func (s *Server) audit(w http.ResponseWriter, r *http.Request) error {
@@ -310,10 +277,7 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	entries, err := s.cfg.Triage.AuditLog(r.Context(), int64(before), limit)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Audit{Entries: list(entries)})
+	return answer(w, http.StatusOK, adminapi.Audit{Entries: list(entries)}, err)
 }
 
 func (s *Server) listAlarms(w http.ResponseWriter, r *http.Request) error {

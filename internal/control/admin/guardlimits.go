@@ -41,8 +41,5 @@ func (s *Server) putGuardLimits(w http.ResponseWriter, r *http.Request) error {
 		return invalid("base %d is negative", *in.Base)
 	}
 	done, err := s.cfg.Limiting.PutGuardLimits(r.Context(), who(r), r.PathValue("route"), in)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, done)
+	return answer(w, http.StatusOK, done, err)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
@@ -16,9 +17,7 @@ func (s *Server) listGuards(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = adminapi.DefaultGuardRows
-	}
+	limit = cmp.Or(limit, adminapi.DefaultGuardRows)
 	out := adminapi.Guards{Guards: []adminapi.Guard{}}
 	if s.cfg.Guards != nil {
 		out.Guards = append(out.Guards, s.cfg.Guards(limit)...)

@@ -110,10 +110,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) showQueue(w http.ResponseWriter, r *http.Request) error {
 	q, err := s.cfg.Queues.Queue(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, q)
+	return answer(w, http.StatusOK, q, err)
 }
 
 func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
@@ -123,10 +120,7 @@ func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
 	}
 	q, err := s.cfg.Queues.CreateQueue(r.Context(), in)
 	s.written(r, "queue.create", "queue "+in.Name, noted{}, err)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusCreated, q)
+	return answer(w, http.StatusCreated, q, err)
 }
 
 func (s *Server) setQueue(w http.ResponseWriter, r *http.Request) error {
@@ -140,10 +134,7 @@ func (s *Server) setQueue(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	q, err := s.cfg.Queues.SetQueue(r.Context(), name, in)
 	s.written(r, "queue.set", "queue "+name, noted{}, err)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, q)
+	return answer(w, http.StatusOK, q, err)
 }
 
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
@@ -160,10 +151,7 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := s.cfg.Queues.Peek(r.Context(), r.PathValue("name"), int64(after), limit)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Messages{Messages: list(m)})
+	return answer(w, http.StatusOK, adminapi.Messages{Messages: list(m)}, err)
 }
 
 func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
@@ -175,10 +163,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return invalid("messages: %d are not 1 to %d", n, adminapi.MaxSendBatch)
 	}
 	sent, err := s.cfg.Queues.Send(r.Context(), r.PathValue("name"), in.Messages)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)})
+	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
 }
 
 func (s *Server) setAside(w http.ResponseWriter, r *http.Request) error {
@@ -190,18 +175,12 @@ func (s *Server) setAside(w http.ResponseWriter, r *http.Request) error {
 		return invalid("parts: %d are not 1 to %d", n, adminapi.MaxSendBatch)
 	}
 	sent, err := s.cfg.Queues.SetAside(r.Context(), r.PathValue("name"), in.Parts)
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)})
+	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
 }
 
 func (s *Server) listPayloads(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.cfg.Queues.Payloads(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Payloads{Payloads: list(p)})
+	return answer(w, http.StatusOK, adminapi.Payloads{Payloads: list(p)}, err)
 }
 
 func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
@@ -221,10 +200,7 @@ func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) listConditions(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.cfg.Queues.Conditions(r.Context())
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Conditions{Conditions: list(c)})
+	return answer(w, http.StatusOK, adminapi.Conditions{Conditions: list(c)}, err)
 }
 
 // list makes an empty list [] rather than null.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ func New(cfg Config, backend Backend, hub *Hub) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	host, _, err := net.SplitHostPort(cfg.Address)
 	if err != nil {
 		return nil, err
@@ -258,6 +257,11 @@ func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
 
 // reply sends v whole.
 func reply(w http.ResponseWriter, status int, v any) error { return adminapi.Reply(w, status, v) }
+
+// answer is reply, unless there is an error.
+func answer(w http.ResponseWriter, status int, v any, err error) error {
+	return adminapi.Answer(w, status, v, err)
+}
 
 // decode reads one bounded JSON document.
 func decode(w http.ResponseWriter, r *http.Request, v any) error {

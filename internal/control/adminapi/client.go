@@ -48,9 +48,7 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
-	}
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	dial := (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	if c.Socket != "" {
 		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -87,9 +85,7 @@ func printable(actor string) string {
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func baseURL(address string) (*url.URL, error) {
-	if address == "" {
-		address = DefaultAddress
-	}
+	address = cmp.Or(address, DefaultAddress)
 	text := address
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -110,27 +106,22 @@ func baseURL(address string) (*url.URL, error) {
 
 // Verdicts lists what is suspected or quarantined; fleet "" means everywhere.
 func (c *Client) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error) {
-	var out Verdicts
 	q := url.Values{}
 	if fleet != "" {
 		q.Set("fleet", fleet)
 	}
-	err := c.call(ctx, http.MethodGet, PathQuarantine, q, nil, &out)
-	return out.Verdicts, wrap(err, "list verdicts")
+	out, err := ask[Verdicts](ctx, c, http.MethodGet, PathQuarantine, q, nil, "list verdicts")
+	return out.Verdicts, err
 }
 
 // Verdict returns one verdict with its evidence.
 func (c *Client) Verdict(ctx context.Context, id string) (bezoar.Verdict, error) {
-	var out bezoar.Verdict
-	err := c.call(ctx, http.MethodGet, fill(PathVerdict, id), nil, nil, &out)
-	return out, wrap(err, "get verdict %.40q", id)
+	return ask[bezoar.Verdict](ctx, c, http.MethodGet, fill(PathVerdict, id), nil, nil, "get verdict %.40q", id)
 }
 
 // Add quarantines work by the operator's own decision.
 func (c *Client) Add(ctx context.Context, a Add) (bezoar.Verdict, error) {
-	var out bezoar.Verdict
-	err := c.call(ctx, http.MethodPost, PathQuarantine, nil, a, &out)
-	return out, wrap(err, "add to quarantine")
+	return ask[bezoar.Verdict](ctx, c, http.MethodPost, PathQuarantine, nil, a, "add to quarantine")
 }
 
 // Release lifts one verdict.
@@ -148,7 +139,6 @@ type LetterQuery struct {
 
 // Letters lists dead letters, newest first, without their bodies.
 func (c *Client) Letters(ctx context.Context, lq LetterQuery) ([]bezoar.Letter, error) {
-	var out Letters
 	q := url.Values{}
 	if lq.Fleet != "" {
 		q.Set("fleet", lq.Fleet)
@@ -159,15 +149,13 @@ func (c *Client) Letters(ctx context.Context, lq LetterQuery) ([]bezoar.Letter, 
 	if lq.Offset > 0 {
 		q.Set("offset", strconv.Itoa(lq.Offset))
 	}
-	err := c.call(ctx, http.MethodGet, PathLetters, q, nil, &out)
-	return out.Letters, wrap(err, "list dead letters")
+	out, err := ask[Letters](ctx, c, http.MethodGet, PathLetters, q, nil, "list dead letters")
+	return out.Letters, err
 }
 
 // Letter returns one dead letter whole.
 func (c *Client) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
-	var out bezoar.Letter
-	err := c.call(ctx, http.MethodGet, fill(PathLetter, id), nil, nil, &out)
-	return out, wrap(err, "get dead letter %.40q", id)
+	return ask[bezoar.Letter](ctx, c, http.MethodGet, fill(PathLetter, id), nil, nil, "get dead letter %.40q", id)
 }
 
 // Discard deletes one dead letter.
@@ -186,16 +174,13 @@ func (c *Client) Redrive(ctx context.Context, id string) (Redriven, error) {
 
 // Fleets returns the state of every fleet.
 func (c *Client) Fleets(ctx context.Context) ([]Fleet, error) {
-	var out Fleets
-	err := c.call(ctx, http.MethodGet, PathFleets, nil, nil, &out)
-	return out.Fleets, wrap(err, "list fleets")
+	out, err := ask[Fleets](ctx, c, http.MethodGet, PathFleets, nil, nil, "list fleets")
+	return out.Fleets, err
 }
 
 // Restart begins a rolling restart and does not wait for its end.
 func (c *Client) Restart(ctx context.Context, fleet string) (Restarting, error) {
-	var out Restarting
-	err := c.call(ctx, http.MethodPost, fill(PathRestart, fleet), nil, nil, &out)
-	return out, wrap(err, "restart fleet %.100q", fleet)
+	return ask[Restarting](ctx, c, http.MethodPost, fill(PathRestart, fleet), nil, nil, "restart fleet %.100q", fleet)
 }
 
 // fill puts one escaped segment into a path's only placeholder.
@@ -210,6 +195,12 @@ func wrap(err error, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// ask makes one call; what, with its arguments, says what for if it fails.
+func ask[T any](ctx context.Context, c *Client, method, path string, q url.Values, in any, what string, args ...any) (out T, err error) {
+	err = wrap(c.call(ctx, method, path, q, in, &out), what, args...)
+	return out, err
 }
 
 // Call sends one call of another package's contract and decodes its answer into

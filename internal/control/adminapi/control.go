@@ -136,9 +136,7 @@ type ForceBreaker struct {
 
 // Settings says which settings run, here and on the other nodes.
 func (c *Client) Settings(ctx context.Context) (live.Status, error) {
-	var out live.Status
-	err := c.call(ctx, http.MethodGet, PathSettings, nil, nil, &out)
-	return out, wrap(err, "get the status of the settings")
+	return ask[live.Status](ctx, c, http.MethodGet, PathSettings, nil, nil, "get the status of the settings")
 }
 
 // PutSettings makes a text the newest version.
@@ -163,66 +161,54 @@ func (c *Client) TrySettings(ctx context.Context, in PutSettings) (Tried, error)
 
 // Rollback makes the text of an older version the newest.
 func (c *Client) Rollback(ctx context.Context, to int64) (Changed, error) {
-	var out Changed
-	err := c.call(ctx, http.MethodPost, PathRollback, nil, Rollback{to}, &out)
-	return out, wrap(err, "roll the settings back")
+	return ask[Changed](ctx, c, http.MethodPost, PathRollback, nil, Rollback{to}, "roll the settings back")
 }
 
 // Versions lists the newest versions without their texts; limit 0 means all.
 func (c *Client) Versions(ctx context.Context, limit int) ([]live.Version, error) {
-	var out Versions
 	q := url.Values{}
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathVersions, q, nil, &out)
-	return out.Versions, wrap(err, "list the versions of the settings")
+	out, err := ask[Versions](ctx, c, http.MethodGet, PathVersions, q, nil, "list the versions of the settings")
+	return out.Versions, err
 }
 
 // Version returns one version whole; 0 means the newest.
 func (c *Client) Version(ctx context.Context, number int64) (live.Version, error) {
-	var out live.Version
 	id := Newest
 	if number != 0 {
 		id = strconv.FormatInt(number, 10)
 	}
-	err := c.call(ctx, http.MethodGet, fill(PathVersion, id), nil, nil, &out)
-	return out, wrap(err, "get version %s of the settings", id)
+	return ask[live.Version](ctx, c, http.MethodGet, fill(PathVersion, id), nil, nil, "get version %s of the settings", id)
 }
 
 // Diff says what changed between two versions. To 0 means the one that runs,
 // from 0 the one before to.
 func (c *Client) Diff(ctx context.Context, from, to int64) (Diff, error) {
-	var out Diff
 	q := url.Values{}
 	for name, n := range map[string]int64{"from": from, "to": to} {
 		if n != 0 {
 			q.Set(name, strconv.FormatInt(n, 10))
 		}
 	}
-	err := c.call(ctx, http.MethodGet, PathDiff, q, nil, &out)
-	return out, wrap(err, "compare versions of the settings")
+	return ask[Diff](ctx, c, http.MethodGet, PathDiff, q, nil, "compare versions of the settings")
 }
 
 // Compare says what putting a text would change.
 func (c *Client) Compare(ctx context.Context, in Compare) (Diff, error) {
-	var out Diff
-	err := c.call(ctx, http.MethodPost, PathDiff, nil, in, &out)
-	return out, wrap(err, "compare settings")
+	return ask[Diff](ctx, c, http.MethodPost, PathDiff, nil, in, "compare settings")
 }
 
 // Overrides lists what is in force.
 func (c *Client) Overrides(ctx context.Context) ([]live.Override, error) {
-	var out Overrides
-	err := c.call(ctx, http.MethodGet, PathOverrides, nil, nil, &out)
-	return out.Overrides, wrap(err, "list overrides")
+	out, err := ask[Overrides](ctx, c, http.MethodGet, PathOverrides, nil, nil, "list overrides")
+	return out.Overrides, err
 }
 
 // SetOverride puts an override in force, in place of one of the same target.
 func (c *Client) SetOverride(ctx context.Context, in SetOverride) (live.Override, error) {
-	var out live.Override
-	err := c.call(ctx, http.MethodPost, PathOverrides, nil, in, &out)
-	return out, wrap(err, "override %.20s", in.What)
+	return ask[live.Override](ctx, c, http.MethodPost, PathOverrides, nil, in, "override %.20s", in.What)
 }
 
 // LiftOverride ends an override before its time.
@@ -232,28 +218,21 @@ func (c *Client) LiftOverride(ctx context.Context, id string) error {
 
 // Breakers lists the circuit breakers.
 func (c *Client) Breakers(ctx context.Context) ([]circuit.Status, error) {
-	var out Breakers
-	err := c.call(ctx, http.MethodGet, PathBreakers, nil, nil, &out)
-	return out.Breakers, wrap(err, "list circuit breakers")
+	out, err := ask[Breakers](ctx, c, http.MethodGet, PathBreakers, nil, nil, "list circuit breakers")
+	return out.Breakers, err
 }
 
 // ForceBreaker holds a breaker open or closed, everywhere.
 func (c *Client) ForceBreaker(ctx context.Context, name string, in ForceBreaker) (circuit.Status, error) {
-	var out circuit.Status
-	err := c.call(ctx, http.MethodPut, fill(PathForce, name), nil, in, &out)
-	return out, wrap(err, "force circuit breaker %.255q", name)
+	return ask[circuit.Status](ctx, c, http.MethodPut, fill(PathForce, name), nil, in, "force circuit breaker %.255q", name)
 }
 
 // ResetBreaker ends what ForceBreaker began.
 func (c *Client) ResetBreaker(ctx context.Context, name string) (circuit.Status, error) {
-	var out circuit.Status
-	err := c.call(ctx, http.MethodDelete, fill(PathForce, name), nil, nil, &out)
-	return out, wrap(err, "reset circuit breaker %.255q", name)
+	return ask[circuit.Status](ctx, c, http.MethodDelete, fill(PathForce, name), nil, nil, "reset circuit breaker %.255q", name)
 }
 
 // Health says how the process that answers is, as package health reports it.
 func (c *Client) Health(ctx context.Context) (json.RawMessage, error) {
-	var out json.RawMessage
-	err := c.call(ctx, http.MethodGet, PathHealth, nil, nil, &out)
-	return out, wrap(err, "get the report of health")
+	return ask[json.RawMessage](ctx, c, http.MethodGet, PathHealth, nil, nil, "get the report of health")
 }

@@ -138,18 +138,16 @@ func SelectionQuery(s queue.Selection) url.Values {
 
 // DeadGroups groups dead letters by what failed.
 func (c *Client) DeadGroups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
-	var out DeadGroups
 	q := SelectionQuery(s)
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathDeadGroups, q, nil, &out)
-	return out.Groups, wrap(err, "group dead letters")
+	out, err := ask[DeadGroups](ctx, c, http.MethodGet, PathDeadGroups, q, nil, "group dead letters")
+	return out.Groups, err
 }
 
 // Dead lists dead letters without their bodies, the newest first.
 func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, limit int) (DeadLetters, error) {
-	var out DeadLetters
 	q := SelectionQuery(s)
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))
@@ -157,56 +155,45 @@ func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, lim
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}
-	err := c.call(ctx, http.MethodGet, PathDead, q, nil, &out)
-	return out, wrap(err, "list dead letters")
+	return ask[DeadLetters](ctx, c, http.MethodGet, PathDead, q, nil, "list dead letters")
 }
 
 // DeadLetter returns one dead letter whole.
 func (c *Client) DeadLetter(ctx context.Context, id string) (triage.Letter, error) {
-	var out triage.Letter
-	err := c.call(ctx, http.MethodGet, fill(PathDeadLetter, id), nil, nil, &out)
-	return out, wrap(err, "get dead letter %.40q", id)
+	return ask[triage.Letter](ctx, c, http.MethodGet, fill(PathDeadLetter, id), nil, nil, "get dead letter %.40q", id)
 }
 
 // Edit sends a changed letter back.
 func (c *Client) Edit(ctx context.Context, id string, e triage.Edit) (triage.Edited, error) {
-	var out triage.Edited
-	err := c.call(ctx, http.MethodPost, fill(PathDeadEdit, id), nil, e, &out)
-	return out, wrap(err, "edit dead letter %.40q", id)
+	return ask[triage.Edited](ctx, c, http.MethodPost, fill(PathDeadEdit, id), nil, e, "edit dead letter %.40q", id)
 }
 
 // Plan says what an order would do, and keeps it.
 func (c *Client) Plan(ctx context.Context, o Order) (triage.Plan, error) {
-	var out triage.Plan
-	err := c.call(ctx, http.MethodPost, PathDeadPlans, nil, o, &out)
-	return out, wrap(err, "plan")
+	return ask[triage.Plan](ctx, c, http.MethodPost, PathDeadPlans, nil, o, "plan")
 }
 
 // Execute does what was planned.
 func (c *Client) Execute(ctx context.Context, plan string) ([]triage.Task, error) {
-	var out Tasks
-	err := c.call(ctx, http.MethodPost, fill(PathDeadExecute, plan), nil, nil, &out)
-	return out.Tasks, wrap(err, "execute plan %.40q", plan)
+	out, err := ask[Tasks](ctx, c, http.MethodPost, fill(PathDeadExecute, plan), nil, nil, "execute plan %.40q", plan)
+	return out.Tasks, err
 }
 
 // Do plans and executes at once.
 func (c *Client) Do(ctx context.Context, o Order) ([]triage.Task, error) {
-	var out Tasks
-	err := c.call(ctx, http.MethodPost, PathDeadDo, nil, o, &out)
-	return out.Tasks, wrap(err, "%s dead letters", o.Verb)
+	out, err := ask[Tasks](ctx, c, http.MethodPost, PathDeadDo, nil, o, "%s dead letters", o.Verb)
+	return out.Tasks, err
 }
 
 // PardonLetters forgets what is held against the payloads of dead letters, in
 // the queues that they came from, and returns how many payloads that were.
 func (c *Client) PardonLetters(ctx context.Context, s queue.Selection) (int, error) {
-	var out Pardoned
-	err := c.call(ctx, http.MethodPost, PathDeadPardon, nil, s, &out)
-	return out.Payloads, wrap(err, "pardon the payloads of dead letters")
+	out, err := ask[Pardoned](ctx, c, http.MethodPost, PathDeadPardon, nil, s, "pardon the payloads of dead letters")
+	return out.Payloads, err
 }
 
 // Tasks lists tasks, the newest first.
 func (c *Client) Tasks(ctx context.Context, live bool, limit int) ([]triage.Task, error) {
-	var out Tasks
 	q := url.Values{}
 	if live {
 		q.Set("live", "true")
@@ -214,22 +201,18 @@ func (c *Client) Tasks(ctx context.Context, live bool, limit int) ([]triage.Task
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathDeadTasks, q, nil, &out)
-	return out.Tasks, wrap(err, "list tasks")
+	out, err := ask[Tasks](ctx, c, http.MethodGet, PathDeadTasks, q, nil, "list tasks")
+	return out.Tasks, err
 }
 
 // Task returns one task.
 func (c *Client) Task(ctx context.Context, id string) (triage.Task, error) {
-	var out triage.Task
-	err := c.call(ctx, http.MethodGet, fill(PathDeadTask, id), nil, nil, &out)
-	return out, wrap(err, "show task %.40q", id)
+	return ask[triage.Task](ctx, c, http.MethodGet, fill(PathDeadTask, id), nil, nil, "show task %.40q", id)
 }
 
 // ChangeTask pauses, resumes, cancels or slows a task.
 func (c *Client) ChangeTask(ctx context.Context, id string, o TaskOrder) (triage.Task, error) {
-	var out triage.Task
-	err := c.call(ctx, http.MethodPost, fill(PathDeadTask, id), nil, o, &out)
-	return out, wrap(err, "%s task %.40q", o.Action, id)
+	return ask[triage.Task](ctx, c, http.MethodPost, fill(PathDeadTask, id), nil, o, "%s task %.40q", o.Action, id)
 }
 
 // Export copies dead letters to w, a JSON document a line, as long as ctx
@@ -246,15 +229,13 @@ func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) err
 
 // Alarms says where the alarms about dead letters stand.
 func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
-	var out Alarms
-	err := c.call(ctx, http.MethodGet, PathAlarms, nil, nil, &out)
-	return out.Alarms, wrap(err, "list alarms")
+	out, err := ask[Alarms](ctx, c, http.MethodGet, PathAlarms, nil, nil, "list alarms")
+	return out.Alarms, err
 }
 
 // Audit lists what was done, the newest first, from below the entry number
 // before (0: all).
 func (c *Client) Audit(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
-	var out Audit
 	q := url.Values{}
 	if before > 0 {
 		q.Set("before", strconv.FormatInt(before, 10))
@@ -262,6 +243,6 @@ func (c *Client) Audit(ctx context.Context, before int64, limit int) ([]queue.Au
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathAudit, q, nil, &out)
-	return out.Entries, wrap(err, "read the audit log")
+	out, err := ask[Audit](ctx, c, http.MethodGet, PathAudit, q, nil, "read the audit log")
+	return out.Entries, err
 }

@@ -32,17 +32,13 @@ type PutGuardLimits struct {
 
 // GuardLimits returns the limits of a route's guard.
 func (c *Client) GuardLimits(ctx context.Context, route string) (GuardLimits, error) {
-	var out GuardLimits
-	err := c.call(ctx, http.MethodGet, fill(PathGuardLimits, route), nil, nil, &out)
-	return out, wrap(err, "get the limits of route %.255q", route)
+	return ask[GuardLimits](ctx, c, http.MethodGet, fill(PathGuardLimits, route), nil, nil, "get the limits of route %.255q", route)
 }
 
 // PutGuardLimits changes the limits of a route's guard, and of those that share
 // its file.
 func (c *Client) PutGuardLimits(ctx context.Context, route string, in PutGuardLimits) (Changed, error) {
-	var out Changed
-	err := c.call(ctx, http.MethodPut, fill(PathGuardLimits, route), nil, in, &out)
-	return out, wrap(err, "put the limits of route %.255q", route)
+	return ask[Changed](ctx, c, http.MethodPut, fill(PathGuardLimits, route), nil, in, "put the limits of route %.255q", route)
 }
 
 // Fits reports whether the text is one that a version can have.

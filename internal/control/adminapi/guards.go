@@ -93,11 +93,10 @@ type Guards struct {
 // Guards returns what the guards of routes have counted, with so many callers and
 // shapes of each; 0 means the default.
 func (c *Client) Guards(ctx context.Context, limit int) ([]Guard, error) {
-	var out Guards
 	q := url.Values{}
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathGuards, q, nil, &out)
-	return out.Guards, wrap(err, "get what the guards have counted")
+	out, err := ask[Guards](ctx, c, http.MethodGet, PathGuards, q, nil, "get what the guards have counted")
+	return out.Guards, err
 }

@@ -207,24 +207,18 @@ func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
 
 // Queue returns one queue.
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
-	var out Queue
-	err := c.call(ctx, http.MethodGet, fill(PathQueue, name), nil, nil, &out)
-	return out, wrap(err, "show queue %.80q", name)
+	return ask[Queue](ctx, c, http.MethodGet, fill(PathQueue, name), nil, nil, "show queue %.80q", name)
 }
 
 // CreateQueue makes a queue, or returns the one that is there with the same
 // settings.
 func (c *Client) CreateQueue(ctx context.Context, in CreateQueue) (Queue, error) {
-	var out Queue
-	err := c.call(ctx, http.MethodPost, PathQueues, nil, in, &out)
-	return out, wrap(err, "create queue %.80q", in.Name)
+	return ask[Queue](ctx, c, http.MethodPost, PathQueues, nil, in, "create queue %.80q", in.Name)
 }
 
 // SetQueue changes attributes of a queue.
 func (c *Client) SetQueue(ctx context.Context, name string, in SetQueue) (Queue, error) {
-	var out Queue
-	err := c.call(ctx, http.MethodPatch, fill(PathQueue, name), nil, in, &out)
-	return out, wrap(err, "change queue %.80q", name)
+	return ask[Queue](ctx, c, http.MethodPatch, fill(PathQueue, name), nil, in, "change queue %.80q", name)
 }
 
 // DeleteQueue removes a queue and all that is in it.
@@ -249,24 +243,21 @@ func (c *Client) Resume(ctx context.Context, name string) error {
 
 // Send sends messages, each by itself: see [Sent].
 func (c *Client) Send(ctx context.Context, name string, in []Send) ([]Sent, error) {
-	var out SentBatch
-	err := c.call(ctx, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, &out)
-	return out.Sent, wrap(err, "send to queue %.80q", name)
+	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, "send to queue %.80q", name)
+	return out.Sent, err
 }
 
 // SetAside makes dead letters of parts of work, each by itself: see [Sent].
 func (c *Client) SetAside(ctx context.Context, name string, in []Part) ([]Sent, error) {
-	var out SentBatch
-	err := c.call(ctx, http.MethodPost, fill(PathParts, name), nil, PartBatch{in}, &out)
-	return out.Sent, wrap(err, "set parts aside in queue %.80q", name)
+	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathParts, name), nil, PartBatch{in}, "set parts aside in queue %.80q", name)
+	return out.Sent, err
 }
 
 // Peek looks at messages and receives none.
 func (c *Client) Peek(ctx context.Context, name string, after int64, limit int) ([]Message, error) {
-	var out Messages
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
-	err := c.call(ctx, http.MethodGet, fill(PathMessages, name), q, nil, &out)
-	return out.Messages, wrap(err, "peek into queue %.80q", name)
+	out, err := ask[Messages](ctx, c, http.MethodGet, fill(PathMessages, name), q, nil, "peek into queue %.80q", name)
+	return out.Messages, err
 }
 
 // EditMessage changes a message that waits, by its sequence number.
@@ -284,9 +275,8 @@ func (c *Client) DeleteMessage(ctx context.Context, name string, sequence int64,
 
 // Payloads lists what is suspected and refused in a queue.
 func (c *Client) Payloads(ctx context.Context, name string) ([]Payload, error) {
-	var out Payloads
-	err := c.call(ctx, http.MethodGet, fill(PathPayloads, name), nil, nil, &out)
-	return out.Payloads, wrap(err, "list payloads of queue %.80q", name)
+	out, err := ask[Payloads](ctx, c, http.MethodGet, fill(PathPayloads, name), nil, nil, "list payloads of queue %.80q", name)
+	return out.Payloads, err
 }
 
 // Pardon forgets what is held against a payload.
@@ -297,7 +287,6 @@ func (c *Client) Pardon(ctx context.Context, name string, payload bezoar.Fingerp
 
 // Conditions lists paused queues and open breakers.
 func (c *Client) Conditions(ctx context.Context) ([]Condition, error) {
-	var out Conditions
-	err := c.call(ctx, http.MethodGet, PathConditions, nil, nil, &out)
-	return out.Conditions, wrap(err, "list conditions")
+	out, err := ask[Conditions](ctx, c, http.MethodGet, PathConditions, nil, nil, "list conditions")
+	return out.Conditions, err
 }

@@ -69,7 +69,6 @@ type TopCaller struct {
 
 // Top says who causes most.
 func (c *Client) Top(ctx context.Context, in TopQuery) (Top, error) {
-	var out Top
 	q := url.Values{}
 	for name, v := range map[string]string{"by": in.By, "window": in.Window} {
 		if v != "" {
@@ -79,6 +78,5 @@ func (c *Client) Top(ctx context.Context, in TopQuery) (Top, error) {
 	if in.Limit != 0 {
 		q.Set("limit", strconv.Itoa(in.Limit))
 	}
-	err := c.call(ctx, http.MethodGet, PathTop, q, nil, &out)
-	return out, wrap(err, "get the top callers")
+	return ask[Top](ctx, c, http.MethodGet, PathTop, q, nil, "get the top callers")
 }

@@ -54,6 +54,14 @@ func Reply(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
+// Answer is Reply, unless there is an error.
+func Answer(w http.ResponseWriter, status int, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return Reply(w, status, v)
+}
+
 // Decode reads one JSON document of at most limit bytes.
 func Decode(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {

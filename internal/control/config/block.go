@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,9 +52,7 @@ func FindBlock(data []byte, path string) (Block, bool) {
 		if indent < key.Column { // columns count from 1
 			break
 		}
-		if b.Indent == 0 {
-			b.Indent = indent
-		}
+		b.Indent = cmp.Or(b.Indent, indent)
 		b.to = at
 	}
 	return b, b.Indent > 0

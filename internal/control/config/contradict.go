@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -38,9 +39,7 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 	}
 	if n := f.Concurrency; n != nil && n.PerCaller > 0 {
 		most := n.Limit
-		if most == 0 {
-			most = n.Max
-		}
+		most = cmp.Or(most, n.Max)
 		if n.PerCaller >= most {
 			say("%s.concurrency.per_caller: %d is not below what the fleet may have, %d: one caller can take it all", at, n.PerCaller, most)
 		}

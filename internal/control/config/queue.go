@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -260,9 +261,7 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 // take the whole visibility, and each wait its longest.
 func (q *Queue) checkDeadline(k *checker, at string) {
 	n := q.Retry.Attempts
-	if n == 0 {
-		n = q.MaxReceiveCount
-	}
+	n = cmp.Or(n, q.MaxReceiveCount)
 	if q.Retry.Deadline == 0 || n <= 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package errlog
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -30,12 +31,8 @@ type Limiter struct {
 
 // New returns a Limiter without a failure.
 func New(cfg Config) *Limiter {
-	if cfg.Every == 0 {
-		cfg.Every = time.Minute
-	}
-	if cfg.Calm == 0 {
-		cfg.Calm = 3 * time.Second
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Minute)
+	cfg.Calm = cmp.Or(cfg.Calm, 3*time.Second)
 	return &Limiter{cfg: cfg}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -178,9 +179,7 @@ func (l *Live) Version(ctx context.Context, number int64) (Version, error) {
 // History lists the newest versions without their texts, newest first. Limit
 // is 1 to MaxVersions; 0 means all that are kept.
 func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
-	if limit == 0 {
-		limit = MaxVersions
-	}
+	limit = cmp.Or(limit, MaxVersions)
 	ctx, cancel := l.in(ctx)
 	defer cancel()
 	return l.config.Store.Versions(ctx, limit)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,9 +103,7 @@ func (c Config) withDefaults() Config {
 		{&c.Beat, 2 * time.Second},
 		{&c.Timeout, 2 * time.Second},
 	} {
-		if *d.d == 0 {
-			*d.d = d.v
-		}
+		*d.d = cmp.Or(*d.d, d.v)
 	}
 	if c.Hide == nil {
 		c.Hide = func(err error, _ []string) error { return err }
@@ -118,9 +117,7 @@ func (c Config) withDefaults() Config {
 	if c.CheckOverride == nil {
 		c.CheckOverride = func(Override) error { return nil }
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Observe == nil {
 		c.Observe = func(Event) {}
 	}

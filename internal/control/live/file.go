@@ -181,9 +181,7 @@ func (l *Live) propose(e edit) (Version, error) {
 	}
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(l.relevant(e, Version{Text: d.Bytes()}))) {
-		if name == "" {
-			name = l.config.Path
-		}
+		name = cmp.Or(name, l.config.Path)
 		paths = append(paths, name)
 	}
 	text := d.Bytes()

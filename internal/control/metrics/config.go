@@ -2,8 +2,8 @@ package metrics
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
@@ -22,13 +22,9 @@ type Config struct {
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Counters < 0 || c.Counters > sketch.MaxCounters {
-		errs = append(errs, fmt.Errorf("Counters is %d, want 1 to %d", c.Counters, sketch.MaxCounters))
-	}
-	if c.Shards < 0 || c.Shards > maxShards || c.Shards&(c.Shards-1) != 0 {
-		errs = append(errs, fmt.Errorf("Shards is %d, want a power of two up to %d", c.Shards, maxShards))
-	}
+	var errs faults.List
+	errs.If(c.Counters < 0 || c.Counters > sketch.MaxCounters, "Counters is %d, want 1 to %d", c.Counters, sketch.MaxCounters)
+	errs.If(c.Shards < 0 || c.Shards > maxShards || c.Shards&(c.Shards-1) != 0, "Shards is %d, want a power of two up to %d", c.Shards, maxShards)
 	return errors.Join(errs...)
 }
 

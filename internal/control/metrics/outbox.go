@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -62,12 +63,7 @@ func outboxAlarms() []string {
 }
 
 func hasAlarm(s outbox.Stats, kind string) bool {
-	for _, a := range s.Alarms {
-		if a.Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Alarms, func(a outbox.Alarm) bool { return a.Kind == kind })
 }
 
 func outboxTopics() (func(chan<- prometheus.Metric, Outbox), []*prometheus.Desc) {

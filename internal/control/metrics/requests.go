@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -79,9 +80,7 @@ func New(cfg Config) (*Requests, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	if cfg.Counters == 0 {
-		cfg.Counters = DefaultCounters
-	}
+	cfg.Counters = cmp.Or(cfg.Counters, DefaultCounters)
 	if cfg.Shards == 0 {
 		cfg.Shards = min(1<<bits.Len(uint(runtime.GOMAXPROCS(0)-1)), maxShards)
 	}

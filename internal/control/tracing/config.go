@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Defaults of [Config].
@@ -38,40 +40,24 @@ func (c Config) String() string {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Queue == 0 {
-		c.Queue = DefaultQueue
-	}
-	if c.Batch == 0 {
-		c.Batch = DefaultBatch
-	}
-	if c.Every == 0 {
-		c.Every = DefaultEvery
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Queue = cmp.Or(c.Queue, DefaultQueue)
+	c.Batch = cmp.Or(c.Batch, DefaultBatch)
+	c.Every = cmp.Or(c.Every, DefaultEvery)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, errors.New("Endpoint is not a URL of a collector, such as http://127.0.0.1:4318"))
 	}
-	if !(c.Sample >= 0 && c.Sample <= 1) {
-		errs = append(errs, fmt.Errorf("Sample is %g, want 0 to 1", c.Sample))
-	}
+	errs.If(!(c.Sample >= 0 && c.Sample <= 1), "Sample is %g, want 0 to 1", c.Sample)
 	for name, n := range map[string]int{"Queue": c.Queue, "Batch": c.Batch} {
-		if n < 0 || n > 1<<20 {
-			errs = append(errs, fmt.Errorf("%s is %d, want 1 to %d", name, n, 1<<20))
-		}
+		errs.If(n < 0 || n > 1<<20, "%s is %d, want 1 to %d", name, n, 1<<20)
 	}
-	if c.Every < 0 || c.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("Every is %v and Timeout %v, want more than 0s", c.Every, c.Timeout))
-	}
+	errs.If(c.Every < 0 || c.Timeout < 0, "Every is %v and Timeout %v, want more than 0s", c.Every, c.Timeout)
 	return errors.Join(errs...)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Bounds of a crowd.
@@ -30,17 +32,13 @@ type Config struct {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Rate < 1 || c.Rate > MaxRate {
-		errs = append(errs, fmt.Errorf("rate %d: want 1 to %d good requests per second", c.Rate, MaxRate))
-	}
+	var errs faults.List
+	errs.If(c.Rate < 1 || c.Rate > MaxRate, "rate %d: want 1 to %d good requests per second", c.Rate, MaxRate)
 	if c.Pill != "" {
 		_, err := ParsePill(string(c.Pill))
 		errs = append(errs, err)
 	}
-	if c.Lead < 0 {
-		errs = append(errs, fmt.Errorf("lead %v is negative", c.Lead))
-	}
+	errs.If(c.Lead < 0, "lead %v is negative", c.Lead)
 	return errors.Join(errs...)
 }
 

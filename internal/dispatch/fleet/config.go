@@ -1,10 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
@@ -29,35 +30,23 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = 4096
-	}
-	if c.PanicBelow == 0 {
-		c.PanicBelow = balance.DefaultPanicBelow
-	}
-	if c.LaneShare == 0 {
-		c.LaneShare = DefaultLaneShare
-	}
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 4096)
+	c.PanicBelow = cmp.Or(c.PanicBelow, balance.DefaultPanicBelow)
+	c.LaneShare = cmp.Or(c.LaneShare, DefaultLaneShare)
 	c.Eject = c.Eject.WithDefaults()
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Name == "", "name is empty")
-	fault(c.MaxInFlight < 0, "max in flight is %d, want 0 or more", c.MaxInFlight)
-	fault(c.MaxWaiting < 0, "max waiting is %d, want 0 or more", c.MaxWaiting)
-	fault(c.SlowStart < 0, "slow start is %v, want 0 or more", c.SlowStart)
-	fault(!(c.PanicBelow >= 0 && c.PanicBelow <= 1), "panic below is %v, want 0 to 1", c.PanicBelow)
-	fault(!(c.LaneShare >= 0 && c.LaneShare <= 0.5), "lane share is %v, want 0 to 0.5", c.LaneShare)
-	if err := c.Eject.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("eject: %w", err))
-	}
+	var errs faults.List
+
+	errs.If(c.Name == "", "name is empty")
+	errs.If(c.MaxInFlight < 0, "max in flight is %d, want 0 or more", c.MaxInFlight)
+	errs.If(c.MaxWaiting < 0, "max waiting is %d, want 0 or more", c.MaxWaiting)
+	errs.If(c.SlowStart < 0, "slow start is %v, want 0 or more", c.SlowStart)
+	errs.If(!(c.PanicBelow >= 0 && c.PanicBelow <= 1), "panic below is %v, want 0 to 1", c.PanicBelow)
+	errs.If(!(c.LaneShare >= 0 && c.LaneShare <= 0.5), "lane share is %v, want 0 to 0.5", c.LaneShare)
+	errs.In(c.Eject.Validate(), "eject")
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -139,9 +140,7 @@ func (f *Fleet) readmit(w *Worker) {
 // fail. It reports whether the worker is held out for it now: in panic it is
 // not, and should not be treated worse than that either.
 func (f *Fleet) Sick(worker string, epoch uint64, why string) (out bool) {
-	if why == "" {
-		why = "its health checks fail"
-	}
+	why = cmp.Or(why, "its health checks fail")
 	f.mu.Lock()
 	w := f.find(worker, epoch)
 	if w == nil {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/control/errlog"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -62,16 +64,10 @@ type Config struct {
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
-	if c.Fleet == "" {
-		errs = append(errs, errors.New("Fleet is empty"))
-	}
-	if c.Follow < 0 {
-		errs = append(errs, fmt.Errorf("Follow is %v, want 0 or more", c.Follow))
-	}
-	if c.Follow > 0 && (c.Node == "" || c.Store == nil) {
-		errs = append(errs, errors.New("Follow is set: it takes a Node and a Store"))
-	}
+	var errs faults.List
+	errs.If(c.Fleet == "", "Fleet is empty")
+	errs.If(c.Follow < 0, "Follow is %v, want 0 or more", c.Follow)
+	errs.If(c.Follow > 0 && (c.Node == "" || c.Store == nil), "Follow is set: it takes a Node and a Store")
 	return errors.Join(append(errs, c.Blame.Validate())...)
 }
 
@@ -101,9 +97,7 @@ func New(cfg Config) (*Ledger, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", cfg.Fleet, err)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Blame.Rand == nil {
 		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}

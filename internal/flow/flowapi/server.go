@@ -1,6 +1,7 @@
 package flowapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -28,9 +29,7 @@ type Server struct {
 // call it is the caller's to say. log is told of calls that failed through no
 // fault of theirs; nil discards that.
 func NewServer(f Flows, log *slog.Logger) *Server {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	s := &Server{flows: f, log: log}
 	for pattern, h := range map[string]handler{
 		"GET " + PathFlows:     s.list,
@@ -87,10 +86,7 @@ func (s *Server) answered(h handler) http.Handler {
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	all, err := s.flows.Flows(r.Context())
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusOK, List{all})
+	return adminapi.Answer(w, http.StatusOK, List{all}, err)
 }
 
 func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
@@ -103,10 +99,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	all, err := s.flows.Runs(r.Context(), rq)
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusOK, Runs{all})
+	return adminapi.Answer(w, http.StatusOK, Runs{all}, err)
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
@@ -116,18 +109,12 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	}
 	in.Who = r.Header.Get(adminapi.HeaderActor)
 	run, err := s.flows.Start(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusCreated, run)
+	return adminapi.Answer(w, http.StatusCreated, run, err)
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	run, err := s.flows.Run(r.Context(), r.PathValue("run"))
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusOK, run)
+	return adminapi.Answer(w, http.StatusOK, run, err)
 }
 
 func (s *Server) instances(w http.ResponseWriter, r *http.Request) error {
@@ -143,10 +130,7 @@ func (s *Server) instances(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	all, err := s.flows.Instances(r.Context(), r.PathValue("run"), iq)
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusOK, Instances{all})
+	return adminapi.Answer(w, http.StatusOK, Instances{all}, err)
 }
 
 func (s *Server) attempts(w http.ResponseWriter, r *http.Request) error {
@@ -171,10 +155,7 @@ func (s *Server) attempts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	all, err := s.flows.Attempts(r.Context(), r.PathValue("run"), aq)
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusOK, Attempts{all})
+	return adminapi.Answer(w, http.StatusOK, Attempts{all}, err)
 }
 
 func (s *Server) order(w http.ResponseWriter, r *http.Request) error {
@@ -184,10 +165,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	o.Who = r.Header.Get(adminapi.HeaderActor)
 	done, err := s.flows.Order(r.Context(), r.PathValue("run"), o)
-	if err != nil {
-		return err
-	}
-	return adminapi.Reply(w, http.StatusAccepted, done)
+	return adminapi.Answer(w, http.StatusAccepted, done, err)
 }
 
 // logs sends plain bytes as they come. They are hostile: never a page.

@@ -1,6 +1,7 @@
 package flowlocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 	if c.Dir == "" {
 		return nil, errors.New("open a state directory: Dir: is missing")
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}

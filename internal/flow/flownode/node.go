@@ -1,6 +1,7 @@
 package flownode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,12 +72,8 @@ type Node struct {
 
 // Open takes the directory. The caller owes the node a Run and a Close.
 func Open(ctx context.Context, c Config) (*Node, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Slots == 0 {
-		c.Slots = DefaultSlots
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Slots = cmp.Or(c.Slots, DefaultSlots)
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open a node of flows: %w", err)
 	}

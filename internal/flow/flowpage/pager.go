@@ -1,6 +1,7 @@
 package flowpage
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,9 +42,7 @@ func New(c Config) (*Pager, error) {
 	if c.Teller == nil {
 		return nil, errors.New("set up pages of flows: Teller: is missing")
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Pager{c: c, told: map[string]bool{}}, nil
 }
 
@@ -118,9 +117,7 @@ func idOf(i flow.Incident) string {
 // sentence says what happened in one line.
 func sentence(i flow.Incident) string {
 	what := i.Reason
-	if what == "" {
-		what = i.Why
-	}
+	what = cmp.Or(what, i.Why)
 	what, _, _ = strings.Cut(strings.TrimSpace(what), "\n")
 	switch i.Kind {
 	case flow.KindDeadLetter:

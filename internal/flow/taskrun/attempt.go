@@ -1,6 +1,7 @@
 package taskrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,7 @@ func failed(class bezoar.Class, failure, reason string) flow.Ending {
 }
 
 func ofFailure(f evidence.Failure, reason string) flow.Ending {
-	if reason == "" {
-		reason = f.Reason
-	}
+	reason = cmp.Or(reason, f.Reason)
 	return flow.Ending{
 		Class: f.Class, Reason: reason, Fingerprint: f.Fingerprint, Group: f.Group, Quality: string(f.Quality), ExitCode: -1,
 	}

@@ -2,6 +2,7 @@ package taskrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,7 @@ const maxRowBytes = 16 << 20
 func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
 	s := &a.spec
 	timeout := s.Timeout
-	if timeout == 0 {
-		timeout = -1
-	}
+	timeout = cmp.Or(timeout, -1)
 	return child.Job{
 		Name: s.Task + "." + strconv.Itoa(s.Index), Command: command, Dir: s.Dir, Grace: s.Grace, Memory: s.Memory, Timeout: timeout,
 		Env: env.vars, Stdin: s.Stdin, Stdout: env.masked(a.log), Stderr: env.masked(a.log),

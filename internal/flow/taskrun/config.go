@@ -1,6 +1,7 @@
 package taskrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
@@ -46,36 +48,24 @@ func (c Config) withDefaults() Config {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	if c.LogLimit == 0 {
-		c.LogLimit = DefaultLogLimit
-	}
-	if c.Keep == 0 {
-		c.Keep = DefaultKeep
-	}
+	c.LogLimit = cmp.Or(c.LogLimit, DefaultLogLimit)
+	c.Keep = cmp.Or(c.Keep, DefaultKeep)
 	if c.Client == nil {
 		c.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if c.Dir == "" {
-		errs = append(errs, errors.New("Dir: missing"))
-	}
+	var errs faults.List
+	errs.If(c.Dir == "", "Dir: missing")
 	if _, err := proc.FindUser(c.User); err != nil {
 		errs = append(errs, fmt.Errorf("User: %w", err))
 	}
-	if c.LogLimit < minLogLimit {
-		errs = append(errs, fmt.Errorf("LogLimit: %d bytes, want at least %d", c.LogLimit, minLogLimit))
-	}
-	if c.Keep < 0 {
-		errs = append(errs, fmt.Errorf("Keep: %v is negative", c.Keep))
-	}
+	errs.If(c.LogLimit < minLogLimit, "LogLimit: %d bytes, want at least %d", c.LogLimit, minLogLimit)
+	errs.If(c.Keep < 0, "Keep: %v is negative", c.Keep)
 	return errors.Join(errs...)
 }

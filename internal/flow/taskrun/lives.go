@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/guardian"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/state/startlog"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // life is a process that had the state directory.
@@ -62,18 +63,7 @@ func (l *lives) write() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(l.path), ".lives-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), l.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return statefile.Replace(l.path, text)
 }
 
 // prove ends what earlier lives have left. When it returns nil nothing of them runs.

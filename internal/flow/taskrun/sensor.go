@@ -1,6 +1,7 @@
 package taskrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,7 @@ const lookTimeout = time.Minute
 // look looks once whether what a sensor waits for is there.
 func (r *Runner) look(ctx context.Context, a *attempt, env *environment) flow.Ending {
 	s := a.spec.Sensor
-	if a.spec.Timeout == 0 {
-		a.spec.Timeout = lookTimeout
-	}
+	a.spec.Timeout = cmp.Or(a.spec.Timeout, lookTimeout)
 	if len(s.Command) > 0 {
 		e := r.command(ctx, a, env, s.Command)
 		if e.NotYet = e.Class == bezoar.Transient && e.ExitCode == exitNotYet; e.NotYet {

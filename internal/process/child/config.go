@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
@@ -52,59 +54,34 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Grace == 0 {
-		c.Grace = DefaultGrace
-	}
-	if c.Pids == 0 {
-		c.Pids = DefaultPids
-	}
-	if c.Tail == 0 {
-		c.Tail = DefaultTail
-	}
-	if c.Mark == "" {
-		c.Mark = DefaultMark
-	}
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.Pids = cmp.Or(c.Pids, DefaultPids)
+	c.Tail = cmp.Or(c.Tail, DefaultTail)
+	c.Mark = cmp.Or(c.Mark, DefaultMark)
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if err := checkCommand(c.Command); err != nil && (!c.PerJob || len(c.Command) > 0) {
 		errs = append(errs, err)
 	}
-	if err := checkEnv("env", c.Env); err != nil {
-		errs = append(errs, err)
-	}
-	if c.Timeout < 0 {
-		bad("timeout is %v, want more than 0, or 0 for none", c.Timeout)
-	}
-	if c.Grace < 0 {
-		bad("grace is %v, want more than 0", c.Grace)
-	}
-	if err := checkMemory(c.Memory); err != nil {
-		errs = append(errs, err)
-	}
-	if c.CPU != 0 && c.CPU < time.Second {
-		bad("cpu is %v, want at least 1s", c.CPU)
-	}
+	errs = append(errs, checkEnv("env", c.Env))
+	errs.If(c.Timeout < 0, "timeout is %v, want more than 0, or 0 for none", c.Timeout)
+	errs.If(c.Grace < 0, "grace is %v, want more than 0", c.Grace)
+	errs = append(errs, checkMemory(c.Memory))
+	errs.If(c.CPU != 0 && c.CPU < time.Second, "cpu is %v, want at least 1s", c.CPU)
 	if _, err := proc.FindUser(c.User); err != nil {
-		bad("user: %w", err)
+		errs.Add("user: %w", err)
 	}
-	if c.Tail < 0 || c.Tail > MaxTail {
-		bad("tail is %d bytes, want 1 to %d", c.Tail, MaxTail)
-	}
-	if len(c.Mark) > maxMark || strings.ContainsAny(c.Mark, "\x00\n") {
-		bad("mark is %.40q, want one line of at most %d bytes", c.Mark, maxMark)
-	}
+	errs.If(c.Tail < 0 || c.Tail > MaxTail, "tail is %d bytes, want 1 to %d", c.Tail, MaxTail)
+	errs.If(len(c.Mark) > maxMark || strings.ContainsAny(c.Mark, "\x00\n"), "mark is %.40q, want one line of at most %d bytes", c.Mark, maxMark)
 	return errors.Join(errs...)
 }
 
@@ -112,11 +89,9 @@ func checkCommand(command []string) error {
 	if len(command) == 0 || command[0] == "" {
 		return errors.New("command is empty, want a program and its arguments")
 	}
-	var errs []error
+	var errs faults.List
 	for i, arg := range command {
-		if strings.Contains(arg, "\x00") {
-			errs = append(errs, fmt.Errorf("command[%d] contains a zero byte", i))
-		}
+		errs.If(strings.Contains(arg, "\x00"), "command[%d] contains a zero byte", i)
 	}
 	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // The bounds of a report. What is longer is refused, not cut: a cut list of rows
@@ -75,18 +76,14 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	out := Report{Class: w.Class, Reason: w.Reason, Failure: w.Failure, Downstream: w.Downstream, Rows: w.Rows}
-	var errs []error
-	if err := claimable(w.Class); err != nil {
-		errs = append(errs, err)
-	}
+	var errs faults.List
+	errs = append(errs, claimable(w.Class))
 	var err error
 	if out.RetryAfter, err = parseDelay(w.RetryAfter); err != nil {
 		errs = append(errs, err)
 	}
 	for _, f := range []struct{ name, text string }{{"reason", w.Reason}, {"failure", w.Failure}, {"downstream", w.Downstream}} {
-		if len(f.text) > MaxReportText {
-			errs = append(errs, fmt.Errorf("%s has %d bytes, want at most %d", f.name, len(f.text), MaxReportText))
-		}
+		errs.If(len(f.text) > MaxReportText, "%s has %d bytes, want at most %d", f.name, len(f.text), MaxReportText)
 	}
 	for i, row := range w.Rows {
 		if row.Index < 0 {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -94,9 +95,7 @@ func (f *Failure) Add(rep crash.Report) {
 func sentence(rep crash.Report) string {
 	var parts []string
 	message := rep.Message
-	if message == "" {
-		message = rep.Reason
-	}
+	message = cmp.Or(message, rep.Reason)
 	for _, part := range []string{rep.Type, message} {
 		if part != "" && (len(parts) == 0 || parts[0] != part) {
 			parts = append(parts, part)

@@ -1,11 +1,12 @@
 package pool
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
@@ -40,60 +41,35 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	or := func(n *int, def int) {
-		if *n == 0 {
-			*n = def
-		}
+		*n = cmp.Or(*n, def)
 	}
 	or(&c.Size, DefaultSize)
 	or(&c.Recycle, DefaultRecycle)
 	or(&c.Starts, DefaultStarts)
 	or(&c.Child.Tail, child.DefaultTail)
-	if c.Growth == 0 {
-		c.Growth = DefaultGrowth
-	}
-	if c.Start == 0 {
-		c.Start = DefaultStart
-	}
-	if c.Child.Grace == 0 {
-		c.Child.Grace = child.DefaultGrace
-	}
-	if c.Exit == 0 {
-		c.Exit = c.Child.Grace
-	}
-	if c.Backoff.Base == 0 {
-		c.Backoff.Base = 100 * time.Millisecond
-	}
-	if c.Backoff.Cap == 0 {
-		c.Backoff.Cap = max(5*time.Second, c.Backoff.Base)
-	}
-	if c.Child.Log == nil {
-		c.Child.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Growth = cmp.Or(c.Growth, DefaultGrowth)
+	c.Start = cmp.Or(c.Start, DefaultStart)
+	c.Child.Grace = cmp.Or(c.Child.Grace, child.DefaultGrace)
+	c.Exit = cmp.Or(c.Exit, c.Child.Grace)
+	c.Backoff.Base = cmp.Or(c.Backoff.Base, 100*time.Millisecond)
+	c.Backoff.Cap = cmp.Or(c.Backoff.Cap, max(5*time.Second, c.Backoff.Base))
+	c.Child.Log = cmp.Or(c.Child.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if err := c.Child.Validate(); err != nil {
-		bad("child: %w", err)
+		errs.Add("child: %w", err)
 	}
-	if c.Size < 1 || c.Size > MaxSize {
-		bad("size is %d, want 1 to %d", c.Size, MaxSize)
-	}
-	if c.Start < 0 {
-		bad("start is %v, want more than 0", c.Start)
-	}
-	if c.Exit < 0 {
-		bad("exit is %v, want more than 0", c.Exit)
-	}
-	if c.Starts < 0 {
-		bad("starts is %d, want at least 1", c.Starts)
-	}
+	errs.If(c.Size < 1 || c.Size > MaxSize, "size is %d, want 1 to %d", c.Size, MaxSize)
+	errs.If(c.Start < 0, "start is %v, want more than 0", c.Start)
+	errs.If(c.Exit < 0, "exit is %v, want more than 0", c.Exit)
+	errs.If(c.Starts < 0, "starts is %d, want at least 1", c.Starts)
 	if err := c.Backoff.Validate(); err != nil {
-		bad("backoff: %w", err)
+		errs.Add("backoff: %w", err)
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -129,12 +130,7 @@ var errNoCommand = errors.New("there is no such command")
 // permanent reports whether a start fails the same way for as long as nobody does
 // something about it.
 func permanent(err error) bool {
-	for _, e := range []error{errNoCommand, errProtocol, exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, child.ErrStopped} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{errNoCommand, errProtocol, exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, child.ErrStopped}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // serve offers a child until it has to be replaced, and reports whether that may

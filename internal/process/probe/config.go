@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Registry is what ExternalWorkers reports to; a [fleet.Fleet].
@@ -70,60 +72,37 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Health.Interval == 0 {
-		c.Health.Interval = time.Second
-	}
-	if c.Health.Timeout == 0 {
-		c.Health.Timeout = DefaultTimeout
-	}
-	if c.Drain == 0 {
-		c.Drain = 30 * time.Second
-	}
-	if c.Resolve == 0 {
-		c.Resolve = 5 * time.Second
-	}
+	c.Health.Interval = cmp.Or(c.Health.Interval, time.Second)
+	c.Health.Timeout = cmp.Or(c.Health.Timeout, DefaultTimeout)
+	c.Drain = cmp.Or(c.Drain, 30*time.Second)
+	c.Resolve = cmp.Or(c.Resolve, 5*time.Second)
 	if c.lookup == nil {
 		c.lookup = systemLookup
 	}
-	if c.tellAfter == 0 {
-		c.tellAfter = tellAfter
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.tellAfter = cmp.Or(c.tellAfter, tellAfter)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Registry == nil {
-		bad("registry is missing")
-	}
-	if len(c.Workers) == 0 {
-		bad("workers is empty, want at least one http://host:port")
-	}
-	if len(c.Workers) > MaxWorkers {
-		bad("workers has %d entries, want at most %d", len(c.Workers), MaxWorkers)
-	}
+	var errs faults.List
+	errs.If(c.Registry == nil, "registry is missing")
+	errs.If(len(c.Workers) == 0, "workers is empty, want at least one http://host:port")
+	errs.If(len(c.Workers) > MaxWorkers, "workers has %d entries, want at most %d", len(c.Workers), MaxWorkers)
 	seen := make(map[string]bool, len(c.Workers))
 	for i, w := range c.Workers {
 		addr, err := ParseWorker(w)
 		if err != nil {
-			bad("workers[%d]: %w", i, err)
+			errs.Add("workers[%d]: %w", i, err)
 		} else if seen[addr] {
-			bad("workers[%d]: %s is listed twice", i, addr)
+			errs.Add("workers[%d]: %s is listed twice", i, addr)
 		}
 		seen[addr] = true
 	}
-	if c.Drain < 0 {
-		bad("drain is %v, want more than 0", c.Drain)
-	}
-	if c.Resolve < 0 {
-		bad("resolve is %v, want more than 0", c.Resolve)
-	}
+	errs.If(c.Drain < 0, "drain is %v, want more than 0", c.Drain)
+	errs.If(c.Resolve < 0, "resolve is %v, want more than 0", c.Resolve)
 	errs = append(errs, c.Health.validate()...)
 	return errors.Join(errs...)
 }
@@ -133,16 +112,10 @@ func (h Health) probe() Probe {
 }
 
 func (h Health) validate() []error {
-	var errs []error
-	if err := CheckPath(h.Path); err != nil {
-		errs = append(errs, fmt.Errorf("health.path: %w", err))
-	}
-	if h.Interval < 0 {
-		errs = append(errs, fmt.Errorf("health.interval is %v, want more than 0", h.Interval))
-	}
-	if h.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("health.timeout is %v, want more than 0", h.Timeout))
-	}
+	var errs faults.List
+	errs.In(CheckPath(h.Path), "health.path")
+	errs.If(h.Interval < 0, "health.interval is %v, want more than 0", h.Interval)
+	errs.If(h.Timeout < 0, "health.timeout is %v, want more than 0", h.Timeout)
 	return errs
 }
 

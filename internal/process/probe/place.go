@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -99,9 +100,7 @@ func (d *dialer) ready(ctx context.Context, worker string) (net.Conn, error) {
 		return conn, err
 	}
 	host := d.host
-	if host == "" {
-		host = worker
-	}
+	host = cmp.Or(host, worker)
 	name, _, _ := net.SplitHostPort(strings.TrimPrefix(host, secure))
 	cfg := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 	if d.tls != nil {

@@ -1,12 +1,13 @@
 package rowfeed
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/process/rows"
@@ -62,35 +63,22 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.BatchBytes == 0 {
-		c.BatchBytes = DefaultBatchBytes
-	}
-	if c.MaxOutput == 0 {
-		c.MaxOutput = DefaultMaxOutput
-	}
+	c.BatchBytes = cmp.Or(c.BatchBytes, DefaultBatchBytes)
+	c.MaxOutput = cmp.Or(c.MaxOutput, DefaultMaxOutput)
 	if c.Output == nil {
 		c.Output = io.Discard
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	errs := []error{c.Rows.Validate(), c.child().Validate(), c.sift().Validate()}
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Input == "" && c.Stdin == nil {
-		bad("input is missing")
-	}
-	if c.BatchBytes < MinBatchBytes {
-		bad("batch bytes is %d, want at least %d", c.BatchBytes, MinBatchBytes)
-	}
-	if c.MaxOutput < 1 {
-		bad("max output is %d bytes, want at least 1", c.MaxOutput)
-	}
+	errs := faults.List{c.Rows.Validate(), c.child().Validate(), c.sift().Validate()}
+	errs.If(c.Input == "" && c.Stdin == nil, "input is missing")
+	errs.If(c.BatchBytes < MinBatchBytes, "batch bytes is %d, want at least %d", c.BatchBytes, MinBatchBytes)
+	errs.If(c.MaxOutput < 1, "max output is %d bytes, want at least 1", c.MaxOutput)
 	return errors.Join(errs...)
 }
 

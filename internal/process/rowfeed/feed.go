@@ -2,6 +2,7 @@ package rowfeed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -131,9 +132,7 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 		class = c.Class // what it wrote may tell of an outage
 	}
 	reason := c.Message // as printed: what is folded tells nobody which file is missing
-	if reason == "" {
-		reason = c.Reason
-	}
+	reason = cmp.Or(reason, c.Reason)
 	out := sift.Failure{
 		Type: c.Type, Frame: sift.Frame{File: c.Frame.File, Line: c.Frame.Line, Function: c.Frame.Function}, Reason: reason,
 		Fingerprint: c.Fingerprint, Group: c.Group, Quality: string(c.Quality), Detail: res.Detail, Stderr: tail(res.Stderr),

@@ -1,6 +1,7 @@
 package rowfeed
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -155,9 +156,7 @@ func (s *session) name() error {
 		return fmt.Errorf("name the sifting: %w", err)
 	}
 	format := s.cfg.Rows.Format
-	if format == "" {
-		format = "lines"
-	}
+	format = cmp.Or(format, "lines")
 	s.begin = begin{
 		Version: version, ID: "sift-" + hex.EncodeToString(id[:]), Size: s.in.Size, Sum: s.in.Sum,
 		Rows: s.in.Rows, Format: string(format),

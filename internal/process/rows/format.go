@@ -1,8 +1,11 @@
 package rows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Format is how a file is cut into rows.
@@ -26,31 +29,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Format == "" {
-		c.Format = Lines
-	}
-	if c.Delimiter == 0 {
-		c.Delimiter = ','
-	}
-	if c.MaxRow == 0 {
-		c.MaxRow = DefaultMaxRow
-	}
+	c.Format = cmp.Or(c.Format, Lines)
+	c.Delimiter = cmp.Or(c.Delimiter, ',')
+	c.MaxRow = cmp.Or(c.MaxRow, DefaultMaxRow)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if c.Format != Lines && c.Format != NDJSON && c.Format != CSV {
-		errs = append(errs, fmt.Errorf("format is %.40q, want lines, ndjson or csv", string(c.Format)))
-	}
-	if c.Delimiter == '"' || c.Delimiter == '\n' || c.Delimiter == '\r' || c.Delimiter >= 0x80 {
-		errs = append(errs, fmt.Errorf("delimiter is %q, want one ASCII character that is neither a quote nor a line end", c.Delimiter))
-	}
-	if c.MaxRow < 1 {
-		errs = append(errs, fmt.Errorf("max row is %d bytes, want at least 1", c.MaxRow))
-	}
+	var errs faults.List
+	errs.If(c.Format != Lines && c.Format != NDJSON && c.Format != CSV, "format is %.40q, want lines, ndjson or csv", string(c.Format))
+	errs.If(c.Delimiter == '"' || c.Delimiter == '\n' || c.Delimiter == '\r' || c.Delimiter >= 0x80, "delimiter is %q, want one ASCII character that is neither a quote nor a line end", c.Delimiter)
+	errs.If(c.MaxRow < 1, "max row is %d bytes, want at least 1", c.MaxRow)
 	return errors.Join(errs...)
 }
 

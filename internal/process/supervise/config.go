@@ -1,9 +1,9 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/process/probe"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -104,9 +105,7 @@ const MinMemory = 4 << 20
 
 func (c Config) withDefaults() Config {
 	or := func(d *time.Duration, def time.Duration) {
-		if *d == 0 {
-			*d = def
-		}
+		*d = cmp.Or(*d, def)
 	}
 	or(&c.Health.Interval, time.Second)
 	or(&c.Health.Timeout, probe.DefaultTimeout)
@@ -116,54 +115,37 @@ func (c Config) withDefaults() Config {
 	or(&c.Drain, 30*time.Second)
 	or(&c.Backoff.Base, 100*time.Millisecond)
 	or(&c.Backoff.Cap, max(5*time.Second, c.Backoff.Base))
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
+	c.Replicas = cmp.Or(c.Replicas, 1)
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
 	if c.Output == nil {
 		c.Output = func(string, Stream, []byte) {}
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Name == "" || strings.ContainsAny(c.Name, "/\x00\n \t") {
-		bad("name is %q, want a plain word", c.Name)
-	}
-	if len(c.Command) == 0 || c.Command[0] == "" {
-		bad("command is empty, want a program and its arguments")
-	}
-	if c.Replicas < 1 || c.Replicas > MaxReplicas {
-		bad("replicas is %d, want 1 to %d", c.Replicas, MaxReplicas)
-	}
-	if c.Memory != 0 && c.Memory < MinMemory {
-		bad("memory is %d bytes, want at least %d", c.Memory, MinMemory)
-	}
+	var errs faults.List
+	errs.If(c.Name == "" || strings.ContainsAny(c.Name, "/\x00\n \t"), "name is %q, want a plain word", c.Name)
+	errs.If(len(c.Command) == 0 || c.Command[0] == "", "command is empty, want a program and its arguments")
+	errs.If(c.Replicas < 1 || c.Replicas > MaxReplicas, "replicas is %d, want 1 to %d", c.Replicas, MaxReplicas)
+	errs.If(c.Memory != 0 && c.Memory < MinMemory, "memory is %d bytes, want at least %d", c.Memory, MinMemory)
 	if _, err := proc.FindUser(c.User); err != nil {
-		bad("user: %w", err)
+		errs.Add("user: %w", err)
 	}
-	if c.Registry == nil {
-		bad("registry is missing")
-	}
-	if c.Bake.Requests < 0 {
-		bad("bake.requests is %d, want 0 or more", c.Bake.Requests)
-	}
+	errs.If(c.Registry == nil, "registry is missing")
+	errs.If(c.Bake.Requests < 0, "bake.requests is %d, want 0 or more", c.Bake.Requests)
 	for i, e := range c.Env {
 		if k, _, ok := strings.Cut(e, "="); !ok || k == "" || strings.Contains(e, "\x00") {
-			bad("env[%d] is not KEY=value", i) // the value may be a secret: not shown
+			errs.Add("env[%d] is not KEY=value", i) // the value may be a secret: not shown
 		}
 	}
 	if err := probe.CheckPath(c.Health.Path); err != nil {
-		bad("health.path: %w", err)
+		errs.Add("health.path: %w", err)
 	}
 	for _, d := range []struct {
 		field string
@@ -176,12 +158,10 @@ func (c Config) Validate() error {
 		{"drain", c.Drain},
 		{"bake.time", c.Bake.Time},
 	} {
-		if d.value < 0 {
-			bad("%s is %v, want more than 0", d.field, d.value)
-		}
+		errs.If(d.value < 0, "%s is %v, want more than 0", d.field, d.value)
 	}
 	if err := c.Backoff.Validate(); err != nil {
-		bad("backoff: %w", err)
+		errs.Add("backoff: %w", err)
 	}
 	return errors.Join(errs...)
 }

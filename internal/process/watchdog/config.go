@@ -1,12 +1,13 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
@@ -95,21 +96,15 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	if c.Name == "" {
-		c.Name = "fleet"
-	}
+	c.Name = cmp.Or(c.Name, "fleet")
 	r := c.rules().WithDefaults()
 	c.Limits, c.For, c.Window, c.Share, c.MinUptime = r.Limits, r.For, r.Window, r.Share, r.MinUptime
 	c.MaxBackoff, c.PerHour, c.Strikes, c.Calm = r.MaxBackoff, r.PerHour, r.Strikes, r.Calm
 	if c.Interval == 0 {
 		c.Interval = min(c.For/6, 5*time.Second, c.slowest())
 	}
-	if c.Patience == 0 {
-		c.Patience = 5 * time.Minute
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Patience = cmp.Or(c.Patience, 5*time.Minute)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -136,17 +131,11 @@ func (c Config) rules() policy.Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	if err := c.rules().Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	fault(c.Interval < minInterval || c.Interval > c.slowest(), "interval is %v, want %v to %v (a third of for; a 96th of window for growth)",
+	var errs faults.List
+
+	errs = append(errs, c.rules().Validate())
+	errs.If(c.Interval < minInterval || c.Interval > c.slowest(), "interval is %v, want %v to %v (a third of for; a 96th of window for growth)",
 		c.Interval, minInterval, c.slowest())
-	fault(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)
+	errs.If(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)
 	return errors.Join(errs...)
 }

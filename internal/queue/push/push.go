@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,15 +72,9 @@ func New(c Config) (*Pusher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 10
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Concurrency = cmp.Or(c.Concurrency, 10)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	base, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)

@@ -1,6 +1,7 @@
 package sigv4
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,15 +77,9 @@ func (c Config) Validate() error {
 // withDefaults returns a copy that shares nothing with c.
 func (c Config) withDefaults() Config {
 	c.Keys = maps.Clone(c.Keys)
-	if c.Service == "" {
-		c.Service = DefaultService
-	}
-	if c.MaxSkew == 0 {
-		c.MaxSkew = DefaultMaxSkew
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = DefaultMaxBody
-	}
+	c.Service = cmp.Or(c.Service, DefaultService)
+	c.MaxSkew = cmp.Or(c.MaxSkew, DefaultMaxSkew)
+	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
 	signed := make([]string, len(c.Signed))
 	for i, name := range c.Signed {
 		signed[i] = http.CanonicalHeaderKey(name)

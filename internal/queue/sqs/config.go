@@ -1,10 +1,10 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -67,42 +68,29 @@ var accountForm = regexp.MustCompile(`^[0-9]{12}$`)
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var faults faults.List
 	c = c.withDefaults()
-	if c.Engine == nil {
-		fault("Engine: is missing")
-	}
+	faults.If(c.Engine == nil, "Engine: is missing")
 	if host, _, err := net.SplitHostPort(c.Address); err != nil {
-		fault("Address: %q is not HOST:PORT", c.Address)
+		faults.Add("Address: %q is not HOST:PORT", c.Address)
 	} else if !loopback(host) && c.Verifier == nil {
-		fault("Address: %s can be reached from other machines; that needs access keys (Verifier), or listen on 127.0.0.1", c.Address)
+		faults.Add("Address: %s can be reached from other machines; that needs access keys (Verifier), or listen on 127.0.0.1", c.Address)
 	}
-	if !isRegion(c.Region) {
-		fault("Region: %.40q is not 1 to 32 of a-z, 0-9 and -", c.Region)
-	}
-	if !accountForm.MatchString(c.Account) {
-		fault("Account: %.40q is not 12 digits", c.Account)
-	}
-	if len(c.Rights) > 0 && c.Verifier == nil {
-		fault("Rights: they need a Verifier, which checks who calls")
-	}
+	faults.If(!isRegion(c.Region), "Region: %.40q is not 1 to 32 of a-z, 0-9 and -", c.Region)
+	faults.If(!accountForm.MatchString(c.Account), "Account: %.40q is not 12 digits", c.Account)
+	faults.If(len(c.Rights) > 0 && c.Verifier == nil, "Rights: they need a Verifier, which checks who calls")
 	for _, key := range slices.Sorted(maps.Keys(c.Rights)) {
 		for _, action := range c.Rights[key].check() {
-			fault("Rights: %s: there is no action %.60q", key, action)
+			faults.Add("Rights: %s: there is no action %.60q", key, action)
 		}
 	}
-	if c.MaxConnections < 1 {
-		fault("MaxConnections: %d is less than 1", c.MaxConnections)
-	}
+	faults.If(c.MaxConnections < 1, "MaxConnections: %d is less than 1", c.MaxConnections)
 	return errors.Join(faults...)
 }
 
 func (c Config) withDefaults() Config {
 	def := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
+		*s = cmp.Or(*s, value)
 	}
 	def(&c.Address, DefaultAddress)
 	def(&c.Region, DefaultRegion)
@@ -110,8 +98,6 @@ func (c Config) withDefaults() Config {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = connlimit.Share(DefaultMaxConnections, connlimit.Queues)
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }

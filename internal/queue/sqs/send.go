@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -149,9 +150,7 @@ func (c *call) prepare(m *message) (queue.SendInput, *fault) {
 	in := queue.SendInput{
 		Body: m.Body, Attributes: m.Typed, System: m.System, Group: m.Group, Dedup: m.Dedup, Sender: c.sender,
 	}
-	if in.Sender == "" {
-		in.Sender = c.h.cfg.Account
-	}
+	in.Sender = cmp.Or(in.Sender, c.h.cfg.Account)
 	switch {
 	case len(m.Body) == 0:
 		return in, absent("MessageBody")

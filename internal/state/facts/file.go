@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // catchUp reads what has been written since. Who has the lock may cut a torn
@@ -111,7 +113,7 @@ func (s *Store) write(changed map[string]json.RawMessage) error {
 	if _, err := s.file.Write(out); err != nil {
 		return errors.Join(err, s.file.Truncate(s.read))
 	}
-	if err := datasync(s.file); err != nil {
+	if err := statefile.Datasync(s.file); err != nil {
 		return err
 	}
 	s.read += int64(len(out))

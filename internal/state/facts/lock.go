@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 const (
@@ -53,10 +55,10 @@ func (l *lock) acquire(patience func() time.Duration) (bool, error) {
 	ok, err := poll(l.next, more)
 	if ok {
 		ok, err = poll(l.held, more)
-		err = errors.Join(err, unlockFile(l.next))
+		err = errors.Join(err, statefile.Unlock(l.next))
 	}
 	if err != nil && ok {
-		err, ok = errors.Join(err, unlockFile(l.held)), false
+		err, ok = errors.Join(err, statefile.Unlock(l.held)), false
 	}
 	if !ok {
 		<-l.turn
@@ -66,7 +68,7 @@ func (l *lock) acquire(patience func() time.Duration) (bool, error) {
 
 func poll(f *os.File, more func() bool) (bool, error) {
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
-		ok, err := tryLock(f)
+		ok, err := statefile.TryLock(f)
 		if ok || err != nil || !more() {
 			return ok, err
 		}
@@ -75,7 +77,7 @@ func poll(f *os.File, more func() bool) (bool, error) {
 }
 
 func (l *lock) release() error {
-	err := unlockFile(l.held)
+	err := statefile.Unlock(l.held)
 	<-l.turn
 	return err
 }

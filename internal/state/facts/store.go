@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ func Open(c Config) (*Store, error) {
 	if c.Path == "" {
 		return nil, errors.New("open the fact store: Path is missing")
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Wait <= 0 {
 		c.Wait = DefaultWait
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -39,9 +40,7 @@ var ErrInUse = errors.New("in use by another process")
 // without Close. A file that is damaged or not a journal is moved aside, and
 // Note says so: a journal is never a reason not to start.
 func Open(path string, slots int) (*Journal, []Record, error) {
-	if slots == 0 {
-		slots = DefaultSlots
-	}
+	slots = cmp.Or(slots, DefaultSlots)
 	if slots < 0 || slots > MaxSlots {
 		return nil, nil, fmt.Errorf("open the journal %s: %d slots are not within 1 to %d", path, slots, MaxSlots)
 	}

@@ -2,6 +2,7 @@ package lastrun
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // The files, in Config.Dir.
@@ -39,9 +42,7 @@ const headForm = "bezoar-run 1 id=%016x boot=%s pid=%d began=%d group=%s kills=%
 
 func (h head) encode() []byte {
 	group, end := h.count.group, "none"
-	if group == "" {
-		group = "-"
-	}
+	group = cmp.Or(group, "-")
 	if h.orderly {
 		end = "orderly"
 	}
@@ -174,19 +175,7 @@ func write(f *os.File, h head) error {
 	return err
 }
 
-// keep copies the text of a crash to where the next crash will replace it. The
-// rename replaces a link, it does not follow it.
+// keep copies the text of a crash to where the next crash will replace it.
 func keep(dir string, text []byte) error {
-	draft, err := os.CreateTemp(dir, ".crash-*") // in mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(text)
-	if err = errors.Join(err, draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), filepath.Join(dir, keptName))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	return nil
+	return statefile.Replace(filepath.Join(dir, keptName), text)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // MaxSlots bounds the messages that are written down at one time.
@@ -97,7 +98,7 @@ func Open(dir string, slots int) (*Log, []Left, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the start log in %s: %w", dir, err), lock.Close())
 	}
-	l.sync.sync = func() error { return datasync(l.file) }
+	l.sync.sync = func() error { return statefile.Datasync(l.file) }
 	return l, left, nil
 }
 
@@ -225,10 +226,10 @@ func Own(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
-	taken, err := tryLock(f)
+	taken, err := statefile.TryLock(f)
 	// A child that was just being forked when its parent was killed has the lock
 	// for as long as it takes to begin, or to die.
-	for end := time.Now().Add(lockWait); !taken && err == nil && time.Now().Before(end); taken, err = tryLock(f) {
+	for end := time.Now().Add(lockWait); !taken && err == nil && time.Now().Before(end); taken, err = statefile.TryLock(f) {
 		time.Sleep(lockPoll)
 	}
 	if err != nil {
@@ -252,6 +253,6 @@ func Free(dir string) (bool, error) {
 	if err != nil {
 		return os.IsNotExist(err), err
 	}
-	free, err := tryLock(f)
+	free, err := statefile.TryLock(f)
 	return free, errors.Join(err, f.Close()) // which unlocks it
 }

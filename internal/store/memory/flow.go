@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -14,7 +13,7 @@ import (
 
 // flowStore keeps the runs of flows.
 type flowStore struct {
-	mu       sync.Mutex // guards all below; never held while waiting
+	lock     // guards all below; never held while waiting
 	runs     map[string]*flowRun
 	byKey    map[string]string // Run.Key → run
 	nodes    map[string]flow.Node
@@ -53,16 +52,6 @@ func newFlowStore() *flowStore {
 		runs: make(map[string]*flowRun), byKey: make(map[string]string), nodes: make(map[string]flow.Node),
 		open: make(map[int64]*flow.Attempt), effects: make(map[string]flowEffect),
 	}
-}
-
-// enter locks the store unless ctx is over.
-func (s *flowStore) enter(ctx context.Context) (leave func(), err error) {
-	s.mu.Lock()
-	if err := ctx.Err(); err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
-	return s.mu.Unlock, nil
 }
 
 func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {

@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"sync"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
@@ -37,9 +40,7 @@ func Open(c Config) (*DB, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the memory store: %w", err)
 	}
-	if c.MaxLetters == 0 {
-		c.MaxLetters = ledger.DefaultMaxLetters
-	}
+	c.MaxLetters = cmp.Or(c.MaxLetters, ledger.DefaultMaxLetters)
 	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), quota: newQuotaStore(), live: newSettingsStore(), flow: newFlowStore()}, nil
 }
 
@@ -60,3 +61,16 @@ func (db *DB) Quota() quota.Store { return db.quota }
 
 // Close does nothing: what is held goes with the last reference to db.
 func (db *DB) Close() error { return nil }
+
+// lock guards a store.
+type lock struct{ mu sync.Mutex }
+
+// enter locks the store unless ctx is over.
+func (l *lock) enter(ctx context.Context) (leave func(), err error) {
+	l.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		l.mu.Unlock()
+		return nil, err
+	}
+	return l.mu.Unlock, nil
+}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -17,7 +16,7 @@ import (
 )
 
 type queueStore struct {
-	mu       sync.Mutex // guards all below; never held while waiting
+	lock     // guards all below; never held while waiting
 	byName   map[string]*definition
 	byID     map[int64]*definition
 	lastID   int64 // of queues and buckets
@@ -62,14 +61,18 @@ func newQueueStore() *queueStore {
 
 func micros() int64 { return time.Now().UnixMicro() }
 
-// enter locks the store unless ctx is over.
-func (s *queueStore) enter(ctx context.Context) (leave func(), err error) {
-	s.mu.Lock()
-	if err := ctx.Err(); err != nil {
-		s.mu.Unlock()
-		return nil, err
+// enterQueue is enter and open.
+func (s *queueStore) enterQueue(ctx context.Context, id int64) (*definition, func(), error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	return s.mu.Unlock, nil
+	d, err := s.open(id)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return d, leave, nil
 }
 
 func (s *queueStore) open(id int64) (*definition, error) {
@@ -122,15 +125,11 @@ func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error
 }
 
 func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, q.ID)
 	if err != nil {
 		return queue.Queue{}, err
 	}
 	defer leave()
-	d, err := s.open(q.ID)
-	if err != nil {
-		return queue.Queue{}, err
-	}
 	if d.Version != q.Version {
 		return queue.Queue{}, fmt.Errorf("queue %q: %w", d.Name, queue.ErrConflict)
 	}
@@ -140,15 +139,11 @@ func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 }
 
 func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return err
-	}
 	s.drop(d.bucket)
 	delete(s.byName, d.Name)
 	delete(s.byID, id)
@@ -170,22 +165,16 @@ func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Qu
 	}
 	slices.SortFunc(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
 	limit := lq.Limit
-	if limit == 0 {
-		limit = 1000
-	}
+	limit = cmp.Or(limit, 1000)
 	return found[:min(len(found), limit)], nil
 }
 
 func (s *queueStore) Purge(ctx context.Context, id int64) error {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return err
-	}
 	s.drop(d.bucket)
 	s.lastID++
 	d.bucket = newBucket(s.lastID, d)

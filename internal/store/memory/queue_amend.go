@@ -8,15 +8,11 @@ import (
 )
 
 func (s *queueStore) Amend(ctx context.Context, id int64, a queue.Amendment) error {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return err
-	}
 	m := d.bucket.rows[a.Sequence]
 	if m == nil {
 		return queue.ErrMessageGone

@@ -46,15 +46,11 @@ func (d *definition) makeRoom() bool {
 }
 
 func (s *queueStore) Cases(ctx context.Context, id int64, state, limit int) ([]queue.PayloadCase, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	var found []queue.PayloadCase
 	for payload, k := range d.cases {
 		if state < 0 || int(k.State) == state {
@@ -68,15 +64,11 @@ func (s *queueStore) Cases(ctx context.Context, id int64, state, limit int) ([]q
 }
 
 func (s *queueStore) ChangeCase(ctx context.Context, id int64, payload bezoar.Fingerprint, change func(*poison.Case, int64) *poison.Case) error {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return err
-	}
 	var there *poison.Case
 	if k := d.cases[payload]; k != nil {
 		there = new(*k)
@@ -90,15 +82,11 @@ func (s *queueStore) ChangeCase(ctx context.Context, id int64, payload bezoar.Fi
 }
 
 func (s *queueStore) Vanish(ctx context.Context, id int64, receipts []queue.Receipt, holding int) error {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return err
-	}
 	now := micros()
 	for _, r := range receipts {
 		if m := d.find(r); m != nil && m.Vanish(r, holding, now) {

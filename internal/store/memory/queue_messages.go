@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -13,15 +14,11 @@ import (
 )
 
 func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) ([]queue.Sent, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	now := micros()
 	sent := make([]queue.Sent, len(entries))
 	for i, e := range entries {
@@ -52,15 +49,11 @@ func (s *queueStore) send(d *definition, e queue.Entry, lineage *queue.Lineage, 
 }
 
 func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	now := micros()
 	sent := make([]queue.Sent, len(parts))
 	for i, part := range parts {
@@ -72,15 +65,11 @@ func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, par
 }
 
 func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return queue.Claimed{}, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return queue.Claimed{}, err
-	}
 	r := receiver{queueStore: s, from: d, claim: c, now: micros(), given: make(map[*message]bool)}
 	next := d.bucket.visible(c.FIFO, r.now, c.Max, r.look)
 	r.out.Next = -1
@@ -198,15 +187,11 @@ func (d *definition) find(r queue.Receipt) *message {
 }
 
 func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts []queue.Receipt) ([]error, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	now := micros()
 	results := make([]error, len(receipts))
 	for i, r := range receipts {
@@ -229,15 +214,11 @@ func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts [
 }
 
 func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, changes []queue.Change) ([]error, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	now := micros()
 	results := make([]error, len(changes))
 	for i, c := range changes {
@@ -330,15 +311,11 @@ func (s *queueStore) ended(m *message, worked bool) {
 }
 
 func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]queue.Message, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return nil, err
-	}
 	now := micros()
 	var found []queue.Message
 	for m := range d.bucket.after(after) {
@@ -363,21 +340,15 @@ func (b *bucket) after(seq int64) func(func(*message) bool) {
 }
 
 func (s *queueStore) Counts(ctx context.Context, id int64) (queue.Counts, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return queue.Counts{}, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return queue.Counts{}, err
-	}
 	now := micros()
 	var c queue.Counts
 	for m := range d.bucket.after(0) {
-		if c.Oldest == 0 {
-			c.Oldest = time.Duration(max(now-m.since, 1)) * time.Microsecond
-		}
+		c.Oldest = cmp.Or(c.Oldest, time.Duration(max(now-m.since, 1))*time.Microsecond)
 		switch {
 		case m.Visible <= now:
 			c.Visible++

@@ -224,9 +224,7 @@ func (s *queueStore) Moves(ctx context.Context, q queue.MoveQuery) ([]queue.Move
 	}
 	defer leave()
 	limit := q.Limit
-	if limit == 0 {
-		limit = 1000
-	}
+	limit = cmp.Or(limit, 1000)
 	var out []queue.MoveTask
 	for _, t := range slices.Backward(s.tasks) { // the newest first
 		if len(out) < limit && (q.Source == "" || q.Source == t.Source) && (q.ID == "" || q.ID == t.ID) &&

@@ -58,15 +58,11 @@ func (s *queueStore) sweep(m *message, now int64) []string {
 }
 
 func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, retention time.Duration, limit int) (int, error) {
-	leave, err := s.enter(ctx)
+	d, leave, err := s.enterQueue(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	d, err := s.open(id)
-	if err != nil {
-		return 0, err
-	}
 	return s.expire(d, p, retention, limit, micros()), nil
 }
 

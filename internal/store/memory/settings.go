@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
@@ -15,7 +14,7 @@ import (
 )
 
 type settingsStore struct {
-	mu        sync.Mutex // guards all below; never held while waiting
+	lock      // guards all below; never held while waiting
 	revision  int64
 	versions  []live.Version // oldest first
 	overrides map[string]live.Override
@@ -26,16 +25,6 @@ var _ live.Store = (*settingsStore)(nil)
 
 func newSettingsStore() *settingsStore {
 	return &settingsStore{overrides: make(map[string]live.Override)}
-}
-
-// enter locks the store unless ctx is over.
-func (s *settingsStore) enter(ctx context.Context) (leave func(), err error) {
-	s.mu.Lock()
-	if err := ctx.Err(); err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
-	return s.mu.Unlock, nil
 }
 
 func (s *settingsStore) Revision(ctx context.Context) (int64, error) {

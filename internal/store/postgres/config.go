@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,12 +47,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Schema == "" {
-		c.Schema = "bezoar"
-	}
-	if c.MaxLetters == 0 {
-		c.MaxLetters = ledger.DefaultMaxLetters
-	}
+	c.Schema = cmp.Or(c.Schema, "bezoar")
+	c.MaxLetters = cmp.Or(c.MaxLetters, ledger.DefaultMaxLetters)
 	return c
 }
 
@@ -75,9 +72,7 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	if !given.Has("connect_timeout") {
 		p.ConnConfig.ConnectTimeout = connectTimeout
 	}
-	if p.ConnConfig.RuntimeParams["application_name"] == "" {
-		p.ConnConfig.RuntimeParams["application_name"] = "bezoar"
-	}
+	p.ConnConfig.RuntimeParams["application_name"] = cmp.Or(p.ConnConfig.RuntimeParams["application_name"], "bezoar")
 	return p, nil
 }
 

@@ -79,8 +79,6 @@ func (s *flowStore) fault(ctx context.Context, err error, format string, args ..
 }
 
 const (
-	flowRunColumns = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill,
-		r.owner, r.epoch, r.version, r.pages`
 	putFlowInstances = `INSERT INTO {schema}.flow_instances AS i (run, task, idx, state, doc)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[]) u (run, task, idx, state, doc)
 		ORDER BY u.run, u.task, u.idx
@@ -140,41 +138,12 @@ func instanceRows(all []flow.Instance, left map[instanceKey]bool) (c columns, er
 	return c, nil
 }
 
-func scanFlowRun(row pgx.Row, more ...any) (r flow.Run, err error) {
-	var params, pages []byte
-	var due, created, deadline, ended int64
-	err = row.Scan(append([]any{
-		&r.ID, &r.Flow, &params, &r.State, &r.Why, &due, &created, &deadline, &ended, &r.Key, &r.Backfill,
-		&r.Owner, &r.Epoch, &r.Version, &pages,
-	}, more...)...)
-	if err != nil {
-		return r, err
-	}
-	r.Due, r.Created, r.Deadline, r.Ended = record.OrNone(due), record.OrNone(created), record.OrNone(deadline), record.OrNone(ended)
-	if r.Params, err = record.DecodeValues(params); err != nil {
-		return r, err
-	}
-	r.Pages, err = record.DecodePages(pages)
-	return r, err
-}
-
-// scanWholeFlowRun is scanFlowRun of a run with its definition.
-func scanWholeFlowRun(row pgx.Row) (flow.Run, error) {
-	var definition []byte
-	r, err := scanFlowRun(row, &definition)
-	if err != nil {
-		return r, err
-	}
-	r.Definition, err = record.DecodeDefinition(definition)
-	return r, err
-}
-
 func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
 	err := pgx.ErrNoRows
 	var r flow.Run
 	if plain(id) {
-		r, err = scanWholeFlowRun(s.db.pool.QueryRow(ctx, s.in(`SELECT `+flowRunColumns+`, d.doc FROM {schema}.flow_runs r
-			JOIN {schema}.flow_definitions d ON d.sum = r.definition WHERE r.id = $1`), id))
+		r, err = record.ScanWholeRun(s.db.pool.QueryRow(ctx, s.in(`SELECT `+record.RunColumns+`, d.doc FROM {schema}.flow_runs r
+			JOIN {schema}.flow_definitions d ON d.sum = r.definition WHERE r.id = $1`), id).Scan)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = flow.ErrNotFound
@@ -186,7 +155,7 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	if !plain(rq.Flow + rq.Backfill + rq.Key + rq.Before + string(rq.State)) {
 		return nil, nil
 	}
-	q := query{s.in(`SELECT ` + flowRunColumns + ` FROM {schema}.flow_runs r WHERE true`), nil}
+	q := query{s.in(`SELECT ` + record.RunColumns + ` FROM {schema}.flow_runs r WHERE true`), nil}
 	if rq.Flow != "" {
 		q.add("AND r.flow = $?", rq.Flow)
 	}
@@ -203,7 +172,7 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 		q.add("AND r.id < $?", rq.Before)
 	}
 	q.add("ORDER BY r.id DESC LIMIT $?", rq.Most())
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (flow.Run, error) { return scanFlowRun(row) })
+	found, err := collect(ctx, s.db, q, by(record.ScanRun))
 	return found, s.fault(ctx, err, "list runs")
 }
 
@@ -211,16 +180,9 @@ func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance,
 	if !plain(run) {
 		return nil, fmt.Errorf("run %.80q: %w", run, flow.ErrNotFound)
 	}
-	q := query{s.in(`SELECT task, idx, state, doc FROM {schema}.flow_instances`), nil}
+	q := query{s.in(`SELECT run, task, idx, state, doc FROM {schema}.flow_instances`), nil}
 	q.add("WHERE run = $? ORDER BY task, idx", run)
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (flow.Instance, error) {
-		i := flow.Instance{Run: run}
-		var doc []byte
-		if err := row.Scan(&i.Task, &i.Index, &i.State, &doc); err != nil {
-			return i, err
-		}
-		return i, record.DecodeInstance(doc, &i)
-	})
+	found, err := collect(ctx, s.db, q, by(record.ScanInstance))
 	if err == nil && len(found) == 0 {
 		_, err = s.Run(ctx, run) // there is one without instances, or none
 	}
@@ -260,15 +222,7 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
 	q := query{s.in(`SELECT o.id, o.run, o.at, o.doc FROM {schema}.flow_orders o JOIN {schema}.flow_runs r ON r.id = o.run`), nil}
 	q.add("WHERE r.owner = $? ORDER BY o.id", node)
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (o flow.Order, err error) {
-		var at int64
-		var doc []byte
-		if err := row.Scan(&o.ID, &o.Run, &at, &doc); err != nil {
-			return o, err
-		}
-		o.At = record.OrNone(at)
-		return o, record.DecodeOrder(doc, &o)
-	})
+	found, err := collect(ctx, s.db, q, by(record.ScanOrder))
 	return found, s.fault(ctx, err, "read the orders for node %.80q", node)
 }
 

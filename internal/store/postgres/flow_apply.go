@@ -20,7 +20,7 @@ const (
 	takeFlowLocks = `SELECT pg_advisory_xact_lock(l) FROM (SELECT DISTINCT l FROM unnest($1::bigint[]) l ORDER BY l) u`
 
 	// What was begun already, by the keys of attempts.
-	begunFlowAttempts = `SELECT ` + flowAttemptColumns + ` FROM {schema}.flow_attempts a
+	begunFlowAttempts = `SELECT ` + record.AttemptColumns + ` FROM {schema}.flow_attempts a
 		JOIN unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) u (run, task, idx, n) USING (run, task, idx, n)`
 	usedFlowPools = `SELECT pool, sum(slots)::bigint FROM {schema}.flow_attempts
 		WHERE pool = ANY ($1::text[]) AND pool <> '' AND state <> 'ended' GROUP BY pool`
@@ -218,7 +218,7 @@ func (s *flowStore) stand(ctx context.Context, tx pgx.Tx, all []flow.Attempt) (s
 		})
 	}
 	read(begunFlowAttempts, c.args(), func(row pgx.Row) error {
-		a, err := scanFlowAttempt(row)
+		a, err := record.ScanAttempt(row.Scan)
 		is.begun[keyOf(a)] = a
 		return err
 	})

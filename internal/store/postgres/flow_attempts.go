@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -14,13 +13,11 @@ import (
 )
 
 const (
-	flowAttemptColumns = `a.run, a.task, a.idx, a.n, a.token, a.node, a.pool, a.slots, a.key, a.state, a.started, a.ended, a.doc, a.stop, a.ending`
-
 	claimFlowAttempts = `WITH open AS MATERIALIZED (SELECT run, task, idx, n FROM {schema}.flow_attempts
 			WHERE node = '' AND state = 'intended' AND stop = '' AND labels <@ $2::jsonb ORDER BY token LIMIT $3 FOR UPDATE SKIP LOCKED)
 		UPDATE {schema}.flow_attempts a SET node = $1 FROM open
 		WHERE a.run = open.run AND a.task = open.task AND a.idx = open.idx AND a.n = open.n
-		RETURNING ` + flowAttemptColumns
+		RETURNING ` + record.AttemptColumns
 
 	// Attempts that are over stay as they are, as do lost ones for the node that
 	// lost them; what has changed is returned.
@@ -35,17 +32,6 @@ const (
 	dropFlowEffects = `DELETE FROM {schema}.flow_effects e USING unnest($1::bytea[], $2::bigint[]) u (key, token)
 		WHERE e.key = u.key AND e.token = u.token`
 )
-
-func scanFlowAttempt(row pgx.Row) (a flow.Attempt, err error) {
-	var key, doc, stop, ending []byte
-	var started, ended int64
-	err = row.Scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &stop, &ending)
-	if err != nil {
-		return a, err
-	}
-	a.Key, a.Started, a.Ended = string(key), record.OrNone(started), record.OrNone(ended)
-	return a, errors.Join(record.DecodeAttempt(doc, &a), record.DecodeStop(stop, &a), record.DecodeEnding(ending, &a))
-}
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow.Attempt, err error) {
 	labels, err := record.EncodeLabels(n.Labels)
@@ -68,7 +54,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed 
 			return err
 		}
 		return each(ctx, tx, s.in(claimFlowAttempts), []any{n.Name, labels, most}, func(rows pgx.Rows) error {
-			a, err := scanFlowAttempt(rows)
+			a, err := record.ScanAttempt(rows.Scan)
 			claimed = append(claimed, a)
 			return err
 		})
@@ -144,7 +130,7 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 	if !plain(aq.Run + aq.Task + aq.Node) {
 		return nil, nil
 	}
-	q := query{s.in(`SELECT ` + flowAttemptColumns + ` FROM {schema}.flow_attempts a`), nil}
+	q := query{s.in(`SELECT ` + record.AttemptColumns + ` FROM {schema}.flow_attempts a`), nil}
 	q.add("WHERE a.token > $?", aq.After)
 	if aq.Run != "" {
 		q.add("AND a.run = $?", aq.Run)
@@ -162,6 +148,6 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 		q.text += " AND a.state <> 'ended'"
 	}
 	q.add("ORDER BY a.token LIMIT $?", aq.Most())
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (flow.Attempt, error) { return scanFlowAttempt(row) })
+	found, err := collect(ctx, s.db, q, by(record.ScanAttempt))
 	return found, s.fault(ctx, err, "list attempts")
 }

@@ -38,7 +38,7 @@ const (
 			ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)
 		UPDATE {schema}.flow_runs r SET owner = $1, epoch = r.epoch + 1, version = r.version + 1
 		FROM free, {schema}.flow_definitions d WHERE r.id = free.id AND d.sum = r.definition
-		RETURNING ` + flowRunColumns + `, d.doc`
+		RETURNING ` + record.RunColumns + `, d.doc`
 	loseFlowAttempts = `WITH alive AS MATERIALIZED (SELECT name FROM {schema}.flow_nodes WHERE until > ` + clock + `),
 		gone AS MATERIALIZED (SELECT token FROM {schema}.flow_attempts WHERE state <> 'ended' AND state <> 'lost' AND node <> ''
 			AND node NOT IN (SELECT name FROM alive) ORDER BY token FOR UPDATE)
@@ -88,16 +88,7 @@ func (s *flowStore) Leave(ctx context.Context, n flow.Node) error {
 
 func (s *flowStore) ListNodes(ctx context.Context) ([]flow.Node, error) {
 	q := query{s.in(`SELECT name, epoch, labels, slots, plans, seen, until FROM {schema}.flow_nodes ORDER BY name`), nil}
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (n flow.Node, err error) {
-		var labels []byte
-		var seen, until int64
-		if err := row.Scan(&n.Name, &n.Epoch, &labels, &n.Slots, &n.Plans, &seen, &until); err != nil {
-			return n, err
-		}
-		n.Seen, n.Until = record.Time(seen), record.Time(until)
-		n.Labels, err = record.DecodeLabels(labels)
-		return n, err
-	})
+	found, err := collect(ctx, s.db, q, by(record.ScanNode))
 	return found, s.fault(ctx, err, "list nodes")
 }
 
@@ -126,7 +117,7 @@ func (s *flowStore) Take(ctx context.Context, n flow.Node, most int) (taken []fl
 			return err
 		}
 		err := each(ctx, tx, s.in(takeFlows), []any{n.Name, most}, func(rows pgx.Rows) error {
-			r, err := scanWholeFlowRun(rows)
+			r, err := record.ScanWholeRun(rows.Scan)
 			taken = append(taken, r)
 			return err
 		})
@@ -136,8 +127,5 @@ func (s *flowStore) Take(ctx context.Context, n flow.Node, most int) (taken []fl
 		_, err = tx.Exec(ctx, s.in(loseFlowAttempts))
 		return err
 	})
-	if err != nil {
-		return nil, s.fault(ctx, err, "take runs")
-	}
-	return taken, nil
+	return taken, s.fault(ctx, err, "take runs")
 }

@@ -113,17 +113,8 @@ func (s *ledgerStore) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verd
 		q.add("WHERE fleet = $?", fleet)
 	}
 	q.add("ORDER BY since, id")
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (bezoar.Verdict, error) {
-		var doc string
-		if err := row.Scan(&doc); err != nil {
-			return bezoar.Verdict{}, err
-		}
-		return record.DecodeVerdict(doc)
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list verdicts")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db, q, by(record.ScanVerdict))
+	return found, s.db.fault(ctx, err, "list verdicts")
 }
 
 func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Letter, error) {
@@ -188,17 +179,8 @@ func (s *ledgerStore) Letters(ctx context.Context, lq ledger.LetterQuery) ([]bez
 	}
 	q.add("ORDER BY last DESC, id LIMIT $?", lq.Limit)
 	q.add("OFFSET $?", lq.Offset)
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (bezoar.Letter, error) {
-		var text record.LetterText
-		if err := row.Scan(&text.Kept, &text.Found, &text.Copies); err != nil {
-			return bezoar.Letter{}, err
-		}
-		return record.DecodeLetter(text)
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list letters")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db, q, by(record.ScanLetter))
+	return found, s.db.fault(ctx, err, "list letters")
 }
 
 func (s *ledgerStore) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
@@ -237,4 +219,9 @@ func collect[T any](ctx context.Context, db *DB, q query, read pgx.RowToFunc[T])
 		return nil, err
 	}
 	return pgx.CollectRows(rows, read)
+}
+
+// by reads a row as the other stores do.
+func by[T any](read func(record.Scan) (T, error)) pgx.RowToFunc[T] {
+	return func(row pgx.CollectableRow) (T, error) { return read(row.Scan) }
 }

@@ -163,10 +163,7 @@ func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Qu
 		d, err := scanQueue(row)
 		return d.Queue, err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list queues")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list queues")
 }
 
 func orThousand(limit int) int {

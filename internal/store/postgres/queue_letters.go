@@ -174,10 +174,7 @@ func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int
 		}
 		return d, err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list dead letters")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list dead letters")
 }
 
 func noLetter(id string) error { return fmt.Errorf("letter %.64q: %w", id, queue.ErrLetterNotFound) }

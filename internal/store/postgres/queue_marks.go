@@ -33,10 +33,7 @@ func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, er
 	q.add("AND m.key >= $?", prefix)
 	q.add("ORDER BY m.key LIMIT $?", maxMarks)
 	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (queue.Mark, error) { return scanMark(row) })
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list marks")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list marks")
 }
 
 // putMark inserts a mark, or replaces one that is over or has the version.
@@ -117,8 +114,5 @@ func (s *queueStore) AuditLog(ctx context.Context, before int64, limit int) ([]q
 		}
 		return e, err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list audit entries")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list audit entries")
 }

@@ -373,8 +373,5 @@ func (s *queueStore) Moves(ctx context.Context, mq queue.MoveQuery) ([]queue.Mov
 		m, err := scanMove(row)
 		return m.MoveTask, err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list move tasks")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list move tasks")
 }

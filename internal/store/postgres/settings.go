@@ -81,30 +81,19 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 	return v, nil
 }
 
-const versionColumns = `number, at, who, source, note, sum`
-
-func scanVersion(row pgx.Row, more ...any) (v live.Version, err error) {
-	var at int64
-	err = row.Scan(append([]any{&v.Number, &at, &v.By, &v.Source, &v.Note, &v.Sum}, more...)...)
-	v.At = record.Time(at)
-	return v, err
-}
-
 func (s *settingsStore) Version(ctx context.Context, number int64) (live.Version, error) {
-	q := query{s.in(`SELECT ` + versionColumns + `, body FROM {schema}.settings_versions`), nil}
+	q := query{s.in(`SELECT ` + record.VersionColumns + `, body FROM {schema}.settings_versions`), nil}
 	if number != 0 {
 		q.add("WHERE number = $?", number)
 	}
 	q.text += " ORDER BY number DESC LIMIT 1"
-	var body []byte
-	v, err := scanVersion(s.db.pool.QueryRow(ctx, q.text, q.args...), &body)
+	v, err := record.ScanWholeVersion(s.db.pool.QueryRow(ctx, q.text, q.args...).Scan)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
 	}
 	if err != nil {
 		return live.Version{}, s.db.fault(ctx, err, "read version %d", number)
 	}
-	v.Text = body
 	return v, nil
 }
 
@@ -112,11 +101,8 @@ func (s *settingsStore) Versions(ctx context.Context, limit int) ([]live.Version
 	if err := live.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	q := query{s.in(`SELECT ` + versionColumns + ` FROM {schema}.settings_versions`), nil}
+	q := query{s.in(`SELECT ` + record.VersionColumns + ` FROM {schema}.settings_versions`), nil}
 	q.add("ORDER BY number DESC LIMIT $?", limit)
-	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (live.Version, error) { return scanVersion(row) })
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list versions")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db, q, by(record.ScanVersion))
+	return found, s.db.fault(ctx, err, "list versions")
 }

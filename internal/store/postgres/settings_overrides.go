@@ -125,8 +125,5 @@ func (s *settingsStore) Nodes(ctx context.Context) ([]live.Node, error) {
 		n.Since, n.Seen = time.UnixMicro(since).UTC(), record.Time(seen)
 		return n, err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list nodes")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list nodes")
 }

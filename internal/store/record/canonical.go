@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -60,9 +61,7 @@ func Letter(l bezoar.Letter) (bezoar.Letter, error) {
 
 // Query returns q with its defaults filled in, or says what is out of bounds.
 func Query(q ledger.LetterQuery) (ledger.LetterQuery, error) {
-	if q.Limit == 0 {
-		q.Limit = DefaultLimit
-	}
+	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return q, fmt.Errorf("list letters: limit %d is not within 1 to %d", q.Limit, MaxLimit)
 	}

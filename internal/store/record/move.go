@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,12 +27,8 @@ const MaxLooked = 256
 func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {
 	t.State, t.Started, t.Ended, t.Failure = queue.MoveRunning, Time(now), time.Time{}, ""
 	t.Moved, t.Done, t.Dead, t.Forgiven = 0, 0, 0, 0
-	if t.Selection.Queue == "" {
-		t.Selection.Queue = t.Source
-	}
-	if t.Selection.Last == 0 {
-		t.Selection.Last = last
-	}
+	t.Selection.Queue = cmp.Or(t.Selection.Queue, t.Source)
+	t.Selection.Last = cmp.Or(t.Selection.Last, last)
 	return t
 }
 

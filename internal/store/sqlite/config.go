@@ -1,12 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config names the file and the bounds. Only Path is required.
@@ -20,42 +21,27 @@ type Config struct {
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var faults faults.List
 	switch {
 	case c.Path == "":
-		fault("Path: is empty; name a file, such as bezoar.db")
+		faults.Add("Path: is empty; name a file, such as bezoar.db")
 	case strings.Contains(c.Path, ":memory:"):
-		fault("Path: %q is not a file; use the memory store", c.Path)
+		faults.Add("Path: %q is not a file; use the memory store", c.Path)
 	case strings.Contains(c.Path, "\x00"):
-		fault("Path: %q holds a NUL", c.Path)
+		faults.Add("Path: %q holds a NUL", c.Path)
 	}
-	if c.MaxLetters < 0 {
-		fault("MaxLetters: %d is negative", c.MaxLetters)
-	}
-	if c.Readers < 0 || c.Readers > maxReaders {
-		fault("Readers: %d is not within 0 to %d", c.Readers, maxReaders)
-	}
-	if c.Reserve < 0 {
-		fault("Reserve: %d is negative", c.Reserve)
-	}
-	if c.LockWait < 0 {
-		fault("LockWait: %v is negative", c.LockWait)
-	}
+	faults.If(c.MaxLetters < 0, "MaxLetters: %d is negative", c.MaxLetters)
+	faults.If(c.Readers < 0 || c.Readers > maxReaders, "Readers: %d is not within 0 to %d", c.Readers, maxReaders)
+	faults.If(c.Reserve < 0, "Reserve: %d is negative", c.Reserve)
+	faults.If(c.LockWait < 0, "LockWait: %v is negative", c.LockWait)
 	return errors.Join(faults...)
 }
 
 const maxReaders = 64
 
 func (c Config) withDefaults() Config {
-	if c.MaxLetters == 0 {
-		c.MaxLetters = ledger.DefaultMaxLetters
-	}
-	if c.Readers == 0 {
-		c.Readers = 4
-	}
-	if c.LockWait == 0 {
-		c.LockWait = 2 * time.Second
-	}
+	c.MaxLetters = cmp.Or(c.MaxLetters, ledger.DefaultMaxLetters)
+	c.Readers = cmp.Or(c.Readers, 4)
+	c.LockWait = cmp.Or(c.LockWait, 2*time.Second)
 	return c
 }

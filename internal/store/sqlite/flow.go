@@ -30,9 +30,8 @@ const (
 	oneInstance   = `(?, ?, ?, ?, ?)`
 	twoInstances  = oneInstance + `, ` + oneInstance
 	fourInstances = twoInstances + `, ` + twoInstances
-	runColumns    = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
 	reopenRun     = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', version = version + 1 WHERE id = ?`
-	getRun        = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
+	getRun        = `SELECT ` + record.RunColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
 )
 
 func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {
@@ -118,36 +117,8 @@ func putInstances(t tx, all []flow.Instance, docs []string, left map[instanceKey
 	return nil
 }
 
-func scanRun(scan func(...any) error, more ...any) (r flow.Run, err error) {
-	var params, pages []byte
-	var due, created, deadline, ended int64
-	err = scan(append([]any{
-		&r.ID, &r.Flow, &params, &r.State, &r.Why, &due, &created, &deadline, &ended, &r.Key, &r.Backfill, &r.Owner, &r.Epoch, &r.Version, &pages,
-	}, more...)...)
-	if err != nil {
-		return r, err
-	}
-	r.Due, r.Created, r.Deadline, r.Ended = record.OrNone(due), record.OrNone(created), record.OrNone(deadline), record.OrNone(ended)
-	if r.Params, err = record.DecodeValues(params); err != nil {
-		return r, err
-	}
-	r.Pages, err = record.DecodePages(pages)
-	return r, err
-}
-
-// scanWholeRun is scanRun of a run with its definition.
-func scanWholeRun(scan func(...any) error) (flow.Run, error) {
-	var definition []byte
-	r, err := scanRun(scan, &definition)
-	if err != nil {
-		return r, err
-	}
-	r.Definition, err = record.DecodeDefinition(definition)
-	return r, err
-}
-
 func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
-	r, err := scanWholeRun(s.db.reader.QueryRowContext(ctx, getRun, id).Scan)
+	r, err := record.ScanWholeRun(s.db.reader.QueryRowContext(ctx, getRun, id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("run %.80q: %w", id, flow.ErrNotFound)
 	}
@@ -156,7 +127,7 @@ func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
 
 func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run, error) {
 	var q query
-	q.add(`SELECT ` + runColumns + ` FROM flow_runs r WHERE true`)
+	q.add(`SELECT ` + record.RunColumns + ` FROM flow_runs r WHERE true`)
 	if rq.Flow != "" {
 		q.add(`AND r.flow = ?`, rq.Flow)
 	}
@@ -173,32 +144,14 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 		q.add(`AND r.id < ?`, rq.Before)
 	}
 	q.add(`ORDER BY r.id DESC LIMIT ?`, rq.Most())
-	var found []flow.Run
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		r, err := scanRun(rows.Scan)
-		found = append(found, r)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list runs")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanRun)
+	return found, s.db.fault(ctx, err, "list runs")
 }
 
 func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance, error) {
 	var q query
-	q.add(`SELECT task, idx, state, doc FROM flow_instances WHERE run = ? ORDER BY task, idx`, run)
-	var found []flow.Instance
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		i := flow.Instance{Run: run}
-		var doc []byte
-		if err := rows.Scan(&i.Task, &i.Index, &i.State, &doc); err != nil {
-			return err
-		}
-		err := record.DecodeInstance(doc, &i)
-		found = append(found, i)
-		return err
-	})
+	q.add(`SELECT run, task, idx, state, doc FROM flow_instances WHERE run = ? ORDER BY task, idx`, run)
+	found, err := collect(ctx, s.db.reader, &q, record.ScanInstance)
 	if err != nil {
 		return nil, s.db.fault(ctx, err, "read the instances of run %.80q", run)
 	}
@@ -246,23 +199,8 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
 	var q query
 	q.add(`SELECT o.id, o.run, o.at, o.doc FROM flow_orders o JOIN flow_runs r ON r.id = o.run WHERE r.owner = ? ORDER BY o.id`, node)
-	var found []flow.Order
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		var o flow.Order
-		var at int64
-		var doc []byte
-		if err := rows.Scan(&o.ID, &o.Run, &at, &doc); err != nil {
-			return err
-		}
-		o.At = record.OrNone(at)
-		err := record.DecodeOrder(doc, &o)
-		found = append(found, o)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "read the orders for node %.80q", node)
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanOrder)
+	return found, s.db.fault(ctx, err, "read the orders for node %.80q", node)
 }
 
 const (

@@ -248,7 +248,7 @@ func keep(done *flow.Applied, a *flow.Attempt, err error) (bool, error) {
 
 // began finds an attempt that was begun already, nil for none.
 func began(t tx, a flow.Attempt) (*flow.Attempt, error) {
-	there, err := scanAttempt(func(dest ...any) error {
+	there, err := record.ScanAttempt(func(dest ...any) error {
 		return t.row(getAttempt, []any{a.Run, a.Task, a.Index, a.N}, dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,24 +11,12 @@ import (
 )
 
 const (
-	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending`
-	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '' AND token > ? ORDER BY token LIMIT ?`
-	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
-	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
-	reportAttempt  = updateAttempt + ` AND node = ? AND state <> 'lost'`
-	offersPage     = 100
+	offered       = `SELECT ` + record.AttemptColumns + ` FROM flow_attempts a WHERE node = '' AND state = 'intended' AND stop = '' AND token > ? ORDER BY token LIMIT ?`
+	getAttempt    = `SELECT ` + record.AttemptColumns + ` FROM flow_attempts a WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	claimAttempt  = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	reportAttempt = updateAttempt + ` AND node = ? AND state <> 'lost'`
+	offersPage    = 100
 )
-
-func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
-	var key, doc, stop, ending []byte
-	var started, ended int64
-	err = scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &stop, &ending)
-	if err != nil {
-		return a, err
-	}
-	a.Key, a.Started, a.Ended = string(key), record.OrNone(started), record.OrNone(ended)
-	return a, errors.Join(record.DecodeAttempt(doc, &a), record.DecodeStop(stop, &a), record.DecodeEnding(ending, &a))
-}
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
 	var held, open bool // most of the time there are none: that costs no transaction
@@ -62,7 +49,7 @@ func offers(t tx, n flow.Node, most int) (claimed []flow.Attempt, err error) {
 	for after := int64(0); len(claimed) < most; {
 		page := 0
 		err := t.each(offered, []any{after, offersPage}, func(rows *sql.Rows) error {
-			a, err := scanAttempt(rows.Scan)
+			a, err := record.ScanAttempt(rows.Scan)
 			if err != nil {
 				return err
 			}
@@ -117,7 +104,7 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 
 func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]flow.Attempt, error) {
 	var q query
-	q.add(`SELECT `+attemptColumns+` FROM flow_attempts WHERE token > ?`, aq.After)
+	q.add(`SELECT `+record.AttemptColumns+` FROM flow_attempts a WHERE token > ?`, aq.After)
 	switch open := aq.Open || aq.Node != ""; {
 	case aq.Run != "" && open: // there are few open ones: + keeps off the index of all
 		q.add(`AND +run = ? AND state <> 'ended'`, aq.Run)
@@ -136,14 +123,6 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 		q.add(`AND node = ?`, aq.Node)
 	}
 	q.add(`ORDER BY token LIMIT ?`, aq.Most())
-	var found []flow.Attempt
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		a, err := scanAttempt(rows.Scan)
-		found = append(found, a)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list attempts")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanAttempt)
+	return found, s.db.fault(ctx, err, "list attempts")
 }

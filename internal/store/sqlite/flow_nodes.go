@@ -81,24 +81,8 @@ func (s *flowStore) Leave(ctx context.Context, n flow.Node) error {
 func (s *flowStore) ListNodes(ctx context.Context) ([]flow.Node, error) {
 	var q query
 	q.add(`SELECT name, epoch, labels, slots, plans, seen, until FROM flow_nodes ORDER BY name`)
-	var found []flow.Node
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		var n flow.Node
-		var labels []byte
-		var seen, until int64
-		if err := rows.Scan(&n.Name, &n.Epoch, &labels, &n.Slots, &n.Plans, &seen, &until); err != nil {
-			return err
-		}
-		var err error
-		n.Seen, n.Until = record.Time(seen), record.Time(until)
-		n.Labels, err = record.DecodeLabels(labels)
-		found = append(found, n)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list nodes")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanNode)
+	return found, s.db.fault(ctx, err, "list nodes")
 }
 
 func (s *flowStore) Take(ctx context.Context, n flow.Node, most int) ([]flow.Run, error) {
@@ -146,7 +130,7 @@ func take(t tx, n flow.Node, most int, now int64) (taken []flow.Run, err error) 
 		if err := t.exec(takeRun, n.Name, id); err != nil {
 			return nil, err
 		}
-		r, err := scanWholeRun(func(dest ...any) error { return t.row(getRun, []any{id}, dest...) })
+		r, err := record.ScanWholeRun(func(dest ...any) error { return t.row(getRun, []any{id}, dest...) })
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("run %s", id), err)
 		}

@@ -87,20 +87,8 @@ func (s *ledgerStore) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verd
 		q.add("WHERE fleet = ?", fleet)
 	}
 	q.add("ORDER BY since, id")
-	var found []bezoar.Verdict
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		var doc string
-		if err := rows.Scan(&doc); err != nil {
-			return err
-		}
-		v, err := record.DecodeVerdict(doc)
-		found = append(found, v)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list verdicts")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanVerdict)
+	return found, s.db.fault(ctx, err, "list verdicts")
 }
 
 func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Letter, error) {
@@ -157,20 +145,8 @@ func (s *ledgerStore) Letters(ctx context.Context, lq ledger.LetterQuery) ([]bez
 		q.add("AND fingerprint = ?", lq.Key[:])
 	}
 	q.add("ORDER BY last DESC, id LIMIT ? OFFSET ?", lq.Limit, lq.Offset)
-	var found []bezoar.Letter
-	err = q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		var text record.LetterText
-		if err := rows.Scan(&text.Kept, &text.Found, &text.Copies); err != nil {
-			return err
-		}
-		l, err := record.DecodeLetter(text)
-		found = append(found, l)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list letters")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanLetter)
+	return found, s.db.fault(ctx, err, "list letters")
 }
 
 func (s *ledgerStore) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
@@ -220,4 +196,17 @@ func (q *query) each(ctx context.Context, db reader, f func(*sql.Rows) error) er
 		}
 	}
 	return rows.Err()
+}
+
+// collect reads all rows.
+func collect[T any](ctx context.Context, db reader, q *query, read func(record.Scan) (T, error)) (found []T, err error) {
+	err = q.each(ctx, db, func(rows *sql.Rows) error {
+		one, err := read(rows.Scan)
+		found = append(found, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -286,19 +287,12 @@ func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Qu
 	if lq.DeadLetter != "" {
 		q.add(`AND dead_letter = ?`, lq.DeadLetter)
 	}
-	limit := lq.Limit
-	if limit == 0 {
-		limit = 1000
-	}
-	q.add(`ORDER BY name LIMIT ?`, limit)
+	q.add(`ORDER BY name LIMIT ?`, cmp.Or(lq.Limit, 1000))
 	var found []queue.Queue
 	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		d, err := scanQueue(rows.Scan)
 		found = append(found, d.Queue)
 		return err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list queues like %.80q", strings.ToValidUTF8(lq.Prefix, "?"))
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list queues like %.80q", strings.ToValidUTF8(lq.Prefix, "?"))
 }

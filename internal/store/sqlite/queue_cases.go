@@ -108,12 +108,7 @@ func (s *queueStore) Cases(ctx context.Context, id int64, state, limit int) ([]q
 		q.add(`AND state = ?`, state)
 	}
 	q.add(`ORDER BY touched DESC, payload LIMIT ?`, limit)
-	var found []queue.PayloadCase
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		c, err := scanCase(rows.Scan)
-		found = append(found, c)
-		return err
-	})
+	found, err := collect(ctx, s.db.reader, &q, scanCase)
 	if err != nil {
 		return nil, s.db.fault(ctx, err, "list payloads")
 	}

@@ -180,10 +180,7 @@ func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int
 		found = append(found, d)
 		return nil
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list dead letters")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list dead letters")
 }
 
 func (f *fullRow) death(name string, id, now int64) queue.Death {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -35,10 +36,7 @@ func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, er
 		found = append(found, m)
 		return err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list marks")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list marks")
 }
 
 // mark finds one that is not beyond its time.
@@ -116,9 +114,7 @@ func (s *queueStore) Audit(ctx context.Context, e queue.AuditEntry) (queue.Audit
 }
 
 func (s *queueStore) AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
+	before = cmp.Or(before, 1<<63-1)
 	var q query
 	q.add(`SELECT number, at, doc FROM queue_audit WHERE number < ? ORDER BY number DESC LIMIT ?`, before, limit)
 	var found []queue.AuditEntry
@@ -134,8 +130,5 @@ func (s *queueStore) AuditLog(ctx context.Context, before int64, limit int) ([]q
 		found = append(found, e)
 		return err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "read the audit log")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "read the audit log")
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,9 +46,7 @@ const drained = math.MaxInt64
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
 	counted := int64(-1)
 	if task.Selection.ByContent() { // reading all of the letters must not hold up who writes
-		if task.Selection.Queue == "" {
-			task.Selection.Queue = task.Source
-		}
+		task.Selection.Queue = cmp.Or(task.Selection.Queue, task.Source)
 		n, last, err := s.CountLetters(ctx, task.Selection)
 		if err != nil {
 			return queue.MoveTask{}, err
@@ -320,11 +319,7 @@ func (s *queueStore) Moves(ctx context.Context, mq queue.MoveQuery) ([]queue.Mov
 	if mq.Triage {
 		q.add(`AND kind <> ''`)
 	}
-	limit := mq.Limit
-	if limit == 0 {
-		limit = 1000
-	}
-	q.add(`ORDER BY number DESC LIMIT ?`, limit)
+	q.add(`ORDER BY number DESC LIMIT ?`, cmp.Or(mq.Limit, 1000))
 	var found []queue.MoveTask
 	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		var m moveRow
@@ -332,8 +327,5 @@ func (s *queueStore) Moves(ctx context.Context, mq queue.MoveQuery) ([]queue.Mov
 		found = append(found, m.MoveTask)
 		return err
 	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list move tasks")
-	}
-	return found, nil
+	return found, s.db.fault(ctx, err, "list move tasks")
 }

@@ -26,9 +26,9 @@ const (
 	putVersion    = `INSERT INTO settings_versions (number, at, who, source, note, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	pruneVersions = `DELETE FROM settings_versions WHERE number <= ?
 		AND number <> coalesce((SELECT max(number) FROM settings_versions WHERE source = ?), 0)`
-	getVersion = `SELECT number, at, who, source, note, sum, body FROM settings_versions
+	getVersion = `SELECT ` + record.VersionColumns + `, body FROM settings_versions
 		WHERE number = CASE WHEN ?1 = 0 THEN (SELECT max(number) FROM settings_versions) ELSE ?1 END`
-	listVersions = `SELECT number, at, who, source, note, sum FROM settings_versions ORDER BY number DESC LIMIT ?`
+	listVersions = `SELECT ` + record.VersionColumns + ` FROM settings_versions ORDER BY number DESC LIMIT ?`
 	bumpRevision = `UPDATE settings_state SET revision = revision + 1`
 	getRevision  = `SELECT revision FROM settings_state WHERE id = 1`
 )
@@ -70,23 +70,14 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 	return v, nil
 }
 
-func scanVersion(scan func(...any) error, more ...any) (v live.Version, err error) {
-	var at int64
-	err = scan(append([]any{&v.Number, &at, &v.By, &v.Source, &v.Note, &v.Sum}, more...)...)
-	v.At = record.Time(at)
-	return v, err
-}
-
 func (s *settingsStore) Version(ctx context.Context, number int64) (live.Version, error) {
-	var body []byte
-	v, err := scanVersion(s.db.reader.QueryRowContext(ctx, getVersion, number).Scan, &body)
+	v, err := record.ScanWholeVersion(s.db.reader.QueryRowContext(ctx, getVersion, number).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
 	}
 	if err != nil {
 		return live.Version{}, s.db.fault(ctx, err, "read version %d", number)
 	}
-	v.Text = body
 	return v, nil
 }
 
@@ -96,16 +87,8 @@ func (s *settingsStore) Versions(ctx context.Context, limit int) ([]live.Version
 	}
 	var q query
 	q.add(listVersions, limit)
-	var found []live.Version
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		v, err := scanVersion(rows.Scan)
-		found = append(found, v)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "list versions")
-	}
-	return found, nil
+	found, err := collect(ctx, s.db.reader, &q, record.ScanVersion)
+	return found, s.db.fault(ctx, err, "list versions")
 }
 
 func (s *settingsStore) PutNode(ctx context.Context, n live.Node, ttl time.Duration) error {

@@ -12,6 +12,8 @@ func layers() []layer {
 	return []layer{
 		{".", 0, "the words that every part shares"},
 
+		{"internal/state/statefile", 0, "leaf: files that outlive a process"},
+		{"internal/faults", 0, "leaf: every fault of a configuration"},
 		{"guard/cost", 0, "the words in which the cost of a query is told"},
 
 		{"policy/*", 1, "pure decisions"},

@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -102,37 +104,24 @@ func (r Rule) selection() queue.Selection {
 }
 
 func (r Rule) validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var faults faults.List
 	printable := func(c rune) bool { return c <= ' ' || c > '~' }
-	if len(r.Name) < 1 || len(r.Name) > 100 || strings.ContainsFunc(r.Name, printable) {
-		fault("Name: %.100q is not 1 to 100 printable ASCII characters", r.Name)
-	}
+	faults.If(len(r.Name) < 1 || len(r.Name) > 100 || strings.ContainsFunc(r.Name, printable), "Name: %.100q is not 1 to 100 printable ASCII characters", r.Name)
 	switch r.Kind {
 	case Depth, Rate:
-		if r.Above < 0 {
-			fault("Above: %d is negative", r.Above)
-		}
+		faults.If(r.Above < 0, "Above: %d is negative", r.Above)
 	case Oldest:
-		if r.Age <= 0 {
-			fault("Age: %v is not above 0", r.Age)
-		}
+		faults.If(r.Age <= 0, "Age: %v is not above 0", r.Age)
 	case Redrive:
 	default:
-		fault("Kind: %.40q is none of %s, %s, %s and %s", string(r.Kind), Depth, Oldest, Rate, Redrive)
+		faults.Add("Kind: %.40q is none of %s, %s, %s and %s", string(r.Kind), Depth, Oldest, Rate, Redrive)
 	}
-	if r.Repeat < time.Minute {
-		fault("Repeat: %v is less than 1m", r.Repeat)
-	}
-	if r.Webhook == "" && len(r.Command) == 0 {
-		fault("Webhook, Command: one of them is required")
-	}
+	faults.If(r.Repeat < time.Minute, "Repeat: %v is less than 1m", r.Repeat)
+	faults.If(r.Webhook == "" && len(r.Command) == 0, "Webhook, Command: one of them is required")
 	if u, err := url.Parse(r.Webhook); r.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		fault("Webhook: is no http or https URL") // which may hold a secret
+		faults.Add("Webhook: is no http or https URL") // which may hold a secret
 	}
-	if len(r.Command) > 0 && strings.TrimSpace(r.Command[0]) == "" {
-		fault("Command[0]: is empty")
-	}
+	faults.If(len(r.Command) > 0 && strings.TrimSpace(r.Command[0]) == "", "Command[0]: is empty")
 	return errors.Join(faults...)
 }
 
@@ -163,20 +152,14 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Every == 0 {
-		c.Every = 10 * time.Second
-	}
+	c.Every = cmp.Or(c.Every, 10*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	rules := make([]Rule, len(c.Rules))
 	for i, r := range c.Rules {
-		if r.Repeat == 0 {
-			r.Repeat = time.Hour
-		}
+		r.Repeat = cmp.Or(r.Repeat, time.Hour)
 		rules[i] = r
 	}
 	c.Rules = rules

@@ -1,6 +1,7 @@
 package livetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,9 +16,7 @@ import (
 // testModel plays random games against the store and a model of it.
 func testModel(t *testing.T, h Harness) {
 	games := h.Games
-	if games == 0 {
-		games = 3
-	}
+	games = cmp.Or(games, 3)
 	for seed := range games {
 		s := h.Open(t)
 		m := model{overrides: map[string]live.Override{}}

@@ -1,4 +1,4 @@
-package startlog
+package statefile
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync does without the file's times, which nobody reads.
-func datasync(f *os.File) error {
+// Datasync is Sync without the file's times, which nobody reads.
+func Datasync(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
 			return err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package facts
+package statefile
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of a file, which ends with the process, if nobody has it.
-func tryLock(f *os.File) (bool, error) {
+// TryLock takes the lock of a file, which ends with the process, if nobody has it.
+func TryLock(f *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -23,4 +23,5 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// Unlock gives the lock of a file up.
+func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package facts
-
-import "os"
-
-func datasync(f *os.File) error { return f.Sync() }

@@ -1,0 +1,25 @@
+// Package statefile is what files that outlive a process have in common.
+package statefile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes a file, which only its owner can read, whole or not at all. A link of
+// that name is replaced, and not followed.
+func Replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
