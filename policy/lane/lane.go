@@ -123,8 +123,10 @@ const (
 // Doubt says how one of the few that may have killed a lane worker runs again: alone if
 // it has most of the blame, and otherwise with time around it, twice as long as it ran
 // before, so that a death is seen to be its doing and the others wait no longer than that.
-func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
-	if share >= decisive {
+// again says that it ran with time around it already: the many that run beside it have little
+// of the blame each, and together so much that it never has most.
+func Doubt(share float64, ran time.Duration, again bool) (single bool, hold time.Duration) {
+	if share >= decisive || again {
 		return true, 0
 	}
 	return false, min(mostHold, leastHold+2*ran)
