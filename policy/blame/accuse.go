@@ -21,9 +21,10 @@ type accused struct {
 	share    float64
 	group    uint32 // that it was the probe of, or none
 	lane     bool
-	late     bool // it was answered before the worker died
-	crowd    bool // others were in flight beside it
-	stream   bool // its answer had been streaming for longer than the window
+	late     bool  // it was answered before the worker died
+	started  int64 // when it started, of what is late
+	crowd    bool  // others were in flight beside it
+	stream   bool  // its answer had been streaming for longer than the window
 }
 
 // proven reports whether its work has a record of success.
@@ -94,8 +95,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 // window: it has not killed so far.
 const streamWeight = 0.25
 
-// streams reports whether the answer to tk has been streaming for longer than the
-// window.
+// streams reports whether the answer to tk has been streaming for longer than the window.
 func (state *State) streams(now int64, tk *ticket) bool {
 	return tk.begunAt != 0 && now-tk.begunAt >= max(int64(state.cfg.Window), int64(settledStream))
 }
@@ -162,7 +162,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			weight /= 5
 		}
 		state.accuseOne(acc, accused{
-			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
+			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, started: a.started, prior: 0.5, weight: weight,
 		})
 	}
 }
@@ -266,6 +266,7 @@ func (state *State) accuseOne(acc *[]accused, a accused) int {
 	old := &(*acc)[i]
 	if a.late {
 		old.weight = max(old.weight, a.weight) // many answers are no more likely to kill than the last
+		old.started = max(old.started, a.started)
 	} else {
 		old.weight += a.weight
 	}
@@ -317,11 +318,10 @@ func (state *State) alone(acc []accused, i int) (alone, beside bool) {
 	return late <= lateNoise && (beside || acc[i].share >= aloneShare), beside
 }
 
-// besideShare is how much of the blame makes work count as alone beside streams.
-const besideShare = 0.4
-
-// lateNoise is the share of answered work that a conviction alone may leave aside.
-const lateNoise = 1.0 / 16
+const (
+	besideShare = 0.4      // of the blame makes work count as alone beside streams
+	lateNoise   = 1.0 / 16 // of it may be answered work's where a conviction is alone
+)
 
 // mayHaveKilled reports whether an abandoned attempt may have had a part in the end
 // of e. A hang is laid at its door only while nothing that came after it was

@@ -195,8 +195,11 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		if s == nil {
 			more = charged
 		}
-		died := c.deaths
-		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
+		died, slows := c.deaths, max(share, surprise)
+		if a.late && c.state == suspected && a.started < c.since {
+			slows = 0 // it ran before there was a pace
+		}
+		gs.blame(state, now, second, c, slows, charged, clientDeaths)
 		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
 			c.fresh.slow(now, clientSlows) // it has only moved on

@@ -30,6 +30,7 @@ type request struct {
 	epoch     uint64
 	waitFrom  int64   // when it began to wait for the lane
 	until     int64   // by when waiting must end; 0 until something waits
+	paced     int64   // when it first waited for a pace
 	share     float64 // of the last lane worker that died with it and others
 	score     float64
 	settle    time.Duration // a stream leaves with its worker after that long
@@ -207,7 +208,10 @@ func (w *world) keepPace(slot int32, d *blame.Decision) {
 	r := &w.requests[slot]
 	at := d.Until.UnixNano()
 	w.stats.Paced++
-	if !w.patient(slot) || at > r.until && (d.Cause == blame.ByClient || w.now >= r.until-int64(w.set.patience-paceTrial)) {
+	if r.paced == 0 {
+		r.paced = w.now
+	}
+	if !w.patient(slot) || at > r.until && (d.Cause == blame.ByClient || w.now-r.paced >= int64(paceTrial)) {
 		w.end(slot, unavailable)
 		return
 	}
