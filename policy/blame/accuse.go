@@ -8,31 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// accused is one distinct piece of work in flight when an epoch ended. Copies
-// of it that were in flight together answer as one: one crash is one crash,
-// however often its suspect was there.
-type accused struct {
-	ticket   uint32 // first of its tickets, chained by next; none when it is not in flight
-	work     Work   // with its variant
-	features []uint64
-	record   float64 // decayed successes that speak for it
-	prior    float64
-	weight   float64
-	share    float64
-	group    uint32 // that it was the probe of, or none
-	lane     bool
-	late     bool  // it was answered before the worker died
-	started  int64 // when it started, of what is late
-	crowd    bool  // others were in flight beside it
-	stream   bool  // its answer had been streaming for longer than the window
-}
-
-// proven reports whether its work has a record of success.
-func (a *accused) proven() bool { return a.record >= provenWell }
-
-// popular reports whether it has a long one.
-func (a *accused) popular() bool { return a.record >= provenPopular }
-
 // accusedKey tells pieces of work apart.
 type accusedKey struct {
 	fp     bezoar.Fingerprint
@@ -45,6 +20,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 	acc = make([]accused, 0, e.inFlight)
 	clear(state.merge)
 	crowd := state.unsettled(now, e) > 1
+	silent := state.silenceOf(e, class)
 	for t := e.head; t != none; t = e.head {
 		tk := &state.tickets[t]
 		state.unlink(t)
@@ -61,13 +37,14 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		stream := state.streams(now, tk)
 		switch {
 		case class == bezoar.Timeout:
+			weight *= silent.weight(tk.started)
 		case tk.lane && crowd:
 			weight = prior * staggered(now-tk.started)
 		case stream:
 			weight = prior * streamWeight
 		}
 		i := state.accuseOne(&acc, accused{
-			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, stream: stream, group: tk.group, prior: prior,
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, stream: stream, group: tk.group, prior: prior, bystander: silent.bystander(tk.started),
 			record: state.knownFor(now, &tk.work, 1/float64(tk.prior)-2), weight: weight,
 		})
 		tk.features = nil // the accused keep them
@@ -84,7 +61,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		flight++
 		state.accuseOne(&acc, accused{
 			ticket: none, group: none, work: g.work, lane: g.lane, prior: float64(g.prior), record: 1/float64(g.prior) - 2,
-			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class),
+			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class) * silent.weight(g.started),
 		})
 	}
 	state.accuseAnswered(&acc, now, e)
@@ -270,7 +247,7 @@ func (state *State) accuseOne(acc *[]accused, a accused) int {
 	} else {
 		old.weight += a.weight
 	}
-	old.prior = min(old.prior, a.prior)
+	old.prior, old.bystander = min(old.prior, a.prior), old.bystander && a.bystander
 	old.record = max(old.record, a.record)
 	if old.ticket == none { // what is still running says where, not what was left behind
 		old.lane = old.lane || a.lane
