@@ -17,7 +17,7 @@ type company struct {
 	mu    sync.Mutex // guards what follows
 	size  int
 	alone int  // that have yet to run alone
-	found bool // one of them was convicted
+	found bool // one of them was convicted, or was likely once more
 }
 
 // gathering is how long it may take until all of a company have come back.
@@ -66,7 +66,7 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 		d.companies.order = append(d.companies.order, epoch)
 	}
 	d.companies.mu.Unlock()
-	c.leaveCompany(false)
+	c.leaveCompany(alone) // it was likely twice: the others of the first company did not kill
 	g.mu.Lock()
 	g.size++
 	if alone {
@@ -83,15 +83,17 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 // doubtCompany notes how likely the call killed a lane worker on which it was not
 // alone, and so how it runs again.
 func (c *call) doubtCompany(f blame.Finding) {
+	again := c.hold > 0
 	c.single, c.hold, c.likely = false, 0, 0
 	if f.Alone {
 		c.likely = f.Share
-		c.single, c.hold = lane.Doubt(f.Share, c.ran)
+		c.single, c.hold = lane.Doubt(f.Share, c.ran, again)
 	}
 }
 
-// leaveCompany notes what became of c, if it was one of those that ran alone.
-func (c *call) leaveCompany(convicted bool) {
+// leaveCompany notes what became of c, if it was one of those that ran alone. killed says
+// that it was convicted, or that one more lane worker has died most likely of it.
+func (c *call) leaveCompany(killed bool) {
 	g := c.suspectOf
 	if g == nil {
 		return
@@ -99,7 +101,7 @@ func (c *call) leaveCompany(convicted bool) {
 	c.suspectOf = nil
 	g.mu.Lock()
 	g.alone--
-	g.found = g.found || convicted
+	g.found = g.found || killed
 	g.mu.Unlock()
 }
 

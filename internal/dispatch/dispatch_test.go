@@ -294,15 +294,18 @@ func TestUniquePillsEscalateToTheirShape(t *testing.T) {
 		}
 		shape := bezoar.Fingerprint{15: 7}
 		died := []int{}
-		for i := range 40 {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for i := range 40 { // whether those before have been answered or not
 			w := dispatch.Work{Fingerprint: bezoar.Fingerprint{2: byte(i), 3: 1}, Shape: shape, Replayable: true}
-			r.d.Do(t.Context(), w, &job{r: r, id: 250, what: pill})
+			wg.Go(func() { r.d.Do(t.Context(), w, &job{r: r, id: 250, what: pill}) })
 			died = append(died, r.dead())
 			time.Sleep(500 * time.Millisecond)
 			if a := r.do(byte(i%50), good); a.Kind != dispatch.Answered {
 				t.Errorf("innocent got %+v", a)
 			}
 		}
+		died = append(died, r.dead())
 		if last := died[len(died)-1]; last > 14 {
 			t.Errorf("deaths grew like %v, want at most 14", died)
 		}

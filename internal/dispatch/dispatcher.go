@@ -155,6 +155,7 @@ type call struct {
 	gone      bool          // the last of these does not
 	failed    bool          // an attempt failed: another says nothing about its worker
 	waited    time.Time     // by when waiting must end; zero until something waits
+	paced     time.Time     // when it first waited for a pace
 	avoid     string        // the worker that failed last
 	redrive   bool          // an operator's order: the lane, whatever is held against it
 	isolate   bool          // it broke a connection: what is left of its attempts runs in the lane
@@ -277,8 +278,12 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time)
 	return step{again: true}
 }
 
+// paceTrial is how long work waits for the pace of its shape however far away its turn is:
+// by then more is known of what the killers have and it has not.
+const paceTrial = 5 * time.Second
+
 // keepPace waits until work of an escalated level may ask again, if its caller waits
-// that long.
+// that long. It asks again before that, too: what is known of it may have changed.
 func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	what := "what looks like it has killed workers"
 	switch dec.Cause {
@@ -288,13 +293,20 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 		what = "requests of its shape have killed workers"
 	}
 	wait, left := time.Until(dec.Until), c.waitLeft()
+	if c.paced.IsZero() {
+		c.paced = time.Now()
+	}
 	defer c.d.pacing.Add(-1)
-	if waiting := c.d.pacing.Add(1); wait > left || waiting > int64(c.d.cfg.Queue) {
+	waiting, most := c.d.pacing.Add(1), int64(c.d.cfg.Queue)
+	if left > 0 && wait > left && dec.Cause != blame.ByClient && time.Since(c.paced) < paceTrial {
+		wait, most = left, most/4 // the others are for those whose turn will come
+	}
+	if wait > left || waiting > most {
 		a := c.unavailable(RulePace, what+", so that unproven ones run one at a time and slowly")
-		a.RetryAfter = max(wait, time.Second)
+		a.RetryAfter = max(time.Until(dec.Until), time.Second)
 		return done(a)
 	}
-	timer := time.NewTimer(max(wait, time.Millisecond))
+	timer := time.NewTimer(min(max(wait, time.Millisecond), duplicatePoll))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -8,30 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// accused is one distinct piece of work in flight when an epoch ended. Copies
-// of it that were in flight together answer as one: one crash is one crash,
-// however often its suspect was there.
-type accused struct {
-	ticket   uint32 // first of its tickets, chained by next; none when it is not in flight
-	work     Work   // with its variant
-	features []uint64
-	record   float64 // decayed successes that speak for it
-	prior    float64
-	weight   float64
-	share    float64
-	group    uint32 // that it was the probe of, or none
-	lane     bool
-	late     bool // it was answered before the worker died
-	crowd    bool // others were in flight beside it
-	stream   bool // its answer had been streaming for longer than the window
-}
-
-// proven reports whether its work has a record of success.
-func (a *accused) proven() bool { return a.record >= provenWell }
-
-// popular reports whether it has a long one.
-func (a *accused) popular() bool { return a.record >= provenPopular }
-
 // accusedKey tells pieces of work apart.
 type accusedKey struct {
 	fp     bezoar.Fingerprint
@@ -44,6 +20,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 	acc = make([]accused, 0, e.inFlight)
 	clear(state.merge)
 	crowd := state.unsettled(now, e) > 1
+	silent := state.silenceOf(e, class)
 	for t := e.head; t != none; t = e.head {
 		tk := &state.tickets[t]
 		state.unlink(t)
@@ -60,13 +37,14 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		stream := state.streams(now, tk)
 		switch {
 		case class == bezoar.Timeout:
+			weight *= silent.weight(tk.started)
 		case tk.lane && crowd:
 			weight = prior * staggered(now-tk.started)
 		case stream:
 			weight = prior * streamWeight
 		}
 		i := state.accuseOne(&acc, accused{
-			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, stream: stream, group: tk.group, prior: prior,
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, stream: stream, group: tk.group, prior: prior, bystander: silent.bystander(tk.started),
 			record: state.knownFor(now, &tk.work, 1/float64(tk.prior)-2), weight: weight,
 		})
 		tk.features = nil // the accused keep them
@@ -83,7 +61,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		flight++
 		state.accuseOne(&acc, accused{
 			ticket: none, group: none, work: g.work, lane: g.lane, prior: float64(g.prior), record: 1/float64(g.prior) - 2,
-			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class),
+			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class) * silent.weight(g.started),
 		})
 	}
 	state.accuseAnswered(&acc, now, e)
@@ -94,8 +72,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 // window: it has not killed so far.
 const streamWeight = 0.25
 
-// streams reports whether the answer to tk has been streaming for longer than the
-// window.
+// streams reports whether the answer to tk has been streaming for longer than the window.
 func (state *State) streams(now int64, tk *ticket) bool {
 	return tk.begunAt != 0 && now-tk.begunAt >= max(int64(state.cfg.Window), int64(settledStream))
 }
@@ -162,7 +139,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			weight /= 5
 		}
 		state.accuseOne(acc, accused{
-			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
+			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, started: a.started, prior: 0.5, weight: weight,
 		})
 	}
 }
@@ -266,10 +243,11 @@ func (state *State) accuseOne(acc *[]accused, a accused) int {
 	old := &(*acc)[i]
 	if a.late {
 		old.weight = max(old.weight, a.weight) // many answers are no more likely to kill than the last
+		old.started = max(old.started, a.started)
 	} else {
 		old.weight += a.weight
 	}
-	old.prior = min(old.prior, a.prior)
+	old.prior, old.bystander = min(old.prior, a.prior), old.bystander && a.bystander
 	old.record = max(old.record, a.record)
 	if old.ticket == none { // what is still running says where, not what was left behind
 		old.lane = old.lane || a.lane
@@ -317,11 +295,10 @@ func (state *State) alone(acc []accused, i int) (alone, beside bool) {
 	return late <= lateNoise && (beside || acc[i].share >= aloneShare), beside
 }
 
-// besideShare is how much of the blame makes work count as alone beside streams.
-const besideShare = 0.4
-
-// lateNoise is the share of answered work that a conviction alone may leave aside.
-const lateNoise = 1.0 / 16
+const (
+	besideShare = 0.4      // of the blame makes work count as alone beside streams
+	lateNoise   = 1.0 / 16 // of it may be answered work's where a conviction is alone
+)
 
 // mayHaveKilled reports whether an abandoned attempt may have had a part in the end
 // of e. A hang is laid at its door only while nothing that came after it was

@@ -86,6 +86,7 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	state.successes++
 	state.gate.success(now)
 	e.answered = max(e.answered, tk.started)
+	state.heard(now, e)
 	var probed bezoar.Fingerprint
 	if tk.group != none {
 		probed = state.groups.all[tk.group].fp

@@ -175,7 +175,7 @@ func (state *State) found(t uint32, f Finding) {
 // killed; sick, that the death may be the worker's own fault.
 func (state *State) blame(now int64, acc []accused, i int, surprise float64, few, sick bool, ev bezoar.Evidence) bool {
 	a := &acc[i]
-	if a.work.Exempt {
+	if a.work.Exempt || a.bystander {
 		state.found(a.ticket, Finding{Share: a.share})
 		return false
 	}

@@ -29,7 +29,7 @@ func (gs *groups) shapeFor(state *State, a *accused, rule *Rule) *group {
 		key, k = at, ofEndpoint
 	}
 	g := gs.get(state, key, k, rule)
-	if g != nil {
+	if g != nil && !at.IsZero() { // of answered work it is not known any more
 		g.at = at
 	}
 	return g
@@ -65,6 +65,34 @@ func (gs *groups) slowestKin(g *group) (slowest *group) {
 		}
 	}
 	return slowest
+}
+
+// relieve lets shapes and endpoints go of whose blame the caller c has most, now that it is
+// escalated itself: that is the narrower level, and others need not wait for what it did.
+// What they remember of the killers stays, and the rest of the blame, so that the next death
+// by somebody else escalates them again.
+func (gs *groups) relieve(state *State, now int64, c *group) {
+	for i := range gs.all {
+		g := &gs.all[i]
+		if g.state != suspected || g.manual || g.kind != ofShape && g.kind != ofEndpoint {
+			continue
+		}
+		its, all := 0.0, 0.0
+		for _, k := range g.killers {
+			all += k.share
+			if k.client == c.fp {
+				its += k.share
+			}
+		}
+		if 2*its < all || all == 0 {
+			continue
+		}
+		state.emitGroup(Dropped, now, g)
+		gs.active--
+		state.changes++
+		g.state, g.pacing = unheld, pacing{}
+		g.blamed *= 1 - its/all
+	}
 }
 
 // crowdTrust is how much of what a shape's works have of the blame together is laid at

@@ -18,6 +18,8 @@ type epoch struct {
 	head          uint32 // first ticket in flight, or none
 	inFlight      int
 	answered      int64 // latest start among the attempts that were answered
+	heard         int64 // when it last answered
+	gap           int64 // the usual time between two answers; 0: it is not known
 	answers       answers
 	firsts        map[bezoar.Fingerprint]int64 // when it first answered what, since deaths go unexplained; bounded
 	abandoned     [maxAbandoned]abandonedAttempt
@@ -52,7 +54,7 @@ func (state *State) OpenEpoch(id uint64) {
 		state.epochs = append(state.epochs, epoch{})
 		i = uint32(len(state.epochs) - 1)
 	}
-	state.epochs[i] = epoch{id: id, head: none, answers: answers{all: state.epochs[i].answers.all[:0]}}
+	state.epochs[i] = epoch{id: id, head: none, gap: state.gap, answers: answers{all: state.epochs[i].answers.all[:0]}}
 	state.byEpoch[id] = i
 }
 

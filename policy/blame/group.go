@@ -47,7 +47,7 @@ type group struct {
 	charged int64 // when one of them last killed
 	late    bool  // it may kill after its answer
 	pacing
-	fresh   pacing // of ofClient: for work whose shape has not killed
+	fresh   pacing // of ofClient: for work whose shape has not killed; of a shape: for work that is hardly like the killers
 	since   int64
 	until   int64
 	died    int64 // when it last killed
@@ -68,6 +68,7 @@ type group struct {
 type culprit struct {
 	variant  bezoar.Fingerprint
 	endpoint bezoar.Fingerprint
+	client   bezoar.Fingerprint
 	share    float64
 }
 
@@ -91,7 +92,7 @@ func (g *group) charge(now int64, w *Work, share float64) float64 {
 		}
 	}
 	if share > g.killers[least].share {
-		g.killers[least] = culprit{w.Variant, w.endpoint(), share}
+		g.killers[least] = culprit{w.Variant, w.endpoint(), w.Client, share}
 	}
 	return share
 }
@@ -143,14 +144,18 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 	if g := state.shapeOf(&a.work); g != nil && g.kind == ofEndpoint {
 		g.touch(second)
 		g.ran++
-		g.quicken(a.lane, &g.pacing)
+		if g.state == suspected {
+			g.quicken(a.lane, state.paceOfShape(g, a.work.Shape, a.features))
+		}
 	}
 	if g := gs.get(state, a.work.Shape, ofShape, rule); g != nil {
 		g.touch(second)
 		if g.ran++; g.ran >= groupSeen && g.ran < groupSeen+1 {
 			state.seen.add(now, g.fp)
 		}
-		g.quicken(a.lane, &g.pacing)
+		if g.state == suspected {
+			g.quicken(a.lane, state.paceOfShape(g, a.work.Shape, a.features))
+		}
 	}
 	if g := gs.find(a.probed); g != nil && g.state == quarantined && now >= g.until {
 		state.emitGroup(Released, now, g)
@@ -190,8 +195,11 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		if s == nil {
 			more = charged
 		}
-		died := c.deaths
-		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
+		died, slows := c.deaths, max(share, surprise)
+		if a.late && c.state == suspected && a.started < c.since {
+			slows = 0 // it ran before there was a pace
+		}
+		gs.blame(state, now, second, c, slows, charged, clientDeaths)
 		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
 			c.fresh.slow(now, clientSlows) // it has only moved on
@@ -200,7 +208,12 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	gs.total.blamed += more
 	laned := c != nil && c.state == suspected // by this death, too
 	if s != nil && (!laned || s.state != unheld) {
+		faint := s.state == suspected && state.paceOfShape(s, a.work.Shape, a.features) == &s.fresh
+		died := s.deaths
 		gs.blame(state, now, second, s, share, more, shapeDeaths)
+		if faint && s.deaths > died {
+			s.fresh.slow(now, shapeSlows)
+		}
 	}
 }
 
@@ -291,6 +304,9 @@ func (gs *groups) escalate(state *State, now int64, g *group, why string) {
 	state.changes++
 	g.reason = why + ": its unproven work runs in the lane, at a pace that falls with each death"
 	state.emitGroup(GroupLaned, now, g)
+	if g.kind == ofClient {
+		gs.relieve(state, now, g)
+	}
 }
 
 // escalateCompany escalates a caller whose work was answered before several

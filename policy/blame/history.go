@@ -154,6 +154,21 @@ func (h *history) resembles(features []uint64) bool {
 	return len(h.telling) > 0 && slices.ContainsFunc(features, h.tells)
 }
 
+// faintly reports whether work with these features has little of what tells the killers
+// apart: less than half of it. One clean run shows then that the little is harmless.
+func (h *history) faintly(features []uint64) bool {
+	if h.stale {
+		h.refresh()
+	}
+	n := 0
+	for _, f := range features {
+		if h.tells(f) {
+			n++
+		}
+	}
+	return n > 0 && 2*n < len(h.telling)
+}
+
 // refresh finds the features that a third of the killers' blame has and no
 // remembered success.
 func (h *history) refresh() {

@@ -213,7 +213,7 @@ func (state *State) paced(now int64, v *view, suspect bool) (until int64, took b
 	shape, client := state.shapeOf(v.Work), state.groups.find(v.Client)
 	var turns [2]*pacing
 	if shape != nil && shape.state == suspected && state.kin(now, v) {
-		turns[0] = &shape.pacing
+		turns[0] = state.paceOfShape(shape, v.Shape, state.look(v))
 	}
 	if client != nil && client.state == suspected && !state.spared(now, client, v) {
 		turns[1] = client.paceOf(now, v.Work, shape)

@@ -1,6 +1,10 @@
 package blame
 
-import "time"
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
 
 // The pace at which unproven work of an escalated level may run, a second.
 const (
@@ -56,6 +60,17 @@ func (g *group) quicken(lane bool, p *pacing) {
 		p.wins = 0
 		p.pace *= 2
 	}
+}
+
+// paceOfShape returns the pace of work with these features, of the escalated shape g. What
+// has little of what tells the killers apart has a pace of its own: else it would wait for
+// the turns of the pills, and never show that the little is harmless. A death of such work
+// slows both.
+func (state *State) paceOfShape(g *group, shape bezoar.Fingerprint, features []uint64) *pacing {
+	if h := state.histories.find(shape); h != nil && len(h.good) >= enoughGood && h.faintly(features) {
+		return &g.fresh
+	}
+	return &g.pacing
 }
 
 // paceOf returns the pace of the work w of the caller g. s is w's shape; nil if it is unknown.

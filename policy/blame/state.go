@@ -43,6 +43,7 @@ type State struct {
 	successes uint64
 	attempts  uint64
 	crashes   uint64
+	gap       int64 // the usual time between two answers of a worker
 
 	carefulUntil int64  // unproven answers are trusted late until then
 	changes      uint32 // counts what makes decisions about waiting work obsolete

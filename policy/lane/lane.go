@@ -25,6 +25,11 @@ const MaxBatch = 64
 // Patience is how long work lets more suspicious work go first.
 const Patience = 2 * time.Second
 
+// latePatience is how long work that takes time behind it lets more suspicious work of its
+// kind go first. Each run takes a worker for seconds: in the order of arrival the killer
+// would come last as often as first, and all others wait with it.
+const latePatience = 10 * time.Second
+
 // Entry is one piece of work that waits for the lane.
 type Entry struct {
 	Score  float64   // blame so far
@@ -78,10 +83,18 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 
 func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patience }
 
+// ripe reports whether e has waited for so long that others are no longer let in first.
+func (e *Entry) ripe(now time.Time) bool {
+	if e.Late {
+		return now.Sub(e.Since) >= latePatience
+	}
+	return e.overdue(now)
+}
+
 // before orders work that runs alone: what has not killed the lane yet comes
 // first, since its success tells a sick fleet from sick work; then the likeliest
 // killer of its company; then what needs no time behind it; then what has waited for
-// Patience; then the highest score, then the longest wait.
+// Patience, or for latePatience; then the highest score, then the longest wait.
 func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
@@ -92,8 +105,8 @@ func before(now time.Time, a, b *Entry) bool {
 	if a.Late != b.Late {
 		return b.Late
 	}
-	ripe := a.overdue(now)
-	if ripe != b.overdue(now) {
+	ripe := a.ripe(now)
+	if ripe != b.ripe(now) {
 		return ripe
 	}
 	if !ripe && a.Score != b.Score {
@@ -123,8 +136,10 @@ const (
 // Doubt says how one of the few that may have killed a lane worker runs again: alone if
 // it has most of the blame, and otherwise with time around it, twice as long as it ran
 // before, so that a death is seen to be its doing and the others wait no longer than that.
-func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
-	if share >= decisive {
+// again says that it ran with time around it already: the many that run beside it have little
+// of the blame each, and together so much that it never has most.
+func Doubt(share float64, ran time.Duration, again bool) (single bool, hold time.Duration) {
+	if share >= decisive || again {
 		return true, 0
 	}
 	return false, min(mostHold, leastHold+2*ran)

@@ -29,6 +29,7 @@ type Attack struct {
 	Length  time.Duration // of the attack
 	Restart time.Duration // of a worker, on the average; default 500 ms
 	Rate    float64       // good requests a second; default 100
+	Timeout time.Duration // until an answer is overdue; default 30 s
 	Good    func(n int, r *rand.Rand) Shot
 	Streams []Stream
 }
@@ -88,10 +89,11 @@ func RunAttack(a Attack) (Outcome, error) {
 func newSiege(a Attack) *world {
 	a.Lead = cmp.Or(a.Lead, learnt)
 	a.Restart = cmp.Or(a.Restart, 500*time.Millisecond)
+	a.Timeout = cmp.Or(a.Timeout, 30*time.Second)
 	s := Scenario{Seed: a.Seed, Workers: a.Workers}
 	set := settings{
 		length: a.Lead + a.Length, service: time.Millisecond, slow: time.Millisecond,
-		timeout: 30 * time.Second, patience: 30 * time.Second, window: time.Second, restart: a.Restart,
+		timeout: a.Timeout, patience: 30 * time.Second, window: time.Second, restart: a.Restart,
 		grace: time.Second, after: 2, popular: 2,
 	}
 	w := newWorldWith(s, set)
@@ -158,6 +160,9 @@ func (w *world) planShot(slot int32) {
 	if r.shot.Kill > 0 {
 		r.killAt = w.now + int64(r.shot.Kill)
 		at, kind = r.killAt, evKill
+		if r.shot.Hang {
+			kind = evHang
+		}
 	}
 	if h := r.shot.HangUp; h > 0 && w.now+int64(h) < at {
 		at, kind = w.now+int64(h), evAbort

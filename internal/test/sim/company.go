@@ -9,7 +9,7 @@ type company struct {
 	since int64
 	size  int
 	alone int  // that have yet to run alone
-	found bool // one of them was convicted
+	found bool // one of them was convicted, or was likely once more
 }
 
 const (
@@ -44,7 +44,7 @@ func (w *world) meet(slot int32, epoch uint64, alone bool) {
 		}
 		l.companies[epoch] = g
 	}
-	r.leaveCompany(false)
+	r.leaveCompany(alone)
 	g.size++
 	r.limit = r.group.limit(w.now, r.limit)
 	r.group, r.suspectOf = g, nil
@@ -64,10 +64,10 @@ func (r *request) likely() float64 {
 
 // leaveCompany notes what became of the request, if it was one of those that ran
 // alone.
-func (r *request) leaveCompany(convicted bool) {
+func (r *request) leaveCompany(killed bool) {
 	if g := r.suspectOf; g != nil {
 		r.suspectOf = nil
 		g.alone--
-		g.found = g.found || convicted
+		g.found = g.found || killed
 	}
 }

@@ -10,6 +10,7 @@ import (
 // What dispatch waits for, and how often it tries.
 const (
 	duplicatePoll = 500 * time.Millisecond
+	paceTrial     = 5 * time.Second
 	attempts      = 3
 	maxFree       = 8
 	maxDied       = 2
@@ -29,6 +30,7 @@ type request struct {
 	epoch     uint64
 	waitFrom  int64   // when it began to wait for the lane
 	until     int64   // by when waiting must end; 0 until something waits
+	paced     int64   // when it first waited for a pace
 	share     float64 // of the last lane worker that died with it and others
 	score     float64
 	settle    time.Duration // a stream leaves with its worker after that long
@@ -185,7 +187,7 @@ func (w *world) turn(slot int32) {
 		}
 		t = w.state.Open(r.work)
 	case blame.Pace:
-		w.keepPace(slot, d.Until)
+		w.keepPace(slot, &d)
 		return
 	case blame.HoldBack:
 		w.holdBack(slot, d.Until)
@@ -201,18 +203,21 @@ func (w *world) turn(slot int32) {
 }
 
 // keepPace waits until work of an escalated level may ask again, if its caller waits
-// that long.
-func (w *world) keepPace(slot int32, until time.Time) {
+// that long; where the shape is escalated it waits a while in any case.
+func (w *world) keepPace(slot int32, d *blame.Decision) {
 	r := &w.requests[slot]
-	at := until.UnixNano()
+	at := d.Until.UnixNano()
 	w.stats.Paced++
-	if !w.patient(slot) || at > r.until {
+	if r.paced == 0 {
+		r.paced = w.now
+	}
+	if !w.patient(slot) || at > r.until && (d.Cause == blame.ByClient || w.now-r.paced >= int64(paceTrial)) {
 		w.end(slot, unavailable)
 		return
 	}
 	r.where = waitsDuplicate
 	r.wait++
-	w.after(max(time.Duration(at-w.now), time.Millisecond), evPoll, slot, r.wait)
+	w.after(min(max(time.Duration(at-w.now), time.Millisecond), duplicatePoll), evPoll, slot, r.wait)
 }
 
 // patient sees to it that waiting ends, and reports whether it has to now.
@@ -338,9 +343,10 @@ func (w *world) judge(slot int32, strike blame.Result) {
 	r.ran = time.Duration(w.now - r.started)
 	switch died := crashed && !f.Planned; {
 	case r.inLane && f.Company:
+		again := r.hold > 0
 		r.single, r.hold, r.share = false, 0, f.Share
 		if f.Alone {
-			r.single, r.hold = lane.Doubt(f.Share, r.ran)
+			r.single, r.hold = lane.Doubt(f.Share, r.ran, again)
 		}
 		r.met++
 		w.meet(slot, r.epoch, f.Alone)

@@ -18,15 +18,16 @@ type Row struct {
 	Slowest time.Duration
 	Late    bool // no pill of the last third is answered
 	Length  time.Duration
-	Homes   bool // most of the good traffic asks for the home page
-	Shared  bool // nobody tells callers apart
-	Busy    bool // the machine has too much to do, and the fleet has just begun to serve
+	Timeout time.Duration // until an answer is overdue; 0: 30 s
+	Homes   bool          // most of the good traffic asks for the home page
+	Shared  bool          // nobody tells callers apart
+	Busy    bool          // the machine has too much to do, and the fleet has just begun to serve
 	Streams []Stream
 }
 
 // Attack is the row's attack on a fleet.
 func (r *Row) Attack(seed uint64, workers int) Attack {
-	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Streams: r.Streams}
+	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Timeout: r.Timeout, Streams: r.Streams}
 	a.Length = cmp.Or(a.Length, time.Minute)
 	a.Good = Mix
 	if r.Homes {
@@ -83,7 +84,7 @@ func Rows() []Row {
 func busyRows(rows []Row) (out []Row) {
 	for _, row := range rows {
 		switch row.Name {
-		case "get-unique-10", "get-unique-25", "get-unique-50", "post-unique-10":
+		case "get-unique-10", "get-unique-25", "get-unique-50", "post-unique-10", "hang-unique":
 		case "get-unique-10-shared":
 			row.Deaths, row.Good = 20, 85 // a search that is new waits for the pace of its shape
 		default:
@@ -107,6 +108,7 @@ func sharedRows(rows []Row) (out []Row) {
 		"get-unique-10":  {Deaths: 17, Good: 95}, // the worst of 50 seeds; 14 in most
 		"get-unique-50":  {Deaths: 17, Good: 95},
 		"get-shapes-10":  {Deaths: 20, Good: 95},
+		"hang-unique":    {Deaths: 14, Good: 95},
 	}
 	for _, row := range rows {
 		if bound, ok := most[row.Name]; ok {
@@ -218,6 +220,13 @@ func uniqueRows() []Row {
 	for _, rate := range []float64{2, 10, 25, 50} {
 		out = append(out, Row{Name: fmt.Sprintf("get-unique-%g", rate), Deaths: 14, Good: 99, Streams: []Stream{{Rate: rate, Make: uniqueGET}}})
 	}
+	// A pill that hangs its worker costs it only at the timeout: until then more are sent, and
+	// innocents with them, of which the unsafe ones are lost.
+	out = append(out, Row{Name: "hang-unique", Deaths: 10, Good: 99, Timeout: 2 * time.Second, Streams: []Stream{{Rate: 1, Make: func(n int, r *rand.Rand) Shot {
+		s := uniqueGET(n, r)
+		s.Hang = true
+		return s
+	}}}})
 	// Innocents share the attacker's address, as colleagues in one office do. What they
 	// ask for has shapes of its own, apart from one in five.
 	out = append(out, Row{Name: "office", Deaths: 14, Good: 80, Class: "target", Streams: []Stream{

@@ -25,6 +25,7 @@ type Shot struct {
 	Service time.Duration
 	Kill    time.Duration // it kills its worker that long after its start; 0: not
 	Late    time.Duration // it kills its worker that long after its answer; 0: not
+	Hang    bool          // … and its worker does not die then, but answers nothing any more
 	HangUp  time.Duration // its caller hangs up that long after its start; 0: not
 	Evil    bool
 }

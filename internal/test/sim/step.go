@@ -16,6 +16,7 @@ const (
 	evKill                       // it kills its worker
 	evAbort                      // its caller hangs up
 	evFault                      // its connection breaks
+	evHang                       // it hangs its worker
 	evOverdue                    // its deadline passes
 	evAbandoned                  // a: abandoned attempt that kills
 	evPatience                   // a: request, b: life; it has waited long enough
@@ -99,6 +100,9 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			cause = none
 		}
 		w.die(i, w.deathClass(cause), false, cause)
+	case evHang:
+		k.mute, k.hung = true, r.pill
+		w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
 	case evAbort:
 		w.leaveAbandoned(slot)
 		w.leave(slot)

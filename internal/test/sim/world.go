@@ -366,7 +366,11 @@ func (w *world) drain() {
 	}
 	w.laws.events = w.state.Drain(w.laws.events[:0])
 	for i := range w.laws.events {
-		w.laws.decision(w, &w.laws.events[i])
+		e := &w.laws.events[i]
+		if v := &e.Verdict; w.trace != nil && e.Kind != blame.EpochEnded {
+			w.tracef("decision %v %s %s: %s, score %.2f, pace %.3f, %s", e.Kind, v.Scope, v.Fingerprint.Short(), v.State, v.Score, v.Pace, v.Reason)
+		}
+		w.laws.decision(w, e)
 	}
 }
 

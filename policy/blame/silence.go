@@ -1,0 +1,72 @@
+package blame
+
+import (
+	"math"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Bounds of what a silent worker tells.
+const (
+	gapSamples  = 32 // answers that the usual gap between two is averaged over
+	gapsSilent  = 20 // such gaps without an answer after which a worker counts as silent
+	gapsFaded   = 4  // … in which the weight of what came later halves
+	leastWeight = 1.0 / 256
+	leastSilent = 500 * time.Millisecond
+	leastFade   = 100 * time.Millisecond
+)
+
+// heard notes an answer of e: when it was, and how long after the one before.
+func (state *State) heard(now int64, e *epoch) {
+	if e.heard != 0 {
+		gap := min(now-e.heard, int64(10*time.Second))
+		e.gap += (gap - e.gap) / gapSamples
+		state.gap += (e.gap - state.gap) / gapSamples
+	}
+	e.heard = now
+}
+
+// silence is how a worker that hung fell silent. What hangs a whole worker started before
+// it fell silent; what was sent to it after that only waited there.
+type silence struct {
+	since int64 // the first start after the last answer; 0: there was no silence
+	gap   int64 // the usual time between two answers; 0: it is not known
+}
+
+// silenceOf returns how e fell silent, if it died of that.
+func (state *State) silenceOf(e *epoch, class bezoar.Class) (s silence) {
+	if class != bezoar.Timeout {
+		return silence{}
+	}
+	first := int64(math.MaxInt64)
+	for t := e.head; t != none; t = state.tickets[t].next {
+		if at := state.tickets[t].started; at > e.heard {
+			first = min(first, at)
+		}
+	}
+	for i := range e.abandoned {
+		if at := e.abandoned[i].started; at > e.heard {
+			first = min(first, at)
+		}
+	}
+	if first == math.MaxInt64 {
+		return silence{}
+	}
+	return silence{since: first, gap: e.gap}
+}
+
+// weight is the part of its weight that work has which started then.
+func (s *silence) weight(started int64) float64 {
+	if s.since == 0 || s.gap == 0 || started <= s.since {
+		return 1
+	}
+	fade := max(int64(leastFade), gapsFaded*s.gap)
+	return max(leastWeight, math.Exp2(-float64(started-s.since)/float64(fade)))
+}
+
+// bystander reports whether work came so late that the worker had been silent for far
+// longer than usual: it did not hang it.
+func (s *silence) bystander(started int64) bool {
+	return s.since != 0 && s.gap != 0 && started-s.since > max(int64(leastSilent), gapsSilent*s.gap)
+}
