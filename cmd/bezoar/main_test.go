@@ -160,7 +160,9 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await TEXT CMD ARGS...")
 	}
 	deadline := time.Now().Add(patience)
-	for {
+	beat := time.NewTicker(100 * time.Millisecond) // each try starts a process
+	defer beat.Stop()
+	for ; ; <-beat.C {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Dir = ts.MkAbs(".")
 		cmd.Env = append(os.Environ(), "BEZOAR_ADMIN="+ts.Getenv("BEZOAR_ADMIN"),

@@ -155,6 +155,7 @@ func TestABuildThatDiesOfEveryRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if name != "settings" {
 				pace.Spare(t, "settings")
+				pace.Soak(t, "settings")
 			}
 			t.Parallel() // it waits for processes to prove themselves
 			d := startDeploy(t, config.Bake{})
@@ -220,6 +221,7 @@ func TestAGoodBuildAmongPoison(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if name != "unique pills" {
 				pace.Spare(t, "unique pills")
+				pace.Soak(t, "unique pills")
 			}
 			t.Parallel() // it waits for processes to prove themselves
 			d := startDeploy(t, config.Bake{Requests: 40, Time: 5 * time.Second})

@@ -92,7 +92,7 @@ func (s *sdk) letter(body string) string {
 // RedrivePolicy. A copy that is done frees the body.
 func TestBriefMessagesThatFailAreSetAside(t *testing.T) {
 	t.Parallel()
-	for _, store := range stores(t) {
+	for _, store := range stores(t, "sqlite") {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 // is answered by what is the case, and nothing is an internal error.
 func TestQueuesThatComeAndGo(t *testing.T) {
 	t.Parallel()
-	for _, s := range stores(t) {
+	for _, s := range stores(t, "postgres") {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -88,7 +88,10 @@ func (c *cluster) traffic(n *reloaded) (stop func()) {
 	var wg sync.WaitGroup
 	for i := range 2 {
 		wg.Go(func() {
+			beat := time.NewTicker(think)
+			defer beat.Stop()
 			for k := 0; ctx.Err() == nil; k++ {
+				<-beat.C
 				if err := n.ask(fmt.Sprintf("/item?id=%d-%d", i, k), http.NoBody); err != nil {
 					if c.bad.Add(1) <= 5 {
 						c.t.Errorf("a good request: %v", err)

@@ -68,7 +68,7 @@ func (p *producers) count() int {
 // what was deleted does not come back.
 func TestKilledUnderLoadNothingIsLost(t *testing.T) {
 	t.Parallel()
-	for _, s := range stores(t) {
+	for _, s := range stores(t, "sqlite") {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -297,7 +297,7 @@ func taken(t *testing.T, n *node) (count int) {
 // back once.
 func TestARedriveSurvivesAKill(t *testing.T) {
 	t.Parallel()
-	for _, s := range stores(t) {
+	for _, s := range stores(t, "postgres") {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -29,19 +29,23 @@ func TestAPillCostsTwoWorkersAndNobodyElseNotices(t *testing.T) {
 		body           string
 		copies         int
 		setup          setup
+		soak           bool
 	}{
-		{"crash, GET", "GET", "/search?q=crash", "", 1, setup{}},
-		{"exit 0, GET", "GET", "/search?q=exit", "", 1, setup{}},
-		{"crash, POST, replay all", "POST", "/orders", `{"item":"crash"}`, 1, setup{Replay: config.ReplayAll}},
-		{"crash, POST, not replayed", "POST", "/orders", `{"item":"crash"}`, 1, setup{}},
-		{"crash, 64 copies at once", "GET", "/search?q=crash", "", 64, setup{}},
-		{"crash, 64 POSTs at once", "POST", "/orders", `{"item":"crash"}`, 64, setup{}},
-		{"hang", "GET", "/loop?q=hang", "", 1, setup{Health: "/healthz", Timeout: 2 * time.Second}},
-		{"hang, 64 copies at once", "GET", "/loop?q=hang", "", 64, setup{Health: "/healthz", Timeout: 2 * time.Second}},
+		{"crash, GET", "GET", "/search?q=crash", "", 1, setup{}, true},
+		{"exit 0, GET", "GET", "/search?q=exit", "", 1, setup{}, false},
+		{"crash, POST, replay all", "POST", "/orders", `{"item":"crash"}`, 1, setup{Replay: config.ReplayAll}, false},
+		{"crash, POST, not replayed", "POST", "/orders", `{"item":"crash"}`, 1, setup{}, false},
+		{"crash, 64 copies at once", "GET", "/search?q=crash", "", 64, setup{}, false},
+		{"crash, 64 POSTs at once", "POST", "/orders", `{"item":"crash"}`, 64, setup{}, true},
+		{"hang", "GET", "/loop?q=hang", "", 1, setup{Health: "/healthz", Timeout: 2 * time.Second}, true},
+		{"hang, 64 copies at once", "GET", "/loop?q=hang", "", 64, setup{Health: "/healthz", Timeout: 2 * time.Second}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.copies == 1 && tc.method == "GET" {
 				pace.Spare(t, "that of 64 copies at once")
+			}
+			if tc.soak {
+				pace.Soak(t, "that of 64 GETs at once")
 			}
 			tc.setup.Replicas = 4
 			for ; !costsTwo(t, tc.setup, tc.copies, func(r *rig) answer { return r.send(tc.method, tc.target, tc.body) }); tc.setup.Timeout *= 4 {

@@ -149,7 +149,7 @@ func (s searcher) guard() adminapi.Guard {
 // everything else is served, and a restart forgets nothing.
 func TestAShapeOfQueriesThatKills(t *testing.T) {
 	t.Parallel()
-	for _, s := range stores(t) {
+	for _, s := range stores(t, "sqlite") {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -93,6 +93,8 @@ func worker() {
 			select {}
 		case strings.Contains(work, "ms=20"):
 			time.Sleep(20 * time.Millisecond)
+		case strings.Contains(work, "ms=80"):
+			time.Sleep(80 * time.Millisecond)
 		case strings.Contains(work, "slow"):
 			time.Sleep(300 * time.Millisecond)
 		default:

@@ -135,11 +135,11 @@ func logOf(t *testing.T) *syncBuffer {
 // messages carry it; every good message is done, and no innocent is set aside.
 func TestPoisonMessagesInPlainConsumers(t *testing.T) {
 	t.Parallel()
-	messages, bodies, copies := 320, 8, 4
+	messages, bodies, copies := 160, 4, 4
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		messages, bodies, copies = 10_000, 20, 5
 	}
-	for _, s := range stores(t) {
+	for _, s := range stores(t, "postgres") {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // consumers mostly wait for what the dead have taken
 			dir := t.TempDir()

@@ -178,7 +178,7 @@ type crowd struct {
 
 // think is how long callers wait between two requests. Callers that never wait take
 // whatever the machine has, for as long as their test lasts.
-const think = 2 * time.Millisecond
+const think = 10 * time.Millisecond
 
 // crowd keeps n callers busy with popular, slow and unique requests.
 func (r *rig) crowd(n int) *crowd {

@@ -10,7 +10,7 @@ import (
 // Each node learns whether the one before it had the same secret; when all have
 // changed theirs, only the first is told.
 func TestNodesWithOtherSecretsAreTold(t *testing.T) {
-	for _, kind := range stores(t) {
+	for _, kind := range stores(t, "both") {
 		t.Run(kind.name, func(t *testing.T) {
 			s, err := store.Open(t.Context(), kind.open(t, t.TempDir()), store.Config{})
 			if err != nil {

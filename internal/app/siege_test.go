@@ -280,6 +280,7 @@ func TestHostileClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if !secure {
 				pace.Spare(t, "TLS")
+				pace.Soak(t, "TLS")
 			}
 			t.Parallel()
 			b := besiege(t, secure)

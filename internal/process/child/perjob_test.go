@@ -31,10 +31,8 @@ func TestJobsOfTheirOwn(t *testing.T) {
 	if res := r.Do(t.Context(), Job{Command: []string{"true"}}); res.Class != bezoar.Done {
 		t.Errorf("the next one, without a limit: %+v", res)
 	}
-	stubborn := Job{
-		Command: []string{os.Args[0]}, Env: []string{envRole + "=stubborn", quick}, Grace: 50 * time.Millisecond, Timeout: 50 * time.Millisecond,
-	}
-	if res := r.Do(t.Context(), stubborn); res.Class != bezoar.Timeout || res.Signal != "SIGKILL" || res.Elapsed > 30*time.Second {
+	stubborn := Job{Command: []string{os.Args[0]}, Env: []string{envRole + "=stubborn", quick}, Grace: 50 * time.Millisecond}
+	if res, limit := overdue(t, r, stubborn); res.Class != bezoar.Timeout || res.Signal != "SIGKILL" || res.Elapsed > limit+30*time.Second {
 		t.Errorf("a job with a short grace: %+v", res)
 	}
 }

@@ -9,6 +9,7 @@ package pace
 
 import (
 	"flag"
+	"os"
 	"strconv"
 	"testing"
 )
@@ -28,6 +29,19 @@ func Spare(t testing.TB, other string) {
 	t.Helper()
 	if Watched {
 		t.Skipf("what runs at once here does so in %s as well: make test runs it, without the race detector", other)
+	}
+}
+
+// Soaking says that tests are to be as long as what they are to prove: BEZOAR_SOAK
+// is set.
+func Soaking() bool { return os.Getenv("BEZOAR_SOAK") != "" }
+
+// Soak leaves a case to BEZOAR_SOAK: other is the case that holds the same law
+// without.
+func Soak(t testing.TB, other string) {
+	t.Helper()
+	if !Soaking() {
+		t.Skipf("%s holds the same law: BEZOAR_SOAK=1 runs this as well", other)
 	}
 }
 

@@ -1,10 +1,7 @@
 """Does what a message says, however bad. Bodies are "KIND NUMBER ...": see kinds in
 poison_test.go. With the argument "pool" it takes one message after another."""
 
-import ctypes
-import json
 import os
-import signal
 import sys
 import time
 
@@ -44,6 +41,8 @@ def handle(m):
     """Returns the class of the end, for ends that a handler can choose."""
     kind = m["body"].split()[0]
     if kind == "segv":
+        import ctypes  # here and below: most messages do without, and start sooner
+
         ctypes.string_at(0)
     elif kind == "abort":
         os.abort()
@@ -52,6 +51,8 @@ def handle(m):
         while True:
             hoard.append(b"x" * (1 << 20))
     elif kind == "loop":
+        import signal
+
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(600)
@@ -84,6 +85,8 @@ def one():
 
 
 def pool():
+    import json
+
     for line in sys.stdin:
         m = json.loads(line)
         if "id" not in m:
