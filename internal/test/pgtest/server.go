@@ -18,6 +18,7 @@ import (
 type Server struct {
 	bin, dir string // of the binaries; of the data and the log
 	Port     int
+	Env      []string   // of the server, from its next start on, beside this process's
 	owner    *user.User // nil: this process's user
 }
 
@@ -189,7 +190,7 @@ func (s *Server) must(t testing.TB, name string, args ...string) {
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.bin, name), args...)
-	c.Dir = s.dir
+	c.Dir, c.Env = s.dir, append(os.Environ(), s.Env...)
 	if s.owner != nil {
 		uid, _ := strconv.Atoi(s.owner.Uid)
 		gid, _ := strconv.Atoi(s.owner.Gid)
