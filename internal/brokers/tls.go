@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // TLS is what the URL says about it: tls=true, ca=FILE (who signs the broker's
@@ -42,4 +43,30 @@ func (a *Address) TLS(always bool) (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// TLSError says what to do about an error of TLS. It is nil if err is none.
+func TLSError(err error) error {
+	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
+	_, named := errors.AsType[x509.HostnameError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	fix := ""
+	switch {
+	case err == nil:
+	case untrusted:
+		fix = "?ca=FILE names the authority that signed the server's certificate"
+	case named:
+		fix = "the server's certificate is for other names: write one of them in the URL"
+	case unverified: // it is over, for example
+		fix = "the server needs another certificate"
+	case plain:
+		fix = "the server speaks no TLS at this port"
+	case strings.Contains(err.Error(), "remote error: tls: ") && strings.Contains(err.Error(), "certificate"):
+		fix = "the server wants a certificate that it trusts: ?cert=FILE&key=FILE"
+	}
+	if fix == "" {
+		return nil
+	}
+	return &Error{Kind: Denied, Err: err, Fix: fix}
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 		run  func(t *testing.T, o *suite)
 	}{
 		{"leases have one owner", testLeases},
+		{"the clock is set back", testSetBack},
 		{"a stale epoch changes nothing", testFence},
 		{"records come back whole", testRecords},
 		{"a rollback leaves nothing", testRollback},

@@ -157,10 +157,11 @@ func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, err
 
 // explain says what to do about an error, if that is known.
 func (c Client) explain(err error) error {
+	if told := brokers.TLSError(err); told != nil || err == nil {
+		return told
+	}
 	answer, answered := errors.AsType[*amqp091.Error](err)
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, amqp091.ErrCredentials), errors.Is(err, amqp091.ErrSASL), errors.Is(err, amqp091.ErrVhost),
 		answered && (answer.Code == amqp091.AccessRefused || answer.Code == amqp091.NotAllowed):
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?vhost= the virtual host"}

@@ -2,20 +2,12 @@ package kafka
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +18,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/brokers/brokertest"
+	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
+	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
@@ -71,12 +66,14 @@ func TestNoBroker(t *testing.T) {
 // Every way to say who we are, over TLS whose authority the URL names.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	ca, pair := certificate(t)
+	certs := brokertest.NewCertificates(t)
+	server := certs.Server(t)
+	server.ClientAuth = tls.NoClientCert
 	for _, method := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, 1, kfake.EnableSASL(), kfake.Superuser(method, "bezoar", password), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
-			text := fmt.Sprintf("kafka://bezoar:%s@%s/orders?group=g&sasl=%s&ca=%s", url.QueryEscape(password), c.cfg.Brokers[0], strings.ToLower(method), ca)
+			c := newCluster(t, 1, kfake.EnableSASL(), kfake.Superuser(method, "bezoar", password), kfake.TLS(server))
+			text := fmt.Sprintf("kafka://bezoar:%s@%s/orders?group=g&sasl=%s&ca=%s", url.QueryEscape(password), c.cfg.Brokers[0], strings.ToLower(method), certs.CA)
 			cfg, err := FromURL(text, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -102,26 +99,40 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// certificate is one for this machine: the file of its authority, and itself.
-func certificate(t *testing.T) (ca string, pair tls.Certificate) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return ca, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+// Brokers that want TLS, and certificates of their clients: a sink and a source.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	certs := brokertest.NewCertificates(t)
+	c := newCluster(t, 1, kfake.TLS(certs.Server(t)))
+	n := 0
+	certs.OverTLS(t, func(t *testing.T, parameters string) error {
+		t.Helper()
+		n++
+		at := "kafka://" + c.cfg.Brokers[0] + "/" + c.topic + "?" + parameters
+		sink, err := SinkFromURL(at, sinktest.Source, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sink.Close()
+		sent := sink.Send(t.Context(), []outbox.Record{sinktest.Record(1, "k")})[0]
+		cfg, err := FromURL(at+fmt.Sprint("&group=g", n), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		_, err = s.Open(t.Context())
+		if (err == nil) != (sent == nil) {
+			t.Errorf("the sink says %v, and the source %v", sent, err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.Done(t.Context(), take(t, s, 1)[0])
+	})
 }
 
 // A user who may not create topics is told which one to create, and needs no more than

@@ -132,6 +132,9 @@ func (s *Source) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known {
 		return err
 	}
+	if told := brokers.TLSError(err); told != nil {
+		return told
+	}
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):

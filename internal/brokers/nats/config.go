@@ -184,6 +184,12 @@ func (c Client) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
 		return err
 	}
+	if told := brokers.TLSError(err); told != nil {
+		return told
+	}
+	if c.TLS != nil && strings.Contains(err.Error(), "closed by remote after TLS handshake") {
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the server may want a certificate that it trusts: ?cert=FILE&key=FILE"}
+	}
 	is := func(all ...error) bool {
 		for _, e := range all {
 			if errors.Is(err, e) {

@@ -184,6 +184,9 @@ func (c Client) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
 		return err
 	}
+	if told := brokers.TLSError(err); told != nil {
+		return told
+	}
 	_, network := errors.AsType[net.Error](err)
 	text := err.Error()
 	has := func(codes ...string) bool {

@@ -222,7 +222,8 @@ func (c *Capture) run(ctx context.Context) error {
 		return err
 	}
 	to := &captureReceiver{c: c, writer: writer, from: *at, next: *at}
-	return c.read(ctx, conn, at.position, to, func(context.Context, *Stream) error { return nil })
+	published := c.c.publication(c.plans)
+	return c.read(ctx, conn, at.position, to, func(ctx context.Context, _ *Stream) error { return published.watch(ctx, conn) })
 }
 
 // publication is what the tables need.

@@ -42,6 +42,9 @@ func (c Config) replicate(ctx context.Context) (*pgconn.PgConn, error) {
 		return nil, err
 	}
 	conn, err := pgconn.ConnectConfig(ctx, &s.Config)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // no other right is asked for here
+		return nil, fmt.Errorf("the role %s may not read the log: ALTER ROLE %s REPLICATION: %w", quoted(s.User), quoted(s.User), err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,13 @@ package cdc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -40,6 +42,10 @@ func (c *Capture) copyTables(ctx context.Context, writer *pgx.Conn, now *progres
 		}
 		for _, p := range todo {
 			if err := c.copyTable(ctx, tx, writer, p, Transaction{Commit: now.position}); err != nil {
+				if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" {
+					user := quoted(source.Config().User)
+					return fmt.Errorf("the role %s may not copy %s: GRANT SELECT ON %s TO %s: %w", user, p.table, p.quoted(), user, err)
+				}
 				return fmt.Errorf("copy %s: %w", p.table, err)
 			}
 			now.copied = append(now.copied, p.String())

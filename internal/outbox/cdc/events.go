@@ -47,11 +47,10 @@ func (r *captureReceiver) Change(ctx context.Context, change Change) error {
 		return nil // the publication has had it
 	}
 	if change.Relation != r.last { // its columns may have changed
-		key, err := primaryKey(ctx, r.writer, p.table)
-		if err != nil {
+		if err := p.look(ctx, r.writer); err != nil {
 			return err
 		}
-		p.primary, r.last = key, change.Relation
+		r.last = change.Relation
 	}
 	for _, e := range p.eventsOf(r.tx, change, r.seen) {
 		r.events = append(r.events, e)

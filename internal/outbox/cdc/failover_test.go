@@ -3,6 +3,7 @@ package cdc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,13 @@ func (l *ledger) Send(_ context.Context, records []outbox.Record) []error {
 }
 
 func (l *ledger) Close() error { return nil }
+
+// of is what it got of a key.
+func (l *ledger) of(key string) []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.got[key])
+}
 
 func (l *ledger) count() int {
 	l.mu.Lock()
@@ -155,9 +163,7 @@ func TestAPromotedStandbyLosesNothing(t *testing.T) {
 	eventually(t, "everything is delivered", func() bool { return one[int](b, "SELECT count(*) FROM box.pending") == 0 })
 	for _, k := range keys {
 		written := one[int](b, "SELECT n FROM counters WHERE key = $1", k)
-		sink.mu.Lock()
-		got := sink.got[k]
-		sink.mu.Unlock()
+		got := sink.of(k)
 		for i, n := range got {
 			if n != i+1 {
 				t.Fatalf("key %s: event %d came in place %d", k, n, i+1)

@@ -94,7 +94,7 @@ func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
 		return 0, fmt.Errorf("make the table of readers: %w", err)
 	}
 	p := publication{name: f.c.Publication, tables: []table{{f.schema, "events"}}, publish: "insert"}
-	if err := p.ensure(ctx, conn); err != nil {
+	if _, err := p.ensure(ctx, conn); err != nil {
 		return 0, err
 	}
 	at, err := identify(ctx, f.c)

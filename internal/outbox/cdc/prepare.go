@@ -20,7 +20,8 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 			return nil, err
 		}
 	}
-	if err := c.c.publication(c.plans).ensure(ctx, conn); err != nil {
+	added, err := c.c.publication(c.plans).ensure(ctx, conn)
+	if err != nil {
 		return nil, err
 	}
 	at, err := identify(ctx, c.reader.c)
@@ -49,11 +50,28 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 		c.say(Starting, lost+"; the tables were copied again")
 		before = nil
 	}
+	if before != nil {
+		c.again(before, added)
+	}
 	now, snapshot, err := c.begin(ctx, conn, before, s, at)
 	if err != nil {
 		return nil, err
 	}
 	return now, c.copyTables(ctx, writer, now, snapshot)
+}
+
+// again says of tables that were not published that their events begin now. One of the
+// name that was copied has been dropped since, or taken out: it is copied again.
+func (c *Capture) again(before *progress, added []table) {
+	for _, t := range added {
+		what := fmt.Sprintf("%s is published from now on: what was committed in it before is no event", t)
+		if c.plans[t].copy {
+			what = fmt.Sprintf("%s is published from now on, and copied", t)
+		}
+		before.copied = slices.DeleteFunc(before.copied, func(name string) bool { return name == t.String() })
+		c.reader.c.Log.Warn(what, "slot", c.c.Slot)
+		c.say(Starting, what)
+	}
 }
 
 // check says why changes of a table cannot be read. An application could not
@@ -94,6 +112,23 @@ func (p *plan) untold() string {
 		}
 	}
 	return ""
+}
+
+// look finds the primary key again. That of a table which was dropped stays: it is that of
+// the changes before.
+func (p *plan) look(ctx context.Context, conn *pgx.Conn) error {
+	key, err := primaryKey(ctx, conn, p.table)
+	if err != nil {
+		return err
+	}
+	there := true
+	if len(key) == 0 {
+		err = conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", p.quoted()).Scan(&there)
+	}
+	if there {
+		p.primary = key
+	}
+	return err
 }
 
 // primaryKey is the columns of the primary key, or of the index that the table has as

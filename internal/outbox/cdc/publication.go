@@ -40,8 +40,9 @@ func (p publication) list() string {
 	return strings.Join(names, ", ")
 }
 
-// ensure makes the publication, or sees that it is as it has to be.
-func (p publication) ensure(ctx context.Context, conn *pgx.Conn) error {
+// ensure makes the publication, or sees that it is as it has to be. It returns the tables
+// that were not published before.
+func (p publication) ensure(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	var operations string
 	var root, all bool
 	err := conn.QueryRow(ctx, `SELECT concat_ws(', ', CASE WHEN pubinsert THEN 'insert' END,
@@ -49,44 +50,67 @@ func (p publication) ensure(ctx context.Context, conn *pgx.Conn) error {
 		pubviaroot, puballtables FROM pg_publication WHERE pubname = $1`, p.name).Scan(&operations, &root, &all)
 	if errors.Is(err, pgx.ErrNoRows) {
 		if _, err := conn.Exec(ctx, p.sql()); err != nil {
-			return fmt.Errorf("create publication %s: %w; its owner can: %s", p.name, err, p.sql())
+			return nil, fmt.Errorf("create publication %s: %w; its owner can: %s", p.name, err, p.sql())
 		}
-		return nil
+		return p.tables, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if operations != p.publish || !root || all {
-		return fmt.Errorf("publication %s publishes %s (all tables: %v, by the names of partitioned tables: %v); drop it, or make it so: %s",
+		return nil, fmt.Errorf("publication %s publishes %s (all tables: %v, by the names of partitioned tables: %v); drop it, or make it so: %s",
 			p.name, operations, all, root, p.sql())
 	}
 	return p.adjust(ctx, conn)
 }
 
-// adjust changes which tables are published. A new table is locked against writers
-// for that moment: of a transaction that wrote before and commits afterwards, neither
-// the publication nor a copy made later would have the rows.
-func (p publication) adjust(ctx context.Context, conn *pgx.Conn) error {
+// published are the tables of the publication.
+func (p publication) published(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	rows, err := conn.Query(ctx, `SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
 		JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1`, p.name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	have, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (t table, err error) {
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (t table, err error) {
 		err = r.Scan(&t.schema, &t.name)
 		return t, err
 	})
+}
+
+// missing are those of the tables that are not in the publication.
+func (p publication) missing(have []table) (out []table) {
+	for _, t := range p.tables {
+		if !slices.Contains(have, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// watch is an error when a table is not published any more: PostgreSQL tells nothing of
+// one that was dropped, or of one of its name that was made in its place.
+func (p publication) watch(ctx context.Context, conn *pgx.Conn) error {
+	have, err := p.published(ctx, conn)
 	if err != nil {
 		return err
 	}
-	var added publication
-	for _, t := range p.tables {
-		if !slices.Contains(have, t) {
-			added.tables = append(added.tables, t)
-		}
+	if gone := p.missing(have); len(gone) > 0 {
+		return fmt.Errorf("%s is not in the publication %s any more: it was dropped, or somebody has taken it out", gone[0], p.name)
 	}
+	return nil
+}
+
+// adjust changes which tables are published. A new table is locked against writers
+// for that moment: of a transaction that wrote before and commits afterwards, neither
+// the publication nor a copy made later would have the rows.
+func (p publication) adjust(ctx context.Context, conn *pgx.Conn) ([]table, error) {
+	have, err := p.published(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	added := publication{tables: p.missing(have)}
 	if len(added.tables) == 0 && len(have) == len(p.tables) {
-		return nil
+		return nil, nil
 	}
 	alter := fmt.Sprintf("ALTER PUBLICATION %s SET TABLE %s", quoted(p.name), p.list())
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -102,7 +126,7 @@ func (p publication) adjust(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("change publication %s: %w; its owner can: %s", p.name, err, alter)
+		return nil, fmt.Errorf("change publication %s: %w; its owner can: %s", p.name, err, alter)
 	}
-	return nil
+	return added.tables, nil
 }

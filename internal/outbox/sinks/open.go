@@ -2,10 +2,12 @@ package sinks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/brokers"
 	"github.com/bezoar-dev/bezoar/internal/brokers/amqp"
 	"github.com/bezoar-dev/bezoar/internal/brokers/kafka"
 	"github.com/bezoar-dev/bezoar/internal/brokers/nats"
@@ -87,12 +89,25 @@ func Open(ctx context.Context, url string, o Options) (outbox.Sink, error) {
 	return nil, fmt.Errorf("there is no sink for %.100q; there are %s", Name(url), strings.Join(names, ", "))
 }
 
-// sinkOf keeps a nil of a type out of the interface.
+// advised has errors of a broker say what to do about them.
+type advised struct{ outbox.Sink }
+
+func (s advised) Send(ctx context.Context, records []outbox.Record) []error {
+	results := s.Sink.Send(ctx, records)
+	for i, err := range results {
+		if told, ok := errors.AsType[*brokers.Error](err); ok {
+			results[i] = fmt.Errorf("%w; %s", err, told.Fix)
+		}
+	}
+	return results
+}
+
+// sinkOf is what opening a sink of a broker has brought about.
 func sinkOf[S outbox.Sink](s S, err error) (outbox.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return advised{s}, nil
 }
 
 func openAMQP(_ context.Context, url string, o Options) (outbox.Sink, error) {

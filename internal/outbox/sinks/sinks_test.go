@@ -2,14 +2,20 @@ package sinks
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/brokers/brokertest"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/internal/outbox/sinks/sinktest"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
@@ -141,5 +147,58 @@ func TestOpen(t *testing.T) {
 		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), `"hush" is none`, ""), "hush") && url != "sqs:hush" {
 			t.Errorf("%s: the error has a secret: %v", url, err)
 		}
+	}
+}
+
+// What a broker's sink says when its place is away or not as it should be has the way out.
+func TestFailuresSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	certs := brokertest.NewCertificates(t)
+	wantsTLS, err := tls.Listen("tcp", "127.0.0.1:0", certs.Server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = wantsTLS.Close() })
+	go func() {
+		for {
+			conn, err := wantsTLS.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, conn) // shakes hands
+			_ = conn.Close()
+		}
+	}()
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := nobody.Addr().String()
+	_ = nobody.Close() // it is not there
+	at := wantsTLS.Addr().String()
+	for url, says := range map[string]string{
+		"kafka://" + away + "/t":        "is a broker running at " + away,
+		"amqp://" + away + "/":          "is a broker running at " + away,
+		"nats://" + away + "/s":         "running at " + away,
+		"redis://" + away + "/s":        "is a server running at " + away,
+		"kafka://" + at + "/t?tls=true": "?ca=FILE names the authority that signed the server's certificate",
+		"amqps://" + at + "/":           "?ca=FILE names the authority that signed the server's certificate",
+		"rediss://" + at + "/s":         "?ca=FILE names the authority that signed the server's certificate",
+		"https://" + at + "/hook":       "certificate signed by unknown authority",
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			s, err := Open(t.Context(), url, Options{Getenv: func(string) string { return "" }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = s.Send(ctx, []outbox.Record{sinktest.Record(1, "k")})[0]
+			if f, blames := errors.AsType[*outbox.Failure](err); err == nil || !strings.Contains(err.Error(), says) || blames && f.Class == bezoar.Invalid {
+				t.Errorf("it says %v, want %q", err, says)
+			}
+		})
 	}
 }

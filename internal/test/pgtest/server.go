@@ -18,6 +18,7 @@ import (
 type Server struct {
 	bin, dir string // of the binaries; of the data and the log
 	Port     int
+	Env      []string   // of the server, from its next start on, beside this process's
 	owner    *user.User // nil: this process's user
 }
 
@@ -26,7 +27,17 @@ type Server struct {
 // caller stops it.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s := prepare(t)
+	return prepare(t).init(t, settings...)
+}
+
+// StartIn is Start with its data in a folder of this one, such as a disk of its own.
+func StartIn(t testing.TB, folder string, settings ...string) *Server {
+	t.Helper()
+	return prepareIn(t, folder).init(t, settings...)
+}
+
+func (s *Server) init(t testing.TB, settings ...string) *Server {
+	t.Helper()
 	s.must(t, "initdb", "-D", s.data(), "-U", "bezoar", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
 	s.configure(t, append([]string{
 		"wal_level = logical", "max_connections = 100", "shared_buffers = 32MB", "listen_addresses = '127.0.0.1'",
@@ -47,13 +58,37 @@ func (s *Server) Standby(t testing.TB, settings ...string) *Server {
 	return b
 }
 
+// Restored makes a server from a base backup of s, as after a loss, and starts it.
+func (s *Server) Restored(t testing.TB) *Server {
+	t.Helper()
+	b := prepare(t)
+	b.must(t, "pg_basebackup", "-d", s.URL("postgres"), "-D", b.data(), "-X", "stream", "-c", "fast", "--no-sync")
+	b.configure(t, "unix_socket_directories = '"+b.dir+"'")
+	b.Boot(t)
+	return b
+}
+
+// Copy dumps a database of s, and restores it as one of the same name in another server.
+func (s *Server) Copy(t testing.TB, database string, into *Server) {
+	t.Helper()
+	file := filepath.Join(s.dir, database+".dump")
+	s.must(t, "pg_dump", "-Fc", "-f", file, s.URL(database))
+	into.must(t, "createdb", "--maintenance-db", into.URL("postgres"), database)
+	into.must(t, "pg_restore", "--exit-on-error", "-d", into.URL(database), file)
+}
+
 func prepare(t testing.TB) *Server {
+	t.Helper()
+	return prepareIn(t, "")
+}
+
+func prepareIn(t testing.TB, folder string) *Server {
 	t.Helper()
 	if os.Getenv("BEZOAR_TEST_POSTGRES") == "" {
 		t.Skip("no PostgreSQL: run make test, or export BEZOAR_TEST_POSTGRES=$(scripts/postgres start)")
 	}
 	s := &Server{bin: binaries(t)}
-	dir, err := os.MkdirTemp("", "bezoar-pg-") //nolint:usetesting // it outlives the test if tests share the server
+	dir, err := os.MkdirTemp(folder, "bezoar-pg-") //nolint:usetesting // it outlives the test if tests share the server
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +180,13 @@ func (s *Server) Stop(t testing.TB, mode string) {
 	}
 }
 
+// Revive starts the server after it has ended itself, or could not recover.
+func (s *Server) Revive(t testing.TB) {
+	t.Helper()
+	_ = s.ctl("-w", "-m", "immediate", "stop") // it may have ended
+	s.Boot(t)
+}
+
 // Promote makes a standby a server of its own.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
@@ -189,7 +231,7 @@ func (s *Server) must(t testing.TB, name string, args ...string) {
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.bin, name), args...)
-	c.Dir = s.dir
+	c.Dir, c.Env = s.dir, append(os.Environ(), s.Env...)
 	if s.owner != nil {
 		uid, _ := strconv.Atoi(s.owner.Uid)
 		gid, _ := strconv.Atoi(s.owner.Gid)

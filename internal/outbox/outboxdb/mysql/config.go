@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -121,11 +122,11 @@ func Init(ctx context.Context, c Config) error {
 	defer db.Close() //nolint:errcheck // what was written is committed
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("%s in %s: %w", what, where(m), explain(err))
+		return fmt.Errorf("%s in %s: %w", what, where(m), explain(m, err))
 	}
 	defer conn.Close() //nolint:errcheck // likewise
 	if err := initOn(ctx, conn, c, text); err != nil {
-		return fmt.Errorf("%s in %s: %w", what, where(m), explain(err))
+		return fmt.Errorf("%s in %s: %w", what, where(m), explain(m, err))
 	}
 	return nil
 }
@@ -180,7 +181,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
 	if db, err = limited(ctx, db, m); err != nil {
-		return nil, fmt.Errorf("open the outbox in %s: %w", where(m), explain(err))
+		return nil, fmt.Errorf("open the outbox in %s: %w", where(m), explain(m, err))
 	}
 	const connections, idle = 8, time.Minute
 	db.SetMaxOpenConns(connections)
@@ -192,7 +193,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	return tables.New(ctx, tables.Config{Writer: db, Reader: db, Schema: schema, Where: where(m), Dialect: tables.Dialect{
 		Now: clock, Lane: `CAST(CONV(LEFT(SHA1(CONCAT(c.topic, ' ', c.k)), 15), 16, 10) AS SIGNED)`, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
 		Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,
-		Explain: explain, Again: again,
+		Explain: func(err error) error { return explain(m, err) }, Again: again,
 	}})
 }
 
@@ -247,8 +248,16 @@ func number(err error) uint16 {
 // again reports whether the server ended a transaction in favour of another.
 func again(err error) bool { return number(err) == deadlock || number(err) == lockTimeout }
 
+// account is the one that the server has refused, as it names it.
+func account(m *driver.Config, err error) string {
+	if found := regexp.MustCompile(`user ('[^']*'@'[^']*')`).FindStringSubmatch(err.Error()); found != nil {
+		return found[1]
+	}
+	return "'" + m.User + "'"
+}
+
 // explain adds what to do.
-func explain(err error) error {
+func explain(m *driver.Config, err error) error {
 	switch number(err) {
 	case noSuchTable:
 		return fmt.Errorf("%w: %w; make it with `bezoar outbox init`", outbox.ErrAbsent, err)
@@ -257,7 +266,8 @@ func explain(err error) error {
 	case noDatabase:
 		return fmt.Errorf("%w; an outbox is in the database of the application that writes to it", err)
 	case noRight, noRightHere, noProcRights:
-		return fmt.Errorf("%w; the relay's user reads and writes the tables of the outbox, and makes them in `bezoar outbox init`", err)
+		return fmt.Errorf("%w; the relay's user reads and writes the outbox's tables, and makes them in `bezoar outbox init`: "+
+			"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE ROUTINE, ALTER ROUTINE ON `%s`.* TO %s", err, m.DBName, account(m, err))
 	case tooLong:
 		return fmt.Errorf("%w; set max_allowed_packet of the server to 32M", err)
 	}

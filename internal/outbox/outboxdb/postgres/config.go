@@ -132,11 +132,12 @@ func Init(ctx context.Context, c Config) error {
 	}
 	conn, err := pgx.ConnectConfig(ctx, p.ConnConfig)
 	if err != nil {
-		return fmt.Errorf("make the outbox: %w", explain(where(p.ConnConfig), err))
+		return fmt.Errorf("make the outbox: %w", explain(ctx, nil, "", where(p.ConnConfig), err))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if _, err = conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {
-		return fmt.Errorf("make the outbox: %w", explain(where(p.ConnConfig), err))
+		_, _ = conn.Exec(ctx, "ROLLBACK") // so that it can be asked
+		return fmt.Errorf("make the outbox: %w", explain(ctx, conn, c.withDefaults().Schema, where(p.ConnConfig), err))
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	var isolation string
 	if err := s.pool.QueryRow(ctx, `SHOW default_transaction_isolation`).Scan(&isolation); err != nil {
-		return explain(s.where, err)
+		return explain(ctx, s.pool, s.schema, s.where, err)
 	}
 	if isolation != "read committed" {
 		return fmt.Errorf("%s: default_transaction_isolation of the relay's role is %q; set it to 'read committed' for this role", s.where, isolation)

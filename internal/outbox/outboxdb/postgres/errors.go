@@ -4,16 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bezoar-dev/bezoar/internal/store/pgerror"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// explain names the database and, where there is one, the way out.
-func explain(where string, err error) error {
-	return pgerror.Explain(where, err, pgerror.Advice{Forbidden: "use the role that made the outbox"})
+// asker asks the database about itself.
+type asker interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// explain names the database and, where there is one, the way out. For a right that the
+// role lacks, that is the statement that grants it.
+func explain(ctx context.Context, db asker, schema, where string, err error) error {
+	a := pgerror.Advice{Forbidden: "use the role that made the outbox"}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" && db != nil {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		var role, database, owner string
+		asked := db.QueryRow(ctx, `SELECT quote_ident(current_user), quote_ident(current_database()),
+			coalesce((SELECT quote_ident(pg_get_userbyid(nspowner)) FROM pg_namespace WHERE nspname = $1), '')`, schema).Scan(&role, &database, &owner)
+		switch {
+		case asked != nil:
+		case owner == "":
+			a.Forbidden = fmt.Sprintf("the role %s makes the outbox's schema %s: GRANT CREATE ON DATABASE %s TO %s", role, schema, database, role)
+		default:
+			a.Forbidden = fmt.Sprintf("the role %s works with the outbox of %s: GRANT %s TO %s, or use that role", role, owner, owner, role)
+		}
+	}
+	return pgerror.Explain(where, err, a)
 }
 
 // fault says what was attempted. It knows the errors of the contract, and returns
@@ -33,5 +56,5 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return fmt.Errorf("%s: %w", what, explain(s.where, err))
+	return fmt.Errorf("%s: %w", what, explain(context.WithoutCancel(ctx), s.pool, s.schema, s.where, err))
 }

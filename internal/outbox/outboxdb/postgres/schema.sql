@@ -157,6 +157,18 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION {schema}.write FROM PUBLIC;
 
+-- set_back is for a lease that lasts longer than anyone has asked for: the database's
+-- clock was set back meanwhile. What waits for its time does not wait for that too.
+CREATE OR REPLACE FUNCTION {schema}.set_back(longest interval) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	by_ interval;
+BEGIN
+	SELECT until - clock_timestamp() - longest INTO by_ FROM {schema}.lease WHERE until > clock_timestamp() + longest + interval '1 second';
+	IF FOUND THEN
+		UPDATE {schema}.pending SET not_before = not_before - by_ WHERE state = 1;
+	END IF;
+END $$;
+
 -- acquire takes the lease if it is over, and renew prolongs it. The lock of the
 -- table is one that is served in turn: the row alone might never be free of the many
 -- that only read it.
@@ -164,20 +176,22 @@ CREATE OR REPLACE FUNCTION {schema}.acquire(owner_ text, ttl interval) RETURNS b
 DECLARE
 	epoch_ bigint;
 BEGIN
-	IF EXISTS (SELECT FROM {schema}.lease WHERE until < clock_timestamp() OR owner = owner_) THEN
+	IF EXISTS (SELECT FROM {schema}.lease WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + 4 * ttl) THEN
 		LOCK TABLE {schema}.lease IN EXCLUSIVE MODE;
+		PERFORM {schema}.set_back(4 * ttl);
 		UPDATE {schema}.lease SET owner = owner_, epoch = epoch + 1, until = clock_timestamp() + ttl
-			WHERE until < clock_timestamp() OR owner = owner_ RETURNING epoch INTO epoch_;
+			WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + 4 * ttl RETURNING epoch INTO epoch_;
 	END IF;
 	RETURN epoch_;
 END $$;
 CREATE OR REPLACE FUNCTION {schema}.renew(current_ bigint, ttl interval) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	LOCK TABLE {schema}.lease IN EXCLUSIVE MODE;
-	UPDATE {schema}.lease SET until = clock_timestamp() + ttl WHERE epoch = current_;
-	IF NOT FOUND THEN
+	IF NOT EXISTS (SELECT FROM {schema}.lease WHERE epoch = current_) THEN
 		RAISE EXCEPTION 'another relay has taken over' USING ERRCODE = 'BZ001';
 	END IF;
+	PERFORM {schema}.set_back(ttl);
+	UPDATE {schema}.lease SET until = clock_timestamp() + ttl;
 END $$;
 
 -- fence fails unless epoch is the current one, and keeps others from taking over

@@ -67,8 +67,11 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l
 		if l, err = s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
 			return err
 		}
-		if held = l.Owner != owner && l.Left > 0; held {
+		if held = l.Owner != owner && l.Left > 0 && l.Left <= 4*ttl; held {
 			return nil
+		}
+		if err = s.setBack(ctx, tx, l.Left-4*ttl); err != nil {
+			return err
 		}
 		if _, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET owner = ?, epoch = epoch + 1, until = {now} + ?`), owner, ttl.Milliseconds()); err != nil {
 			return err
@@ -82,16 +85,33 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l
 	return l, err
 }
 
+// setBack is for a lease that lasts longer, by some time, than anyone has asked for: the
+// database's clock was set back meanwhile. What waits for its time does not wait for that
+// too.
+func (s *Store) setBack(ctx context.Context, tx *sql.Tx, by time.Duration) error {
+	if by <= time.Second {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET not_before = not_before - ? WHERE state = 1`), by.Milliseconds())
+	return err
+}
+
 // Renew implements [outbox.Leases].
 func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (l outbox.Lease, err error) {
 	err = s.write(ctx, "renew the lease of the outbox", func(tx *sql.Tx) error {
-		if err := s.fence(ctx, tx, epoch, s.dialect.Exclusive); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = {now} + ?`), ttl.Milliseconds()); err != nil {
-			return err
-		}
 		var err error
+		if l, err = s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
+			return err
+		}
+		if l.Epoch != epoch {
+			return outbox.ErrFenced
+		}
+		if err = s.setBack(ctx, tx, l.Left-ttl); err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET until = {now} + ?`), ttl.Milliseconds()); err != nil {
+			return err
+		}
 		l, err = s.lease(ctx, tx, "")
 		return err
 	})
