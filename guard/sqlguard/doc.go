@@ -8,9 +8,8 @@
 //	                                      ├─ cap              sent with a lower LIMIT
 //	                                      └─ reject           *Rejected; nothing is sent
 //
-// [Connector] and [Driver] wrap what database/sql talks to. For pgx there are
-// [Tracer], which only has to be named in a configuration, and [Pgx], which
-// wraps a pool, a connection or a transaction.
+// [Connector] and [Driver] wrap what database/sql talks to. For pgx there is
+// [Tracer], which only has to be named in a configuration.
 //
 // # Guarantees
 //

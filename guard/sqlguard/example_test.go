@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"modernc.org/sqlite"
 
@@ -78,15 +77,4 @@ func ExampleTracer() {
 		return pgxpool.NewWithConfig(ctx, config)
 	}
 	_ = connect
-}
-
-func ExampleNewPgx() {
-	pages := func(ctx context.Context, pool *pgxpool.Pool, g *guard.Guard) (pgx.Rows, error) {
-		db, err := sqlguard.NewPgx(pool, sqlguard.Config{Guard: g})
-		if err != nil {
-			return nil, err
-		}
-		return db.Query(ctx, "SELECT * FROM pages WHERE site = $1", 7) // with a LIMIT, if the limits cap
-	}
-	_ = pages
 }

@@ -205,7 +205,6 @@ func TestConfig(t *testing.T) {
 	for what, make := range map[string]func() error{
 		"driver": func() error { _, err := sqlguard.Driver(&sqlite.Driver{}, sqlguard.Config{}); return err },
 		"tracer": func() error { _, err := sqlguard.NewTracer(sqlguard.Config{}); return err },
-		"pgx":    func() error { _, err := sqlguard.NewPgx(nil, sqlguard.Config{}); return err },
 	} {
 		if make() == nil {
 			t.Errorf("a %s without a guard", what)
