@@ -29,7 +29,7 @@ func (h *Health) addLocal() {
 	})
 	h.local("cpu", "waiting", c.CPU, func(context.Context) sample {
 		p, err := h.source.cpu()
-		return numbered(p.CPU.Some.Avg10, err, "")
+		return numbered(p.CPU.Some.Avg10, err, fmt.Sprintf("something waited for a processor in %.0f %% of the last 10 s", 100*p.CPU.Some.Avg10))
 	})
 	for _, d := range c.Disks {
 		h.local(d.Name, "used", d.Limits, func(context.Context) sample {

@@ -48,6 +48,14 @@ func blocks(t *testing.T, file string) []block {
 	return out
 }
 
+var (
+	// notText is what nobody reads word by word: code, rows of tables, pictures, marks,
+	// and where links lead.
+	notText = regexp.MustCompile("(?ms)^```.*?^```$|^\\|[^\n]*$|!\\[[^]]*\\]|^#+ |\\]\\([^)]*\\)")
+	// inTable is a command in the second column of a table.
+	inTable = regexp.MustCompile("(?m)^\\| [^|]* \\| `([^`]+)` \\|$")
+)
+
 // Every command of the README is run, in order, in a copy of what it uses, with
 // the ports it names moved to free ones.
 func TestReadme(t *testing.T) {
@@ -59,16 +67,17 @@ func TestReadme(t *testing.T) {
 	if n := bytes.Count(readme, []byte("\n")); n > 120 {
 		t.Errorf("README.md has %d lines, want at most 120", n)
 	}
+	if n := len(strings.Fields(notText.ReplaceAllString(string(readme), ""))); n > 300 {
+		t.Errorf("README.md has %d words outside of code, tables and links, want at most 300: a minute's reading", n)
+	}
+	guide := read(t, "docs/install.md") // make release-test runs its commands
+	for _, m := range inTable.FindAllSubmatch(readme, -1) {
+		if !strings.Contains(guide, "\n"+string(m[1])+"\n") {
+			t.Errorf("README.md installs by %q, docs/install.md does not", m[1])
+		}
+	}
 	r := newReader(t, "README.md")
-	r.read(map[string][]string{
-		"demo":          {"innocents refused"},
-		"/crash":        {"quarantine"},
-		"quarantine ls": {"/crash"},
-		"bezoar work":   {"BEZOAR", "STONE", "CUP", "crash:", "bug:", "AttributeError", "would redrive 1 letter to jobs"},
-		"config check":  {"bezoar.yaml: ok"},
-		"flow run":      {"DEAD_LETTER", "AssertionError", "SUCCESS"},
-		"guard check":   {"no WHERE: every row is written", "refused"},
-	})
+	r.read(map[string][]string{"bezoar work": {"AttributeError"}}) // the page shows the rest
 	if n := strings.Count(r.printed, " crash: SIGSEGV\n"); n != 2 {
 		t.Errorf("%d handlers died of the README's message, want 2:\n%s", n, r.printed)
 	}
@@ -148,7 +157,8 @@ type reader struct {
 // read does all of it. wants is what blocks with some text have to print.
 func (r *reader) read(wants map[string][]string) {
 	r.t.Helper()
-	for _, b := range blocks(r.t, filepath.Join(r.root, r.file)) {
+	all := blocks(r.t, filepath.Join(r.root, r.file))
+	for i, b := range all {
 		name, isFile := strings.CutPrefix(b.note, "file=")
 		if name, _, _ = strings.Cut(name, " "); isFile {
 			if err := os.WriteFile(filepath.Join(r.dir, name), []byte(r.ports.Replace(b.text)), 0o600); err != nil {
@@ -175,12 +185,39 @@ func (r *reader) read(wants map[string][]string) {
 					want = append(want, w...)
 				}
 			}
-			r.run(b, want)
+			output := r.run(b, want)
+			if i+1 == len(all) {
+				continue
+			}
+			if _, _, ok := all[i+1].shown(); ok {
+				r.await(all[i+1], output)
+			}
 		}
 	}
 }
 
-func (r *reader) run(b block, want []string) {
+// await waits until the output is as the page shows it. Only what runs in the
+// background may still have to print it.
+func (r *reader) await(shown block, output fmt.Stringer) {
+	r.t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := r.compare(shown, output.String())
+		if err == nil {
+			return
+		}
+		if _, goesOn := output.(*sharedBuffer); !goesOn || time.Now().After(deadline) {
+			r.t.Error(err)
+			return
+		}
+		<-tick.C
+	}
+}
+
+// run runs a block and returns what it prints.
+func (r *reader) run(b block, want []string) fmt.Stringer {
 	r.t.Helper()
 	script := r.ports.Replace(b.text)
 	for _, here := range []string{"go run ./cmd/bezoar", "go build -o bezoar ./cmd/bezoar"} {
@@ -207,8 +244,8 @@ func (r *reader) run(b block, want []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = patience
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	out := &sharedBuffer{}
+	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		cancel()
 		r.t.Fatal(err)
@@ -225,7 +262,9 @@ func (r *reader) run(b block, want []string) {
 				r.t.Errorf("%s:%d: printed no %q:\n%s", r.file, b.line, w, out.String())
 			}
 		}
-		return
+		var ended strings.Builder
+		ended.WriteString(out.String())
+		return &ended
 	}
 	r.stop = func() {
 		cancel()
@@ -240,6 +279,7 @@ func (r *reader) run(b block, want []string) {
 	if err := answers(waits, r.ports.Replace(url)); err != nil {
 		r.t.Fatalf("%s:%d: %v", r.file, b.line, err)
 	}
+	return out
 }
 
 // answers waits until url answers 200.

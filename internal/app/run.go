@@ -106,7 +106,7 @@ func (a *App) leave(ctx context.Context) error {
 	if a.sqs != nil {
 		a.sqs.Leave()
 	}
-	a.log.Info("about to stop: not ready any more, and serving until then")
+	a.log.Info("will stop: /readyz says 503 from now on")
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (c *alarmLs) Run(s *session, api *adminapi.Client) error {
 		return s.out.json(adminapi.Alarms{Alarms: alarms})
 	}
 	if len(alarms) == 0 {
-		say := "there are no alarms: alarms: in the settings file makes them"
+		say := "no alarms are set: add them under alarms: in the settings file"
 		if len(all) > 0 {
 			say = "no alarm fires"
 		}

@@ -23,7 +23,7 @@ func (c *auditCmd) Run(s *session, api *adminapi.Client) error {
 		return s.out.json(adminapi.Audit{Entries: entries})
 	}
 	if len(entries) == 0 {
-		s.say("nothing was done")
+		s.say("the audit log has no such entries")
 		return nil
 	}
 	now := s.now()

@@ -72,8 +72,12 @@ func (p picked) selection(s *session, api *adminapi.Client) (queue.Selection, er
 				keys = append(keys, g.Key)
 			}
 		}
-		if len(keys) != 1 {
-			return sel, hinted(exitf(exitNotFound, "group %.80q is the beginning of %d groups", given, len(keys)), "bezoar dlq groups lists them")
+		switch len(keys) {
+		case 0:
+			return sel, hinted(exitf(exitNotFound, "no group of dead letters begins with %.80q", given), "bezoar dlq groups lists them")
+		case 1:
+		default:
+			return sel, hinted(exitf(exitNotFound, "%d groups of dead letters begin with %.80q", len(keys), given), "bezoar dlq groups lists them")
 		}
 		sel.Groups = append(sel.Groups, keys[0])
 	}

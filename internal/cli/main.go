@@ -147,6 +147,9 @@ func usageError(err error, args []string) error {
 	if rest, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && parse != nil && parse.Context != nil && ofNoun(parse.Context) {
 		err = errors.New("there is no command " + rest)
 	}
+	if rest, ok := strings.CutPrefix(err.Error(), `expected "<`); ok {
+		err = errors.New("missing argument <" + strings.TrimSuffix(rest, `"`))
+	}
 	if text := err.Error(); strings.Contains(text, noChoice) { // a flag that may be left out
 		err = errors.New(strings.Replace(text, noChoice, "must be one of ", 1))
 	}

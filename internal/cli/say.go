@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
@@ -49,6 +52,9 @@ func sdkCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return strings.TrimSuffix(api.ErrorMessage(), ".") + " (" + api.ErrorCode() + ")"
 	}
+	if res, ok := foreign(err); ok {
+		return fmt.Sprintf("the server there answers, but not as Amazon SQS does: %d %s", res.HTTPStatusCode(), http.StatusText(res.HTTPStatusCode()))
+	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return sent.URL + ": " + sent.Err.Error()
 	}
@@ -57,6 +63,14 @@ func sdkCause(err error) string {
 		last = e
 	}
 	return last.Error()
+}
+
+// foreign is the answer of a server that does not speak the queue's protocol.
+func foreign(err error) (*smithyhttp.ResponseError, bool) {
+	if _, unread := errors.AsType[*smithy.DeserializationError](err); !unread {
+		return nil, false
+	}
+	return errors.AsType[*smithyhttp.ResponseError](err)
 }
 
 // suggest adds to an error of something that was not found which names there are: the

@@ -77,7 +77,7 @@ func (s *session) obey(sigs <-chan os.Signal, done <-chan struct{}, told signals
 			return
 		case <-over:
 			over, stopping = nil, true
-			s.say("bezoar: stopping; once more stops at once")
+			s.say("bezoar: stopping; a second signal stops it at once")
 			cancel()
 		case sig := <-sigs:
 			switch {
@@ -94,11 +94,11 @@ func (s *session) obey(sigs <-chan os.Signal, done <-chan struct{}, told signals
 					close(told.leaving)
 				}
 				over, leaving, stopping = nil, true, true
-				s.say("bezoar: stopping; once more stops at once")
+				s.say("bezoar: stopping; a second signal stops it at once")
 				cancel()
 			default:
 				leaving, over = true, time.After(delay)
-				s.say("bezoar: not ready any more, and stopping in %v; once more stops now", delay)
+				s.say("bezoar: stopping in %v, /readyz says 503; a second signal stops it now", delay)
 				close(told.leaving)
 			}
 		}

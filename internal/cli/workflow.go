@@ -27,7 +27,7 @@ func (c *workCmd) check() error {
 	case !c.Flow && c.Queue == "":
 		return exitf(exitUsage, "missing flags: --queue=URL, or --flow")
 	case !c.Flow && len(c.Command) == 0:
-		return exitf(exitUsage, `expected "<cmd> ..."`)
+		return exitf(exitUsage, "missing argument <cmd> ...")
 	case !c.Flow && len(c.Label) > 0:
 		return exitf(exitUsage, "--label is for --flow")
 	case c.Flow && (c.Queue != "" || len(c.Command) > 0):

@@ -47,6 +47,9 @@ func workError(err error) error {
 			return hinted(&exitError{code: exitNotAllowed, err: err}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name the keys")
 		}
 	}
+	if _, ok := foreign(err); ok {
+		return hinted(&exitError{code: exitUnhealthy, err: err}, "--queue is the URL of a queue, such as http://127.0.0.1:9324/000000000000/NAME")
+	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return hinted(&exitError{code: exitUnhealthy, err: err}, "is the queue's endpoint running there?")
 	}

@@ -50,6 +50,9 @@ func (r *root) dpkg(t *testing.T, deb string) {
 	r.run(t, "dpkg", "--install", "/bezoar.deb")
 }
 
+// shell is a block of commands, whatever the page says beside it.
+var shell = regexp.MustCompile("(?ms)^```sh[^\n]*\n(.*?)^```$")
+
 // follow runs, in a folder with the release's files, what docs/install.md says
 // below a title.
 func (r *root) follow(t *testing.T, folder, title string) {
@@ -59,15 +62,15 @@ func (r *root) follow(t *testing.T, folder, title string) {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(string(page), "\n## "+title+"\n")
-	_, text, found := strings.Cut(text, "```sh\n")
-	commands, _, ended := strings.Cut(text, "```")
-	if !found || !ended {
+	text, _, _ = strings.Cut(text, "\n## ")
+	block := shell.FindStringSubmatch(text)
+	if block == nil {
 		t.Fatalf("docs/install.md has no commands below %q", title)
 	}
 	if !r.has("release") {
 		output(t, "cp", "--recursive", folder, filepath.Join(r.path, "release"))
 	}
-	r.run(t, "sh", "-ec", "cd /release\n"+strings.ReplaceAll(commands, "amd64", runtime.GOARCH))
+	r.run(t, "sh", "-ec", "cd /release\n"+strings.ReplaceAll(block[1], "amd64", runtime.GOARCH))
 }
 
 // execStart is the command line of the unit.

@@ -19,7 +19,8 @@ import (
 )
 
 // maxBinary is the most that a binary may take, so that growth is noticed.
-const maxBinary = 55_000_000
+// docs/decisions.md says what takes the room.
+const maxBinary = 56_000_000
 
 // release is what all files are made from.
 type release struct {

@@ -19,6 +19,20 @@ type root struct {
 	path  string
 	owner string // user:group that Bezoar runs as
 	admin string // address of the admin API, once settings has chosen it
+	proc  bool   // commands see /proc, as workers need it
+}
+
+// command is a command inside, as root or as the owner.
+func (r *root) command(user string, args ...string) *exec.Cmd {
+	line := []string{"chroot"}
+	if r.proc { // in a mount namespace of its own, so that nothing stays mounted
+		line = []string{"unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc"; exec chroot "$@"`, r.path}
+	}
+	if user != "" {
+		line = append(line, "--userspec="+user)
+	}
+	line = append(append(line, r.path), args...)
+	return exec.Command(line[0], line[1:]...)
 }
 
 func needRoot(t *testing.T) {
@@ -31,7 +45,12 @@ func needRoot(t *testing.T) {
 // run runs a command inside, which must succeed.
 func (r *root) run(t *testing.T, args ...string) string {
 	t.Helper()
-	return output(t, "chroot", append([]string{r.path}, args...)...)
+	cmd := r.command("", args...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }
 
 func (r *root) text(t *testing.T, name string) string {
@@ -85,7 +104,7 @@ func free(t *testing.T) string {
 func (r *root) serve(t *testing.T, line ...string) (stop func()) {
 	t.Helper()
 	var log strings.Builder
-	cmd := exec.Command("chroot", append([]string{"--userspec=" + r.owner, r.path}, line...)...)
+	cmd := r.command(r.owner, line...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

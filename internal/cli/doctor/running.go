@@ -54,12 +54,16 @@ func (e *examination) health(raw []byte) {
 	const fix = "bezoar top and the log show more"
 	well := true
 	for _, c := range report.Checks {
+		what := c.Name + " is " + c.State
+		if c.Detail != "" {
+			what += ": " + c.Detail
+		}
 		switch c.State {
 		case "failing":
-			e.fault("health", fix, "%s is failing: %s", c.Name, c.Detail)
+			e.fault("health", fix, "%s", what)
 			well = false
 		case "degraded":
-			e.warn("health", fix, "%s is degraded: %s", c.Name, c.Detail)
+			e.warn("health", fix, "%s", what)
 			well = false
 		}
 	}
