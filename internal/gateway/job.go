@@ -9,13 +9,13 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // job is one request on its way: what the dispatcher sends, again if need be.
@@ -53,13 +53,7 @@ type job struct {
 	prepared    bool   // body and head are
 	lines       []byte // fields of our own, for the caller
 	marked      h1.Field
-	noted       []h1.Field // fields of ours for whatever is answered
-	verdict     *guard.Verdict
-	found       []string           // by the guard, in fields
-	asked       string             // under whom the guard counts
-	line        *recordedQuery     // for the record of queries; nil: none
-	path        string             // as the guard has read it
-	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
+	check       guardfront.Check // by the guard of the route
 	cacheWriter cacheWriter
 	known       *redact.Held // the secrets in it; nil: none
 	other       *Fallback    // whose workers get it, instead of the route's; nil: those
@@ -96,16 +90,16 @@ func (j *job) end() {
 	j.release()
 	j.unknow()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
-	fields, copied, noted, found, verdict := j.resp.Fields, j.cacheWriter.fields, j.noted, j.found, j.verdict
+	fields, copied := j.resp.Fields, j.cacheWriter.fields
+	j.check.Reset()
+	check := j.check
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
-	clear(noted)
-	clear(found)
 	*j = job{} // in place: a literal with values in it is made elsewhere first
 	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.cacheWriter.fields = fields[:0], copied[:0]
-	j.noted, j.found, j.verdict = noted[:0], found[:0], verdict
+	j.check = check
 }
 
 // work tells the dispatcher what it needs to know.
@@ -138,13 +132,13 @@ func (j *job) work() dispatch.Work {
 		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
-	if !j.shape.IsZero() {
-		w.Shape = j.shape
+	if !j.check.Shape.IsZero() {
+		w.Shape = j.check.Shape
 	}
 	j.print = w.Fingerprint
 	w.Client = j.client()
 	if p, ok := rt.Printer.(*fingerprint.Printer); ok {
-		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.shape.IsZero()}
+		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.check.Shape.IsZero()}
 		w.Traits = &j.traits
 	}
 	if !j.whole {

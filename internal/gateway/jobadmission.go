@@ -52,7 +52,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	if err := j.guarded(); err != nil {
-		j.recorded(0)
+		j.check.Recorded(0)
 		return err
 	}
 	j.forward()
@@ -114,7 +114,7 @@ func outcomeOf(a dispatch.Answer) admission.Outcome {
 // lines where the wire takes them.
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.admission
-	fields = append(fields, j.noted...)
+	fields = append(fields, j.check.Notes...)
 	if s.Policy == nil {
 		return fields, nil
 	}

@@ -71,7 +71,8 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
-	j.shape = j.shapeOf()
+	q := j.query()
+	j.check.Shape = rt.Guard.Shape(&q)
 	j.forward()
 	w := j.work()
 	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction
