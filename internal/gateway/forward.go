@@ -68,7 +68,7 @@ func (j *job) passFields(b []byte) []byte {
 				continue // it means nothing then
 			}
 		case h1.Forwarded, h1.XForwarded, h1.OfProxies:
-			if !j.trusted() {
+			if !j.client.trusted() {
 				continue
 			}
 		default: // hop by hop, written anew, or taken for such a field
@@ -132,16 +132,16 @@ func namesFields(fields []h1.Field) bool {
 // said and who that was, or else only what we see ourselves.
 func (j *job) forwarded(b []byte) []byte {
 	proto := "http"
-	if j.peer.secure {
+	if j.client.peer.secure {
 		proto = "https"
 	}
 	host := j.req.Host
 	b = append(b, "X-Forwarded-For: "...)
-	if j.trusted() {
+	if j.client.trusted() {
 		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {
-			element := j.hops().Element
+			element := j.client.hops().Element
 			host, proto = cmp.Or(forwarded.Param(element, "host"), host), cmp.Or(forwarded.Param(element, "proto"), proto)
-			b = j.appendForwarded(b)
+			b = j.client.appendForwarded(b)
 		}
 		for i := range j.req.Fields {
 			switch f := &j.req.Fields[i]; f.Key {
@@ -157,27 +157,10 @@ func (j *job) forwarded(b []byte) []byte {
 			}
 		}
 	}
-	b = append(append(b, j.peer.ip...), "\r\n"...)
+	b = append(append(b, j.client.peer.ip...), "\r\n"...)
 	b = h1.AppendField(b, "X-Forwarded-Host", host)
 	return h1.AppendField(b, "X-Forwarded-Proto", proto)
 }
-
-// trusted reports whether the peer is a proxy whose word counts.
-func (j *job) trusted() bool {
-	if len(j.s.cfg.TrustedProxies) == 0 {
-		return false
-	}
-	m := j.peer.cache
-	if m == nil {
-		return j.s.trusts(j.peer.ip)
-	}
-	if !m.trustKnown {
-		m.trustKnown, m.trusted = true, j.s.trusts(j.peer.ip)
-	}
-	return m.trusted
-}
-
-func (s *settings) trusts(ip string) bool { return forwarded.Among(s.cfg.TrustedProxies, ip) }
 
 // frame appends the field that says where the body ends.
 func (j *job) frame(b []byte) []byte {

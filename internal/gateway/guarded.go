@@ -90,6 +90,9 @@ func (j *job) observed(took time.Duration, a dispatch.Answer) {
 
 var _ guardfront.Front = (*job)(nil)
 
+// Address returns the address of the caller.
+func (j *job) Address() string { return j.client.ip() }
+
 // Take reserves memory that the guard needs beside the body.
 func (j *job) Take(n int) bool {
 	if !j.reserve(int64(len(j.body) + n)) {

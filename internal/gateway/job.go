@@ -26,8 +26,7 @@ type job struct {
 	ctx      context.Context //nolint:containedctx // a job is one call, and waits inside its reads
 	from     caller
 	req      *h1.Request
-	peer     peer
-	ownCache *admission.ClientCache // of callers, where nothing is kept for the connection
+	client   client
 	route    *route
 	id       string           // of the request
 	by       time.Time        // the caller's deadline; zero when it named none
@@ -78,7 +77,8 @@ type job struct {
 var _ dispatch.Job = (*job)(nil)
 
 func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
-	j.s, j.ctx, j.from, j.req, j.peer = j.g.now.Load(), ctx, from, req, p
+	j.s, j.ctx, j.from, j.req = j.g.now.Load(), ctx, from, req
+	j.client = client{s: j.s, req: req, peer: p}
 	if m := p.cache; m != nil && m.s != j.s {
 		*m = connCache{s: j.s} // what it remembers may be otherwise now
 	}
@@ -136,7 +136,7 @@ func (j *job) work() dispatch.Work {
 		w.Shape = j.check.Shape
 	}
 	j.print = w.Fingerprint
-	w.Client = j.client()
+	w.Client = j.client.print(rt, j.admission.Caller)
 	if p, ok := rt.Printer.(*fingerprint.Printer); ok {
 		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.check.Shape.IsZero()}
 		w.Traits = &j.traits

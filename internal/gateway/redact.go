@@ -32,7 +32,7 @@ func (j *job) Keep() bezoar.Request {
 		Host:     strings.Clone(j.req.Host),
 		Header:   make(map[string][]string, len(j.req.Fields)),
 		BodySize: j.req.Length,
-		Client:   strings.Clone(j.callerIP()),
+		Client:   strings.Clone(j.client.ip()),
 	}
 	for _, f := range j.req.Fields {
 		if f.Key == h1.Host {
