@@ -40,8 +40,8 @@ func (j *job) guarded() error {
 // query is the request as its guard has to know it.
 func (j *job) query() guardfront.Request {
 	return guardfront.Request{
-		Head: j.req, Body: j.body, Whole: j.whole, Buffer: j.route.Buffer, ID: j.id, Route: j.route.Name,
-		Caller: j.rec.Caller, Hash: j.admission.Hash, ByAddress: j.route.Client == "ip", Front: j,
+		Head: j.req, Body: j.body.bytes, Whole: j.body.whole, Buffer: j.route.Buffer, ID: j.id, Route: j.route.Name,
+		Caller: j.rec.Caller, Hash: j.admission.Hash, ByAddress: j.route.Client == "ip", Client: &j.client, Room: &j.body,
 	}
 }
 
@@ -69,13 +69,13 @@ func (j *job) lower(v *guard.Verdict) {
 	if v.Body == nil {
 		return
 	}
-	if need := len(v.Body); need > cap(j.body) {
-		j.reserve(int64(need))
-		j.grow(need)
+	if need := len(v.Body); need > cap(j.body.bytes) {
+		j.body.reserve(int64(need))
+		j.body.grow(need)
 	}
-	j.body = append(j.body[:0], v.Body...)
+	j.body.bytes = append(j.body.bytes[:0], v.Body...)
 	if j.req.Length >= 0 {
-		j.req.Length = int64(len(j.body))
+		j.req.Length = int64(len(j.body.bytes))
 	}
 }
 
@@ -87,28 +87,3 @@ func (j *job) observed(took time.Duration, a dispatch.Answer) {
 	r := j.query()
 	j.check.Observe(&r, took, j.rec.BytesOut, a.Crashed || a.Kind == dispatch.Refused && a.Attempts > 0)
 }
-
-var _ guardfront.Front = (*job)(nil)
-
-// Address returns the address of the caller.
-func (j *job) Address() string { return j.client.ip() }
-
-// Take reserves memory that the guard needs beside the body.
-func (j *job) Take(n int) bool {
-	if !j.reserve(int64(len(j.body) + n)) {
-		j.crowded = true
-	}
-	return !j.crowded
-}
-
-// Reserved is how much memory is reserved for the body.
-func (j *job) Reserved() int64 { return j.reserved }
-
-// GiveBack reduces what is reserved to what it was.
-func (j *job) GiveBack(to int64) {
-	j.g.held.Add(to - j.reserved)
-	j.reserved = to
-}
-
-// Crowded reports whether there was no room for the body, or for what Take wanted.
-func (j *job) Crowded() bool { return j.crowded }

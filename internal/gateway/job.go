@@ -21,31 +21,25 @@ import (
 // job is one request on its way: what the dispatcher sends, again if need be.
 // Jobs are pooled; nothing may hold on to one once its request is answered.
 type job struct {
-	g        *Gateway
-	s        *settings       // those of when the request began
-	ctx      context.Context //nolint:containedctx // a job is one call, and waits inside its reads
-	from     caller
-	req      *h1.Request
-	client   client
-	route    *route
-	id       string           // of the request
-	by       time.Time        // the caller's deadline; zero when it named none
-	rec      accesslog.Record // filled in on the way
-	meter    meter            // in front of from
-	answer   *answerBuffer    // below meter; nil without one
+	g      *Gateway
+	s      *settings       // those of when the request began
+	ctx    context.Context //nolint:containedctx // a job is one call, and waits inside its reads
+	from   caller
+	req    *h1.Request
+	client client
+	route  *route
+	id     string           // of the request
+	by     time.Time        // the caller's deadline; zero when it named none
+	rec    accesslog.Record // filled in on the way
+	meter  meter            // in front of from
+	answer *answerBuffer    // below meter; nil without one
 
 	traced    bool                // the caller has a valid traceparent
 	grpc      bool                // the caller has a valid grpc-timeout
 	spans     *spans              // nil without a Tracer
 	admission admission.Admission // by the policy of the route
 
-	body     []byte // what is held of the body
-	whole    bool   // that is all of it
-	crowded  bool   // there was no room for more of it
-	framed   int    // bytes behind body that frame it as chunks
-	reserved int64  // of Gateway.held, for body
-	lent     bool   // body is from Gateway.large
-	trailers []h1.Field
+	body heldBody
 
 	head        []byte // for the worker
 	base        int    // what of head is the same for all attempts
@@ -79,6 +73,7 @@ var _ dispatch.Job = (*job)(nil)
 func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.s, j.ctx, j.from, j.req = j.g.now.Load(), ctx, from, req
 	j.client = client{s: j.s, req: req, peer: p}
+	j.body.g, j.body.s, j.body.req = j.g, j.s, req
 	if m := p.cache; m != nil && m.s != j.s {
 		*m = connCache{s: j.s} // what it remembers may be otherwise now
 	}
@@ -87,9 +82,9 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
-	j.release()
+	j.body.release()
 	j.unknow()
-	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
+	g, head, body, vals, lines := j.g, j.head, j.body.bytes, j.vals, j.lines
 	fields, copied := j.resp.Fields, j.cacheWriter.fields
 	j.check.Reset()
 	check := j.check
@@ -97,7 +92,7 @@ func (j *job) end() {
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
 	*j = job{} // in place: a literal with values in it is made elsewhere first
-	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
+	j.g, j.head, j.body.bytes, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.cacheWriter.fields = fields[:0], copied[:0]
 	j.check = check
 }
@@ -112,8 +107,8 @@ func (j *job) work() dispatch.Work {
 		ContentType: j.first(h1.ContentType),
 		Header:      j,
 		Fields:      j,
-		Body:        j.body,
-		Complete:    j.whole,
+		Body:        j.body.bytes,
+		Complete:    j.body.whole,
 		Length:      j.req.Length,
 	}
 	w := dispatch.Work{
@@ -141,7 +136,7 @@ func (j *job) work() dispatch.Work {
 		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.check.Shape.IsZero()}
 		w.Traits = &j.traits
 	}
-	if !j.whole {
+	if !j.body.whole {
 		w.Timeout = rt.Upload // wait watches the progress
 	}
 	return w
@@ -150,7 +145,7 @@ func (j *job) work() dispatch.Work {
 // replayable reports whether the request may run again after its first byte has
 // left.
 func (j *job) replayable() bool {
-	if !j.whole || j.req.Upgrade != "" {
+	if !j.body.whole || j.req.Upgrade != "" {
 		return false
 	}
 	switch j.route.Replay {
@@ -179,13 +174,13 @@ func (j *job) first(k h1.Key) string {
 
 // NumField returns the number of fields, for the traits: those of the head, and trailers of
 // a body that is held.
-func (j *job) NumField() int { return len(j.req.Fields) + len(j.trailers) }
+func (j *job) NumField() int { return len(j.req.Fields) + len(j.body.trailers) }
 
 // Field returns one of them. A trailer is told from a field of its name in the head, since a
 // worker may die of one and not of the other.
 func (j *job) Field(i int) (name, value string) {
 	if n := i - len(j.req.Fields); n >= 0 {
-		return "trailer " + j.trailers[n].Name, j.trailers[n].Value
+		return "trailer " + j.body.trailers[n].Name, j.body.trailers[n].Value
 	}
 	return j.req.Fields[i].Name, j.req.Fields[i].Value
 }

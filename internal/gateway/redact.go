@@ -42,22 +42,22 @@ func (j *job) Keep() bezoar.Request {
 		r.Header[name] = append(r.Header[name], j.s.redact.Field(f.Name, f.Value))
 		r.Order = append(r.Order, strings.Clone(f.Name))
 	}
-	limit := len(j.body)
+	limit := len(j.body.bytes)
 	if j.route != nil {
 		limit = min(limit, j.route.Buffer)
 	}
-	r.Body = bytes.Clone(j.body[:limit])
-	for _, f := range j.trailers {
+	r.Body = bytes.Clone(j.body.bytes[:limit])
+	for _, f := range j.body.trailers {
 		if r.Trailer == nil {
-			r.Trailer = make(map[string][]string, len(j.trailers))
+			r.Trailer = make(map[string][]string, len(j.body.trailers))
 		}
 		name := http.CanonicalHeaderKey(strings.Clone(f.Name))
 		r.Trailer[name] = append(r.Trailer[name], j.s.redact.Field(f.Name, f.Value))
 	}
-	r.Truncated = !j.whole || limit < len(j.body)
+	r.Truncated = !j.body.whole || limit < len(j.body.bytes)
 	switch {
-	case j.whole:
-		r.BodySize = int64(len(j.body))
+	case j.body.whole:
+		r.BodySize = int64(len(j.body.bytes))
 	case !j.digest.IsZero():
 		r.BodySize, r.Digest = j.size, j.digest
 	}

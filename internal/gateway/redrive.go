@@ -67,7 +67,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 
 	j := g.jobs.Get().(*job)
 	j.begin(ctx, rec, req, peer{ip: forwarded.PlainIP(kept.Client)})
-	j.s, j.client.s, j.route = s, s, rt
+	j.s, j.client.s, j.body.s, j.route = s, s, s, rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}

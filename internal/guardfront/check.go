@@ -128,7 +128,7 @@ func (c *Check) unheld(r *Request) *Rejection {
 		return nil
 	}
 	var no *Rejection
-	if r.Front.Crowded() {
+	if r.Room.Crowded() {
 		no = g.unseen(r, http.StatusServiceUnavailable, noRoom)
 	} else {
 		no = g.unseen(r, http.StatusRequestEntityTooLarge,
@@ -140,9 +140,9 @@ func (c *Check) unheld(r *Request) *Rejection {
 
 // check has the guard judge a query, and gives back the memory that this took.
 func (g *Guard) check(r *Request, q *guard.Query, v *guard.Verdict) {
-	had := r.Front.Reserved()
+	had := r.Room.Reserved()
 	g.Guard.Check(q, v)
-	r.Front.GiveBack(had)
+	r.Room.GiveBack(had)
 }
 
 // conclude says what follows from the verdict.
@@ -156,7 +156,7 @@ func (c *Check) conclude(r *Request) *Rejection {
 		c.note(Field, "cap")
 		c.note(CapsField, plainASCII(strings.Join(v.Caps, ", ")))
 	case guard.Rejected:
-		if r.Front.Crowded() {
+		if r.Room.Crowded() {
 			return c.guard.unseen(r, http.StatusServiceUnavailable, noRoom)
 		}
 		return c.guard.rejected(r, v)

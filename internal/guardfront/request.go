@@ -22,13 +22,17 @@ type Request struct {
 	Hash      uint64 // of Caller
 	ByAddress bool   // Caller is an address
 
-	Front Front
+	Client Client
+	Room   Room
 }
 
-// Front is who has the request.
-type Front interface {
-	// Address returns the address of the caller.
+// Client is who sent the request.
+type Client interface {
 	Address() string
+}
+
+// Room is the memory for bodies.
+type Room interface {
 	// Take reserves memory beside the body; see [guard.Query].
 	Take(n int) bool
 	// Reserved is how much memory is reserved for the request, and GiveBack reduces it to
@@ -54,7 +58,7 @@ func (g *Guard) query(r *Request, path, why string) guard.Query {
 	return guard.Query{
 		Kind: g.Kind, Method: r.Head.Method, Path: path, RawQuery: r.Head.Query, Dialect: g.Dialect,
 		ContentType: r.first(h1.ContentType), ContentEncoding: r.encoding(), Body: r.Body, Unread: why,
-		Route: r.Route, Request: r.ID, Room: r.Front,
+		Route: r.Route, Request: r.ID, Room: r.Room,
 	}
 }
 
@@ -122,7 +126,7 @@ func (g *Guard) askerName(r *Request, c *guard.Caller) string {
 	name := r.Caller
 	switch {
 	case name == "":
-		name = r.Front.Address()
+		name = r.Client.Address()
 	case g.Name == nil && !r.ByAddress:
 		return fmt.Sprintf("#%016x", r.Hash) // it may be a key
 	}
