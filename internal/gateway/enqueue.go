@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -148,14 +147,4 @@ func (j *job) status() bool {
 		j.json(http.StatusOK, s)
 	}
 	return true
-}
-
-// json answers with a document of the gateway's own.
-func (j *job) json(status int, v any, extra ...h1.Field) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		j.from.Abort()
-		return
-	}
-	j.document(status, "application/json", append(body, '\n'), extra)
 }

@@ -21,14 +21,13 @@ import (
 // job is one request on its way: what the dispatcher sends, again if need be.
 // Jobs are pooled; nothing may hold on to one once its request is answered.
 type job struct {
+	exchange
+
 	g      *Gateway
 	s      *settings       // those of when the request began
 	ctx    context.Context //nolint:containedctx // a job is one call, and waits inside its reads
-	from   caller
-	req    *h1.Request
 	client client
 	route  *route
-	id     string           // of the request
 	by     time.Time        // the caller's deadline; zero when it named none
 	rec    accesslog.Record // filled in on the way
 	meter  meter            // in front of from
@@ -44,7 +43,6 @@ type job struct {
 	head        []byte // for the worker
 	base        int    // what of head is the same for all attempts
 	prepared    bool   // body and head are
-	lines       []byte // fields of our own, for the caller
 	marked      h1.Field
 	check       guardfront.Check // by the guard of the route
 	cacheWriter cacheWriter
@@ -65,7 +63,6 @@ type job struct {
 	wait   wait
 	ended  time.Time // when a worker's answer had been sent; zero where that was not noted
 	up     *upload   // of the present attempt; nil without one
-	resp   h1.Head   // for the caller
 }
 
 var _ dispatch.Job = (*job)(nil)
@@ -160,16 +157,6 @@ func (j *job) replayable() bool {
 		return true
 	}
 	return j.first(h1.IdempotencyKey) != ""
-}
-
-// first returns the first value of the field, or "".
-func (j *job) first(k h1.Key) string {
-	for i := range j.req.Fields {
-		if j.req.Fields[i].Key == k {
-			return j.req.Fields[i].Value
-		}
-	}
-	return ""
 }
 
 // NumField returns the number of fields, for the traits: those of the head, and trailers of
