@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
@@ -19,6 +20,9 @@ type heldBody struct {
 	reserved int64 // of Gateway.held
 	lent     bool  // bytes are from Gateway.large
 	trailers []h1.Field
+
+	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
+	size   int64              // of that body
 }
 
 var _ guardfront.Room = (*heldBody)(nil)

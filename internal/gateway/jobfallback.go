@@ -79,7 +79,7 @@ func (j *job) fallStale(s *admission.Stale, on admission.FallbackCause) bool {
 func (j *job) fallOther(f *Fallback, on admission.FallbackCause) bool {
 	j.admission.Release(time.Now()) // what follows says nothing about the route's own fleet
 	if j.other = f; j.prepared {    // for other workers
-		j.unknow()
+		j.secrets.forget()
 		j.forward()
 		j.know()
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -58,64 +57,17 @@ func (j *job) Keep() bezoar.Request {
 	switch {
 	case j.body.whole:
 		r.BodySize = int64(len(j.body.bytes))
-	case !j.digest.IsZero():
-		r.BodySize, r.Digest = j.size, j.digest
+	case !j.body.digest.IsZero():
+		r.BodySize, r.Digest = j.body.size, j.body.digest
 	}
 	return r
 }
 
-// know makes the secrets of the request known where a worker's output is read: the
-// same values as a dead letter is kept without.
+// know makes the secrets of the request known where the output of its workers is read.
 func (j *job) know() {
 	to := j.route.Known
 	if j.other != nil {
 		to = j.other.Known
 	}
-	if to == nil {
-		return
-	}
-	for i := range j.req.Fields {
-		if f := &j.req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && j.s.redact.Secret(f.Name) {
-			if h := j.knows(to, f.Value); h == nil {
-				continue
-			} else if strings.EqualFold(f.Name, "Cookie") {
-				h.AddCookies(f.Value, j.s.redact)
-			} else {
-				h.AddCredentials(f.Value)
-			}
-		}
-	}
-	_, query, _ := strings.Cut(j.req.Target, "?")
-	for query != "" {
-		pair := query
-		if i := strings.IndexAny(query, "&;"); i >= 0 {
-			pair, query = query[:i], query[i+1:]
-		} else {
-			query = ""
-		}
-		if name, value, _ := strings.Cut(pair, "="); value != "" && j.s.redact.Parameter(name) {
-			if h := j.knows(to, value); h != nil {
-				h.AddCredentials(value)
-			}
-		}
-	}
-}
-
-// knows returns where a value is made known, nil for one that is too short.
-func (j *job) knows(to *redact.Values, value string) *redact.Held {
-	if len(value) < redact.MinValue {
-		return nil
-	}
-	if j.known == nil {
-		j.known = to.Hold()
-	}
-	return j.known
-}
-
-// unknow lets go of what know has made known.
-func (j *job) unknow() {
-	if j.known != nil {
-		j.known.End()
-		j.known = nil
-	}
+	j.secrets.know(to, j.s.redact, j.req)
 }

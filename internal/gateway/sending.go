@@ -66,7 +66,7 @@ func (b *sending) endAt(length int64) {
 }
 
 func (b *sending) finish() {
-	b.j.digest, b.j.size = b.sum.sum(), b.total
+	b.j.body.digest, b.j.body.size = b.sum.sum(), b.total
 	b.j.up.whole.Store(true)
 	b.done.Store(true)
 }

@@ -115,7 +115,7 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 		u.caller.Store(false)
 		if errors.Is(err, io.EOF) {
 			u.whole.Store(true)
-			j.digest, j.size = sum.sum(), total
+			j.body.digest, j.body.size = sum.sum(), total
 			break
 		}
 		if err != nil {
