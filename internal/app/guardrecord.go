@@ -6,7 +6,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // recordPrefix begins the names of the services that record queries.
@@ -15,19 +15,19 @@ const recordPrefix = "record in "
 // queryFile is a file in which queries are recorded. It outlives a reload.
 type queryFile struct {
 	max      config.Size
-	recorder *gateway.GuardRecorder
+	recorder *guardfront.Recorder
 }
 
 // recordOf says how the queries of a route are recorded. a.guards.mu is held.
-func (a *App) recordOf(c *config.GuardRecord) (gateway.GuardRecord, error) {
+func (a *App) recordOf(c *config.GuardRecord) (guardfront.Record, error) {
 	if c == nil {
-		return gateway.GuardRecord{}, nil
+		return guardfront.Record{}, nil
 	}
 	f := a.guards.records[c.File]
 	if f == nil || f.max != c.MaxBytes {
-		r, err := gateway.NewGuardRecorder(gateway.GuardRecorderConfig{File: c.File, MaxBytes: int64(c.MaxBytes), Log: a.log})
+		r, err := guardfront.NewRecorder(guardfront.RecorderConfig{File: c.File, MaxBytes: int64(c.MaxBytes), Log: a.log})
 		if err != nil {
-			return gateway.GuardRecord{}, err
+			return guardfront.Record{}, err
 		}
 		f = &queryFile{c.MaxBytes, r}
 		if a.guards.records == nil {
@@ -35,7 +35,7 @@ func (a *App) recordOf(c *config.GuardRecord) (gateway.GuardRecord, error) {
 		}
 		a.guards.records[c.File] = f
 	}
-	return gateway.GuardRecord{Recorder: f.recorder, Sample: float64(c.Sample)}, nil
+	return guardfront.Record{Recorder: f.recorder, Sample: float64(c.Sample)}, nil
 }
 
 // replaceRecords has queries recorded as the guards say now.

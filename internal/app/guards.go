@@ -18,7 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
-	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // guards are those of the routes. They outlive a reload, so that what they have
@@ -136,7 +136,7 @@ func placesOf(warnings []string) string {
 
 // guardOf makes the guard of a route for next, or finds the one that it has. The
 // latter stays as it is until next serves: what cannot serve changes nothing.
-func (a *App) guardOf(next *present, route string, r *config.Route, prints *fingerprint.Printer) (*gateway.Guard, error) {
+func (a *App) guardOf(next *present, route string, r *config.Route, prints *fingerprint.Printer) (*guardfront.Guard, error) {
 	c := r.Guard
 	change := guardChange{routeGuard: routeGuard{route: route, fleet: r.Fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
 	var err error
@@ -181,7 +181,7 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	next.guarding = append(next.guarding, change)
-	return &gateway.Guard{
+	return &guardfront.Guard{
 		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix,
 		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg, r),
 	}, nil

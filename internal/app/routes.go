@@ -10,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -131,7 +132,7 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 	if err != nil {
 		return gateway.Route{}, err
 	}
-	var g *gateway.Guard
+	var g *guardfront.Guard
 	if r.Guard != nil {
 		if g, err = a.guardOf(next, name, r, p); err != nil {
 			return gateway.Route{}, err

@@ -54,15 +54,15 @@ func TestCallerIP(t *testing.T) {
 	} {
 		log.Reset()
 		j := jobFor(t, g, "GET / HTTP/1.1\nHost: h\n"+tc.field+"\n\n")
-		j.peer.ip = tc.peer
+		j.client.peer.ip = tc.peer
 		j.s.unread.Store(0)
-		if got := j.callerIP(); got != tc.want {
+		if got := j.client.ip(); got != tc.want {
 			t.Errorf("peer %s, %s: %s, want %s", tc.peer, tc.field, got, tc.want)
 		}
 		if said := strings.Contains(log.String(), "a trusted proxy"); said != (tc.want == forwarded.UnknownCaller) {
 			t.Errorf("peer %s, %s: the log is %q", tc.peer, tc.field, log.String())
 		}
-		_ = j.callerIP() // once a minute is enough
+		_ = j.client.ip() // once a minute is enough
 		if n := strings.Count(log.String(), "\n"); n > 1 {
 			t.Errorf("%d lines: %s", n, log.String())
 		}

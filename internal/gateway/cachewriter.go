@@ -44,7 +44,7 @@ func (c *cacheWriter) Begin(h *h1.Head) error {
 			}
 		}
 		c.recorder = j.admission.Policy.Cache.Record(j.staleKey(), stale.Answer{
-			Status: h.Status, Header: c.fields, Credentials: j.admission.Policy.Credentials(j),
+			Status: h.Status, Header: c.fields, Credentials: j.admission.Policy.Credentials(&j.client),
 		}, time.Now())
 	}
 	return c.caller.Begin(h)
@@ -76,7 +76,7 @@ func (j *job) reads() bool {
 }
 
 func (j *job) staleKey() [16]byte {
-	return j.route.policy.StaleKey(j.clientCache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
+	return j.route.policy.StaleKey(j.client.cache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
 
 // joined returns the field's lines as one.

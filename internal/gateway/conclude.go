@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -131,41 +130,6 @@ func (j *job) tooLarge() {
 		Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 		Detail: "The body is longer than the " + limit + " bytes that the route allows.",
 	})
-}
-
-// problem answers with a problem document, whatever the caller accepts.
-func (j *job) problem(p problem.Document, extra ...h1.Field) {
-	p.Type = problem.Prefix + p.Type
-	p.Title = http.StatusText(p.Status)
-	p.Instance = j.id
-	body, err := json.Marshal(p)
-	if err != nil { // strings and numbers always encode
-		j.from.Abort()
-		return
-	}
-	j.document(p.Status, "application/problem+json", append(body, '\n'), extra)
-}
-
-// document answers with a body of the gateway's own.
-func (j *job) document(status int, kind string, body []byte, extra []h1.Field) {
-	if j.isGRPC() {
-		j.grpcDocument(status, body, extra)
-		return
-	}
-	fields := append(j.resp.Fields[:0],
-		h1.Field{Name: "Content-Type", Value: kind, Key: h1.ContentType},
-		h1.Field{Name: "Cache-Control", Value: "no-store"},
-		h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID},
-	)
-	fields = append(fields, extra...)
-	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body))}
-	if j.req.Method == "HEAD" {
-		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
-		j.resp.Bare = true
-	}
-	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
-		j.from.Abort()
-	}
 }
 
 func retryAfter(d time.Duration) h1.Field {

@@ -19,6 +19,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -150,7 +151,7 @@ type Route struct {
 	Optional bool
 
 	// Guard looks at the query that a request is; nil: none.
-	Guard *Guard
+	Guard *guardfront.Guard
 
 	// Which workers a caller may use, and how often it is tried again.
 
@@ -186,7 +187,7 @@ func (c Config) Validate() error {
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
 		d := r.admission(&c)
-		for _, err := range slices.Concat(r.faults(), d.Faults(), r.Guard.faults()) {
+		for _, err := range slices.Concat(r.faults(), d.Faults(), r.Guard.Faults()) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}
 		if j, ok := seen[r.name()]; ok {

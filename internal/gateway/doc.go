@@ -88,8 +88,8 @@
 //     what operators have overridden, and about quotas, circuit breaker and pool.
 //  2. What is refused there is answered by a fallback, or by 429 or 503 with rule,
 //     limit, value and time (admission.Refusal). Its body is not read.
-//  3. With the body at hand (*job).guarded asks guard.(*Guard).Check what the query
-//     will cost, and charges it to quotas of cost. The shape that the guard gives it
+//  3. With the body at hand (*job).guarded has guardfront.(*Check).Judge find the queries in
+//     it, which asks guard.(*Guard).Check what they will cost. That is charged to quotas of cost. The shape that the guard gives it
 //     (Verdict.Print) is the one that the ledger knows.
 //  4. dispatch takes a worker of the caller's shard (fleet.Want), by the caller's
 //     deadline, within three retry budgets: the route's, the fleet's and the caller's.

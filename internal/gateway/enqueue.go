@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -71,13 +70,13 @@ func (e *EnqueueError) Error() string { return e.Detail }
 
 // enqueue puts the request on the route's queue and answers 202.
 func (j *job) enqueue() {
-	if !j.whole {
+	if !j.body.whole {
 		j.notWhole()
 		return
 	}
 	ticket, err := j.route.Enqueue.Enqueue(j.ctx, Enqueued{
 		ID: strings.Clone(j.id), Method: strings.Clone(j.req.Method), Target: strings.Clone(j.req.Target), Host: strings.Clone(j.req.Host),
-		ContentType: strings.Clone(j.first(h1.ContentType)), Key: strings.Clone(j.first(h1.IdempotencyKey)), Body: bytes.Clone(j.body),
+		ContentType: strings.Clone(j.first(h1.ContentType)), Key: strings.Clone(j.first(h1.IdempotencyKey)), Body: bytes.Clone(j.body.bytes),
 	})
 	if err != nil {
 		j.notEnqueued(err)
@@ -95,7 +94,7 @@ func (j *job) enqueue() {
 func (j *job) notWhole() {
 	j.from.Close() // the rest of it may come
 	switch {
-	case len(j.body) >= j.route.Buffer:
+	case len(j.body.bytes) >= j.route.Buffer:
 		j.problem(problem.Document{
 			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
@@ -148,14 +147,4 @@ func (j *job) status() bool {
 		j.json(http.StatusOK, s)
 	}
 	return true
-}
-
-// json answers with a document of the gateway's own.
-func (j *job) json(status int, v any, extra ...h1.Field) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		j.from.Abort()
-		return
-	}
-	j.document(status, "application/json", append(body, '\n'), extra)
 }

@@ -68,7 +68,7 @@ func (j *job) passFields(b []byte) []byte {
 				continue // it means nothing then
 			}
 		case h1.Forwarded, h1.XForwarded, h1.OfProxies:
-			if !j.trusted() {
+			if !j.client.trusted() {
 				continue
 			}
 		default: // hop by hop, written anew, or taken for such a field
@@ -132,16 +132,16 @@ func namesFields(fields []h1.Field) bool {
 // said and who that was, or else only what we see ourselves.
 func (j *job) forwarded(b []byte) []byte {
 	proto := "http"
-	if j.peer.secure {
+	if j.client.peer.secure {
 		proto = "https"
 	}
 	host := j.req.Host
 	b = append(b, "X-Forwarded-For: "...)
-	if j.trusted() {
+	if j.client.trusted() {
 		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {
-			element := j.hops().Element
+			element := j.client.hops().Element
 			host, proto = cmp.Or(forwarded.Param(element, "host"), host), cmp.Or(forwarded.Param(element, "proto"), proto)
-			b = j.appendForwarded(b)
+			b = j.client.appendForwarded(b)
 		}
 		for i := range j.req.Fields {
 			switch f := &j.req.Fields[i]; f.Key {
@@ -157,39 +157,22 @@ func (j *job) forwarded(b []byte) []byte {
 			}
 		}
 	}
-	b = append(append(b, j.peer.ip...), "\r\n"...)
+	b = append(append(b, j.client.peer.ip...), "\r\n"...)
 	b = h1.AppendField(b, "X-Forwarded-Host", host)
 	return h1.AppendField(b, "X-Forwarded-Proto", proto)
 }
 
-// trusted reports whether the peer is a proxy whose word counts.
-func (j *job) trusted() bool {
-	if len(j.s.cfg.TrustedProxies) == 0 {
-		return false
-	}
-	m := j.peer.cache
-	if m == nil {
-		return j.s.trusts(j.peer.ip)
-	}
-	if !m.trustKnown {
-		m.trustKnown, m.trusted = true, j.s.trusts(j.peer.ip)
-	}
-	return m.trusted
-}
-
-func (s *settings) trusts(ip string) bool { return forwarded.Among(s.cfg.TrustedProxies, ip) }
-
 // frame appends the field that says where the body ends.
 func (j *job) frame(b []byte) []byte {
 	r := j.req
-	j.framed = 0
+	j.body.framed = 0
 	length := r.Length
 	switch {
-	case j.whole && len(j.trailers) > 0, !j.whole && r.Length < 0:
+	case j.body.whole && len(j.body.trailers) > 0, !j.body.whole && r.Length < 0:
 		return j.frameChunks(b)
-	case j.whole && (len(j.body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"):
-		length = int64(len(j.body))
-	case j.whole:
+	case j.body.whole && (len(j.body.bytes) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"):
+		length = int64(len(j.body.bytes))
+	case j.body.whole:
 		return b
 	}
 	b = append(b, "Content-Length: "...)
@@ -200,8 +183,8 @@ func (j *job) frame(b []byte) []byte {
 // endHead ends the head. Where the held body goes as a chunk, the length of that follows.
 func (j *job) endHead(b []byte) []byte {
 	b = append(b, "\r\n"...)
-	if j.framed > 0 && len(j.body) > 0 {
-		b = strconv.AppendInt(b, int64(len(j.body)), 16)
+	if j.body.framed > 0 && len(j.body.bytes) > 0 {
+		b = strconv.AppendInt(b, int64(len(j.body.bytes)), 16)
 		b = append(b, "\r\n"...)
 	}
 	return b
@@ -216,34 +199,21 @@ func (j *job) frameChunks(b []byte) []byte {
 		}
 	}
 	b = append(b, "Transfer-Encoding: chunked\r\n"...)
-	held := len(j.body)
+	held := len(j.body.bytes)
 	if held > 0 {
-		j.tail("\r\n")
+		j.body.tail("\r\n")
 	}
-	if j.whole {
-		j.tail("0\r\n")
-		for i := range j.trailers {
-			if !j.mayTrail(&j.trailers[i]) {
+	if j.body.whole {
+		j.body.tail("0\r\n")
+		for i := range j.body.trailers {
+			if !j.mayTrail(&j.body.trailers[i]) {
 				continue
 			}
-			j.tail(j.trailers[i].Name, ": ", j.trailers[i].Value, "\r\n")
+			j.body.tail(j.body.trailers[i].Name, ": ", j.body.trailers[i].Value, "\r\n")
 		}
-		j.tail("\r\n")
+		j.body.tail("\r\n")
 	}
-	j.framed = len(j.body) - held
-	j.body = j.body[:held]
+	j.body.framed = len(j.body.bytes) - held
+	j.body.bytes = j.body.bytes[:held]
 	return b
 }
-
-// tail appends behind the body.
-func (j *job) tail(parts ...string) {
-	for _, s := range parts {
-		if need := len(j.body) + len(s); need > cap(j.body) {
-			j.grow(need + 256)
-		}
-		j.body = append(j.body, s...)
-	}
-}
-
-// payload is what goes out behind the head at once: the held body, framed.
-func (j *job) payload() []byte { return j.body[:len(j.body)+j.framed] }

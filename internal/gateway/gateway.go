@@ -129,6 +129,9 @@ func (g *Gateway) answer(j *job) {
 	j.conclude(j.do())
 }
 
+// errAnswered says that the request has its answer.
+var errAnswered = errors.New("it has been answered")
+
 // noRoute answers a request that no route matches.
 func (j *job) noRoute(status int) {
 	p := problem.Document{Status: status, Type: "no-route", Detail: "No route matches this host and path."}

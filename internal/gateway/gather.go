@@ -23,8 +23,9 @@ const (
 // gather holds the body, or as much of it as the route's limit and the memory
 // for all requests allow.
 func (j *job) gather() error {
+	j.body.most = j.route.Buffer
 	if j.req.Length == 0 {
-		j.whole = true
+		j.body.whole = true
 		return nil
 	}
 	if err := j.from.Continue(); err != nil {
@@ -34,26 +35,26 @@ func (j *job) gather() error {
 	j.patient(began)
 	defer j.from.Patience(0, time.Time{})
 	for {
-		if len(j.body) >= j.route.Buffer && !j.from.BodyDone() {
+		if len(j.body.bytes) >= j.route.Buffer && !j.from.BodyDone() {
 			return nil
 		}
-		if !j.fits() && len(j.body) > 0 && time.Since(began) > maxGather {
+		if !j.fits() && len(j.body.bytes) > 0 && time.Since(began) > maxGather {
 			return nil
 		}
 		p, err := j.from.Next()
 		switch {
 		case err == nil:
-			fits := j.hold(p)
-			if j.route.MaxBody > 0 && int64(len(j.body)) > j.route.MaxBody {
+			fits := j.body.hold(p)
+			if j.route.MaxBody > 0 && int64(len(j.body.bytes)) > j.route.MaxBody {
 				return errTooLarge
 			}
 			if !fits {
-				j.crowded = true
+				j.body.crowded = true
 				return nil
 			}
 		case errors.Is(err, io.EOF):
-			if j.whole = len(j.body) <= j.route.Buffer; j.whole {
-				j.trailers = j.from.Trailers()
+			if j.body.whole = len(j.body.bytes) <= j.route.Buffer; j.body.whole {
+				j.body.trailers = j.from.Trailers()
 			}
 			return nil
 		case errors.Is(err, h1.ErrStalled):
@@ -84,71 +85,4 @@ func (j *job) patient(now time.Time) {
 // to be.
 func (j *job) fits() bool {
 	return j.req.Length >= 0 && j.req.Length <= int64(j.route.Buffer) || j.req.Length < 0 && j.route.Enqueue != nil
-}
-
-// hold keeps p. It reports false when that was the last that may be held; p is
-// kept nevertheless, because it has been taken from the wire.
-func (j *job) hold(p []byte) bool {
-	need := len(j.body) + len(p)
-	fits := j.reserve(int64(need))
-	if need > cap(j.body) {
-		j.grow(need)
-	}
-	j.body = append(j.body, p...)
-	return fits
-}
-
-// reserve claims room for n bytes in the memory for all requests.
-func (j *job) reserve(n int64) bool {
-	more := n - j.reserved
-	if more <= 0 {
-		return true
-	}
-	if j.reserved == 0 && j.req.Length > n {
-		more = min(j.req.Length, int64(j.route.Buffer)) // all at once, so that nobody starves halfway
-	}
-	held := j.g.held.Add(more)
-	j.reserved += more
-	return held <= j.s.cfg.MaxBuffered
-}
-
-// grow makes room for need bytes.
-func (j *job) grow(need int) {
-	size := max(need, 2*cap(j.body))
-	if n := j.req.Length; n > 0 && n <= int64(j.route.Buffer) {
-		size = max(need, int(n))
-	}
-	if size > smallBody && need <= DefaultBuffer && !j.lent {
-		if p, ok := j.g.large.Get().(*[DefaultBuffer]byte); ok {
-			j.body = append(p[:0], j.body...)
-		} else {
-			j.body = append(new([DefaultBuffer]byte)[:0], j.body...)
-		}
-		j.lent = true
-		return
-	}
-	b := make([]byte, len(j.body), size)
-	copy(b, j.body)
-	j.giveBack()
-	j.body = b
-}
-
-// giveBack returns a lent buffer.
-func (j *job) giveBack() {
-	if j.lent {
-		j.g.large.Put((*[DefaultBuffer]byte)(j.body[:DefaultBuffer]))
-		j.body, j.lent = nil, false
-	}
-}
-
-// release gives up what is held of the body.
-func (j *job) release() {
-	if j.reserved > 0 {
-		j.g.held.Add(-j.reserved)
-		j.reserved = 0
-	}
-	j.giveBack()
-	if cap(j.body) > smallBody {
-		j.body = nil
-	}
 }

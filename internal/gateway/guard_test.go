@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -41,7 +42,7 @@ func newGuard(t *testing.T, limits string) *guard.Guard {
 }
 
 // guarded serves a route with a guard before a worker that echoes.
-func guarded(t *testing.T, g *Guard, cfg Config, limits ...admission.Limit) (*front, *worker) {
+func guarded(t *testing.T, g *guardfront.Guard, cfg Config, limits ...admission.Limit) (*front, *worker) {
 	t.Helper()
 	w := startWorker(t, echoing)
 	return serve(t, Route{Doer: newDirect(t, w.addr), Guard: g, Buffer: 4096, Limits: limits}, cfg, ServerConfig{}), w
@@ -61,7 +62,7 @@ const (
 )
 
 func TestGuardRejects(t *testing.T) {
-	f, w := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
+	f, w := guarded(t, &guardfront.Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
 	c := dial(t, f.addr)
 	if resp, body := c.post("/idx/_search", cheap); resp.StatusCode != 200 || body != "/idx/_search "+cheap {
 		t.Fatalf("a cheap query: %d %s", resp.StatusCode, body)
@@ -86,7 +87,7 @@ func TestGuardRejects(t *testing.T) {
 	if f := got.Findings[0]; f.Value <= f.Limit || f.Path == "" || f.Fix == "" {
 		t.Errorf("a finding says too little: %+v", f)
 	}
-	if resp.Header.Get(GuardField) != "reject" || resp.Header.Get("X-Elastic-Product") == "" ||
+	if resp.Header.Get(guardfront.Field) != "reject" || resp.Header.Get("X-Elastic-Product") == "" ||
 		resp.Header.Get("Content-Type") != "application/vnd.elasticsearch+json;compatible-with=8" {
 		t.Errorf("head %v", resp.Header)
 	}
@@ -114,14 +115,14 @@ func TestGuardRejects(t *testing.T) {
 	if resp, body := dial(t, f.addr).post("/idx/_bulk", long); resp.StatusCode != 200 || body != "/idx/_bulk "+long {
 		t.Errorf("a long bulk: %d %.100s", resp.StatusCode, body)
 	}
-	f, _ = guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{})
-	if resp, _ := dial(t, f.addr).post("/idx/_search", long); resp.StatusCode != 200 || resp.Header.Get(GuardField) != "report; predictor=body_bytes" {
+	f, _ = guarded(t, &guardfront.Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{})
+	if resp, _ := dial(t, f.addr).post("/idx/_search", long); resp.StatusCode != 200 || resp.Header.Get(guardfront.Field) != "report; predictor=body_bytes" {
 		t.Errorf("a body beyond the buffer, reported only: %d %v", resp.StatusCode, resp.Header)
 	}
 }
 
 func TestGuardOfStatements(t *testing.T) {
-	f, w := guarded(t, &Guard{Guard: newGuard(t, "unparsable: reject"), Kind: guard.SQL, Statement: []string{"json:$.q"}}, Config{})
+	f, w := guarded(t, &guardfront.Guard{Guard: newGuard(t, "unparsable: reject"), Kind: guard.SQL, Statement: []string{"json:$.q"}}, Config{})
 	c := dial(t, f.addr)
 	for body, want := range map[string]int{
 		`{"q": "SELECT a FROM t WHERE id = 1"}`: 200,
@@ -138,12 +139,12 @@ func TestGuardOfStatements(t *testing.T) {
 }
 
 func TestGuardReportsAndCaps(t *testing.T) {
-	f, _ := guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{})
+	f, _ := guarded(t, &guardfront.Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{})
 	resp, body := dial(t, f.addr).post("/idx/_search", costly)
-	if resp.StatusCode != 200 || body != "/idx/_search "+costly || !strings.HasPrefix(resp.Header.Get(GuardField), "report; predictor=") {
+	if resp.StatusCode != 200 || body != "/idx/_search "+costly || !strings.HasPrefix(resp.Header.Get(guardfront.Field), "report; predictor=") {
 		t.Errorf("report: %d %v %s", resp.StatusCode, resp.Header, body)
 	}
-	f, _ = guarded(t, &Guard{Guard: newGuard(t, "rules: [{predictor: result_window, limit: 100, action: cap}]"), Kind: guard.OpenSearch}, Config{})
+	f, _ = guarded(t, &guardfront.Guard{Guard: newGuard(t, "rules: [{predictor: result_window, limit: 100, action: cap}]"), Kind: guard.OpenSearch}, Config{})
 	c := dial(t, f.addr)
 	resp, body = c.post("/idx/_search", `{"query": {"term": {"a": 1}}, "size": 5000}`)
 	_, sent, _ := strings.Cut(body, " ")
@@ -151,7 +152,7 @@ func TestGuardReportsAndCaps(t *testing.T) {
 	if err := json.Unmarshal([]byte(sent), &got); err != nil || got.Size != 100 || resp.StatusCode != 200 {
 		t.Errorf("cap: %d %s: %v", resp.StatusCode, body, err)
 	}
-	if resp.Header.Get(GuardField) != "cap" || !strings.Contains(resp.Header.Get(CapsField), "5000->100") {
+	if resp.Header.Get(guardfront.Field) != "cap" || !strings.Contains(resp.Header.Get(guardfront.CapsField), "5000->100") {
 		t.Errorf("cap: head %v", resp.Header)
 	}
 	if resp, body := c.ask("GET /idx/_search?q=a:1&size=5000"); resp.StatusCode != 200 || !strings.HasPrefix(body, "/idx/_search?q=a:1&size=100") {
@@ -160,7 +161,7 @@ func TestGuardReportsAndCaps(t *testing.T) {
 }
 
 func TestGuardOfExpressions(t *testing.T) {
-	g := &Guard{Guard: newGuard(t, ""), Kind: guard.Regex, Dialect: "js", Expressions: []string{"query:filter", "json:$.rules[*].match", "header:X-Filter"}}
+	g := &guardfront.Guard{Guard: newGuard(t, ""), Kind: guard.Regex, Dialect: "js", Expressions: []string{"query:filter", "json:$.rules[*].match", "header:X-Filter"}}
 	f, _ := guarded(t, g, Config{})
 	c := dial(t, f.addr)
 	for target, want := range map[string]int{
@@ -192,7 +193,7 @@ func TestGuardOfExpressions(t *testing.T) {
 // What a query costs is taken from quotas of cost, when it is known.
 func TestGuardChargesCost(t *testing.T) {
 	l := newLimiter(t, quota.Quota{Name: "units", Unit: quota.Cost, Limit: 100, Per: time.Hour})
-	f, w := guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{Limiter: l}, admission.Limit{Key: "ip"})
+	f, w := guarded(t, &guardfront.Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{Limiter: l}, admission.Limit{Key: "ip"})
 	c := dial(t, f.addr)
 	if resp, body := c.post("/idx/_search", costly); resp.StatusCode != 429 || decode(t, body).Quota != "units" {
 		t.Errorf("a query beyond all units: %d %s", resp.StatusCode, body)
@@ -216,7 +217,7 @@ rules:
   - {predictor: result_window, limit: 500, action: reject, class: batch}
   - {predictor: result_window, limit: 600, action: reject, class: keyed}
 `
-	f, _ := guarded(t, &Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch}, Config{})
+	f, _ := guarded(t, &guardfront.Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch}, Config{})
 	c := dial(t, f.addr)
 	for _, tc := range []struct {
 		size int
@@ -244,7 +245,7 @@ rules:
 }
 
 func TestGuardFaults(t *testing.T) {
-	_, err := New(Config{Routes: []Route{{Doer: doFunc(nil), Printer: newPrinter(t), Guard: &Guard{Kind: "es2", Expressions: []string{"cookie:x", "json:a.b", "json:$.", "query:"}}}}})
+	_, err := New(Config{Routes: []Route{{Doer: doFunc(nil), Printer: newPrinter(t), Guard: &guardfront.Guard{Kind: "es2", Expressions: []string{"cookie:x", "json:a.b", "json:$.", "query:"}}}}})
 	for _, want := range []string{"Guard.Guard is nil", "Guard.Kind", `"cookie:x"`, `"a.b"`, `"$."`, `"query:"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)

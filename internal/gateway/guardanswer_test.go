@@ -9,6 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // The guard hears of a query whose answer breaks off.
@@ -22,7 +23,7 @@ func TestTheGuardHearsOfBrokenAnswers(t *testing.T) {
 			c.send("HTTP/1.1 200 OK\nContent-Length: 1000\n\n{")
 		}
 	})
-	f := serve(t, Route{Doer: newDirect(t, w.addr), Guard: &Guard{Guard: made, Kind: guard.Elasticsearch}}, Config{}, ServerConfig{})
+	f := serve(t, Route{Doer: newDirect(t, w.addr), Guard: &guardfront.Guard{Guard: made, Kind: guard.Elasticsearch}}, Config{}, ServerConfig{})
 	const body = `{"size":1}`
 	c := dial(t, f.addr)
 	c.send(fmt.Sprintf("POST /i/_search HTTP/1.1\nHost: h\nContent-Type: application/json\nContent-Length: %d\n\n", len(body)))
@@ -45,10 +46,10 @@ func BenchmarkGuarded(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name  string
-		guard *Guard
+		guard *guardfront.Guard
 	}{
 		{"none", nil},
-		{"guard", &Guard{Guard: made, Kind: guard.Elasticsearch}},
+		{"guard", &guardfront.Guard{Guard: made, Kind: guard.Elasticsearch}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			does := doFunc(func(_ context.Context, _ dispatch.Work, j dispatch.Job) dispatch.Answer {

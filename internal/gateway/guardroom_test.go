@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // What a guarded body becomes when it is unpacked counts as held, for as long as
@@ -18,7 +19,7 @@ func TestUnpackedBodiesAreHeldBodies(t *testing.T) {
 	}
 	serveBomb := func(limits string, most int64) (*front, *worker) {
 		w := startWorker(t, echoing)
-		g := &Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch}
+		g := &guardfront.Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch}
 		return serve(t, Route{Doer: newDirect(t, w.addr), Guard: g, Buffer: 64 << 10}, Config{MaxBuffered: most}, ServerConfig{}), w
 	}
 	f, w := serveBomb("", 1<<20)
@@ -45,7 +46,7 @@ func TestUnpackedBodiesAreHeldBodies(t *testing.T) {
 		t.Errorf("with room: %d %.200s", resp.StatusCode, body)
 	}
 	f, _ = serveBomb("report_only: yes", 1<<20)
-	if resp, body := dial(t, f.addr).post("/x/_search", bomb, "Content-Encoding: gzip"); resp.StatusCode != 200 || resp.Header.Get(GuardField) == "" {
+	if resp, body := dial(t, f.addr).post("/x/_search", bomb, "Content-Encoding: gzip"); resp.StatusCode != 200 || resp.Header.Get(guardfront.Field) == "" {
 		t.Errorf("reported only: %d %.200s", resp.StatusCode, body)
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // shapesOf serves a request as the gateway would, and returns what it is to the
 // dispatcher and to an operator who describes it.
-func shapesOf(t *testing.T, g *Guard, method, target, kind, body string) (sent, described, plain bezoar.Fingerprint) {
+func shapesOf(t *testing.T, g *guardfront.Guard, method, target, kind, body string) (sent, described, plain bezoar.Fingerprint) {
 	t.Helper()
 	if g != nil && g.Guard == nil {
 		p := newPrinter(t)
@@ -25,7 +26,7 @@ func shapesOf(t *testing.T, g *Guard, method, target, kind, body string) (sent, 
 		}
 		g.Guard = made
 	}
-	do := func(g *Guard) (shape bezoar.Fingerprint, gw *Gateway) {
+	do := func(g *guardfront.Guard) (shape bezoar.Fingerprint, gw *Gateway) {
 		done := doFunc(func(_ context.Context, w dispatch.Work, _ dispatch.Job) dispatch.Answer {
 			shape = w.Shape
 			return dispatch.Answer{Kind: dispatch.Aborted}
@@ -58,18 +59,18 @@ func TestShapesOfGuardedWork(t *testing.T) {
 	values := []string{search("stone"), search("a long text, with 17 words and https://links.example"), search("2026-11-28"), search("")}
 	for _, c := range []struct {
 		name, method, target, kind string
-		guard                      Guard
+		guard                      guardfront.Guard
 		bodies                     []string
 		read                       bool
 	}{
-		{"searches", "POST", "/idx-1/_search", json, Guard{Kind: guard.Elasticsearch}, values, true},
-		{"searches behind a prefix", "POST", "/es/idx-1/_search", json, Guard{Kind: guard.OpenSearch, Prefix: "/es"}, values, true},
-		{"statements", "POST", "/", "text/plain", Guard{Kind: guard.SQL}, []string{"SELECT a FROM t WHERE id = 1", "SELECT a FROM t WHERE id = 'x y z'", "SELECT a FROM t WHERE id=4711 /* 9 */"}, true},
-		{"statements in a field", "POST", "/", json, Guard{Kind: guard.SQL, Statement: []string{"json:$.q"}}, []string{`{"q":"SELECT a FROM t WHERE id = 1"}`, `{"q":"SELECT a FROM t WHERE id = 'some text, and more'"}`}, true},
-		{"documents", "POST", "/idx/_doc", json, Guard{Kind: guard.Elasticsearch}, values[:1], false},
-		{"what is no query", "POST", "/idx/_search", json, Guard{Kind: guard.Elasticsearch}, []string{`{"query":`}, false},
-		{"what does not begin with the prefix", "POST", "/idx/_search", json, Guard{Kind: guard.Elasticsearch, Prefix: "/es"}, values[:1], false},
-		{"expressions", "GET", "/?p=a%2Bb", "", Guard{Kind: guard.Regex, Expressions: []string{"query:p"}}, []string{""}, false},
+		{"searches", "POST", "/idx-1/_search", json, guardfront.Guard{Kind: guard.Elasticsearch}, values, true},
+		{"searches behind a prefix", "POST", "/es/idx-1/_search", json, guardfront.Guard{Kind: guard.OpenSearch, Prefix: "/es"}, values, true},
+		{"statements", "POST", "/", "text/plain", guardfront.Guard{Kind: guard.SQL}, []string{"SELECT a FROM t WHERE id = 1", "SELECT a FROM t WHERE id = 'x y z'", "SELECT a FROM t WHERE id=4711 /* 9 */"}, true},
+		{"statements in a field", "POST", "/", json, guardfront.Guard{Kind: guard.SQL, Statement: []string{"json:$.q"}}, []string{`{"q":"SELECT a FROM t WHERE id = 1"}`, `{"q":"SELECT a FROM t WHERE id = 'some text, and more'"}`}, true},
+		{"documents", "POST", "/idx/_doc", json, guardfront.Guard{Kind: guard.Elasticsearch}, values[:1], false},
+		{"what is no query", "POST", "/idx/_search", json, guardfront.Guard{Kind: guard.Elasticsearch}, []string{`{"query":`}, false},
+		{"what does not begin with the prefix", "POST", "/idx/_search", json, guardfront.Guard{Kind: guard.Elasticsearch, Prefix: "/es"}, values[:1], false},
+		{"expressions", "GET", "/?p=a%2Bb", "", guardfront.Guard{Kind: guard.Regex, Expressions: []string{"query:p"}}, []string{""}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var first bezoar.Fingerprint
@@ -94,7 +95,7 @@ func TestShapesOfGuardedWork(t *testing.T) {
 
 func TestGuardBehindAPrefix(t *testing.T) {
 	limits := "rules: [{predictor: result_window, limit: 50, action: reject, index: shop}]"
-	f, w := guarded(t, &Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch, Prefix: "/es"}, Config{})
+	f, w := guarded(t, &guardfront.Guard{Guard: newGuard(t, limits), Kind: guard.Elasticsearch, Prefix: "/es"}, Config{})
 	c := dial(t, f.addr)
 	const hundred = `{"size": 100, "query": {"term": {"a": 1}}}`
 	for target, want := range map[string]int{
@@ -120,11 +121,11 @@ func TestGuardBehindAPrefix(t *testing.T) {
 	if n := w.deliveries(); n != 3 {
 		t.Errorf("%d were delivered", n)
 	}
-	f, _ = guarded(t, &Guard{Guard: newGuard(t, "unparsable: accept"), Kind: guard.Elasticsearch, Prefix: "/es"}, Config{})
+	f, _ = guarded(t, &guardfront.Guard{Guard: newGuard(t, "unparsable: accept"), Kind: guard.Elasticsearch, Prefix: "/es"}, Config{})
 	if resp, _ := dial(t, f.addr).post("/health", `{}`); resp.StatusCode != 200 {
 		t.Errorf("accepted by a rule: %d", resp.StatusCode)
 	}
-	for _, bad := range []Guard{
+	for _, bad := range []guardfront.Guard{
 		{Kind: guard.SQL, Prefix: "/es"},
 		{Kind: guard.Elasticsearch, Prefix: "es"},
 		{Kind: guard.Elasticsearch, Prefix: "/es/"},
@@ -140,7 +141,7 @@ func TestGuardBehindAPrefix(t *testing.T) {
 
 // A search is one however its path is written.
 func TestGuardDecodesPaths(t *testing.T) {
-	f, w := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
+	f, w := guarded(t, &guardfront.Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
 	for _, target := range []string{
 		"/idx/_search", "/idx/%5Fsearch", "/idx/%5fsearch", "/idx%2F_search", "/idx/_sea%72ch", "/_bulk/../_search", "/_bulk/%2e%2e/_search", "/idx/_doc/..%2f_search",
 	} {

@@ -26,12 +26,13 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	j := g.jobs.Get().(*job)
 	j.begin(context.Background(), rec, req, peer{ip: r.Client})
 	defer func() { j.end(); g.jobs.Put(j) }()
-	j.s, j.route = s, rt
+	j.s, j.client.s, j.body.s, j.route = s, s, s, rt
 	j.takePath(forward)
 	if err := j.gather(); err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}
-	j.shape = j.shapeOf()
+	q := j.query()
+	j.check.Shape = rt.Guard.Shape(&q)
 	w := j.work()
 	return rt.Name, w.Fingerprint, w.Shape, nil
 }

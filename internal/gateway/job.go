@@ -2,89 +2,63 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/admission"
-	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
-	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
+	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
 // job is one request on its way: what the dispatcher sends, again if need be.
 // Jobs are pooled; nothing may hold on to one once its request is answered.
+//
+// Its parts each know one thing: exchange the wire to the caller, attempt the wire to a
+// worker, client who calls, admission and check what was decided, body what is held,
+// identity which work it is, secrets what must not be printed.
 type job struct {
-	g        *Gateway
-	s        *settings       // those of when the request began
-	ctx      context.Context //nolint:containedctx // a job is one call, and waits inside its reads
-	from     caller
-	req      *h1.Request
-	peer     peer
-	ownCache *admission.ClientCache // of callers, where nothing is kept for the connection
-	route    *route
-	id       string           // of the request
-	by       time.Time        // the caller's deadline; zero when it named none
-	rec      accesslog.Record // filled in on the way
-	meter    meter            // in front of from
-	answer   *answerBuffer    // below meter; nil without one
+	exchange
+	attempt
 
-	traced    bool                // the caller has a valid traceparent
-	grpc      bool                // the caller has a valid grpc-timeout
-	spans     *spans              // nil without a Tracer
+	g     *Gateway
+	s     *settings       // those of when the request began
+	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
+	route *route
+	by    time.Time // the caller's deadline; zero when it named none
+	grpc  bool      // the caller has a valid grpc-timeout
+
+	client    client
 	admission admission.Admission // by the policy of the route
+	check     guardfront.Check    // by the guard of the route
+	body      heldBody
+	identity  identity
+	secrets   secrets
+	other     *Fallback // whose workers get the request, instead of the route's; nil: those
 
-	body     []byte // what is held of the body
-	whole    bool   // that is all of it
-	crowded  bool   // there was no room for more of it
-	framed   int    // bytes behind body that frame it as chunks
-	reserved int64  // of Gateway.held, for body
-	lent     bool   // body is from Gateway.large
-	trailers []h1.Field
+	head     []byte // for the worker
+	base     int    // what of head is the same for all attempts
+	prepared bool   // body and head are
 
-	head        []byte // for the worker
-	base        int    // what of head is the same for all attempts
-	prepared    bool   // body and head are
-	lines       []byte // fields of our own, for the caller
-	marked      h1.Field
-	noted       []h1.Field // fields of ours for whatever is answered
-	verdict     *guard.Verdict
-	found       []string           // by the guard, in fields
-	asked       string             // under whom the guard counts
-	line        *recordedQuery     // for the record of queries; nil: none
-	path        string             // as the guard has read it
-	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
-	cacheWriter cacheWriter
-	known       *redact.Held // the secrets in it; nil: none
-	other       *Fallback    // whose workers get it, instead of the route's; nil: those
+	rec         accesslog.Record // filled in on the way
+	meter       meter            // in front of from
+	answer      *answerBuffer    // below meter; nil without one
+	cacheWriter cacheWriter      // likewise, where a copy is kept
+	marked      h1.Field         // of an answer that is not the route's own
+	ended       time.Time        // when a worker's answer had been sent; zero where that was not noted
 
-	input  fingerprint.Input
-	traits fingerprint.Traits
-	print  bezoar.Fingerprint // of the work
-	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
-	size   int64              // of that body
-	vals   []string           // what Values has returned
-
-	tries  int              // of Send
-	conn   *h1.Conn         // of an attempt that is about to begin
-	place  *h2.Place        // or this
-	target *dispatch.Target // of Send
-	wait   wait
-	ended  time.Time // when a worker's answer had been sent; zero where that was not noted
-	up     *upload   // of the present attempt; nil without one
-	resp   h1.Head   // for the caller
+	traced bool   // the caller has a valid traceparent
+	spans  *spans // nil without a Tracer
 }
 
 var _ dispatch.Job = (*job)(nil)
 
 func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
-	j.s, j.ctx, j.from, j.req, j.peer = j.g.now.Load(), ctx, from, req, p
+	j.s, j.ctx, j.from, j.req = j.g.now.Load(), ctx, from, req
+	j.client = client{s: j.s, req: req, peer: p}
+	j.body.g, j.body.s, j.body.req = j.g, j.s, req
+	j.identity.req, j.identity.body = req, &j.body
 	if m := p.cache; m != nil && m.s != j.s {
 		*m = connCache{s: j.s} // what it remembers may be otherwise now
 	}
@@ -93,35 +67,24 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
-	j.release()
-	j.unknow()
-	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
-	fields, copied, noted, found, verdict := j.resp.Fields, j.cacheWriter.fields, j.noted, j.found, j.verdict
+	j.body.release()
+	j.secrets.forget()
+	g, head, body, vals, lines := j.g, j.head, j.body.bytes, j.identity.vals, j.lines
+	fields, copied := j.resp.Fields, j.cacheWriter.fields
+	j.check.Reset()
+	check := j.check
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
-	clear(noted)
-	clear(found)
 	*j = job{} // in place: a literal with values in it is made elsewhere first
-	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
+	j.g, j.head, j.body.bytes, j.identity.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.cacheWriter.fields = fields[:0], copied[:0]
-	j.noted, j.found, j.verdict = noted[:0], found[:0], verdict
+	j.check = check
 }
 
 // work tells the dispatcher what it needs to know.
 func (j *job) work() dispatch.Work {
 	rt := j.route
-	j.input = fingerprint.Input{
-		Method:      j.req.Method,
-		Path:        j.req.Path,
-		RawQuery:    j.req.Query,
-		ContentType: j.first(h1.ContentType),
-		Header:      j,
-		Fields:      j,
-		Body:        j.body,
-		Complete:    j.whole,
-		Length:      j.req.Length,
-	}
 	w := dispatch.Work{
 		Rule:       rt.Rule,
 		Retry:      rt.Retry,
@@ -136,18 +99,10 @@ func (j *job) work() dispatch.Work {
 		Overflow:   rt.Overflow,
 		Sticky:     j.stick(),
 		Budget:     rt.Budget,
+		Client:     j.client.print(rt, j.admission.Caller),
 	}
-	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
-	if !j.shape.IsZero() {
-		w.Shape = j.shape
-	}
-	j.print = w.Fingerprint
-	w.Client = j.client()
-	if p, ok := rt.Printer.(*fingerprint.Printer); ok {
-		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.shape.IsZero()}
-		w.Traits = &j.traits
-	}
-	if !j.whole {
+	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.check.Shape)
+	if !j.body.whole {
 		w.Timeout = rt.Upload // wait watches the progress
 	}
 	return w
@@ -156,7 +111,7 @@ func (j *job) work() dispatch.Work {
 // replayable reports whether the request may run again after its first byte has
 // left.
 func (j *job) replayable() bool {
-	if !j.whole || j.req.Upgrade != "" {
+	if !j.body.whole || j.req.Upgrade != "" {
 		return false
 	}
 	switch j.route.Replay {
@@ -173,89 +128,8 @@ func (j *job) replayable() bool {
 	return j.first(h1.IdempotencyKey) != ""
 }
 
-// first returns the first value of the field, or "".
-func (j *job) first(k h1.Key) string {
-	for i := range j.req.Fields {
-		if j.req.Fields[i].Key == k {
-			return j.req.Fields[i].Value
-		}
-	}
-	return ""
-}
-
-// NumField returns the number of fields, for the traits: those of the head, and trailers of
-// a body that is held.
-func (j *job) NumField() int { return len(j.req.Fields) + len(j.trailers) }
-
-// Field returns one of them. A trailer is told from a field of its name in the head, since a
-// worker may die of one and not of the other.
-func (j *job) Field(i int) (name, value string) {
-	if n := i - len(j.req.Fields); n >= 0 {
-		return "trailer " + j.trailers[n].Name, j.trailers[n].Value
-	}
-	return j.req.Fields[i].Name, j.req.Fields[i].Value
-}
-
-// Values returns all values of a field, for the fingerprint.
-func (j *job) Values(name string) []string {
-	start := len(j.vals)
-	for i := range j.req.Fields {
-		if strings.EqualFold(j.req.Fields[i].Name, name) {
-			j.vals = append(j.vals, j.req.Fields[i].Value)
-		}
-	}
-	return j.vals[start:len(j.vals):len(j.vals)]
-}
-
 // Gone reports whether the caller has hung up.
 func (j *job) Gone() bool { return j.ctx.Err() != nil || j.from.Gone() }
-
-// Connect readies a connection to the worker.
-func (j *job) Connect(ctx context.Context, t *dispatch.Target) (err error) {
-	switch pool := t.Worker.Conn().(type) {
-	case *h1.Pool:
-		j.conn, err = pool.GetBy(ctx, t.By)
-	case *h2.Pool:
-		j.place, err = pool.Get(ctx, t.By)
-	default:
-		err = fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
-	}
-	return err
-}
-
-// Drop closes what Connect readied.
-func (j *job) Drop() {
-	if j.conn != nil {
-		j.conn.Release(false)
-		j.conn = nil
-	}
-	if j.place != nil {
-		j.place.GiveBack()
-		j.place = nil
-	}
-}
-
-// wait bounds what Send waits for; it is the [h1.Watch] of the worker's
-// connection.
-type wait struct {
-	deadline time.Time // by when the head must be there
-	head     time.Time // when the head was there
-	long     time.Time // from when on an answer that goes on is a stream; zero until it has begun
-	by       time.Time // by when the caller wants all of the answer; zero for no such time
-	begun    bool      // the head is there: only a lost caller ends the wait
-}
-
-var (
-	errGone    = errors.New("the caller hung up")
-	errOverdue = errors.New("the answer is overdue")
-	errTimeUp  = fmt.Errorf("%w: its deadline has passed", errGone)
-)
-
-// Bounds on how often a wait looks whether the caller is still there.
-const (
-	firstLook = 100 * time.Millisecond
-	slowLook  = time.Second
-)
 
 // Wait ends waits for the worker that are overdue or whose caller is gone. Before
 // a wait it sends on what has come of the answer, so that events reach the caller

@@ -15,7 +15,7 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.Admit(j.ctx, t, j.clientCache(), j, admission.Request{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
+	r := j.admission.Admit(j.ctx, t, j.client.cache(), &j.client, admission.Request{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.Caller, j.admission.PlanName(), j.admission.Waited, j.admission.Cost
 	switch {
 	case r != nil:
@@ -52,7 +52,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	if err := j.guarded(); err != nil {
-		j.recorded(0)
+		j.check.Recorded(0)
 		return err
 	}
 	j.forward()
@@ -114,7 +114,7 @@ func outcomeOf(a dispatch.Answer) admission.Outcome {
 // lines where the wire takes them.
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.admission
-	fields = append(fields, j.noted...)
+	fields = append(fields, j.check.Notes...)
 	if s.Policy == nil {
 		return fields, nil
 	}
@@ -125,7 +125,7 @@ func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	if !s.Counted || s.Policy.HideLimits {
 		return fields, nil
 	}
-	if j.peer.cache == nil { // net/http's wire keeps what it is given
+	if j.client.peer.cache == nil { // net/http's wire keeps what it is given
 		return s.QuotaFields(fields), nil
 	}
 	j.lines = s.QuotaLines(j.lines[:0])

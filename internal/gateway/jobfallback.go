@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/admission"
@@ -80,7 +79,7 @@ func (j *job) fallStale(s *admission.Stale, on admission.FallbackCause) bool {
 func (j *job) fallOther(f *Fallback, on admission.FallbackCause) bool {
 	j.admission.Release(time.Now()) // what follows says nothing about the route's own fleet
 	if j.other = f; j.prepared {    // for other workers
-		j.unknow()
+		j.secrets.forget()
 		j.forward()
 		j.know()
 	}
@@ -99,17 +98,4 @@ func (j *job) fallOther(f *Fallback, on admission.FallbackCause) bool {
 	j.rec.Fallback = admission.KindOther
 	j.conclude(a)
 	return true
-}
-
-// send answers with what is not a worker's.
-func (j *job) send(status int, fields []h1.Field, body []byte) {
-	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
-	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: admission.Bodiless(status)}
-	if j.req.Method == "HEAD" && !j.resp.Bare {
-		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
-		j.resp.Bare = true
-	}
-	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
-		j.from.Abort()
-	}
 }

@@ -406,13 +406,13 @@ func TestAdmissionAllocatesNothing(t *testing.T) {
 	}, [32]byte{1})
 	m, lines := new(admission.ClientCache), make([]byte, 0, 256)
 	name, value, _ := strings.Cut(bearerToken(`{"sub":"alice"}`), ": ")
-	j := &job{req: &h1.Request{Fields: []h1.Field{
+	who := &client{req: &h1.Request{Fields: []h1.Field{
 		{Name: "X-Api-Key", Value: "k"}, {Name: "X-Priority", Value: "sheddable"}, {Name: name, Value: value},
 	}}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
 	s := new(admission.Admission)
 	if n := testing.AllocsPerRun(100, func() {
 		*s = admission.Admission{}
-		if no := s.Admit(t.Context(), policy, m, j, admission.Request{Now: time.Now()}); no != nil {
+		if no := s.Admit(t.Context(), policy, m, who, admission.Request{Now: time.Now()}); no != nil {
 			t.Fatal(no.Body)
 		}
 		lines = s.QuotaLines(lines[:0])

@@ -81,7 +81,7 @@ func (j *job) open() {
 	if timed {
 		j.meter.timed = true
 		j.rec.Time, j.rec.RequestID = now, j.id
-		j.rec.Method, j.rec.Host, j.rec.Path, j.rec.From = j.req.Method, j.req.Host, j.req.Path, j
+		j.rec.Method, j.rec.Host, j.rec.Path, j.rec.From = j.req.Method, j.req.Host, j.req.Path, &j.client
 	}
 	if j.traced || c.Trace != nil {
 		j.trace(now)

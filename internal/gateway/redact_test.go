@@ -64,7 +64,7 @@ func TestKeep(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	j.body[0] = 'X'
+	j.body.bytes[0] = 'X'
 	if string(got.Body) != "hello" {
 		t.Error("the kept body is not a copy")
 	}
@@ -73,7 +73,7 @@ func TestKeep(t *testing.T) {
 func TestKeepTruncated(t *testing.T) {
 	g := newGateway(t, Config{Routes: []Route{{Doer: doFunc(nil), Printer: newPrinter(t), Buffer: 10}}})
 	j := jobFor(t, g, "POST / HTTP/1.1\nHost: h\nContent-Length: 26\n\nabcdefghijklmnopqrstuvwxyz")
-	j.whole = false // as it is when the rest streams
+	j.body.whole = false // as it is when the rest streams
 	if got := j.Keep(); string(got.Body) != "abcdefghij" || !got.Truncated || got.BodySize != 26 {
 		t.Errorf("kept %q of %d, truncated %v", got.Body, got.BodySize, got.Truncated)
 	}

@@ -67,11 +67,12 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 
 	j := g.jobs.Get().(*job)
 	j.begin(ctx, rec, req, peer{ip: forwarded.PlainIP(kept.Client)})
-	j.s, j.route = s, rt
+	j.s, j.client.s, j.body.s, j.route = s, s, s, rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
-	j.shape = j.shapeOf()
+	q := j.query()
+	j.check.Shape = rt.Guard.Shape(&q)
 	j.forward()
 	w := j.work()
 	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction

@@ -50,13 +50,13 @@ func (j *job) ready(t *dispatch.Target, parent span.Trace) (res dispatch.Result)
 // deliverPlain is deliver over HTTP/1.1.
 func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	c.Watch(j)
-	payload := j.payload()
-	wrote, err := c.Start(j.head, payload, !j.whole)
+	payload := j.body.payload()
+	wrote, err := c.Start(j.head, payload, !j.body.whole)
 	switch {
 	case wrote == 0 && err != nil:
 		c.Release(false)
 		return dispatch.Result{Fault: dispatch.Unsent, Err: err}
-	case err == nil && (wrote < len(j.head)+len(payload) || !j.whole):
+	case err == nil && (wrote < len(j.head)+len(payload) || !j.body.whole):
 		j.upload(c, j.unsent(wrote))
 	}
 	// After an error with part of the request written, an answer may still be
@@ -78,7 +78,7 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 // They are one slice only if the head is whole, so that the rest of a head goes
 // into a copy.
 func (j *job) unsent(wrote int) []byte {
-	payload := j.payload()
+	payload := j.body.payload()
 	if wrote >= len(j.head) {
 		return payload[wrote-len(j.head):]
 	}

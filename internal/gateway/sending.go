@@ -28,16 +28,16 @@ type sending struct {
 var errSendingOver = errors.New("the request is over")
 
 func newSending(j *job, trailers http.Header) *sending {
-	b := &sending{j: j, trailers: trailers, held: j.body, total: int64(len(j.body))}
-	b.done.Store(j.whole)
-	if j.whole {
-		for i := range j.trailers {
-			b.trail(j.trailers[i].Name, j.trailers[i].Value)
+	b := &sending{j: j, trailers: trailers, held: j.body.bytes, total: int64(len(j.body.bytes))}
+	b.done.Store(j.body.whole)
+	if j.body.whole {
+		for i := range j.body.trailers {
+			b.trail(j.body.trailers[i].Name, j.body.trailers[i].Value)
 		}
 		return b
 	}
 	b.sum = j.digester()
-	b.sum.write(j.body)
+	b.sum.write(j.body.bytes)
 	b.endAt(j.req.Length)
 	return b
 }
@@ -66,7 +66,7 @@ func (b *sending) endAt(length int64) {
 }
 
 func (b *sending) finish() {
-	b.j.digest, b.j.size = b.sum.sum(), b.total
+	b.j.body.digest, b.j.body.size = b.sum.sum(), b.total
 	b.j.up.whole.Store(true)
 	b.done.Store(true)
 }

@@ -100,7 +100,7 @@ func (j *job) request(ctx context.Context, s *stream) (*http.Request, error) {
 	if head.Trailers {
 		req.Header["Te"] = []string{"trailers"}
 	}
-	if !j.whole {
+	if !j.body.whole {
 		j.up = new(upload)
 		j.up.moved.Store(time.Now().UnixNano())
 	}

@@ -44,7 +44,7 @@ func TestTrailersAreRunAgain(t *testing.T) {
 		d := newDirect(t, w.addr)
 		f := serve(t, Route{Name: "r", Doer: d}, Config{}, ServerConfig{})
 		original := jobFor(t, f.g, "PUT / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nhello")
-		original.trailers = []h1.Field{{Name: tc.trailer, Value: "neon"}}
+		original.body.trailers = []h1.Field{{Name: tc.trailer, Value: "neon"}}
 		work := original.work()
 		letter := bezoar.Letter{ID: "dl-1", Route: "r", Fingerprint: work.Fingerprint, Variant: work.Traits.Variant(), Shape: work.Shape, Request: original.Keep()}
 		original.end()

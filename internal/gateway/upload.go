@@ -53,7 +53,7 @@ func (j *job) upload(c *h1.Conn, rest []byte) {
 	u := &upload{done: make(chan struct{})}
 	u.moved.Store(time.Now().UnixNano())
 	// Before the goroutine runs: the worker may have all of it and answer first.
-	u.whole.Store(j.whole || int64(len(j.body)) == j.req.Length)
+	u.whole.Store(j.body.whole || int64(len(j.body.bytes)) == j.req.Length)
 	j.up = u
 	go func() {
 		defer close(u.done)
@@ -101,21 +101,21 @@ var errTooLarge = errors.New("the body is longer than the route allows")
 
 // copyBody sends the body and says whose fault it is when that fails.
 func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bool) {
-	if err := u.push(c, rest); err != nil || j.whole {
+	if err := u.push(c, rest); err != nil || j.body.whole {
 		return err, false
 	}
 	chunked := j.req.Length < 0
-	total := int64(len(j.body))
+	total := int64(len(j.body.bytes))
 	sum := j.digester()
 	defer sum.close()
-	sum.write(j.body)
+	sum.write(j.body.bytes)
 	for {
 		u.caller.Store(true)
 		p, err := j.from.Next()
 		u.caller.Store(false)
 		if errors.Is(err, io.EOF) {
 			u.whole.Store(true)
-			j.digest, j.size = sum.sum(), total
+			j.body.digest, j.body.size = sum.sum(), total
 			break
 		}
 		if err != nil {

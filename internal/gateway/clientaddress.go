@@ -8,28 +8,28 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// callerIP returns the address of the caller: the last one that a trusted proxy
+// ip returns the address of the caller: the last one that a trusted proxy
 // vouches for.
-func (j *job) callerIP() string {
-	if !j.trusted() {
-		return j.peer.ip
+func (c *client) ip() string {
+	if !c.trusted() {
+		return c.peer.ip
 	}
-	w := j.hops()
+	w := c.hops()
 	if w.Unread != "" {
-		j.s.unreadable(j.peer.ip, w.Unread)
+		c.s.unreadable(c.peer.ip, w.Unread)
 	}
 	return w.IP
 }
 
 // hops follows X-Forwarded-For, or Forwarded if there is none of the former.
-func (j *job) hops() forwarded.Hops {
-	w := forwarded.Hops{Proxies: j.s.cfg.TrustedProxies, IP: j.peer.ip}
+func (c *client) hops() forwarded.Hops {
+	w := forwarded.Hops{Proxies: c.s.cfg.TrustedProxies, IP: c.peer.ip}
 	which := h1.Forwarded
-	if has(j.req.Fields, h1.XForwardedFor) {
+	if has(c.req.Fields, h1.XForwardedFor) {
 		which = h1.XForwardedFor
 	}
-	for i := len(j.req.Fields) - 1; i >= 0; i-- {
-		if f := &j.req.Fields[i]; f.Key == which && w.Follow(f.Value, which == h1.Forwarded) {
+	for i := len(c.req.Fields) - 1; i >= 0; i-- {
+		if f := &c.req.Fields[i]; f.Key == which && w.Follow(f.Value, which == h1.Forwarded) {
 			break
 		}
 	}
@@ -38,13 +38,13 @@ func (j *job) hops() forwarded.Hops {
 
 // appendForwarded appends the addresses of the Forwarded fields as X-Forwarded-For
 // has them.
-func (j *job) appendForwarded(b []byte) []byte {
-	for i := range j.req.Fields {
-		if j.req.Fields[i].Key != h1.Forwarded {
+func (c *client) appendForwarded(b []byte) []byte {
+	for i := range c.req.Fields {
+		if c.req.Fields[i].Key != h1.Forwarded {
 			continue
 		}
 		var items []string // the last one first
-		for list := j.req.Fields[i].Value; list != ""; {
+		for list := c.req.Fields[i].Value; list != ""; {
 			var item string
 			if item, list = forwarded.LastItem(list); item != "" {
 				items = append(items, item)
@@ -74,3 +74,20 @@ func (s *settings) unreadable(proxy, said string) {
 	s.cfg.Log.Warn("a trusted proxy says who calls in a way that cannot be read; such callers count as one",
 		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", forwarded.UnknownCaller)
 }
+
+// trusted reports whether the peer is a proxy whose word counts.
+func (c *client) trusted() bool {
+	if len(c.s.cfg.TrustedProxies) == 0 {
+		return false
+	}
+	m := c.peer.cache
+	if m == nil {
+		return c.s.trusts(c.peer.ip)
+	}
+	if !m.trustKnown {
+		m.trustKnown, m.trusted = true, c.s.trusts(c.peer.ip)
+	}
+	return m.trusted
+}
+
+func (s *settings) trusts(ip string) bool { return forwarded.Among(s.cfg.TrustedProxies, ip) }

@@ -1,4 +1,4 @@
-package gateway
+package guardfront
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// rejection is the document of a query that is not passed on.
-type rejection struct {
+// document is the body of a query that is not passed on.
+type document struct {
 	problem.Document
 	Rule     string          `json:"rule"`
 	Findings []guard.Finding `json:"findings"`
@@ -40,55 +40,62 @@ type graphqlError struct {
 	Message string `json:"message"`
 }
 
-// rejected answers a query that costs too much.
-func (j *job) rejected(v *guard.Verdict) {
-	detail := "The query is beyond the limits."
+// Rejection is the answer to a query that is not passed on.
+type Rejection struct {
+	Rule   string // for the record of the request
+	Status int
+	Type   string // of Body
+	Body   []byte // nil when there is none
+	Fields []h1.Field
+	Close  bool // the caller may be sending still
+}
+
+// rejected is the answer to a query that costs too much.
+func (g *Guard) rejected(r *Request, v *guard.Verdict) *Rejection {
+	rule, detail := "", "The query is beyond the limits."
 	if len(v.Findings) > 0 {
 		f := v.Findings[0]
-		j.rec.Rule = "guard:" + f.Predictor
+		rule = "guard:" + f.Predictor
 		if detail = f.String(); f.Detail != "" {
 			detail += " (" + f.Detail + ")"
 		}
 	}
-	j.reject(problem.Document{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
+	return g.reject(r, rule, problem.Document{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
 }
 
-// unseen answers a query that is too long to be looked at.
-func (j *job) unseen(status int, detail string) {
-	j.rec.Rule = "guard:body_bytes"
-	j.reject(problem.Document{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
+// unseen is the answer to a query that is too long to be looked at.
+func (g *Guard) unseen(r *Request, status int, detail string) *Rejection {
+	return g.reject(r, "guard:body_bytes", problem.Document{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
 }
 
-func (j *job) reject(p problem.Document, v *guard.Verdict) {
-	p.Type, p.Title, p.Instance = problem.Prefix+p.Type, http.StatusText(p.Status), j.id
-	doc := rejection{Document: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
+func (g *Guard) reject(r *Request, rule string, p problem.Document, v *guard.Verdict) *Rejection {
+	p.Type, p.Title, p.Instance = problem.Prefix+p.Type, http.StatusText(p.Status), r.ID
+	doc := document{Document: p, Rule: rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
 	if v.HintsAge > 0 {
 		doc.Hints = v.HintsAge.Round(time.Second).String()
 	}
 	if doc.Findings == nil {
 		doc.Findings = []guard.Finding{}
 	}
-	extra := []h1.Field{{Name: GuardField, Value: "reject"}}
+	out := &Rejection{Rule: rule, Status: p.Status, Type: rejectionType(g.Kind, r.Head.Get("Accept")), Fields: []h1.Field{{Name: Field, Value: "reject"}}}
 	if p.Status == http.StatusServiceUnavailable {
-		extra = append(extra, retryAfter(time.Second))
+		out.Fields = append(out.Fields, h1.Field{Name: "Retry-After", Value: "1"})
 	}
-	switch k := j.route.Guard.Kind; k {
+	switch g.Kind {
 	case guard.Elasticsearch, guard.OpenSearch:
 		cause := elasticCause{Type: "bezoar_query_rejected_exception", Reason: p.Detail}
 		doc.Error = &elasticError{RootCause: []elasticCause{cause}, elasticCause: cause}
-		if k == guard.Elasticsearch {
-			extra = append(extra, h1.Field{Name: "X-Elastic-Product", Value: "Elasticsearch"})
+		if g.Kind == guard.Elasticsearch {
+			out.Fields = append(out.Fields, h1.Field{Name: "X-Elastic-Product", Value: "Elasticsearch"})
 		}
 	case guard.GraphQL:
 		doc.Errors = []graphqlError{{Message: p.Detail}}
 	case guard.SQL, guard.Regex: // have no clients of their own
 	}
-	body, err := json.Marshal(doc)
-	if err != nil { // strings and numbers always encode
-		j.from.Abort()
-		return
+	if body, err := json.Marshal(doc); err == nil { // strings and numbers always encode
+		out.Body = append(body, '\n')
 	}
-	j.document(p.Status, rejectionType(j.route.Guard.Kind, j.req.Get("Accept")), append(body, '\n'), j.admission.QuotaFields(extra))
+	return out
 }
 
 // rejectionType is the type of a rejection. Clients of backends that have such

@@ -1,4 +1,4 @@
-package gateway
+package guardfront
 
 import (
 	"bytes"
@@ -37,18 +37,18 @@ func checkPlace(place string) error {
 
 // texts appends what is at the places. why says why the body cannot be searched
 // for them, if so.
-func (j *job) texts(dst, places []string) (texts []string, why string) {
-	media, _, _ := strings.Cut(strings.ToLower(j.first(h1.ContentType)), ";")
+func (r *Request) texts(dst, places []string) (texts []string, why string) {
+	media, _, _ := strings.Cut(strings.ToLower(r.first(h1.ContentType)), ";")
 	media = strings.TrimSpace(media)
 	inBody := false
 	for _, place := range places {
 		kind, name, _ := strings.Cut(place, ":")
 		switch kind {
 		case "query":
-			dst = valuesOf(dst, j.req.Query, name)
+			dst = valuesOf(dst, r.Head.Query, name)
 		case "header":
-			for i := range j.req.Fields {
-				if f := &j.req.Fields[i]; strings.EqualFold(f.Name, name) {
+			for i := range r.Head.Fields {
+				if f := &r.Head.Fields[i]; strings.EqualFold(f.Name, name) {
 					dst = append(dst, f.Value)
 				}
 			}
@@ -56,21 +56,21 @@ func (j *job) texts(dst, places []string) (texts []string, why string) {
 			inBody = true
 		}
 	}
-	if !inBody || len(j.body) == 0 {
+	if !inBody || len(r.Body) == 0 {
 		return dst, ""
 	}
-	if e := j.encoding(); e != "" && !strings.EqualFold(e, "identity") {
+	if e := r.encoding(); e != "" && !strings.EqualFold(e, "identity") {
 		return dst, "the body is packed: content encoding " + e
 	}
 	for _, place := range places {
 		fault := ""
 		switch kind, name, _ := strings.Cut(place, ":"); {
 		case kind == "form" && media == "application/x-www-form-urlencoded":
-			dst = valuesOf(dst, string(j.body), name)
+			dst = valuesOf(dst, string(r.Body), name)
 		case kind == "form" && media == "multipart/form-data":
-			dst, fault = partsOf(dst, j.first(h1.ContentType), j.body, name)
-		case kind == "json" && mayBeJSON(media, j.body):
-			dst, fault = jsonTexts(dst, j.body, name)
+			dst, fault = partsOf(dst, r.first(h1.ContentType), r.Body, name)
+		case kind == "json" && mayBeJSON(media, r.Body):
+			dst, fault = jsonTexts(dst, r.Body, name)
 		}
 		if why == "" {
 			why = fault

@@ -1,4 +1,4 @@
-package gateway
+package guardfront
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// Bounds of a GuardRecorder.
+// Bounds of a Recorder.
 const (
 	DefaultRecordBytes = 64 << 20 // of a file; there are two
 	MaxRecordedQuery   = 1 << 20  // bytes of a body; longer ones are left out
@@ -25,15 +25,15 @@ const (
 	recordRetry        = 10 * time.Second
 )
 
-// GuardRecorderConfig says where queries are recorded. Only File is required.
-type GuardRecorderConfig struct {
+// RecorderConfig says where queries are recorded. Only File is required.
+type RecorderConfig struct {
 	File     string
 	MaxBytes int64 // of the file, which then becomes File.1, in place of the one before; default 64 MiB
 	Log      *slog.Logger
 }
 
 // Validate reports every impossible field.
-func (c GuardRecorderConfig) Validate() error {
+func (c RecorderConfig) Validate() error {
 	var errs []error
 	if c.File == "" {
 		errs = append(errs, errors.New("File is empty"))
@@ -44,15 +44,15 @@ func (c GuardRecorderConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// GuardRecorder keeps the queries that guards have judged in a file, a line of
+// Recorder keeps the queries that guards have judged in a file, a line of
 // JSON for each, as guard.ParseRecord reads them: what limits would have done can
 // be asked later. What is in a query is in the file, which only its owner can
 // read; what says who may ask (Authorization, cookies) is not.
 //
 // A request never waits for it: what cannot be written as fast as it comes is
 // dropped, and counted. It is safe for concurrent use.
-type GuardRecorder struct {
-	cfg     GuardRecorderConfig
+type Recorder struct {
+	cfg     RecorderConfig
 	queue   chan *recordedQuery
 	waiting atomic.Int64
 
@@ -63,8 +63,8 @@ type GuardRecorder struct {
 	next time.Time // after a fault: when to try again
 }
 
-// NewGuardRecorder makes a recorder. It writes while its Run runs.
-func NewGuardRecorder(cfg GuardRecorderConfig) (*GuardRecorder, error) {
+// NewRecorder makes a recorder. It writes while its Run runs.
+func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("record of queries: %w", err)
 	}
@@ -74,18 +74,18 @@ func NewGuardRecorder(cfg GuardRecorderConfig) (*GuardRecorder, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &GuardRecorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
+	return &Recorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
 }
 
-// GuardRecorderStats says what became of queries.
-type GuardRecorderStats struct {
+// Stats says what became of queries.
+type Stats struct {
 	Recorded int64 `json:"recorded"`
 	Dropped  int64 `json:"dropped"` // too long, not text, too fast for the disk
 }
 
 // Stats is what became of queries so far.
-func (r *GuardRecorder) Stats() GuardRecorderStats {
-	return GuardRecorderStats{Recorded: r.recorded.Load(), Dropped: r.dropped.Load()}
+func (r *Recorder) Stats() Stats {
+	return Stats{Recorded: r.recorded.Load(), Dropped: r.dropped.Load()}
 }
 
 // recordedQuery is a line of the file.
@@ -112,7 +112,7 @@ func (q *recordedQuery) bytes() int64 {
 }
 
 // record hands a query over, or drops it.
-func (r *GuardRecorder) record(q *recordedQuery) {
+func (r *Recorder) record(q *recordedQuery) {
 	n := q.bytes()
 	if r.waiting.Add(n) > recordWaiting {
 		r.waiting.Add(-n)
@@ -128,7 +128,7 @@ func (r *GuardRecorder) record(q *recordedQuery) {
 }
 
 // Run writes queries until ctx ends, and then those that wait.
-func (r *GuardRecorder) Run(ctx context.Context) error {
+func (r *Recorder) Run(ctx context.Context) error {
 	defer r.close()
 	for {
 		select {
@@ -149,7 +149,7 @@ func (r *GuardRecorder) Run(ctx context.Context) error {
 
 // write appends a line. A disk that is full is tried again later: the gateway
 // goes on.
-func (r *GuardRecorder) write(q *recordedQuery) {
+func (r *Recorder) write(q *recordedQuery) {
 	r.waiting.Add(-q.bytes())
 	line, err := json.Marshal(q)
 	if err == nil {
@@ -170,7 +170,7 @@ func (r *GuardRecorder) write(q *recordedQuery) {
 // errWaiting says that the file had a fault a moment ago.
 var errWaiting = errors.New("waits after a fault")
 
-func (r *GuardRecorder) append(line []byte) error {
+func (r *Recorder) append(line []byte) error {
 	if r.file == nil {
 		if time.Now().Before(r.next) {
 			return errWaiting
@@ -194,7 +194,7 @@ func (r *GuardRecorder) append(line []byte) error {
 }
 
 // open opens the file for its owner alone, whatever it was before.
-func (r *GuardRecorder) open() error {
+func (r *Recorder) open() error {
 	if info, err := os.Stat(r.cfg.File); err == nil && !info.Mode().IsRegular() { // to open a pipe waits for a reader
 		return fmt.Errorf("%s is no file", r.cfg.File)
 	}
@@ -232,7 +232,7 @@ func endLine(f *os.File, size int64) error {
 	return err
 }
 
-func (r *GuardRecorder) close() {
+func (r *Recorder) close() {
 	if r.file == nil {
 		return
 	}
@@ -242,9 +242,9 @@ func (r *GuardRecorder) close() {
 	r.file, r.size = nil, 0
 }
 
-// GuardRecord says which of a route's queries are recorded, and by whom.
-type GuardRecord struct {
-	Recorder *GuardRecorder
+// Record says which of a route's queries are recorded, and by whom.
+type Record struct {
+	Recorder *Recorder
 	Sample   float64 // the share of them; 0 is all
 }
 
@@ -285,16 +285,4 @@ func (g *Guard) taken(q *guard.Query, who *guard.Caller, v guard.Outcome) {
 		line.Verdict = v
 		g.Record.Recorder.record(line)
 	}
-}
-
-// recorded hands over the request's query, once it is known how long it took; 0
-// says that it did not run.
-func (j *job) recorded(took time.Duration) {
-	line := j.line
-	if line == nil {
-		return
-	}
-	j.line = nil
-	line.Verdict, line.TookMS = j.verdict.Verdict, float64(took.Microseconds())/1000
-	j.route.Guard.Record.Recorder.record(line)
 }

@@ -1,4 +1,4 @@
-package gateway
+package guardfront
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package guardfront
 
 import (
 	"path/filepath"
@@ -12,15 +12,15 @@ import (
 
 // A pipe in place of the file does not hold up the recorder, which would not end
 // either.
-func TestGuardRecorderRefusesAPipe(t *testing.T) {
+func TestRecorderRefusesAPipe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "q")
 	if err := syscall.Mkfifo(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
+	r, stop := startRecorder(t, RecorderConfig{File: file})
 	r.record(&recordedQuery{Kind: guard.SQL, Body: "SELECT 1"})
 	stop()
-	if r.Stats() != (GuardRecorderStats{Dropped: 1}) {
+	if r.Stats() != (Stats{Dropped: 1}) {
 		t.Errorf("%+v", r.Stats())
 	}
 }

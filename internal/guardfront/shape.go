@@ -1,25 +1,24 @@
-package gateway
+package guardfront
 
 import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// shapeOf is the shape of a request that the route's guard can read, and zero
-// otherwise. Nothing is judged or counted.
-func (j *job) shapeOf() bezoar.Fingerprint {
-	g := j.route.Guard
-	if g == nil || !j.whole {
+// Shape is the shape of a request that the guard can read, and zero otherwise. Nothing
+// is judged or counted. A nil Guard reads nothing.
+func (g *Guard) Shape(r *Request) bezoar.Fingerprint {
+	if g == nil || !r.Whole {
 		return bezoar.Fingerprint{}
 	}
-	path, judged, why := g.path(j.req.Path)
+	path, judged, why := g.path(r.Head.Path)
 	switch {
 	case !judged, why != "", g.Kind == guard.Regex:
 		return bezoar.Fingerprint{}
 	}
-	q := j.query(path, why)
+	q := g.query(r, path, why)
 	if g.Kind == guard.SQL && len(g.Statement) > 0 {
-		texts, why := j.texts(nil, g.Statement)
+		texts, why := r.texts(nil, g.Statement)
 		if len(texts) != 1 || why != "" {
 			return bezoar.Fingerprint{}
 		}

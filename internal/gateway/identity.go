@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+)
+
+// identity is which work a request is.
+type identity struct {
+	req  *h1.Request
+	body *heldBody
+
+	input  fingerprint.Input
+	traits fingerprint.Traits
+	print  bezoar.Fingerprint // of the work
+	vals   []string           // what Values has returned
+}
+
+// identify gives the work its fingerprint, shape and traits. shape is the one that a guard has
+// found, zero without one. Its Client is known.
+func (w *identity) identify(to *dispatch.Work, p Printer, contentType string, shape bezoar.Fingerprint) {
+	w.input = fingerprint.Input{
+		Method:      w.req.Method,
+		Path:        w.req.Path,
+		RawQuery:    w.req.Query,
+		ContentType: contentType,
+		Header:      w,
+		Fields:      w,
+		Body:        w.body.bytes,
+		Complete:    w.body.whole,
+		Length:      w.req.Length,
+	}
+	to.Fingerprint, to.Shape = p.Work(&w.input)
+	if !shape.IsZero() {
+		to.Shape = shape
+	}
+	w.print = to.Fingerprint
+	if p, ok := p.(*fingerprint.Printer); ok {
+		w.traits = fingerprint.Traits{Printer: p, Input: &w.input, Caller: to.Client, Bound: w.req.Upgrade != "", Query: !shape.IsZero()}
+		to.Traits = &w.traits
+	}
+}
+
+// NumField returns the number of fields, for the traits: those of the head, and trailers of
+// a body that is held.
+func (w *identity) NumField() int { return len(w.req.Fields) + len(w.body.trailers) }
+
+// Field returns one of them. A trailer is told from a field of its name in the head, since a
+// worker may die of one and not of the other.
+func (w *identity) Field(i int) (name, value string) {
+	if n := i - len(w.req.Fields); n >= 0 {
+		return "trailer " + w.body.trailers[n].Name, w.body.trailers[n].Value
+	}
+	return w.req.Fields[i].Name, w.req.Fields[i].Value
+}
+
+// Values returns all values of a field, for the fingerprint.
+func (w *identity) Values(name string) []string {
+	start := len(w.vals)
+	for i := range w.req.Fields {
+		if strings.EqualFold(w.req.Fields[i].Name, name) {
+			w.vals = append(w.vals, w.req.Fields[i].Value)
+		}
+	}
+	return w.vals[start:len(w.vals):len(w.vals)]
+}

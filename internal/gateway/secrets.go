@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+)
+
+// secrets are those of a request that are known where a worker's output is read: the same
+// values as a dead letter is kept without.
+type secrets struct {
+	held *redact.Held // nil: none
+}
+
+// know makes the secrets of a request known. A nil to is told none.
+func (k *secrets) know(to *redact.Values, names redact.Names, req *h1.Request) {
+	if to == nil {
+		return
+	}
+	for i := range req.Fields {
+		if f := &req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && names.Secret(f.Name) {
+			if h := k.hold(to, f.Value); h == nil {
+				continue
+			} else if strings.EqualFold(f.Name, "Cookie") {
+				h.AddCookies(f.Value, names)
+			} else {
+				h.AddCredentials(f.Value)
+			}
+		}
+	}
+	_, query, _ := strings.Cut(req.Target, "?")
+	for query != "" {
+		pair := query
+		if i := strings.IndexAny(query, "&;"); i >= 0 {
+			pair, query = query[:i], query[i+1:]
+		} else {
+			query = ""
+		}
+		if name, value, _ := strings.Cut(pair, "="); value != "" && names.Parameter(name) {
+			if h := k.hold(to, value); h != nil {
+				h.AddCredentials(value)
+			}
+		}
+	}
+}
+
+// hold returns where a value is made known, nil for one that is too short.
+func (k *secrets) hold(to *redact.Values, value string) *redact.Held {
+	if len(value) < redact.MinValue {
+		return nil
+	}
+	if k.held == nil {
+		k.held = to.Hold()
+	}
+	return k.held
+}
+
+// forget lets go of what know has made known.
+func (k *secrets) forget() {
+	if k.held != nil {
+		k.held.End()
+		k.held = nil
+	}
+}
