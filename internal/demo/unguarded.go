@@ -21,7 +21,8 @@ import (
 // An unguarded stage is the same kind of fleet, kept by the same supervisor,
 // behind a plain balancer with readiness and liveness checks.
 type unguarded struct {
-	fleet    *fleet.Fleet // the workers' lives; nothing is sent through it
+	*fleet.Fleet // the workers' lives; nothing is sent through it
+
 	keeper   *supervise.Supervisor
 	balancer *plain.Balancer
 	hub      admin.Hub
@@ -38,7 +39,7 @@ func newUnguarded(ctx context.Context, c Config) (*unguarded, error) {
 	u := &unguarded{balancer: plain.NewBalancer(), lives: make(map[string]context.CancelFunc)}
 	u.ctx, u.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
-	if u.fleet, err = fleet.New(fleet.Config{Name: fleetName, Ended: u.ended}); err != nil {
+	if u.Fleet, err = fleet.New(fleet.Config{Name: fleetName, Ended: u.ended}); err != nil {
 		return nil, err
 	}
 	u.keeper, err = supervise.New(supervise.Config{
@@ -49,7 +50,7 @@ func newUnguarded(ctx context.Context, c Config) (*unguarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.fleet.Keep(u.keeper)
+	u.Fleet.Keep(u.keeper)
 	u.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the balancer: %w", err)
@@ -85,7 +86,7 @@ func (u *unguarded) Run(ctx context.Context, ready func(url string)) error {
 
 // Serving implements stage.
 func (u *unguarded) Serving() (n, all int) {
-	workers := u.fleet.Snapshot()
+	workers := u.Fleet.Snapshot()
 	for _, w := range workers {
 		if w.State == fleet.Serving && w.Sick == "" {
 			n++
@@ -97,17 +98,13 @@ func (u *unguarded) Serving() (n, all int) {
 // Events implements stage.
 func (u *unguarded) Events() *admin.Hub { return &u.hub }
 
-// The methods below are what the supervisor tells of its workers.
-
-// Add makes a place for a worker.
-func (u *unguarded) Add(worker string) { u.fleet.Add(worker) }
-
-// Remove takes a worker's place away.
-func (u *unguarded) Remove(worker string) error { return u.fleet.Remove(worker) }
+// The methods below are what the supervisor tells of its workers, where that is not
+// the fleet's concern alone. Nothing is sent through the fleet, so there is never
+// anything to wait for.
 
 // Up puts a new life into rotation and begins to check that it lives.
 func (u *unguarded) Up(worker, addr string) uint64 {
-	epoch := u.fleet.Up(worker, addr)
+	epoch := u.Fleet.Up(worker, addr)
 	u.balancer.Up(worker, addr)
 	ctx, cancel := context.WithCancel(u.ctx)
 	u.mu.Lock()
@@ -123,7 +120,7 @@ func (u *unguarded) Up(worker, addr string) uint64 {
 
 // Sick takes a worker out of rotation that says it is not ready.
 func (u *unguarded) Sick(worker string, epoch uint64, why string) (out bool) {
-	if out = u.fleet.Sick(worker, epoch, why); out {
+	if out = u.Fleet.Sick(worker, epoch, why); out {
 		u.balancer.Down(worker)
 	}
 	return out
@@ -131,8 +128,8 @@ func (u *unguarded) Sick(worker string, epoch uint64, why string) (out bool) {
 
 // Well puts it back.
 func (u *unguarded) Well(worker string, epoch uint64) {
-	u.fleet.Well(worker, epoch)
-	if w := u.fleet.Worker(worker, epoch); w != nil {
+	u.Fleet.Well(worker, epoch)
+	if w := u.Fleet.Worker(worker, epoch); w != nil {
 		u.balancer.Up(worker, w.Addr())
 	}
 }
@@ -140,39 +137,30 @@ func (u *unguarded) Well(worker string, epoch uint64) {
 // Drain takes a worker out of rotation that is about to be stopped.
 func (u *unguarded) Drain(worker string) {
 	u.balancer.Down(worker)
-	u.fleet.Drain(worker)
+	u.Fleet.Drain(worker)
 }
 
 // Resume puts it back.
 func (u *unguarded) Resume(worker string) {
-	u.fleet.Resume(worker)
-	for _, s := range u.fleet.Snapshot() {
+	u.Fleet.Resume(worker)
+	for _, s := range u.Fleet.Snapshot() {
 		if s.Name == worker && s.Addr != "" {
 			u.balancer.Up(worker, s.Addr)
 		}
 	}
 }
 
-// Idle waits for what is in flight: with nothing sent through the fleet there is
-// nothing to wait for.
-func (u *unguarded) Idle(ctx context.Context, worker string) error { return u.fleet.Idle(ctx, worker) }
-
 // Retire takes a worker out of rotation in whose place another begins. Nothing
 // replaces workers here.
 func (u *unguarded) Retire(worker string, epoch uint64) bool {
 	u.balancer.Down(worker)
-	return u.fleet.Retire(worker, epoch)
-}
-
-// Retired waits as Idle does.
-func (u *unguarded) Retired(ctx context.Context, worker string, epoch uint64) error {
-	return u.fleet.Retired(ctx, worker, epoch)
+	return u.Fleet.Retire(worker, epoch)
 }
 
 // Down ends a life.
 func (u *unguarded) Down(worker string, epoch uint64, end fleet.End) {
 	u.balancer.Down(worker)
-	u.fleet.Down(worker, epoch, end)
+	u.Fleet.Down(worker, epoch, end)
 }
 
 // ended is told of every end once.
@@ -192,12 +180,4 @@ func (u *unguarded) ended(epoch uint64, worker string, end fleet.End) {
 		At: end.At, Kind: kindDown, Fleet: fleetName, Worker: worker, Epoch: epoch,
 		Class: &class, Text: what + end.Detail,
 	})
-}
-
-// Bake and Proof are asked in rolling restarts only, of which there are none here.
-func (u *unguarded) Bake(worker string, epoch uint64, on bool) { u.fleet.Bake(worker, epoch, on) }
-
-// Proof returns what a life has shown.
-func (u *unguarded) Proof(worker string, epoch uint64) (answered uint64, out string) {
-	return u.fleet.Proof(worker, epoch)
 }

@@ -80,7 +80,7 @@ func (c *requestCollector) collect(out chan<- prometheus.Metric, r Route, n *cou
 		for rule, count := range n.requests[class] {
 			// Most pairs never happen; those of requests that went well always
 			// have a series, so that the first one is an increase.
-			if count > 0 || rule == ruleNone {
+			if count > 0 || rule == 0 {
 				out <- counter(c.requests, count, r.Name, r.Fleet, className, ruleNames[rule])
 			}
 		}

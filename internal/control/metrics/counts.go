@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/admission"
@@ -19,88 +20,43 @@ func classOf(status int) int {
 	return 0
 }
 
-// The places of rules in counts.
-const (
-	ruleNone = iota
-	ruleRate
-	ruleConcurrency
-	ruleQueue
-	rulePerCaller
-	ruleStreams
-	ruleDeadline
-	ruleBreaker
-	ruleQuarantine
-	ruleUnavailable
-	ruleLane
-	ruleDuplicate
-	rulePace
-	ruleBudget
-	ruleDenied
-	ruleRepeated
-	ruleOther
-	numRules
-)
+const numRules = 17
 
-// rules are the values of the label rule.
+// rules are the values of the label rule: first that of requests which none refused,
+// last that of rules which have no value of their own.
 func rules() [numRules]string {
 	return [numRules]string{
-		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
-		rulePerCaller: overload.RulePerCaller, ruleStreams: overload.RuleStreams, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: admission.RuleBreaker,
-		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
-		ruleDuplicate: dispatch.RuleDuplicate, rulePace: dispatch.RulePace, ruleBudget: dispatch.RuleBudget, ruleDenied: admission.RuleDenied,
-		ruleRepeated: admission.RuleRepeated, ruleOther: "other",
+		"none", "rate", overload.RuleConcurrency, overload.RuleQueue, overload.RulePerCaller, overload.RuleStreams,
+		dispatch.RuleDeadline, // of package overload as well
+		admission.RuleBreaker, dispatch.RuleQuarantine, dispatch.RuleUnavailable, dispatch.RuleLane, dispatch.RuleDuplicate,
+		dispatch.RulePace, dispatch.RuleBudget, admission.RuleDenied, admission.RuleRepeated, "other",
 	}
 }
 
+// ruleOf is the place of a rule in counts.
 func ruleOf(rule string) int {
-	switch rule {
-	case "":
-		return ruleNone
-	case overload.RuleConcurrency:
-		return ruleConcurrency
-	case overload.RuleQueue:
-		return ruleQueue
-	case overload.RulePerCaller:
-		return rulePerCaller
-	case overload.RuleStreams:
-		return ruleStreams
-	case dispatch.RuleDeadline: // of package overload as well
-		return ruleDeadline
-	case admission.RuleBreaker:
-		return ruleBreaker
-	case dispatch.RuleQuarantine:
-		return ruleQuarantine
-	case dispatch.RuleUnavailable:
-		return ruleUnavailable
-	case dispatch.RuleLane:
-		return ruleLane
-	case dispatch.RuleDuplicate:
-		return ruleDuplicate
-	case dispatch.RulePace:
-		return rulePace
-	case dispatch.RuleBudget:
-		return ruleBudget
-	case admission.RuleDenied:
-		return ruleDenied
-	case admission.RuleRepeated:
-		return ruleRepeated
+	if rule == "" {
+		return 0
 	}
 	if strings.HasPrefix(rule, "rate:") {
-		return ruleRate
+		rule = "rate"
 	}
-	return ruleOther
+	all := rules()
+	if at := slices.Index(all[:], rule); at > 0 {
+		return at
+	}
+	return numRules - 1
 }
 
 // fallbacks are the values of the label kind.
 func fallbacks() [5]string { return [5]string{"static", "stale", "other", "degraded", "unknown"} }
 
 func fallbackOf(kind string) int {
-	for i, name := range fallbacks() {
-		if kind == name {
-			return i
-		}
+	all := fallbacks()
+	if at := slices.Index(all[:], kind); at >= 0 {
+		return at
 	}
-	return 4
+	return len(all) - 1
 }
 
 // counts are what is counted of one route.

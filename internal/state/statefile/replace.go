@@ -1,4 +1,3 @@
-// Package statefile is what files that outlive a process have in common.
 package statefile
 
 import (

@@ -35,9 +35,7 @@ func testOverrides(t *testing.T, h Harness) {
 		ids = append(ids, o.ID)
 	}
 	want(t, "the order", []string{one.ID, two.ID, three.ID}, ids)
-	if err := s.DeleteOverride(t.Context(), two.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteOverride(t.Context(), two.ID))
 	wantErr(t, "DeleteOverride again", s.DeleteOverride(t.Context(), two.ID), live.ErrNotFound)
 	if found := overrides(t, s); len(found) != 2 || found[0].ID != one.ID || found[1].ID != three.ID {
 		t.Errorf("left are %+v", found)

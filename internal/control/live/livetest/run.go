@@ -82,3 +82,10 @@ func Run(t *testing.T, h Harness) {
 		})
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

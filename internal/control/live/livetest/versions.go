@@ -33,9 +33,7 @@ func testVersions(t *testing.T, h Harness) {
 	want(t, "the newest of it", []live.Version{bare(two)}, history(t, s, 1))
 	for number, v := range map[int64]live.Version{0: two, 1: one, 2: two} {
 		got, err := s.Version(t.Context(), number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want(t, fmt.Sprintf("Version(%d)", number), v, got)
 	}
 	// The same text again is another version: whether that makes sense is not the store's to say.
@@ -163,14 +161,10 @@ func testNothingShared(t *testing.T, h Harness) {
 	s := h.Open(t)
 	in := version("abc")
 	out, err := s.PutVersion(t.Context(), 0, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in.Text[0], out.Text[1] = 'x', 'x'
 	got, err := s.Version(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got.Text[2] = 'x'
 	if got, err = s.Version(t.Context(), 1); err != nil || string(got.Text) != "abc" {
 		t.Errorf("the text is %q, %v", got.Text, err)
@@ -230,7 +224,5 @@ func together(t *testing.T, n int, f func(i int) error) {
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }

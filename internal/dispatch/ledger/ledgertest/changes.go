@@ -13,9 +13,7 @@ import (
 func changes(t *testing.T, s ledger.Store, fleet string, since int64) ledger.Changes {
 	t.Helper()
 	c, err := s.Changes(t.Context(), fleet, since)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -45,9 +43,7 @@ func testChanges(t *testing.T, h Harness) {
 	c = changes(t, s, "search", c.Revision)
 	wantChanges(t, c, true, []string{"q-00000000000b", "q-00000000000a"}, nil)
 	stored, err := s.Verdicts(t.Context(), "search")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, v := range stored {
 		if i := slices.IndexFunc(c.Put, func(p bezoar.Verdict) bool { return p.ID == v.ID }); i < 0 || diff(c.Put[i], v) != "" {
 			t.Errorf("verdict %s is not what was put: %+v", v.ID, c.Put)
@@ -61,17 +57,13 @@ func testChanges(t *testing.T, h Harness) {
 	first := c.Revision
 	putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
 	for range 2 {
-		if err := s.DeleteVerdict(t.Context(), "q-00000000000a"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
 		c = changes(t, s, "search", first)
 		wantChanges(t, c, false, []string{"q-00000000000b"}, []string{"q-00000000000a"})
 		putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 		wantChanges(t, changes(t, s, "search", first), false, []string{"q-00000000000b", "q-00000000000a"}, nil)
 		wantChanges(t, changes(t, s, "search", c.Revision), false, []string{"q-00000000000a"}, nil)
-		if err := s.DeleteVerdict(t.Context(), "q-00000000000a"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
 		putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 		first = changes(t, s, "search", 0).Revision
 		putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
@@ -154,9 +146,7 @@ func testChangesConcurrent(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	if err := follow(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, follow())
 	want := map[string]int{}
 	for w := range writers {
 		want[fmt.Sprintf("q-%d", w)] = rounds - 1

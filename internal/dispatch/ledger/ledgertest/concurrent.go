@@ -53,9 +53,7 @@ func together(t *testing.T, n int, f func(i int) error) {
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 // However many copies arrive at once there is one letter, and no copy is lost.
@@ -83,9 +81,7 @@ func testConcurrentCopies(t *testing.T, h Harness) {
 	}
 	for id := range ids {
 		l, err := s.Letter(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := int64(writers * copies * 3); l.Copies != want {
 			t.Fatalf("%d copies are counted, want %d", l.Copies, want)
 		}
@@ -140,9 +136,7 @@ func testConcurrentMix(t *testing.T, h Harness) {
 		return nil
 	})
 	verdicts, err := s.Verdicts(t.Context(), "search")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(verdicts) != writers {
 		t.Fatalf("%d verdicts are left, want %d", len(verdicts), writers)
 	}

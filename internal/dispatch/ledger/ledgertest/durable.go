@@ -17,16 +17,12 @@ func testReopen(t *testing.T, h Harness) {
 	}
 	replaced.Level, replaced.Evidence = 9, nil
 	putVerdict(t, s, replaced)
-	if err := s.DeleteVerdict(t.Context(), deleted.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteVerdict(t.Context(), deleted.ID))
 	for i := range byte(4) { // 0 makes room for 3
 		putLetter(t, s, letterAt(i, int(i)))
 	}
 	merged := putLetter(t, s, letterAt(1, 100))
-	if err := s.DeleteLetter(t.Context(), "dl-002"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteLetter(t.Context(), "dl-002"))
 
 	for range 2 {
 		s = h.Reopen(t, s)

@@ -85,9 +85,7 @@ func testLetterAgain(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	first := fullLetter("dl-00000000000a", "search", mark(1))
 	putLetter(t, s, first)
-	if err := s.DeleteLetter(t.Context(), first.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteLetter(t.Context(), first.ID))
 	wantListed(t, s, ledger.LetterQuery{})
 	again := fullLetter("dl-00000000000b", "search", mark(1))
 	if diff := diff(again, putLetter(t, s, again)); diff != "" {
@@ -161,9 +159,7 @@ func testLetterBodies(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	want := putLetter(t, s, fullLetter("dl-00000000000a", "search", mark(1)))
 	letters, err := s.Letters(t.Context(), ledger.LetterQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want.Request.Body = nil // and only that
 	if diff := diff([]bezoar.Letter{want}, letters); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
@@ -192,9 +188,7 @@ func testLetterBound(t *testing.T, h Harness) {
 	wantListed(t, s, ledger.LetterQuery{}, "dl-005", "dl-004", "dl-003")
 
 	// Room made by hand is room.
-	if err := s.DeleteLetter(t.Context(), "dl-005"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteLetter(t.Context(), "dl-005"))
 	putLetter(t, s, letterAt(6, 5))
 	wantListed(t, s, ledger.LetterQuery{}, "dl-004", "dl-003", "dl-006")
 }

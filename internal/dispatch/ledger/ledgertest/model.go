@@ -205,9 +205,7 @@ type pair struct {
 
 func (p *pair) putVerdict(t *rapid.T) {
 	v := p.verdict(t)
-	if err := p.store.PutVerdict(t.Context(), v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.store.PutVerdict(t.Context(), v))
 	p.model.putVerdict(v)
 }
 
@@ -245,9 +243,7 @@ func (p *pair) letters(t *rapid.T) {
 		q.Key = l.Key()
 	}
 	got, err := p.store.Letters(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same(t, "Letters", p.model.listLetters(q), got)
 }
 
@@ -262,17 +258,13 @@ func (p *pair) checkAll(t *rapid.T) {
 		p.checkLetter(t, l.ID)
 	}
 	got, err := p.store.Letters(t.Context(), ledger.LetterQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same(t, "Letters", p.model.listLetters(ledger.LetterQuery{}), got)
 }
 
 func (p *pair) checkVerdicts(t *rapid.T, fleet string) {
 	got, err := p.store.Verdicts(t.Context(), fleet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same(t, "Verdicts", p.model.listVerdicts(fleet), got)
 }
 

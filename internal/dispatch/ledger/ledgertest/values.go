@@ -141,9 +141,7 @@ func testBigBodies(t *testing.T, h Harness) {
 			t.Fatalf("PutLetter changed a body of %d bytes", len(body))
 		}
 		got, err := s.Letter(t.Context(), l.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !bytes.Equal(got.Request.Body, body) {
 			t.Fatalf("Letter changed a body of %d bytes", len(body))
 		}
@@ -161,9 +159,7 @@ func testMicroseconds(t *testing.T, h Harness) {
 	v.Since, v.Evidence[0].At = kept, kept
 	wantVerdicts(t, s, "", v)
 	got, err := s.Verdicts(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if loc := got[0].Since.Location(); loc != time.UTC {
 		t.Errorf("times come back in %v, want UTC", loc)
 	}
@@ -207,17 +203,11 @@ func testNothingShared(t *testing.T, h Harness) {
 	scribble(merged.Evidence, merged.Request)
 	check()
 	verdicts, err := s.Verdicts(t.Context(), "search")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	letters, err := s.Letters(t.Context(), ledger.LetterQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole, err := s.Letter(t.Context(), l.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	verdicts[0].Features[0], verdicts[0].FeatureHashes[0], verdicts[0].Why[0] = "x", 9, "x"
 	scribble(verdicts[0].Evidence)
 	scribble(letters[0].Evidence, letters[0].Request)

@@ -47,9 +47,7 @@ func testVerdictDeleted(t *testing.T, h Harness) {
 	keep, drop := fullVerdict("q-keep", "search"), fullVerdict("q-drop", "search")
 	putVerdict(t, s, keep)
 	putVerdict(t, s, drop)
-	if err := s.DeleteVerdict(t.Context(), drop.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeleteVerdict(t.Context(), drop.ID))
 	wantVerdicts(t, s, "search", keep)
 	wantNotFound(t, "second DeleteVerdict", s.DeleteVerdict(t.Context(), drop.ID))
 	putVerdict(t, s, drop)
@@ -71,9 +69,7 @@ func testFleetsApart(t *testing.T, h Harness) {
 	for i, fleet := range fleets {
 		wantVerdicts(t, s, fleet, fullVerdict("q-"+string(rune('a'+i)), fleet))
 		letters, err := s.Letters(t.Context(), letterQuery(fleet))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(letters) != 1 || letters[0].Fleet != fleet {
 			t.Fatalf("Letters of fleet %q = %v", fleet, letters)
 		}
