@@ -64,8 +64,10 @@ type Verdict struct {
 	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of ScopeShape, ScopeEndpoint and ScopeClient: deaths since it was escalated
 	Successes     int      `json:"successes,omitempty"` // that they were compared with
 
-	Pace float64  `json:"pace,omitempty"` // of ScopeShape, ScopeEndpoint and ScopeClient: unproven work a second
-	Why  []string `json:"why,omitempty"`  // for people: which deaths, which level, why not wider or narrower, what frees it
+	Pace     float64  `json:"pace,omitempty"`      // of ScopeShape, ScopeEndpoint and ScopeClient: unproven work a second
+	SidePace float64  `json:"side_pace,omitempty"` // … and what is unlike the killers
+	Late     bool     `json:"late,omitempty"`      // of ScopeClient: it kills after its answers
+	Why      []string `json:"why,omitempty"`       // for people: which deaths, which level, why not wider or narrower, what frees it
 }
 
 // MaxEvidence bounds the crashes kept with one verdict.

@@ -14,7 +14,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom|twice))?")
+POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak))?")
 WORK = {"/": 0.02, "/search": 0.03, "/thumb": 0.03}
 USUAL = 0.02
 
@@ -22,6 +22,8 @@ lives = os.open(os.environ["ATTACK_LIVES"], os.O_WRONLY | os.O_APPEND | os.O_CRE
 build = "good"
 hung = threading.Event()
 seen = threading.Event()
+armed = threading.Event()
+leaked = []
 
 
 def tell(what):
@@ -42,6 +44,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 64 << 10  # head and body leave together
     disable_nagle_algorithm = True
+    poison = False  # the connection has brought some that kills the second time
 
     def serve(self):
         if hung.is_set():
@@ -54,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         if len(body) < length:
             self.close_connection = True
             return None
-        if build == "bad":
+        if build == "bad" or armed.is_set():
             die()
         if url.path == "/ws":
             return self.websocket()
@@ -94,6 +97,17 @@ class Handler(BaseHTTPRequestHandler):
                 forever()
             elif how == "twice" and not seen.is_set():
                 seen.set()
+                return None
+            elif how == "conn" and not self.poison:
+                self.poison = True
+                return None
+            elif how == "arm":
+                armed.set()
+                return None
+            elif how == "leak":
+                leaked.append(None)
+                if len(leaked) >= 8:
+                    armed.set()
                 return None
             elif how == "oom":
                 self.swell()

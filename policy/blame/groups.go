@@ -145,7 +145,7 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 		v.Killers, v.Successes = g.killed, g.good
 	}
 	if g.kind != ofFeature && g.state == suspected {
-		v.Pace, v.Killers = g.pace, g.deaths
+		v.Pace, v.SidePace, v.Late, v.Killers = g.pace, g.fresh.pace, g.late, g.deaths
 	}
 	if g.state == quarantined {
 		v.State, v.Until = bezoar.Quarantined, time.Unix(0, g.until)

@@ -56,3 +56,19 @@ func TestNewShapesAtAnAttackersAddressHaveAPaceOfTheirOwn(t *testing.T) {
 		})
 	}
 }
+
+// An escalated caller's second pace and how it kills outlive a restart.
+func TestBothPacesOutliveARestart(t *testing.T) {
+	for side, want := range map[float64]float64{0.125: 0.125, 0: 0.5} { // an older version stored none
+		b := newState(t, blame.Config{})
+		stored := bezoar.Verdict{
+			ID: "q-00000000000a", Scope: bezoar.ScopeClient, State: bezoar.Laned, Fingerprint: fp(9), Killers: 3, Since: b.now,
+			Pace: 0.25, SidePace: side, Late: true,
+		}
+		b.Restore(b.now, stored, nil)
+		vs := b.Verdicts(b.now)
+		if len(vs) != 1 || vs[0].Pace != 0.25 || vs[0].SidePace != want || !vs[0].Late || vs[0].Killers != 3 {
+			t.Errorf("restored from %+v: %+v", stored, vs)
+		}
+	}
+}

@@ -74,6 +74,8 @@ func groupKey(v *bezoar.Verdict) (bezoar.Fingerprint, kind) {
 	}
 }
 
+func restoredPace(pace float64) float64 { return min(freePace, max(slowestPace, pace)) }
+
 func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, rule *Rule) {
 	at := now.UnixNano()
 	key, k := groupKey(v)
@@ -84,15 +86,16 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	if g.state == unheld {
 		state.groups.active++
 	}
-	if g.fresh.pace == 0 {
-		g.fresh = pacing{pace: firstPace, next: at} // as that of pills: the first one need not wait
-	}
 	state.changes++
 	g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
 	g.since, g.reason, g.sample, g.refused = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused
 	g.touch(state.second(at))
 	g.blamed, g.died, g.next = v.Score, at, at
-	g.pace = min(freePace, max(slowestPace, v.Pace))
+	g.pace, g.late = restoredPace(v.Pace), v.Late
+	if v.SidePace == 0 {
+		v.SidePace = firstPace // an older version stored it
+	}
+	g.fresh = pacing{pace: restoredPace(v.SidePace), next: at} // as that of pills: the first one need not wait
 	if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
 		g.state, g.until = quarantined, v.Until.UnixNano()
 	}

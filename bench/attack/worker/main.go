@@ -15,6 +15,9 @@
 //	neonhang    not by itself: nothing is answered any more, health included
 //	neontwice   at the second such request, and answers the first
 //	neonoom     for memory, which it takes without end
+//	neonconn    at the second such request on one connection, and answers the first
+//	neonarm     at the next request, whosever it is: this one is answered
+//	neonleak    at the next request once it has answered eight of these
 //
 // It writes a line to the file $ATTACK_LIVES when it starts ("start PID BUILD"),
 // when a pill kills it ("pill …"), and when it is told to end ("told …"). With the
@@ -24,6 +27,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -59,7 +63,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("open $ATTACK_LIVES: %w", err)
 	}
-	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom|twice))?`), hung: make(chan struct{}, 1)}
+	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak))?`), hung: make(chan struct{}, 1)}
 	if text, err := os.ReadFile(os.Getenv("ATTACK_BUILD")); err == nil {
 		w.build = strings.TrimSpace(string(text))
 	}
@@ -81,8 +85,17 @@ func run() error {
 		return err
 	}
 	w.tell("start")
-	return http.Serve(l, w) //nolint:gosec // without time limits, as many are
+	server := &http.Server{Handler: w, ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, onConn{}, new(atomic.Int32))
+	}} //nolint:gosec // without time limits, as many are
+	return server.Serve(l)
 }
+
+// onConn is the key of how many requests of some kind a connection has brought.
+type onConn struct{}
+
+// leaks is how many neonleak a worker answers before it has no room any more.
+const leaks = 8
 
 type worker struct {
 	lives  *os.File
@@ -90,6 +103,8 @@ type worker struct {
 	poison *regexp.Regexp
 	hung   chan struct{} // full when nothing is answered any more
 	seen   atomic.Bool   // a request that kills the second time has come
+	armed  atomic.Bool   // the next request kills
+	leaked atomic.Int32  // requests that take memory for good
 }
 
 func (wk *worker) tell(what string) {
@@ -112,7 +127,7 @@ func (wk *worker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller is gone
 	}
-	if wk.build == "bad" {
+	if wk.build == "bad" || wk.armed.Load() {
 		wk.die()
 	}
 	if r.URL.Path == "/ws" {
@@ -170,6 +185,16 @@ func (wk *worker) poisoned(r *http.Request, body []byte) (late time.Duration, fu
 			if !wk.seen.Swap(true) {
 				return 0, false
 			}
+		case "conn":
+			if n, ok := r.Context().Value(onConn{}).(*atomic.Int32); ok && n.Add(1) == 1 {
+				return 0, false
+			}
+		case "arm":
+			wk.armed.Store(true)
+			return 0, false
+		case "leak":
+			wk.armed.Store(wk.leaked.Add(1) >= leaks)
+			return 0, false
 		case "oom":
 			wk.tell("pill")
 			swell()

@@ -25,7 +25,7 @@ func TestWhatARedriveIsSentWithout(t *testing.T) {
 func TestTheNamesOfAVerdictAreStable(t *testing.T) {
 	fp := bezoar.Fingerprint{1}
 	text, err := json.Marshal(bezoar.Verdict{
-		Variant: fp, Client: fp, Features: []string{"f"}, FeatureHashes: []uint64{1}, Killers: 1, Successes: 1, Pace: 1, Why: []string{"w"}, ReportOnly: true,
+		Variant: fp, Client: fp, Features: []string{"f"}, FeatureHashes: []uint64{1}, Killers: 1, Successes: 1, Pace: 1, SidePace: 1, Late: true, Why: []string{"w"}, ReportOnly: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestTheNamesOfAVerdictAreStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"id", "scope", "state", "fingerprint", "variant", "client", "shape", "features", "feature_hashes", "killers", "successes", "pace", "why", "report_only",
+		"id", "scope", "state", "fingerprint", "variant", "client", "shape", "features", "feature_hashes", "killers", "successes", "pace", "side_pace", "late", "why", "report_only",
 	} {
 		if _, ok := names[name]; !ok {
 			t.Errorf("a verdict has no %s: %s", name, text)

@@ -21,9 +21,18 @@ const refreshBeats = 30
 type written struct {
 	refused int64
 	pace    float64
+	side    float64
+	late    bool
 }
 
-func writtenOf(v *bezoar.Verdict) written { return written{v.Refused, v.Pace} }
+func writtenOf(v *bezoar.Verdict) written { return written{v.Refused, v.Pace, v.SidePace, v.Late} }
+
+// changed reports whether v is to be written again.
+func (old written) changed(v *bezoar.Verdict) bool {
+	now := writtenOf(v)
+	now.refused = max(old.refused, now.refused) // it never falls
+	return now != old
+}
 
 // settle moves the state's decisions to what is to be persisted. mu is held.
 func (l *Ledger) settle() {
@@ -276,7 +285,7 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
 	old, ok := l.stored[v.ID]
-	if !ok || v.Refused <= old.refused && v.Pace == old.pace || l.foreign[v.ID] {
+	if !ok || !old.changed(&v) || l.foreign[v.ID] {
 		return true // of a foreign one its own node counts, or what was released would come back
 	}
 	var now bezoar.Verdict

@@ -35,6 +35,7 @@ func Verdict(v bezoar.Verdict) (bezoar.Verdict, error) {
 	canonicalTime(&faults, "until", &v.Until)
 	checkNumber(&faults, "score", v.Score)
 	checkNumber(&faults, "pace", v.Pace)
+	checkNumber(&faults, "side_pace", v.SidePace)
 	check(&faults, v.ID, v.Fleet, v.Cause, v.Evidence)
 	if len(faults) > 0 {
 		return v, fmt.Errorf("verdict %.80q cannot be kept: %w", v.ID, errors.Join(faults...))

@@ -89,7 +89,7 @@ func TestAnswersBeforeExplainedDeathsCount(t *testing.T) {
 // so slow by the next time that a pill of the last third is still tried, as in these seeds.
 func TestLateKillersAreFoundBeforeTheirCallerIsSlow(t *testing.T) {
 	for _, row := range Rows() {
-		for _, seed := range map[string][]uint64{"after-answer": {59}, "delayed": {112, 119}}[row.Name] {
+		for _, seed := range map[string][]uint64{"after-answer": {59}, "delayed": {61, 112, 119}}[row.Name] {
 			for _, workers := range []int{4, 8} {
 				out, err := RunAttack(row.Attack(seed, workers))
 				if err != nil {
@@ -98,6 +98,36 @@ func TestLateKillersAreFoundBeforeTheirCallerIsSlow(t *testing.T) {
 				if faults := row.missed(&out); len(faults) > 0 {
 					t.Errorf("%s, %d workers, seed %d: %s", row.Name, workers, seed, strings.Join(faults, "; "))
 				}
+			}
+		}
+	}
+}
+
+// These seeds missed their bounds once, each for a reason of its own.
+func TestSeedsThatOnceMissedTheirBounds(t *testing.T) {
+	seeds := map[string]struct {
+		seed uint64
+		why  string
+	}{
+		"get-unique-10-shared":  {67, "an answer without traits made the shape forget its endpoint, so that the next shape cost as much again"},
+		"shape-shared":          {88, "innocents who have one of the pills' features waited for the turns of the pills"},
+		"post-unique-10-shared": {86, "what waited for the pace did not ask again when it had become known"},
+		"get-unique-25-busy":    {107, "the shape stayed escalated when its killers' caller was"},
+		"lane-starve":           {108, "those that had died with a pill ran in ever smaller company while it waited for its caller's pace"},
+		"delayed":               {92, "the pill waited behind 20 innocents, each of which was watched for seconds"},
+	}
+	for _, row := range Rows() {
+		c, ok := seeds[row.Name]
+		if !ok {
+			continue
+		}
+		for _, workers := range []int{4, 8} {
+			out, err := RunAttack(row.Attack(c.seed, workers))
+			if err != nil {
+				t.Error(err)
+			}
+			if faults := row.missed(&out); len(faults) > 0 {
+				t.Errorf("%s, %d workers, seed %d: %s; once %s", row.Name, workers, c.seed, strings.Join(faults, "; "), c.why)
 			}
 		}
 	}

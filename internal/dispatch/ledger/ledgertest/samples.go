@@ -40,7 +40,7 @@ func fullVerdict(id, fleet string) bezoar.Verdict {
 		Sample: "GET /search?q=%28a%2B%29", Score: 1.9375, Level: 3, Since: after(0), Until: after(60),
 		Refused: 1 << 40, Manual: true, ReportOnly: true, Node: "edge-1",
 		Variant: mark(4), Client: mark(5), Features: []string{"header X-Theme: neon", "parameter q"}, FeatureHashes: []uint64{1<<64 - 1, 7},
-		Killers: 3, Successes: 32, Pace: 0.25, Why: []string{"All 3 killers have it.", "None of 32 successes has it."},
+		Killers: 3, Successes: 32, Pace: 0.25, SidePace: 0.5, Late: true, Why: []string{"All 3 killers have it.", "None of 32 successes has it."},
 		Evidence: []bezoar.Evidence{fullEvidence("search-1"), fullEvidence("search-2")},
 	}
 }

@@ -44,6 +44,7 @@ func testRefused(t *testing.T, h Harness) {
 		"year 10000":       func(v *bezoar.Verdict) { v.Until = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"year 0":           func(v *bezoar.Verdict) { v.Evidence[1].At = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"infinite pace":    func(v *bezoar.Verdict) { v.Pace = math.Inf(1) },
+		"infinite side":    func(v *bezoar.Verdict) { v.SidePace = math.Inf(1) },
 		"nameless witness": func(v *bezoar.Verdict) { v.Evidence[1].Class = 99 },
 	} {
 		v := fullVerdict("q-00000000000a", "search")
