@@ -47,6 +47,8 @@ func TestScripts(t *testing.T) {
 			e.Values[running{}] = map[string]*server{}
 			// The race detector would wait a second at the end of every command.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Setenv("GOGC", "off") // of commands that end soon; servers have their own
+			e.Setenv("GOMEMLIMIT", "256MiB")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -103,6 +103,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("STRANGER", stranger.URL)
 			// The race detector would wait a second at the end of every command.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			// There are hundreds of commands: a third of what one takes to start is collecting
+			// what it has not left behind.
+			e.Setenv("GOGC", "off")
+			e.Setenv("GOMEMLIMIT", "256MiB")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
