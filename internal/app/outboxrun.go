@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"reflect"
 	"strings"
@@ -144,30 +145,34 @@ func watchDatabase(ctx context.Context, store outbox.Store, cancel context.Cance
 // closeFor is how long the process waits for sinks that close.
 const closeFor = 3 * time.Second
 
+// closeSinks closes all at once, and waits for a time: the connections of those that take
+// longer end by their own timeouts.
+func closeSinks(all []outbox.Route, log *slog.Logger) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var wg sync.WaitGroup
+		for _, one := range all {
+			wg.Go(func() {
+				if err := one.Sink.Close(); err != nil {
+					log.Warn("closing a sink", "sink", one.Name, "err", err)
+				}
+			})
+		}
+		wg.Wait()
+	}()
+	t := time.NewTimer(closeFor)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C:
+		log.Warn("sinks are still closing", "after", closeFor)
+	}
+}
+
 // routes opens the sinks.
 func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing func(), err error) {
-	closing = func() {
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			var wg sync.WaitGroup
-			for _, one := range all {
-				wg.Go(func() {
-					if err := one.Sink.Close(); err != nil {
-						r.app.log.Warn("closing a sink", "outbox", r.name, "sink", one.Name, "err", err)
-					}
-				})
-			}
-			wg.Wait()
-		}()
-		t := time.NewTimer(closeFor)
-		defer t.Stop()
-		select {
-		case <-ended:
-		case <-t.C: // its connections end by their own timeouts
-			r.app.log.Warn("sinks are still closing", "outbox", r.name, "after", closeFor)
-		}
-	}
+	closing = func() { closeSinks(all, r.app.log.With("outbox", r.name)) }
 	for i, s := range r.cfg.Sinks {
 		sink, err := r.sink(ctx, s.To)
 		if err != nil {

@@ -152,6 +152,8 @@ func (n *session) end(why error) {
 	s.mu.Unlock()
 	signal(s.wake)
 	if closing { // a channel ends behind our acknowledgements, which a connection may not
+		silent := time.AfterFunc(endFor, func() { _ = n.conn.CloseDeadline(time.Now()) })
+		defer silent.Stop()
 		for _, ch := range channels {
 			_ = ch.Close() // it may be closed already
 		}
@@ -159,7 +161,7 @@ func (n *session) end(why error) {
 	if why != nil && !closing {
 		s.cfg.Log.Warn("the connection has ended: running messages are stopped and delivered again", "queue", s.cfg.Queue, "err", why)
 	}
-	_ = n.conn.CloseDeadline(time.Now().Add(5 * time.Second)) // it may be closed already
+	_ = n.conn.CloseDeadline(time.Now().Add(endFor)) // it may be closed already
 }
 
 // balanced keeps as many consumers as there are messages that wait for a time.

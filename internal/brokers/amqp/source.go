@@ -17,6 +17,7 @@ const (
 	// ackGrace is how long acknowledgements have before a connection is closed: quorum
 	// queues drop those that they have not agreed on.
 	ackGrace = 250 * time.Millisecond
+	endFor   = 5 * time.Second // to close channels, and then the connection, of a broker that may be silent
 	// maxDelayed is about how many messages are held that wait for their time.
 	maxDelayed = 1000
 )

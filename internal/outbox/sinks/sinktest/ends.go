@@ -139,4 +139,9 @@ func silent(t *testing.T, traits Traits, _ Place) {
 	case <-time.After(patience):
 		t.Fatal("it goes on beyond its context")
 	}
+	began := time.Now()
+	closed(t, s)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to close", took)
+	}
 }
