@@ -63,7 +63,6 @@ type analysis struct {
 	left    *budget
 	cut     bool // a search for candidates ended with its share: there may be more
 	spent   bool // a search of some kind did
-	anew    bool // it is tried from every place, though it is anchored
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -161,33 +160,12 @@ func (a *analysis) backtracking(r *Result) {
 	if a.tree.root.loosens() && a.within(looseShare, func() bool { return a.loosely(r) }) {
 		return
 	}
-	var mirrors []*analysis
-	if a.tree.behind && a.within(looseShare, func() bool {
-		mirrors = a.mirrors()
-		return a.lookingBack(mirrors, r)
-	}) {
-		return
-	}
 	loops := a.loops()
 	polys := a.polynomials(loops, false)
 	if a.polynomial(append(polys, exps...), r) {
 		return
 	}
-	if inner := a.auto.inner(a.graph); len(inner) > 0 {
-		loops = append(loops, inner...)
-		more := a.polynomials(loops, false)
-		polys = append(polys, more...)
-		if a.polynomial(more, r) {
-			return
-		}
-	}
-	if a.within(directShare, func() bool { return a.lookingFar(mirrors, r) }) {
-		return
-	}
 	if !a.options.Anchored && a.polynomial(a.polynomials(loops, true), r) {
-		return
-	}
-	if a.tree.behind && a.within(directShare, func() bool { return a.blind(r) }) {
 		return
 	}
 	switch {
@@ -195,6 +173,8 @@ func (a *analysis) backtracking(r *Result) {
 		r.Class, r.Reason = Unknown, "the budget is spent"
 	case a.tree.beyond != "":
 		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
+	case a.tree.behind && a.tree.root.looksBack():
+		r.Class, r.Reason = Unknown, "a lookbehind over a long text is not followed"
 	case len(exps)+len(polys) > 0:
 		r.Reason = "no text was found that its loops cannot match in the end"
 	}

@@ -45,7 +45,7 @@ type node struct {
 	neg        bool // an opLook that must not match
 	fold       bool // an opBackref that ignores case
 	kept       bool // written as a group that its engine keeps as one
-	form       form // of an opClass
+	plain      bool // an opClass that is written as a character or a class, not negated
 	off        int  // byte in the pattern
 	end        int  // of an opRepeat: the byte after it
 	min, max   int

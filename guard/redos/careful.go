@@ -64,11 +64,6 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 	s := &careful{forge: f, c: c, as: f.as(target), reach: reach, seen: map[walkState]bool{}}
 	var out []attack
 	prefixes := f.prefixes(c)
-	if _, ok := s.as.run(prefixes[0], c.seek); !ok && !c.seek {
-		if p, ok := f.quiet(s.as, c.pivot); ok {
-			prefixes = []attack{p}
-		}
-	}
 	for i, prefix := range prefixes {
 		at, ok := s.as.run(prefix, c.seek)
 		if !ok && !c.seek && i == len(prefixes)-1 { // other ways may be tried later

@@ -51,10 +51,10 @@
 // # Limits
 //
 // Safe means that nothing was found: a text that only a construct beyond
-// automata makes slow may be missed. Alternatives are merged as CPython, V8 and
-// .NET merge them; JavaScriptCore does not. Balancing groups are read and not followed;
-// recursion and backtracking verbs lead to Unknown unless something is found
-// without them. Engines have optimisations that the matcher has not: a result
+// automata makes slow may be missed. Alternatives are merged as CPython and
+// .NET merge them, and not as V8 does, since JavaScriptCore does not. Balancing groups are read and not followed;
+// recursion, backtracking verbs and lookbehinds over long texts lead to Unknown
+// unless something is found without them. Engines have optimisations that the matcher has not: a result
 // may be too strict for one that remembers where it has failed (Ruby from 3.2
 // on, Java for some loops) or looks for a required character first (Perl).
 //

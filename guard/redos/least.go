@@ -108,8 +108,11 @@ func (s *speller) pick(class int) int {
 	return s.picked[class]
 }
 
-// maxShown is how many lookarounds attacks are made for.
-const maxShown = 3
+// Of how many lookarounds attacks are made for, and how many runes each may match.
+const (
+	maxShown = 3
+	maxAsked = 24
+)
 
 // looked is the shortest text of each lookaround over more than one rune, up to
 // maxAsked runes: of those that must match, and of lookaheads that must not.

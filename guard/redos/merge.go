@@ -1,7 +1,6 @@
 package redos
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -11,39 +10,17 @@ import (
 //
 //   - CPython takes out what all of them begin with, and makes one class of them
 //     if each is a single character or class that is not negated.
-//   - V8, if there are more than two, sorts literals that stand side by side by
-//     their first character, takes out what three or more of one first character
-//     have in common, and makes one class of single characters side by side.
 //   - .NET makes one class of single characters and classes side by side.
 //
-// The rules are those of CPython's _parser.py, V8's regexp-compiler-tonode.cc
-// and .NET's RegexNode.cs. JavaScriptCore and the other engines leave
-// alternatives as they are.
+// The rules are those of CPython's _parser.py and .NET's RegexNode.cs. V8 merges
+// literals among three alternatives or more, which JavaScriptCore does not: they
+// are left as they are, as by the other engines.
 
-// form is how a node that reads one rune is written.
-type form uint8
-
-const (
-	otherForm form = iota // a dot, a negated class, a difference of classes
-	literal
-	plainClass
-)
-
-// form looks at what was read since start.
-func (p *parser) form(start int) form {
+// plain says whether the rune read since start is written as a character, or as a
+// class that is not negated.
+func (p *parser) plain(start int) bool {
 	text := p.src[start:p.pos]
-	switch {
-	case text == "" || text[0] == '.':
-		return otherForm
-	case text[0] == '[':
-		if strings.HasPrefix(text, "[^") || strings.Contains(text, "-[") {
-			return otherForm
-		}
-		return plainClass
-	case len(text) > 1 && text[0] == '\\' && strings.IndexByte("dDwWsSpP", text[1]) >= 0:
-		return plainClass
-	}
-	return literal
+	return text != "" && text[0] != '.' && !strings.HasPrefix(text, "[^") && !(text[0] == '[' && strings.Contains(text, "-["))
 }
 
 // merge makes a node of alternatives as the dialect's engine does.
@@ -51,12 +28,8 @@ func (p *parser) merge(start int, subs []*node) *node {
 	switch p.dialect {
 	case Python:
 		return p.mergeAll(start, subs)
-	case JS:
-		if len(subs) > 2 {
-			subs = p.mergeLiterals(start, subs)
-		}
 	case DotNet:
-		subs = p.mergeBeside(start, subs, func(n *node) bool { return n.op == opClass && n.form != otherForm && !n.kept })
+		subs = p.mergeBeside(start, subs)
 	default:
 	}
 	return p.either(start, subs)
@@ -85,7 +58,7 @@ func (p *parser) union(start int, subs []*node) *node {
 	for _, n := range subs {
 		all = append(all, n.set...)
 	}
-	return p.node(node{op: opClass, set: all.norm(), form: plainClass, off: start})
+	return p.node(node{op: opClass, set: all.norm(), plain: true, off: start})
 }
 
 // mergeAll is CPython's way.
@@ -104,7 +77,7 @@ func (p *parser) mergeAll(start int, subs []*node) *node {
 	var rest []*node
 	for i, of := range items {
 		of = of[same:]
-		single = single && len(of) == 1 && of[0].op == opClass && of[0].form != otherForm && !of[0].kept
+		single = single && len(of) == 1 && of[0].mergeable()
 		if same == 0 && len(of) != 1 {
 			rest = append(rest, subs[i])
 		} else {
@@ -141,85 +114,14 @@ func (n *node) same(m *node) bool {
 		n.set.equal(m.set) && slices.EqualFunc(n.subs, m.subs, (*node).same)
 }
 
-// mergeLiterals is V8's way.
-func (p *parser) mergeLiterals(start int, subs []*node) []*node {
-	var out []*node
-	for i := 0; i < len(subs); {
-		end := i
-		for end < len(subs) && subs[end].literals() {
-			end++
-		}
-		if end-i < 2 {
-			out = append(out, subs[i])
-			i++
-			continue
-		}
-		out = append(out, p.mergeRun(start, slices.Clone(subs[i:end]))...)
-		i = end
-	}
-	return p.mergeBeside(start, out, func(n *node) bool { return n.op == opClass && n.literals() })
-}
-
-// literals says whether n is one or more literal characters.
-func (n *node) literals() bool {
-	if n.kept || n.op == opConcat && slices.ContainsFunc(n.subs, func(s *node) bool { return !s.literals() }) {
-		return false
-	}
-	return n.op == opConcat || n.op == opClass && n.form == literal
-}
-
-func (n *node) initial() set {
-	if n.op == opConcat {
-		return n.subs[0].initial()
-	}
-	return n.set
-}
-
-// mergeRun sorts literals, and takes out what those of one initial share.
-func (p *parser) mergeRun(start int, run []*node) []*node {
-	slices.SortStableFunc(run, func(a, b *node) int { return slices.CompareFunc(a.initial(), b.initial(), compareSpans) })
-	var out []*node
-	for i := 0; i < len(run); {
-		end := i + 1
-		for end < len(run) && run[end].initial().equal(run[i].initial()) {
-			end++
-		}
-		if end-i < 3 {
-			out = append(out, run[i:end]...)
-		} else {
-			out = append(out, p.factor(start, run[i:end]))
-		}
-		i = end
-	}
-	return out
-}
-
-func compareSpans(a, b span) int { return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi)) }
-
-func (p *parser) factor(start int, run []*node) *node {
-	first := run[0].items(nil)
-	same := len(first)
-	for _, n := range run[1:] {
-		of := n.items(nil)
-		k := 0
-		for k < min(same, len(of)) && of[k].set.equal(first[k].set) {
-			k++
-		}
-		same = k
-	}
-	var rest []*node
-	for _, n := range run {
-		rest = append(rest, p.concat(start, n.items(nil)[same:]))
-	}
-	return p.concat(start, append(first[:same:same], p.either(start, p.mergeLiterals(start, rest))))
-}
+func (n *node) mergeable() bool { return n.op == opClass && n.plain && !n.kept }
 
 // mergeBeside makes one class of those that stand side by side.
-func (p *parser) mergeBeside(start int, subs []*node, one func(*node) bool) []*node {
+func (p *parser) mergeBeside(start int, subs []*node) []*node {
 	var out []*node
 	for i := 0; i < len(subs); {
 		end := i
-		for end < len(subs) && one(subs[end]) {
+		for end < len(subs) && subs[end].mergeable() {
 			end++
 		}
 		switch end - i {

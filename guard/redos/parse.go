@@ -280,7 +280,7 @@ func (p *parser) class(start int, s set) *node {
 	if p.flags.fold {
 		s = p.fold(s)
 	}
-	return p.node(node{op: opClass, set: s, form: p.form(start), off: start})
+	return p.node(node{op: opClass, set: s, plain: p.plain(start), off: start})
 }
 
 // few are the ranges of a set that is folded anew each time.

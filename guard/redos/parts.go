@@ -59,7 +59,7 @@ func (a *analysis) parts(r *Result) bool {
 
 // part looks for an attack on one loop that works on the whole pattern.
 func (a *analysis) part(p part, r *Result) bool {
-	b := a.alone(p.slice(), (*node).clone)
+	b := a.alone(p.slice())
 	if !b.prepare(some) {
 		return false
 	}
@@ -169,13 +169,13 @@ func (p part) slice() *node {
 
 // alone is the analysis of one part, made by copying, which matches at its
 // beginning only. What it refers to is copied likewise: classes are numbered anew.
-func (a *analysis) alone(root *node, copied func(*node) *node) *analysis {
+func (a *analysis) alone(root *node) *analysis {
 	t := *a.tree
 	t.root, t.groups, t.elsewhere = root, slices.Clone(t.groups), nil
 	var refer func(n *node)
 	refer = func(n *node) {
 		if n.op == opBackref && n.n > 0 && n.n < len(t.groups) && t.groups[n.n] == a.tree.groups[n.n] {
-			g := copied(t.groups[n.n])
+			g := t.groups[n.n].clone()
 			t.groups[n.n], t.elsewhere = g, append(t.elsewhere, g)
 			a.left.spend(perRune * g.runes())
 			refer(g)

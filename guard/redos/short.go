@@ -74,7 +74,7 @@ func (a *analysis) briefs() []brief {
 		if len(all) == maxShort {
 			return nil
 		}
-		s := brief{comp: int32(c), most: most, anew: a.anew}
+		s := brief{comp: int32(c), most: most}
 		for _, v := range members {
 			s.reads = s.reads.or(m.states[v].bag)
 		}
@@ -148,4 +148,13 @@ func uniform(pump []bag) bool {
 		all = all.and(b)
 	}
 	return !all.empty()
+}
+
+// looksBack says whether a lookbehind may match a long text, or in many ways. The automaton leaves
+// lookbehinds out, since they read from right to left.
+func (n *node) looksBack() bool {
+	if n.op == opLook && n.behind {
+		return n.subs[0].longest() > shortLoop || n.subs[0].ways() > fewAnew
+	}
+	return slices.ContainsFunc(n.subs, (*node).looksBack)
 }

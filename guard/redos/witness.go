@@ -139,10 +139,13 @@ func (f *forge) attacks(c candidate) []attack {
 			w.prefix, w.start = word, len(word)
 			out = append(out, f.ending(c, w)...)
 		}
-		if p := prefixes[0]; len(p.prefix) > 0 {
+		p := prefixes[0]
+		if len(p.prefix) > 0 {
 			w.prefix, w.start = p.prefix, p.start
 			out = append(out, f.ending(c, w)...)
 		}
+		before := slices.Concat(p.prefix[:p.start], word, p.prefix[p.start:]) // what a lookbehind wants to see, once
+		out = append(out, f.ending(c, attack{prefix: before, pump: f.spell(c.pump, true), start: p.start + len(word)})...)
 	}
 	return out
 }
@@ -310,9 +313,6 @@ func (f *forge) ask(n *node, inside bool) {
 		f.ask(s, inside)
 	}
 }
-
-// maxAsked is how many such runes are shown.
-const maxAsked = 24
 
 // readable is all atoms, line ends last, since few lookaheads look past them.
 func (f *forge) readable() []int {

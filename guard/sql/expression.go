@@ -73,18 +73,12 @@ func (r *Reader) analyse(k int, d redos.Dialect) {
 		}
 		return
 	}
-	m := r.add(cost.RegexLength, float64(len(b)), k, "regular expression")
-	if r.o.Explain {
-		m.Detail = "bytes"
-	}
+	r.addDetail(cost.RegexLength, float64(len(b)), k, "regular expression", "bytes")
 	const budget = redos.DefaultBudget / 4
 	got := redos.Analyze(string(b), redos.Options{Dialect: d, Budget: budget})
 	if !d.Backtracks() {
 		if got.States > 1 {
-			m := r.add(cost.RegexStates, float64(got.States), k, "regular expression")
-			if r.o.Explain {
-				m.Detail = "states, with counted repeats written out"
-			}
+			r.addDetail(cost.RegexStates, float64(got.States), k, "regular expression", "states, with counted repeats written out")
 		}
 		return
 	}

@@ -112,10 +112,7 @@ func (r *Reader) rounds(at int, from, to span) {
 	first, okFirst := r.arithmetic(from)
 	last, okLast := r.arithmetic(to)
 	if n := math.Abs(last-first) + 1; okFirst && okLast && n > 1 {
-		m := r.add(cost.Generated, n, at, "FOR")
-		if r.o.Explain {
-			m.Detail = "rounds of a loop"
-		}
+		r.addDetail(cost.Generated, n, at, "FOR", "rounds of a loop")
 	}
 }
 
@@ -169,10 +166,7 @@ func (r *Reader) product(b *block, at int) {
 		return
 	}
 	rows := r.rowsMade(b)
-	m := r.add(cost.Generated, rows, at, "FROM")
-	if r.o.Explain {
-		m.Detail = "rows of series that nothing joins, multiplied"
-	}
+	r.addDetail(cost.Generated, rows, at, "FROM", "rows of series that nothing joins, multiplied")
 }
 
 // meets measures a series in the SELECT list: the whole of it is made for each row

@@ -109,10 +109,7 @@ func (r *Reader) arms(s *shape, i, j int, top bool) {
 	}
 	arm(start, min(k, j))
 	if n > manyAlternatives && !(s.fixed && i == r.inserted) {
-		m := r.add(cost.InList, float64(n), i, "UNION")
-		if r.o.Explain {
-			m.Detail = "queries in one UNION"
-		}
+		r.addDetail(cost.InList, float64(n), i, "UNION", "queries in one UNION")
 	}
 	r.tail(k, j, i, mark, s, top)
 }
@@ -205,10 +202,7 @@ func (r *Reader) valuesList(i, j int) {
 	}
 	r.scanAll(i+1, j)
 	if rows > 1 {
-		m := r.add(cost.InList, float64(rows), i, "VALUES")
-		if r.o.Explain {
-			m.Detail = "rows of VALUES"
-		}
+		r.addDetail(cost.InList, float64(rows), i, "VALUES", "rows of VALUES")
 	}
 }
 
