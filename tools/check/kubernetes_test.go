@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,34 +22,42 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// rendered are the objects of a folder as kustomize renders them, read strictly by
-// the types of Kubernetes: a key that they do not have is a fault.
-func rendered(t *testing.T, folder string) (all []runtime.Object) {
+// rendered are the objects of a folder as kustomize renders them.
+func rendered(t *testing.T, folder string) []runtime.Object {
 	t.Helper()
+	all, err := render(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// render renders a folder by kustomize and reads the objects strictly by the types of
+// Kubernetes: a key that they do not have is a fault.
+func render(folder string) (all []runtime.Object, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{core.AddToScheme, apps.AddToScheme, policy.AddToScheme, networking.AddToScheme} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for _, r := range made.Resources() {
 		text, err := r.AsYAML()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		o, _, err := decoder.Decode(text, nil, nil)
 		if err != nil {
-			t.Errorf("%s: %v", r.CurId(), err)
-			continue
+			return nil, fmt.Errorf("%s: %w", r.CurId(), err)
 		}
 		all = append(all, o)
 	}
-	return all
+	return all, nil
 }
 
 func of[T runtime.Object](all []runtime.Object) (out []T) {
