@@ -30,7 +30,7 @@ type Printer interface {
 }
 
 // caller is one request's wire. [h1.Exchange] is one, whose documentation says
-// what the methods promise; std is the one over net/http.
+// what the methods promise; [stdwire.Exchange] is the one over net/http.
 type caller interface {
 	bodySource
 	answerSink

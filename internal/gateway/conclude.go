@@ -102,7 +102,7 @@ func (j *job) badUpload(err error) {
 	switch {
 	case errors.As(err, &e):
 		j.problem(problem.Document{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
-	case errors.Is(err, h1.ErrTooSlow) && j.late():
+	case errors.Is(err, h1.ErrTooSlow) && j.deadline.late():
 		j.outOfTime("the body had not come by then")
 	case errors.Is(err, h1.ErrTooSlow):
 		j.problem(problem.Document{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
@@ -119,7 +119,7 @@ func (j *job) outOfTime(reason string) {
 	j.problem(problem.Document{
 		Type: "deadline", Status: http.StatusGatewayTimeout, Rule: dispatch.RuleDeadline,
 		Detail: "The time that the caller gave the request is over.", Reason: publicReason(reason),
-		Until: j.by.UTC().Format(time.RFC3339Nano),
+		Until: j.deadline.by.UTC().Format(time.RFC3339Nano),
 	})
 }
 

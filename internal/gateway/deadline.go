@@ -104,12 +104,18 @@ func digits(s string, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// setDeadline keeps by when the caller wants its answer: the earliest of what it
+// deadline is what a caller says of its time.
+type deadline struct {
+	by   time.Time // when it wants its answer; zero when it named no time
+	grpc bool      // it has a valid grpc-timeout
+}
+
+// read keeps by when the caller wants its answer: the earliest of what it
 // says. Values that make no sense say nothing.
-func (j *job) setDeadline(now time.Time) {
+func (d *deadline) read(now time.Time, fields []h1.Field) {
 	best, found := MaxDeadline, false
-	for i := range j.req.Fields {
-		f := &j.req.Fields[i]
+	for i := range fields {
+		f := &fields[i]
 		var left time.Duration
 		ok := false
 		switch f.Key {
@@ -117,7 +123,7 @@ func (j *job) setDeadline(now time.Time) {
 			left, ok = ParseTimeout(f.Value)
 		case h1.GRPCTimeout:
 			left, ok = ParseGRPCTimeout(f.Value)
-			j.grpc = j.grpc || ok
+			d.grpc = d.grpc || ok
 		case h1.RequestDeadline:
 			left, ok = ParseDeadline(f.Value, now)
 		default: // not about this
@@ -127,12 +133,12 @@ func (j *job) setDeadline(now time.Time) {
 		}
 	}
 	if found {
-		j.by = now.Add(best)
+		d.by = now.Add(best)
 	}
 }
 
 // late reports whether the caller's deadline has passed.
-func (j *job) late() bool { return !j.by.IsZero() && !time.Now().Before(j.by) }
+func (d *deadline) late() bool { return !d.by.IsZero() && !time.Now().Before(d.by) }
 
 // stamp ends the head for one attempt: with what is not the same for all of
 // them, if there is any. It reports false when there is no time left to send.
@@ -152,7 +158,7 @@ func (j *job) stamp(attempt int, by time.Time, parent span.Trace) bool {
 		b = append(b, "X-Request-Timeout: "...)
 		b = strconv.AppendInt(b, ms, 10)
 		b = append(b, "ms\r\n"...)
-		if j.grpc {
+		if j.deadline.grpc {
 			b = append(b, "grpc-timeout: "...)
 			b = strconv.AppendInt(b, min(ms, 99_999_999), 10)
 			b = append(b, "m\r\n"...)

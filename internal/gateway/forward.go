@@ -60,11 +60,11 @@ func (j *job) passFields(b []byte) []byte {
 		case h1.RequestTimeout, h1.GRPCTimeout:
 			continue // every attempt has its own, unless what the caller says makes no sense
 		case h1.TraceParent:
-			if !j.traced || j.spans != nil {
+			if !j.tracing.valid || j.tracing.spans != nil {
 				continue // invalid, or every attempt has its own
 			}
 		case h1.TraceState:
-			if !j.traced {
+			if !j.tracing.valid {
 				continue // it means nothing then
 			}
 		case h1.Forwarded, h1.XForwarded, h1.OfProxies:

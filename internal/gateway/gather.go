@@ -72,8 +72,8 @@ func (j *job) patient(now time.Time) {
 	switch {
 	case j.fits():
 		by := now.Add(maxGather)
-		if !j.by.IsZero() && j.by.Before(by) {
-			by = j.by
+		if !j.deadline.by.IsZero() && j.deadline.by.Before(by) {
+			by = j.deadline.by
 		}
 		j.from.Patience(0, by)
 	case j.req.Length < 0:

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
@@ -16,6 +17,7 @@ func (j *job) guarded() error {
 		return nil
 	}
 	r := j.query()
+	j.checked()
 	no := j.check.Judge(j.route.Guard, &r)
 	v := j.check.Verdict()
 	if v != nil {
@@ -35,6 +37,30 @@ func (j *job) guarded() error {
 		return errAnswered
 	}
 	return nil
+}
+
+// checked sees to it that there is a check.
+func (j *job) checked() {
+	if j.check == nil {
+		j.check = new(guardfront.Check)
+	}
+}
+
+// shape is the one that the guard has found, zero without one.
+func (j *job) shape() (f bezoar.Fingerprint) {
+	if j.check != nil {
+		f = j.check.Shape
+	}
+	return f
+}
+
+// readShape has the guard read the shape of a request that it does not judge.
+func (j *job) readShape() {
+	if j.route.Guard != nil {
+		q := j.query()
+		j.checked()
+		j.check.Shape = j.route.Guard.Shape(&q)
+	}
 }
 
 // query is the request as its guard has to know it.
@@ -81,7 +107,7 @@ func (j *job) lower(v *guard.Verdict) {
 
 // observed tells the guard what became of a query that went on.
 func (j *job) observed(took time.Duration, a dispatch.Answer) {
-	if j.route.Guard == nil {
+	if j.route.Guard == nil || j.check == nil {
 		return
 	}
 	r := j.query()

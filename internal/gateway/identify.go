@@ -31,8 +31,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	if err := j.gather(); err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}
-	q := j.query()
-	j.check.Shape = rt.Guard.Shape(&q)
+	j.readShape()
 	w := j.work()
 	return rt.Name, w.Fingerprint, w.Shape, nil
 }

@@ -17,7 +17,8 @@ import (
 //
 // Its parts each know one thing: exchange the wire to the caller, attempt the wire to a
 // worker, client who calls, admission and check what was decided, body what is held,
-// identity which work it is, secrets what must not be printed.
+// identity which work it is, deadline how long the caller waits, secrets what must not be
+// printed.
 type job struct {
 	exchange
 	attempt
@@ -26,14 +27,13 @@ type job struct {
 	s     *settings       // those of when the request began
 	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
 	route *route
-	by    time.Time // the caller's deadline; zero when it named none
-	grpc  bool      // the caller has a valid grpc-timeout
 
 	client    client
 	admission admission.Admission // by the policy of the route
-	check     guardfront.Check    // by the guard of the route
+	check     *guardfront.Check   // by the guard of the route; nil while the job has had no guarded route
 	body      heldBody
 	identity  identity
+	deadline  deadline
 	secrets   secrets
 	other     *Fallback // whose workers get the request, instead of the route's; nil: those
 
@@ -48,8 +48,7 @@ type job struct {
 	marked      h1.Field         // of an answer that is not the route's own
 	ended       time.Time        // when a worker's answer had been sent; zero where that was not noted
 
-	traced bool   // the caller has a valid traceparent
-	spans  *spans // nil without a Tracer
+	tracing tracing
 }
 
 var _ dispatch.Job = (*job)(nil)
@@ -71,8 +70,10 @@ func (j *job) end() {
 	j.secrets.forget()
 	g, head, body, vals, lines := j.g, j.head, j.body.bytes, j.identity.vals, j.lines
 	fields, copied := j.resp.Fields, j.cacheWriter.fields
-	j.check.Reset()
 	check := j.check
+	if check != nil {
+		check.Reset()
+	}
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
@@ -92,7 +93,7 @@ func (j *job) work() dispatch.Work {
 		Route:      rt.Name,
 		Timeout:    rt.Timeout,
 		Replayable: j.replayable(),
-		Deadline:   j.by,
+		Deadline:   j.deadline.by,
 		Caller:     j.admission.Hash,
 		Shard:      rt.Shard,
 		Cells:      rt.Cells,
@@ -101,7 +102,7 @@ func (j *job) work() dispatch.Work {
 		Budget:     rt.Budget,
 		Client:     j.client.print(rt, j.admission.Caller),
 	}
-	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.check.Shape)
+	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.shape())
 	if !j.body.whole {
 		w.Timeout = rt.Upload // wait watches the progress
 	}

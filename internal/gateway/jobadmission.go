@@ -15,7 +15,7 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.Admit(j.ctx, t, j.client.cache(), &j.client, admission.Request{Now: now, Deadline: j.by, Length: j.req.Length, Stream: j.wantsStream()})
+	r := j.admission.Admit(j.ctx, t, j.client.cache(), &j.client, admission.Request{Now: now, Deadline: j.deadline.by, Length: j.req.Length, Stream: j.wantsStream()})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.Caller, j.admission.PlanName(), j.admission.Waited, j.admission.Cost
 	switch {
 	case r != nil:
@@ -52,7 +52,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	if err := j.guarded(); err != nil {
-		j.check.Recorded(0)
+		j.check.Recorded(0) // a guarded route has a check
 		return err
 	}
 	j.forward()
@@ -114,7 +114,9 @@ func outcomeOf(a dispatch.Answer) admission.Outcome {
 // lines where the wire takes them.
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.admission
-	fields = append(fields, j.check.Notes...)
+	if j.check != nil {
+		fields = append(fields, j.check.Notes...)
+	}
 	if s.Policy == nil {
 		return fields, nil
 	}

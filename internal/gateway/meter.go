@@ -67,24 +67,24 @@ func (j *job) open() {
 		case h1.RequestTimeout, h1.RequestDeadline, h1.GRPCTimeout:
 			said = true
 		case h1.TraceParent:
-			j.traced = true
+			j.tracing.valid = true
 		default: // read elsewhere
 		}
 	}
-	if !timed && !said && !j.traced {
+	if !timed && !said && !j.tracing.valid {
 		return
 	}
 	now := time.Now()
 	if said {
-		j.setDeadline(now)
+		j.deadline.read(now, j.req.Fields)
 	}
 	if timed {
 		j.meter.timed = true
 		j.rec.Time, j.rec.RequestID = now, j.id
 		j.rec.Method, j.rec.Host, j.rec.Path, j.rec.From = j.req.Method, j.req.Host, j.req.Path, &j.client
 	}
-	if j.traced || c.Trace != nil {
-		j.trace(now)
+	if j.tracing.valid || c.Trace != nil {
+		j.tracing.begin(now, c.Trace, &j.exchange, &j.rec)
 	}
 }
 
@@ -98,7 +98,7 @@ func (j *job) close() {
 		j.rec.Route = j.route.Name
 	}
 	if c.Trace != nil {
-		j.endTrace()
+		j.tracing.end(c.Trace, &j.rec)
 	}
 	if c.Observe != nil {
 		if j.ended.IsZero() {

@@ -71,8 +71,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
-	q := j.query()
-	j.check.Shape = rt.Guard.Shape(&q)
+	j.readShape()
 	j.forward()
 	w := j.work()
 	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction

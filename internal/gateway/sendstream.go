@@ -17,6 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
+	"github.com/bezoar-dev/bezoar/internal/gateway/stdwire"
 )
 
 // stream is one attempt over HTTP/2. Everything that net/http does for it on
@@ -33,6 +34,12 @@ type stream struct {
 	want   chan []byte
 	reader sync.WaitGroup
 	buf    [readSize]byte
+}
+
+// piece is what has been read of the body of an answer.
+type piece struct {
+	n   int
+	err error
 }
 
 // event is what has come of an answer, up to the head.
@@ -253,7 +260,7 @@ func (s *stream) head(method string) h1.Response {
 }
 
 func sortedFields(h http.Header) []h1.Field {
-	fields := fieldsFrom(h)
+	fields := stdwire.Fields(h)
 	slices.SortStableFunc(fields, func(a, b h1.Field) int { return strings.Compare(a.Name, b.Name) })
 	return fields
 }

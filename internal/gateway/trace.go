@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
@@ -16,36 +17,42 @@ type spans struct {
 	request, attempt span.Span
 }
 
-// trace reads the caller's traceparent, and begins the request's span.
-func (j *job) trace(now time.Time) {
-	text, parent := j.traceparent()
-	j.traced = text != ""
-	if j.traced {
-		j.rec.TraceID, j.rec.SpanID = text[3:35], text[36:52]
+// tracing is what a request has to do with distributed traces.
+type tracing struct {
+	valid bool   // the caller has a valid traceparent
+	spans *spans // nil without a Tracer
+}
+
+// begin reads the caller's traceparent, and begins the request's span. A nil tracer
+// makes none.
+func (t *tracing) begin(now time.Time, tracer span.Tracer, x *exchange, rec *accesslog.Record) {
+	text, parent := traceparent(x.req.Fields)
+	t.valid = text != ""
+	if t.valid {
+		rec.TraceID, rec.SpanID = text[3:35], text[36:52]
 	}
-	tracer := j.s.cfg.Trace
 	if tracer == nil {
 		return
 	}
 	s := &spans{request: span.Span{
-		Parent: parent, Began: now, Method: j.req.Method, Path: j.req.Path, RequestID: j.id,
+		Parent: parent, Began: now, Method: x.req.Method, Path: x.req.Path, RequestID: x.id,
 	}}
 	s.request.Self = tracer.Start(&s.request)
 	if s.request.Self.IsZero() {
 		s.request.Self = parent
 	}
-	if t := s.request.Self; !t.IsZero() {
-		j.rec.TraceID, j.rec.SpanID = hex.EncodeToString(t.ID[:]), hex.EncodeToString(t.Span[:])
+	if self := s.request.Self; !self.IsZero() {
+		rec.TraceID, rec.SpanID = hex.EncodeToString(self.ID[:]), hex.EncodeToString(self.Span[:])
 	}
-	j.spans = s
+	t.spans = s
 }
 
 // traceparent returns the caller's, as text too; "" when it has none, an invalid
 // one, or two.
-func (j *job) traceparent() (text string, t span.Trace) {
+func traceparent(fields []h1.Field) (text string, t span.Trace) {
 	n := 0
-	for i := range j.req.Fields {
-		if f := &j.req.Fields[i]; f.Key == h1.TraceParent {
+	for i := range fields {
+		if f := &fields[i]; f.Key == h1.TraceParent {
 			text = f.Value
 			n++
 		}
@@ -57,18 +64,18 @@ func (j *job) traceparent() (text string, t span.Trace) {
 	return text, t
 }
 
-// endTrace ends the request's span.
-func (j *job) endTrace() {
-	s := &j.spans.request
-	s.Route, s.Status = j.rec.Route, j.rec.Status
-	j.s.cfg.Trace.End(s)
+// end ends the request's span.
+func (t *tracing) end(tracer span.Tracer, rec *accesslog.Record) {
+	s := &t.spans.request
+	s.Route, s.Status = rec.Route, rec.Status
+	tracer.End(s)
 }
 
 // Send delivers the request once, over what Connect readied.
 func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	j.rec.Worker, j.rec.Lane = t.Worker.Name(), t.Lane
 	var res dispatch.Result
-	if j.spans == nil {
+	if j.tracing.spans == nil {
 		res = j.deliver(ctx, t, span.Trace{})
 	} else {
 		res = j.deliverTraced(ctx, t)
@@ -80,8 +87,8 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 }
 
 func (j *job) deliverTraced(ctx context.Context, t *dispatch.Target) dispatch.Result {
-	r, tracer := &j.spans.request, j.s.cfg.Trace
-	s := &j.spans.attempt
+	r, tracer := &j.tracing.spans.request, j.s.cfg.Trace
+	s := &j.tracing.spans.attempt
 	*s = span.Span{
 		Parent: r.Self, Began: time.Now(), Route: j.route.Name, Method: r.Method, Path: r.Path, RequestID: r.RequestID,
 		Attempt: max(t.Attempt, 1), Worker: t.Worker.Name(), Lane: t.Lane,

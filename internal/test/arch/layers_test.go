@@ -69,6 +69,7 @@ func layers() []layer {
 		{"internal/process/watchdog", 2, "engine: restarts workers that are about to fail"},
 		{"internal/gateway/urlpath", 2, "pure: the ways in which servers read a path"},
 		{"internal/gateway/forwarded", 2, "pure: who calls, as trusted proxies say"},
+		{"internal/gateway/stdwire", 2, "the gateway's wire to callers over net/http"},
 		{"internal/gateway/stale", 2, "engine: the last good answers"},
 		{"internal/queue/lease", 2, "pure: the rule of delivery that all queue stores share"},
 		{"internal/judge", 2, "engine: whose fault a failed message is"},

@@ -1,4 +1,4 @@
-package gateway
+package stdwire
 
 import (
 	"errors"
@@ -12,15 +12,15 @@ import (
 
 // Next reads more of the body. Bodies of unknown length are read by a pump,
 // because a read over net/http cannot be given up and taken up again.
-func (s *std) Next() ([]byte, error) {
+func (s *Exchange) Next() ([]byte, error) {
 	if s.done {
 		return nil, io.EOF
 	}
 	if s.buf == nil {
-		if p, ok := s.g.reads.Get().(*[readSize]byte); ok {
+		if p, ok := s.reads.Get().(*[ReadSize]byte); ok {
 			s.buf = p
 		} else {
-			s.buf = new([readSize]byte)
+			s.buf = new([ReadSize]byte)
 		}
 	}
 	s.deadline()
@@ -50,7 +50,7 @@ func (s *std) Next() ([]byte, error) {
 }
 
 // deadline bounds the next read.
-func (s *std) deadline() {
+func (s *Exchange) deadline() {
 	by := time.Now().Add(s.send)
 	if !s.by.IsZero() && s.by.Before(by) {
 		by = s.by
@@ -71,7 +71,7 @@ type piece struct {
 	err error
 }
 
-func (s *std) pumped() (int, error) {
+func (s *Exchange) pumped() (int, error) {
 	p := s.pump
 	if p == nil {
 		p = &pump{want: make(chan []byte), got: make(chan piece, 1)}

@@ -1,9 +1,10 @@
-package gateway
+package stdwire
 
 import (
 	"errors"
 	"net/http"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func (d *slowDeadline) Close() error { return nil }
 // would undo the interruption, and the answer would wait for the caller's body.
 func TestInterruptBeforeARead(t *testing.T) {
 	d := &slowDeadline{}
-	s := &std{g: new(Gateway), r: &http.Request{Body: d}, rc: http.NewResponseController(d), send: patience}
+	s := &Exchange{reads: new(sync.Pool), r: &http.Request{Body: d}, rc: http.NewResponseController(d), send: time.Minute}
 	d.between = s.Interrupt
 	for range 2 { // and no later one
 		if _, err := s.Next(); !errors.Is(err, h1.ErrInterrupted) {
