@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,8 +17,12 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	c.Base = cmp.Or(c.Base, time.Second)
-	c.Cap = cmp.Or(c.Cap, max(5*time.Minute, c.Base))
+	if c.Base == 0 {
+		c.Base = time.Second
+	}
+	if c.Cap == 0 {
+		c.Cap = max(5*time.Minute, c.Base)
+	}
 	return c
 }
 

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -17,8 +16,12 @@ type Config struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
-	c.Ratio = cmp.Or(c.Ratio, 0.2)
-	c.Floor = cmp.Or(c.Floor, 3)
+	if c.Ratio == 0 {
+		c.Ratio = 0.2
+	}
+	if c.Floor == 0 {
+		c.Floor = 3
+	}
 	return c
 }
 

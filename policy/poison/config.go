@@ -1,7 +1,6 @@
 package poison
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -33,10 +32,18 @@ const (
 
 // WithDefaults returns cfg with every zero field set to its default.
 func (cfg Config) WithDefaults() Config {
-	cfg.After = cmp.Or(cfg.After, 2)
-	cfg.For = cmp.Or(cfg.For, 15*time.Minute)
-	cfg.Max = cmp.Or(cfg.Max, max(24*time.Hour, cfg.For))
-	cfg.Forget = cmp.Or(cfg.Forget, 24*time.Hour)
+	if cfg.After == 0 {
+		cfg.After = 2
+	}
+	if cfg.For == 0 {
+		cfg.For = 15 * time.Minute
+	}
+	if cfg.Max == 0 {
+		cfg.Max = max(24*time.Hour, cfg.For)
+	}
+	if cfg.Forget == 0 {
+		cfg.Forget = 24 * time.Hour
+	}
 	return cfg
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -77,27 +77,13 @@ func testCutOff(t *testing.T, h Harness) {
 	}
 }
 
-// together runs f(0) … f(n-1) at the same time and fails with their errors.
-func together(t *testing.T, n int, f func(i int) error) {
-	t.Helper()
-	var wg sync.WaitGroup
-	errs := make([]error, n)
-	for i := range n {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Nodes that add to the same rows, each in its own order, lose nothing and do
 // not wait for each other in a circle.
 func testManyNodes(t *testing.T, h Harness) {
 	s := h.Open(t)
 	const nodes, rows = 8, 50
 	batches := pace.Rounds(12, 4)
-	together(t, nodes, func(node int) error {
+	suite.Together(t, nodes, func(node int) error {
 		for seq := int64(1); seq <= int64(batches); seq++ {
 			var counts []quota.Count
 			for i := range rows {
@@ -135,9 +121,7 @@ func testManyNodes(t *testing.T, h Harness) {
 		all = append(all, count(row(1, key, 1), 0))
 	}
 	totals, err := s.AddCounts(t.Context(), quota.Batch{Node: "reader", Seq: 1, Counts: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, n := range totals.N {
 		sum += n
 	}
@@ -165,7 +149,7 @@ func testSameAtOnce(t *testing.T, h Harness) {
 	s := h.Open(t)
 	const batches = 10
 	for seq := int64(1); seq <= batches; seq++ {
-		together(t, 4, func(int) error {
+		suite.Together(t, 4, func(int) error {
 			totals, err := s.AddCounts(t.Context(), quota.Batch{Node: "x", Seq: seq, Counts: []quota.Count{count(row(1, 1, 1), 3)}})
 			if err == nil && totals.N[0] != 3*seq {
 				err = fmt.Errorf("batch %d gave %d, want %d", seq, totals.N[0], 3*seq)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -79,9 +80,7 @@ func count(r quota.Row, n int64) quota.Count {
 func add(t *testing.T, s quota.Store, node string, seq int64, counts []quota.Count, want ...int64) quota.Totals {
 	t.Helper()
 	totals, err := s.AddCounts(t.Context(), quota.Batch{Node: node, Seq: seq, Counts: counts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if !slices.Equal(totals.N, want) {
 		t.Fatalf("%s's batch %d gave the totals %v, want %v", node, seq, totals.N, want)
 	}

@@ -154,6 +154,7 @@ func testOnly() map[string]string {
 		"internal/brokers/brokertest":         "the suite that every source for a message broker passes",
 		"internal/outbox/sinks/sinktest":      "the suite that every sink of an outbox passes",
 		"internal/test/worktest":              "runs bezoar work as a process",
+		"internal/test/suite":                 "what the suites share",
 		"internal/test/pace":                  "tells tests how much to do, and how much of it at once",
 		"outbox/outboxtest":                   "the suite that every store of an outbox passes",
 		"internal/control/live/livetest":      "the suite that every store of settings passes",

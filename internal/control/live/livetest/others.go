@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // The revision grows with every change, and only then.
@@ -36,7 +37,7 @@ func testRevision(t *testing.T, h Harness) {
 	grows("an override", func() error { _, err := s.PutOverride(t.Context(), override(1), time.Hour); return err })
 	grows("the same override", func() error { _, err := s.PutOverride(t.Context(), override(1), time.Hour); return err })
 	grows("a deletion", func() error { return s.DeleteOverride(t.Context(), "ov-0001") })
-	must(t, s.PutNode(t.Context(), node("a"), time.Hour))
+	suite.Must(t, s.PutNode(t.Context(), node("a"), time.Hour))
 	want(t, "the revision after a node spoke", last, revision(t, s))
 }
 
@@ -46,7 +47,7 @@ func testNodes(t *testing.T, h Harness) {
 	seen := cmpopts.IgnoreFields(live.Node{}, "Seen")
 	a, b, zero := node("a"), node("Übernode\n"), live.Node{Name: "zero"}
 	for _, n := range []live.Node{zero, b, a} {
-		must(t, s.PutNode(t.Context(), n, time.Minute))
+		suite.Must(t, s.PutNode(t.Context(), n, time.Minute))
 	}
 	found := nodes(t, s)
 	want(t, "the nodes", []live.Node{a, zero, b}, found, seen)
@@ -57,7 +58,7 @@ func testNodes(t *testing.T, h Harness) {
 	}
 	h.Age(t, s, 40*time.Second)
 	a.Running, a.Error = 8, ""
-	must(t, s.PutNode(t.Context(), a, time.Minute))
+	suite.Must(t, s.PutNode(t.Context(), a, time.Minute))
 	h.Age(t, s, 40*time.Second)
 	want(t, "those that spoke lately", []live.Node{a}, nodes(t, s), seen)
 	if err := s.PutNode(t.Context(), b, time.Minute); err != nil { // it comes back
@@ -124,17 +125,17 @@ func testReopen(t *testing.T, h Harness) {
 	}
 	putOverride(t, s, override(1), time.Hour)
 	putOverride(t, s, override(2), time.Hour)
-	must(t, s.DeleteOverride(t.Context(), "ov-0001"))
+	suite.Must(t, s.DeleteOverride(t.Context(), "ov-0001"))
 	kept, rules, last := history(t, s, live.KeepVersions), overrides(t, s), revision(t, s)
 	newest, err := s.Version(t.Context(), 0)
-	must(t, err)
+	suite.Must(t, err)
 	for range 2 {
 		s = h.Reopen(t, s)
 		want(t, "the history", kept, history(t, s, live.KeepVersions))
 		want(t, "the overrides", rules, overrides(t, s))
 		want(t, "the revision", last, revision(t, s))
 		got, err := s.Version(t.Context(), 0)
-		must(t, err)
+		suite.Must(t, err)
 		want(t, "the newest version", newest, got)
 	}
 	if v := put(t, s, newest.Number, "more"); v.Number != newest.Number+1 {
@@ -153,14 +154,14 @@ func testShared(t *testing.T, h Harness) {
 	putOverride(t, b, override(1), time.Hour)
 	want(t, "the overrides beside", overrides(t, b), overrides(t, a))
 	want(t, "the revision beside", revision(t, b), revision(t, a))
-	must(t, a.PutNode(t.Context(), node("a"), time.Minute))
-	must(t, b.PutNode(t.Context(), node("b"), time.Minute))
+	suite.Must(t, a.PutNode(t.Context(), node("a"), time.Minute))
+	suite.Must(t, b.PutNode(t.Context(), node("b"), time.Minute))
 	for _, s := range []live.Store{a, b} {
 		if found := nodes(t, s); len(found) != 2 {
 			t.Errorf("the nodes are %+v", found)
 		}
 	}
-	together(t, 4, func(w int) error {
+	suite.Together(t, 4, func(w int) error {
 		s := []live.Store{a, b}[w%2]
 		for i := 0; i < 5; {
 			newest, err := s.Version(t.Context(), 0)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func testOverrides(t *testing.T, h Harness) {
@@ -35,7 +36,7 @@ func testOverrides(t *testing.T, h Harness) {
 		ids = append(ids, o.ID)
 	}
 	want(t, "the order", []string{one.ID, two.ID, three.ID}, ids)
-	must(t, s.DeleteOverride(t.Context(), two.ID))
+	suite.Must(t, s.DeleteOverride(t.Context(), two.ID))
 	wantErr(t, "DeleteOverride again", s.DeleteOverride(t.Context(), two.ID), live.ErrNotFound)
 	if found := overrides(t, s); len(found) != 2 || found[0].ID != one.ID || found[1].ID != three.ID {
 		t.Errorf("left are %+v", found)
@@ -129,7 +130,7 @@ func testOverridesBounded(t *testing.T, h Harness) {
 		there = live.MaxOverrides - 40
 		h.Copy(t, s, there)
 	}
-	together(t, 8, func(w int) error {
+	suite.Together(t, 8, func(w int) error {
 		for i := there + w; i < live.MaxOverrides; i += 8 {
 			if _, err := s.PutOverride(t.Context(), override(i), time.Hour); err != nil {
 				return err
@@ -192,7 +193,7 @@ func testOverridesRefused(t *testing.T, h Harness) {
 func testManyOverrides(t *testing.T, h Harness) {
 	s := h.Open(t)
 	var changes atomic.Int64
-	together(t, 6, func(w int) error {
+	suite.Together(t, 6, func(w int) error {
 		for i := range 8 {
 			o := override(i % 4) // targets that all share
 			o.ID = fmt.Sprintf("ov-%d-%d", w, i)

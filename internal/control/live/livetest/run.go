@@ -82,10 +82,3 @@ func Run(t *testing.T, h Harness) {
 		})
 	}
 }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

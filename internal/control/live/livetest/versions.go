@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func testVersions(t *testing.T, h Harness) {
@@ -33,7 +34,7 @@ func testVersions(t *testing.T, h Harness) {
 	want(t, "the newest of it", []live.Version{bare(two)}, history(t, s, 1))
 	for number, v := range map[int64]live.Version{0: two, 1: one, 2: two} {
 		got, err := s.Version(t.Context(), number)
-		must(t, err)
+		suite.Must(t, err)
 		want(t, fmt.Sprintf("Version(%d)", number), v, got)
 	}
 	// The same text again is another version: whether that makes sense is not the store's to say.
@@ -161,10 +162,10 @@ func testNothingShared(t *testing.T, h Harness) {
 	s := h.Open(t)
 	in := version("abc")
 	out, err := s.PutVersion(t.Context(), 0, in)
-	must(t, err)
+	suite.Must(t, err)
 	in.Text[0], out.Text[1] = 'x', 'x'
 	got, err := s.Version(t.Context(), 1)
-	must(t, err)
+	suite.Must(t, err)
 	got.Text[2] = 'x'
 	if got, err = s.Version(t.Context(), 1); err != nil || string(got.Text) != "abc" {
 		t.Errorf("the text is %q, %v", got.Text, err)
@@ -177,7 +178,7 @@ func testManyPuts(t *testing.T, h Harness) {
 	const writers, each = 6, 5
 	var mu sync.Mutex
 	var numbers []int64
-	together(t, writers, func(w int) error {
+	suite.Together(t, writers, func(w int) error {
 		for i := 0; i < each; {
 			base := int64(0)
 			switch v, err := s.Version(t.Context(), 0); {
@@ -213,16 +214,4 @@ func testManyPuts(t *testing.T, h Harness) {
 	if r := revision(t, s); r < writers*each {
 		t.Errorf("the revision is %d after %d changes", r, writers*each)
 	}
-}
-
-// together runs f(0) … f(n-1) at the same time and fails with their errors.
-func together(t *testing.T, n int, f func(i int) error) {
-	t.Helper()
-	var wg sync.WaitGroup
-	errs := make([]error, n)
-	for i := range n {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	wg.Wait()
-	must(t, errors.Join(errs...))
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func changes(t *testing.T, s ledger.Store, fleet string, since int64) ledger.Changes {
 	t.Helper()
 	c, err := s.Changes(t.Context(), fleet, since)
-	must(t, err)
+	suite.Must(t, err)
 	return c
 }
 
@@ -43,7 +44,7 @@ func testChanges(t *testing.T, h Harness) {
 	c = changes(t, s, "search", c.Revision)
 	wantChanges(t, c, true, []string{"q-00000000000b", "q-00000000000a"}, nil)
 	stored, err := s.Verdicts(t.Context(), "search")
-	must(t, err)
+	suite.Must(t, err)
 	for _, v := range stored {
 		if i := slices.IndexFunc(c.Put, func(p bezoar.Verdict) bool { return p.ID == v.ID }); i < 0 || diff(c.Put[i], v) != "" {
 			t.Errorf("verdict %s is not what was put: %+v", v.ID, c.Put)
@@ -57,13 +58,13 @@ func testChanges(t *testing.T, h Harness) {
 	first := c.Revision
 	putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
 	for range 2 {
-		must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
+		suite.Must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
 		c = changes(t, s, "search", first)
 		wantChanges(t, c, false, []string{"q-00000000000b"}, []string{"q-00000000000a"})
 		putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 		wantChanges(t, changes(t, s, "search", first), false, []string{"q-00000000000b", "q-00000000000a"}, nil)
 		wantChanges(t, changes(t, s, "search", c.Revision), false, []string{"q-00000000000a"}, nil)
-		must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
+		suite.Must(t, s.DeleteVerdict(t.Context(), "q-00000000000a"))
 		putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 		first = changes(t, s, "search", 0).Revision
 		putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
@@ -78,7 +79,7 @@ func testChangesForgotten(t *testing.T, h Harness) {
 	putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 	first := changes(t, s, "search", 0).Revision
 	v := bezoar.Verdict{ID: "q-00000000000b", Fleet: "search", Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Cause: bezoar.Crash}
-	together(t, 8, func(w int) error {
+	suite.Together(t, 8, func(w int) error {
 		v := v
 		v.ID = fmt.Sprintf("q-%d", w)
 		for range ledger.RememberDeleted/16 + 1 {
@@ -125,7 +126,7 @@ func testChangesConcurrent(t *testing.T, h Harness) {
 		revision = c.Revision
 		return nil
 	}
-	together(t, writers+1, func(w int) error {
+	suite.Together(t, writers+1, func(w int) error {
 		for round := range rounds {
 			if w == writers {
 				if err := follow(); err != nil {
@@ -146,7 +147,7 @@ func testChangesConcurrent(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	must(t, follow())
+	suite.Must(t, follow())
 	want := map[string]int{}
 	for w := range writers {
 		want[fmt.Sprintf("q-%d", w)] = rounds - 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func testCancelled(t *testing.T, h Harness) {
@@ -44,25 +45,13 @@ func testCancelled(t *testing.T, h Harness) {
 	wantListed(t, s, ledger.LetterQuery{}, l.ID)
 }
 
-// together runs f(0) … f(n-1) at the same time and fails with their errors.
-func together(t *testing.T, n int, f func(i int) error) {
-	t.Helper()
-	var wg sync.WaitGroup
-	errs := make([]error, n)
-	for i := range n {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	wg.Wait()
-	must(t, errors.Join(errs...))
-}
-
 // However many copies arrive at once there is one letter, and no copy is lost.
 func testConcurrentCopies(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	const writers, copies = 8, 8
 	var mu sync.Mutex // guards ids
 	ids := map[string]int{}
-	together(t, writers, func(w int) error {
+	suite.Together(t, writers, func(w int) error {
 		for c := range copies {
 			l := fullLetter(fmt.Sprintf("dl-%d-%d", w, c), "search", mark(1))
 			l.Copies = 3
@@ -81,7 +70,7 @@ func testConcurrentCopies(t *testing.T, h Harness) {
 	}
 	for id := range ids {
 		l, err := s.Letter(t.Context(), id)
-		must(t, err)
+		suite.Must(t, err)
 		if want := int64(writers * copies * 3); l.Copies != want {
 			t.Fatalf("%d copies are counted, want %d", l.Copies, want)
 		}
@@ -91,7 +80,7 @@ func testConcurrentCopies(t *testing.T, h Harness) {
 func testConcurrentNewcomers(t *testing.T, h Harness) {
 	const bound = 10
 	s := h.Open(t, bound)
-	together(t, 8, func(w int) error {
+	suite.Together(t, 8, func(w int) error {
 		for i := range 8 {
 			n := byte(8*w + i)
 			if _, err := s.PutLetter(t.Context(), letterAt(n, int(n))); err != nil {
@@ -109,7 +98,7 @@ func testConcurrentNewcomers(t *testing.T, h Harness) {
 func testConcurrentMix(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	const writers, rounds = 6, 8
-	together(t, 2*writers, func(i int) error {
+	suite.Together(t, 2*writers, func(i int) error {
 		for round := range rounds {
 			if i >= writers {
 				if err := readAll(t.Context(), s); err != nil {
@@ -136,7 +125,7 @@ func testConcurrentMix(t *testing.T, h Harness) {
 		return nil
 	})
 	verdicts, err := s.Verdicts(t.Context(), "search")
-	must(t, err)
+	suite.Must(t, err)
 	if len(verdicts) != writers {
 		t.Fatalf("%d verdicts are left, want %d", len(verdicts), writers)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // testReopen leaves inserts, replacements, merges, deletions and evictions
@@ -17,12 +18,12 @@ func testReopen(t *testing.T, h Harness) {
 	}
 	replaced.Level, replaced.Evidence = 9, nil
 	putVerdict(t, s, replaced)
-	must(t, s.DeleteVerdict(t.Context(), deleted.ID))
+	suite.Must(t, s.DeleteVerdict(t.Context(), deleted.ID))
 	for i := range byte(4) { // 0 makes room for 3
 		putLetter(t, s, letterAt(i, int(i)))
 	}
 	merged := putLetter(t, s, letterAt(1, 100))
-	must(t, s.DeleteLetter(t.Context(), "dl-002"))
+	suite.Must(t, s.DeleteLetter(t.Context(), "dl-002"))
 
 	for range 2 {
 		s = h.Reopen(t, s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func letterQuery(fleet string) ledger.LetterQuery { return ledger.LetterQuery{Fleet: fleet} }
@@ -85,7 +86,7 @@ func testLetterAgain(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	first := fullLetter("dl-00000000000a", "search", mark(1))
 	putLetter(t, s, first)
-	must(t, s.DeleteLetter(t.Context(), first.ID))
+	suite.Must(t, s.DeleteLetter(t.Context(), first.ID))
 	wantListed(t, s, ledger.LetterQuery{})
 	again := fullLetter("dl-00000000000b", "search", mark(1))
 	if diff := diff(again, putLetter(t, s, again)); diff != "" {
@@ -159,7 +160,7 @@ func testLetterBodies(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	want := putLetter(t, s, fullLetter("dl-00000000000a", "search", mark(1)))
 	letters, err := s.Letters(t.Context(), ledger.LetterQuery{})
-	must(t, err)
+	suite.Must(t, err)
 	want.Request.Body = nil // and only that
 	if diff := diff([]bezoar.Letter{want}, letters); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
@@ -188,7 +189,7 @@ func testLetterBound(t *testing.T, h Harness) {
 	wantListed(t, s, ledger.LetterQuery{}, "dl-005", "dl-004", "dl-003")
 
 	// Room made by hand is room.
-	must(t, s.DeleteLetter(t.Context(), "dl-005"))
+	suite.Must(t, s.DeleteLetter(t.Context(), "dl-005"))
 	putLetter(t, s, letterAt(6, 5))
 	wantListed(t, s, ledger.LetterQuery{}, "dl-004", "dl-003", "dl-006")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // model is the contract written as plainly as can be: slices, no indexes.
@@ -205,7 +206,7 @@ type pair struct {
 
 func (p *pair) putVerdict(t *rapid.T) {
 	v := p.verdict(t)
-	must(t, p.store.PutVerdict(t.Context(), v))
+	suite.Must(t, p.store.PutVerdict(t.Context(), v))
 	p.model.putVerdict(v)
 }
 
@@ -243,7 +244,7 @@ func (p *pair) letters(t *rapid.T) {
 		q.Key = l.Key()
 	}
 	got, err := p.store.Letters(t.Context(), q)
-	must(t, err)
+	suite.Must(t, err)
 	same(t, "Letters", p.model.listLetters(q), got)
 }
 
@@ -258,13 +259,13 @@ func (p *pair) checkAll(t *rapid.T) {
 		p.checkLetter(t, l.ID)
 	}
 	got, err := p.store.Letters(t.Context(), ledger.LetterQuery{})
-	must(t, err)
+	suite.Must(t, err)
 	same(t, "Letters", p.model.listLetters(ledger.LetterQuery{}), got)
 }
 
 func (p *pair) checkVerdicts(t *rapid.T, fleet string) {
 	got, err := p.store.Verdicts(t.Context(), fleet)
-	must(t, err)
+	suite.Must(t, err)
 	same(t, "Verdicts", p.model.listVerdicts(fleet), got)
 }
 

@@ -74,14 +74,3 @@ func Run(t *testing.T, h Harness) {
 		})
 	}
 }
-
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error,
-) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func testNotFound(t *testing.T, h Harness) {
@@ -142,7 +143,7 @@ func testBigBodies(t *testing.T, h Harness) {
 			t.Fatalf("PutLetter changed a body of %d bytes", len(body))
 		}
 		got, err := s.Letter(t.Context(), l.ID)
-		must(t, err)
+		suite.Must(t, err)
 		if !bytes.Equal(got.Request.Body, body) {
 			t.Fatalf("Letter changed a body of %d bytes", len(body))
 		}
@@ -160,7 +161,7 @@ func testMicroseconds(t *testing.T, h Harness) {
 	v.Since, v.Evidence[0].At = kept, kept
 	wantVerdicts(t, s, "", v)
 	got, err := s.Verdicts(t.Context(), "")
-	must(t, err)
+	suite.Must(t, err)
 	if loc := got[0].Since.Location(); loc != time.UTC {
 		t.Errorf("times come back in %v, want UTC", loc)
 	}
@@ -204,11 +205,11 @@ func testNothingShared(t *testing.T, h Harness) {
 	scribble(merged.Evidence, merged.Request)
 	check()
 	verdicts, err := s.Verdicts(t.Context(), "search")
-	must(t, err)
+	suite.Must(t, err)
 	letters, err := s.Letters(t.Context(), ledger.LetterQuery{})
-	must(t, err)
+	suite.Must(t, err)
 	whole, err := s.Letter(t.Context(), l.ID)
-	must(t, err)
+	suite.Must(t, err)
 	verdicts[0].Features[0], verdicts[0].FeatureHashes[0], verdicts[0].Why[0] = "x", 9, "x"
 	scribble(verdicts[0].Evidence)
 	scribble(letters[0].Evidence, letters[0].Request)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func testVerdictReplaced(t *testing.T, h Harness) {
@@ -47,7 +48,7 @@ func testVerdictDeleted(t *testing.T, h Harness) {
 	keep, drop := fullVerdict("q-keep", "search"), fullVerdict("q-drop", "search")
 	putVerdict(t, s, keep)
 	putVerdict(t, s, drop)
-	must(t, s.DeleteVerdict(t.Context(), drop.ID))
+	suite.Must(t, s.DeleteVerdict(t.Context(), drop.ID))
 	wantVerdicts(t, s, "search", keep)
 	wantNotFound(t, "second DeleteVerdict", s.DeleteVerdict(t.Context(), drop.ID))
 	putVerdict(t, s, drop)
@@ -69,7 +70,7 @@ func testFleetsApart(t *testing.T, h Harness) {
 	for i, fleet := range fleets {
 		wantVerdicts(t, s, fleet, fullVerdict("q-"+string(rune('a'+i)), fleet))
 		letters, err := s.Letters(t.Context(), letterQuery(fleet))
-		must(t, err)
+		suite.Must(t, err)
 		if len(letters) != 1 || letters[0].Fleet != fleet {
 			t.Fatalf("Letters of fleet %q = %v", fleet, letters)
 		}
