@@ -126,7 +126,7 @@ func (state *State) unravel(now int64) {
 		switch {
 		case len(m.likely) > 0 && age < int64(explainWithin), age < int64(mysteryFor) && state.suspects(m.likely):
 			kept = append(kept, *m)
-		case age < int64(mysteryFor) && !state.gateClosed(now):
+		case age < int64(mysteryFor) && !state.gated(now):
 			state.carefulUntil = now + int64(carefulFor)
 			state.keepCompany(now, m)
 		}

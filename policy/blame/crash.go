@@ -85,7 +85,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	if !convicted {
 		state.groups.blameLate(state, at, late, acc)
 	}
-	if !convicted && len(before) > 0 && !state.gateClosed(at) {
+	if !convicted && len(before) > 0 && !state.gated(at) {
 		state.puzzle(at, acc, before, open)
 	}
 	state.compareCleared(at)
