@@ -21,7 +21,7 @@ type Config struct {
 	// topic. Events that none wants stay where they are.
 	Sinks []Route
 
-	Lease      time.Duration  // how long a relay may be silent, the same for all of an outbox; default 15 s
+	Lease      time.Duration  // how long a relay may be silent, much the same for all of an outbox; default 15 s
 	ParkAfter  int            // attempts that count against an event; default 5
 	Keep       time.Duration  // how long delivered events are kept; default 24 h
 	Events     int            // in one batch at most; default 1,000

@@ -33,8 +33,8 @@ type Leases interface {
 	// Acquire takes the lease if it is free or over, and gives it a new epoch. If
 	// another owner has it, Acquire returns that one's lease and ErrHeld. An owner
 	// that acquires its own lease again, after a restart, gets a new epoch too. A lease
-	// with more than four times ttl left was taken before the database's clock was set
-	// back: it is over.
+	// with more left than four times ttl, and than a minute, was taken before the
+	// database's clock was set back: it is over.
 	Acquire(ctx context.Context, owner string, ttl time.Duration) (Lease, error)
 	// Renew makes the lease last ttl from now. It is ErrFenced if the epoch is not
 	// the current one. If more than ttl was left, the clock was set back: what waits

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The variables that name credentials when the URL has none. No child process
@@ -104,6 +105,32 @@ func (a *Address) Flag(name string) (bool, error) {
 		return true, nil
 	default:
 		return false, fmt.Errorf("%s=%.100s is neither true nor false", name, v)
+	}
+}
+
+// Duration is a parameter that is a time; 0 without it. such is one, for the error.
+func (a *Address) Duration(name, such string) (time.Duration, error) {
+	text := a.Param(name)
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%.100s is not a duration such as %s", name, text, such)
+	}
+	return d, nil
+}
+
+// Latest is where somebody begins who has not read yet, as the parameter start says: at the
+// end, not at the beginning.
+func (a *Address) Latest() (bool, error) {
+	switch start := a.Param("start"); start {
+	case "", "earliest":
+		return false, nil
+	case "latest":
+		return true, nil
+	default:
+		return false, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -23,6 +24,7 @@ import (
 type Child struct {
 	File      string // where it writes what it delivers
 	Gate      string // a file: while it is there, the sink does not return
+	Flaky     bool   // the sink breaks some batches off in the middle
 	ParkAfter int
 	Lease     time.Duration
 }
@@ -52,7 +54,7 @@ func (c Child) Relay(store outbox.Store) error {
 		return err
 	}
 	r, err := outbox.New(fast(outbox.Config{
-		Store: store, Owner: "child", ParkAfter: c.ParkAfter, Lease: c.Lease, Events: 20, Sinks: to(&fileSink{file, c.Gate}),
+		Store: store, Owner: "child", ParkAfter: c.ParkAfter, Lease: c.Lease, Events: 20, Sinks: to(&fileSink{file, c.Gate, c.Flaky}),
 	}))
 	if err != nil {
 		return err
@@ -62,12 +64,21 @@ func (c Child) Relay(store outbox.Store) error {
 
 // fileSink appends a line for each record. It dies of an event with the ID kills.
 type fileSink struct {
-	file *os.File
-	gate string
+	file  *os.File
+	gate  string
+	flaky bool
 }
 
 func (s *fileSink) Send(_ context.Context, records []outbox.Record) []error {
-	for _, r := range records {
+	for i, r := range records {
+		if s.flaky && rand.IntN(200) == 0 { // the place breaks off in the middle
+			results := make([]error, len(records))
+			for k := range results[i:] {
+				results[i+k] = outbox.ErrBehind
+			}
+			results[i] = &outbox.Failure{Class: bezoar.Transient, Reason: "broken off"}
+			return results
+		}
 		if r.ID == "kills" {
 			_, _ = s.file.WriteString("kills\n")
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -135,12 +146,12 @@ func kill(cmd *exec.Cmd) {
 }
 
 // Kill kills relays with signal 9 at random moments, rounds times, while an
-// application writes, and compares what was delivered with what was committed.
+// application writes and the sink breaks batches off, and compares what was delivered with what was committed.
 // command starts the test binary again, for [Child.Relay].
 func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 	t.Helper()
 	s := &suite{Outbox: o, t: t}
-	c := Child{File: t.TempDir() + "/delivered", ParkAfter: 1000}
+	c := Child{File: t.TempDir() + "/delivered", ParkAfter: 1000, Flaky: true}
 	know := newOracle()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -73,18 +73,12 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	if c.Client, err = ClientFrom(&a); err != nil {
 		return c, err
 	}
-	switch start := a.Param("start"); start {
-	case "", "earliest":
-	case "latest":
-		c.Latest = true
-	default:
-		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	if c.Latest, err = a.Latest(); err != nil {
+		return c, err
 	}
 	c.Instance = a.Param("instance")
-	if text := a.Param("session"); text != "" {
-		if c.Session, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("session=%.100s is not a duration such as 15s", text)
-		}
+	if c.Session, err = a.Duration("session", "15s"); err != nil {
+		return c, err
 	}
 	if err := a.Rest(); err != nil {
 		return c, err

@@ -59,17 +59,11 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	if c.Client, err = ClientFrom(&a); err != nil {
 		return c, err
 	}
-	switch start := a.Param("start"); start {
-	case "", "earliest":
-	case "latest":
-		c.Latest = true
-	default:
-		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	if c.Latest, err = a.Latest(); err != nil {
+		return c, err
 	}
-	if text := a.Param("ack_wait"); text != "" {
-		if c.AckWait, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("ack_wait=%.100s is not a duration such as 30s", text)
-		}
+	if c.AckWait, err = a.Duration("ack_wait", "30s"); err != nil {
+		return c, err
 	}
 	if err := a.Rest(); err != nil {
 		return c, err

@@ -60,17 +60,11 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	if c.Client, err = ClientFrom(&a); err != nil {
 		return c, err
 	}
-	switch start := a.Param("start"); start {
-	case "", "earliest":
-	case "latest":
-		c.Latest = true
-	default:
-		return c, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+	if c.Latest, err = a.Latest(); err != nil {
+		return c, err
 	}
-	if text := a.Param("lease"); text != "" {
-		if c.Lease, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("lease=%.100s is not a duration such as 1m", text)
-		}
+	if c.Lease, err = a.Duration("lease", "1m"); err != nil {
+		return c, err
 	}
 	if err := a.Rest(); err != nil {
 		return c, err

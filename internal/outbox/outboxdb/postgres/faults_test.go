@@ -118,6 +118,7 @@ func TestFaults(t *testing.T) {
 		{"a producer's rights", testRights},
 		{"a write transaction in another database", testElsewhere},
 		{"sessions that the server ends", testTerminate},
+		{"the listener's session ends", testListener},
 		{"a pooler", testPooler},
 		{"partitions dropped under load", testPartitions},
 		{"no outbox", testAbsent},
@@ -239,10 +240,40 @@ func testElsewhere(t *testing.T, d *database) {
 	d.write(t, "1", "2")
 	d.write(t, "3")
 	eventually(t, "the others are delivered", func() bool { return len(s.got()) == 3 })
+	d.unchanged(t, s)
 	if err := here.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the late one is too", func() bool { return slices.Equal(s.got(), []string{"1", "2", "3", "late"}) })
+	eventually(t, "the late one is too", func() bool {
+		return slices.Equal(s.got()[:3], []string{"1", "2", "3"}) && slices.Contains(s.got(), "late")
+	})
+}
+
+// unchanged compares how long events take as the transactions begin and later; with
+// BEZOAR_SOAK that is ten minutes.
+func (d *database) unchanged(t *testing.T, s *taker) {
+	t.Helper()
+	lasts, percent := 2*time.Second, 50 // of the few events on a busy machine
+	if os.Getenv("BEZOAR_SOAK") != "" {
+		lasts, percent = 10*time.Minute, 99
+	}
+	latency := func(name string, lasts time.Duration) time.Duration {
+		var took []time.Duration
+		for began := time.Now(); time.Since(began) < lasts; {
+			before, at := len(s.got()), time.Now()
+			d.write(t, fmt.Sprint(name, len(took)))
+			eventually(t, "it is delivered", func() bool { return len(s.got()) > before })
+			took = append(took, time.Since(at))
+			<-time.After(20 * time.Millisecond)
+		}
+		slices.Sort(took)
+		t.Logf("%s: of %d events p50 %v, p99 %v", name, len(took), took[len(took)/2], took[len(took)*99/100])
+		return took[len(took)*percent/100]
+	}
+	first := latency("at first", min(lasts, 10*time.Second))
+	if later := latency("later", lasts); later > 3*first+100*time.Millisecond {
+		t.Errorf("p%d was %v, and is %v", percent, first, later)
+	}
 }
 
 // testTerminate ends the sessions of the relay, again and again, under load.
@@ -281,6 +312,25 @@ func testTerminate(t *testing.T, d *database) {
 	eventually(t, "it listens again", func() bool {
 		return !slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return a.Kind == "wake" || a.Kind == "database" })
 	})
+}
+
+// testListener ends the session that listens, again and again: events come as soon as the
+// relay polls.
+func testListener(t *testing.T, d *database) {
+	s, _ := relayTo(t, outbox.Config{Store: d.Store, Wake: true})
+	d.prompt(t, s, "with ", 10)
+	ended := 0
+	for round := range 5 {
+		var n int
+		if err := d.pool.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN ' || $1`, d.schema).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		ended += n
+		d.prompt(t, s, fmt.Sprint("without ", round, " "), 10)
+	}
+	if ended == 0 {
+		t.Error("there was no session to end")
+	}
 }
 
 // testPooler relays through a pooler that shares sessions between transactions.

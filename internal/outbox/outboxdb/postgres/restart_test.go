@@ -3,61 +3,24 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/test/pgtest"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// TestRestart stops the server and starts it again while an application writes and
-// a relay works. It has a server of its own, and runs with BEZOAR_SOAK.
+// TestRestart stops the server, as an operator and as kill -9 do, and starts it again while
+// an application writes and a relay works.
 func TestRestart(t *testing.T) {
-	if os.Getenv("BEZOAR_SOAK") == "" {
-		t.Skip("a server of its own takes long: set BEZOAR_SOAK")
-	}
-	home, err := os.MkdirTemp("", "outbox-restart-") //nolint:usetesting // the folder of the test is closed to the user of the server
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(home, 0o755); err != nil { //nolint:gosec // the server is another user's
-		t.Fatal(err)
-	}
-	script, err := filepath.Abs("../../../../scripts/postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := func(command string) string {
-		t.Helper()
-		cmd := exec.Command(script, command)
-		cmd.Env = append(os.Environ(), "BEZOAR_POSTGRES_HOME="+home)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v", command, err)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	t.Cleanup(func() { server("destroy") })
-	at := server("start")
-	// It gets another port each time: the relay and the application come by a proxy.
-	host := func(at string) string {
-		u, err := url.Parse(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u.Host
-	}
-	proxy := newProxy(t, host(at))
-	stable := strings.Replace(at, host(at), proxy.addr(), 1)
-	d := newOutbox(t, connect(t, stable))
+	t.Parallel()
+	server := pgtest.Start(t)
+	t.Cleanup(server.Remove)
+	d := newOutbox(t, connect(t, server.URL("postgres")))
 	s, _ := relayTo(t, outbox.Config{Store: d.Store, ParkAfter: 1, Lease: 5 * time.Second})
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -71,11 +34,11 @@ func TestRestart(t *testing.T) {
 			}
 		}
 	})
-	for range 3 {
+	for _, mode := range []string{"fast", "immediate", "fast"} {
 		before := len(s.got())
 		eventually(t, "events are delivered", func() bool { return len(s.got()) > before+50 })
-		server("stop")
-		proxy.to(host(server("start")))
+		server.Stop(t, mode)
+		server.Boot(t)
 	}
 	before := len(s.got())
 	eventually(t, "events are delivered again", func() bool { return len(s.got()) > before+50 })

@@ -174,13 +174,14 @@ END $$;
 -- that only read it.
 CREATE OR REPLACE FUNCTION {schema}.acquire(owner_ text, ttl interval) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+	longest CONSTANT interval := greatest(4 * ttl, interval '1 minute');
 	epoch_ bigint;
 BEGIN
-	IF EXISTS (SELECT FROM {schema}.lease WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + 4 * ttl) THEN
+	IF EXISTS (SELECT FROM {schema}.lease WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + longest) THEN
 		LOCK TABLE {schema}.lease IN EXCLUSIVE MODE;
-		PERFORM {schema}.set_back(4 * ttl);
+		PERFORM {schema}.set_back(longest);
 		UPDATE {schema}.lease SET owner = owner_, epoch = epoch + 1, until = clock_timestamp() + ttl
-			WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + 4 * ttl RETURNING epoch INTO epoch_;
+			WHERE owner = owner_ OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + longest RETURNING epoch INTO epoch_;
 	END IF;
 	RETURN epoch_;
 END $$;

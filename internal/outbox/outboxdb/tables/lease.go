@@ -61,16 +61,16 @@ func (s *Store) fence(ctx context.Context, q querier, epoch int64, lock string) 
 
 // Acquire implements [outbox.Leases].
 func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l outbox.Lease, err error) {
-	held := false
+	held, longest := false, max(4*ttl, time.Minute)
 	err = s.write(ctx, "acquire the lease of the outbox", func(tx *sql.Tx) error {
 		var err error
 		if l, err = s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
 			return err
 		}
-		if held = l.Owner != owner && l.Left > 0 && l.Left <= 4*ttl; held {
+		if held = l.Owner != owner && l.Left > 0 && l.Left <= longest; held {
 			return nil
 		}
-		if err = s.setBack(ctx, tx, l.Left-4*ttl); err != nil {
+		if err = s.setBack(ctx, tx, l.Left-longest); err != nil {
 			return err
 		}
 		if _, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_lease SET owner = ?, epoch = epoch + 1, until = {now} + ?`), owner, ttl.Milliseconds()); err != nil {
