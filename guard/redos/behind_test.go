@@ -43,6 +43,15 @@ func TestBehind(t *testing.T) {
 	}
 }
 
+// Engines that look back over one length only have nothing to be slow about.
+func TestBehindOneLength(t *testing.T) {
+	for _, d := range []Dialect{Python, PCRE, Ruby} {
+		if r := Analyze(`(a)b(?<=\1)a`, Options{Dialect: d}); r.Class != Safe {
+			t.Errorf("%v: %+v", d, r)
+		}
+	}
+}
+
 // TestShown has loops begin only where a lookaround over several runes matches.
 func TestShown(t *testing.T) {
 	for _, c := range []struct{ want, pattern string }{
