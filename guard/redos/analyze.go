@@ -173,7 +173,7 @@ func (a *analysis) backtracking(r *Result) {
 		r.Class, r.Reason = Unknown, "the budget is spent"
 	case a.tree.beyond != "":
 		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
-	case a.tree.behind && a.options.Dialect.is(JS, DotNet, Java, MySQL) && a.tree.root.looksBack(): // the others know texts of one length
+	case a.tree.behind && a.tree.root.looksBack():
 		r.Class, r.Reason = Unknown, "a lookbehind over a long text is not followed"
 	case len(exps)+len(polys) > 0:
 		r.Reason = "no text was found that its loops cannot match in the end"
