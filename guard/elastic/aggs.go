@@ -256,8 +256,7 @@ func (r *Reader) compositeAgg(v int) float64 {
 	size := r.get(v, "size")
 	n := r.quantity(size, 10)
 	if size > none {
-		m := r.add(cost.AggSize, n, size)
-		m.Cap = r.bodyCap(size, "", "", 0, 1)
+		r.add(cost.AggSize, n, size).Cap = r.bodyCap(size, "", "", 0, 1)
 	}
 	r.each(r.get(v, "sources"), r.groups)
 	return max(1, n)

@@ -94,6 +94,13 @@ func (r *Reader) absent(p cost.Predictor, value float64, root int, name string) 
 	return m
 }
 
+// sized measures a number in the body that can be lowered, where there is one.
+func (r *Reader) sized(p cost.Predictor, n int, otherwise float64) {
+	if n > none {
+		r.add(p, r.quantity(n, otherwise), n).Cap = r.bodyCap(n, "", "", 0, 1)
+	}
+}
+
 // bodyCap replaces a value in the body.
 func (r *Reader) bodyCap(n int, prefix, suffix string, base, least float64) cost.Cap {
 	if r.t.derived {

@@ -148,10 +148,7 @@ func (r *Reader) suggest(n int) {
 // suggestSizes measures what one suggester, or generator of candidates, asks for.
 func (r *Reader) suggestSizes(v int) {
 	for _, name := range [...]string{"size", "shard_size", "max_inspections"} {
-		if s := r.get(v, name); s > none {
-			m := r.add(cost.SuggestSize, r.quantity(s, 0), s)
-			m.Cap = r.bodyCap(s, "", "", 0, 1)
-		}
+		r.sized(cost.SuggestSize, r.get(v, name), 0)
 	}
 	if s := r.get(v, "token_limit"); s > none { // one call goes down for each word
 		m := r.add(cost.SuggestSize, r.quantity(s, 0)*tokenWeight, s)
@@ -171,10 +168,7 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 		r.finishQuery()
 	}
 	if ep == epTermsEnum {
-		if s := r.get(root, "size"); s > none {
-			m := r.add(cost.AggSize, r.quantity(s, 10), s)
-			m.Cap = r.bodyCap(s, "", "", 0, 1)
-		}
+		r.sized(cost.AggSize, r.get(root, "size"), 10)
 		if s := r.get(root, "string"); s > none { // a prefix, or what made an automaton of it
 			r.add(cost.PatternLength, float64(utf8.RuneCount(r.bytes(s))), s)
 		}
@@ -225,10 +219,7 @@ func (r *Reader) graph(root int, p *parameters) {
 	r.keeps(r.get(root, "controls"), "sample_size")
 	for hop := root; r.isObject(hop); hop = r.get(hop, "connections") {
 		r.each(r.get(hop, "vertices"), func(e int) {
-			if s := r.get(e, "size"); s > none {
-				m := r.add(cost.AggSize, r.quantity(s, 5), s)
-				m.Cap = r.bodyCap(s, "", "", 0, 1)
-			}
+			r.sized(cost.AggSize, r.get(e, "size"), 5)
 		})
 		if q := r.get(hop, "query"); hop != root && q > none {
 			r.walkQuery(q, 1, 0, false)

@@ -32,10 +32,7 @@ func (r *Reader) language(root int, p *parameters, ep endpoint) {
 		r.walkQuery(f, 1, 0, true)
 	}
 	for _, name := range [...]string{"fetch_size", "size"} {
-		if at := r.get(root, name); at > none {
-			m := r.add(cost.ResultWindow, r.quantity(at, 0), at)
-			m.Cap = r.bodyCap(at, "", "", 0, 1)
-		}
+		r.sized(cost.ResultWindow, r.get(root, name), 0)
 	}
 	r.runtime(r.get(root, "runtime_mappings"))
 	l := lexer{r: r, text: r.bytes(text), node: text, esql: ep == epESQL, search: strings.Contains(r.q.Path, "_ppl")}

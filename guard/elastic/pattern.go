@@ -257,7 +257,6 @@ func (r *Reader) determinized(options int) {
 		if states <= shownStates {
 			states = min(states, allowedStates)
 		}
-		m := r.add(cost.RegexStates, states, at)
-		m.Cap = r.bodyCap(at, "", "", 0, 1)
+		r.add(cost.RegexStates, states, at).Cap = r.bodyCap(at, "", "", 0, 1)
 	}
 }

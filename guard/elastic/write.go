@@ -43,10 +43,7 @@ func (r *Reader) reindex(root int, p *parameters) {
 			r.add(cost.Shards, total, at)
 		}
 	}
-	if s := r.get(source, "size"); s > none { // of a batch
-		m := r.add(cost.ResultWindow, r.quantity(s, 1000), s)
-		m.Cap = r.bodyCap(s, "", "", 0, 1)
-	}
+	r.sized(cost.ResultWindow, r.get(source, "size"), 1000) // of a batch
 	r.write(root, source, p)
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -94,6 +95,11 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		fault("Store is missing")
 	}
+	for _, p := range c.Indices {
+		if _, err := path.Match(p, ""); err != nil {
+			fault("%q in Indices is not a pattern: %w", p, err)
+		}
+	}
 	c = c.WithDefaults()
 	for _, d := range []struct {
 		name      string
@@ -157,24 +163,8 @@ func hidden(patterns []string, name string) bool {
 	return true
 }
 
-// glob takes at most len(pattern) × len(text) steps: it goes back to the last *
-// only.
+// glob matches a pattern that Validate has let pass.
 func glob(pattern, text string) bool {
-	p, t, star, mark := 0, 0, -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
+	ok, err := path.Match(pattern, text)
+	return ok && err == nil
 }

@@ -53,9 +53,6 @@ func (p *Poller) poll(ctx context.Context) error {
 		return err
 	}
 	list, err := p.listed(ctx)
-	if unsupported(err) {
-		list, err = p.counted(ctx)
-	}
 	if err != nil {
 		return err
 	}
@@ -88,37 +85,6 @@ func (p *Poller) listed(ctx context.Context) ([]index, error) {
 		if r.Status != "close" {
 			list = append(list, index{name: r.Index, docs: float64(r.Docs), shards: float64(r.Pri)})
 		}
-	}
-	return list, nil
-}
-
-// counted asks those who may not list indices but see them.
-func (p *Poller) counted(ctx context.Context) ([]index, error) {
-	var stats struct {
-		Indices map[string]struct {
-			Primaries struct {
-				Docs struct {
-					Count count `json:"count"`
-				} `json:"docs"`
-			} `json:"primaries"`
-		} `json:"indices"`
-	}
-	if err := p.ask(ctx, "/_stats/docs?filter_path=indices.*.primaries.docs.count", &stats); err != nil {
-		return nil, err
-	}
-	var settings map[string]struct {
-		Settings struct {
-			Index struct {
-				Shards count `json:"number_of_shards"`
-			} `json:"index"`
-		} `json:"settings"`
-	}
-	if err := p.ask(ctx, "/_settings/index.number_of_shards", &settings); err != nil && !unsupported(err) {
-		return nil, err
-	}
-	list := make([]index, 0, len(stats.Indices))
-	for name, s := range stats.Indices {
-		list = append(list, index{name: name, docs: float64(s.Primaries.Docs.Count), shards: float64(settings[name].Settings.Index.Shards)})
 	}
 	return list, nil
 }

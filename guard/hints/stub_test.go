@@ -91,14 +91,6 @@ func (b *backend) answer(r *http.Request) string {
 		}
 		rows = append(rows, `{"index": "closed", "status": "close", "docs.count": null, "pri": "1"}`)
 		return "[" + strings.Join(rows, ",") + "]"
-	case path == "/_stats/docs":
-		out := map[string]any{}
-		for name, docs := range b.docs {
-			out[name] = map[string]any{"primaries": map[string]any{"docs": map[string]any{"count": docs}}}
-		}
-		return text(map[string]any{"indices": out})
-	case path == "/_settings/index.number_of_shards":
-		return `{"shop": {"settings": {"index": {"number_of_shards": "5"}}}}`
 	case path == "/_alias":
 		return `{"shop": {"aliases": {"store": {}, "sales": {"filter": {"term": {"paid": true}}}}}, "gone": {"aliases": {"old": {}}}}`
 	case path == "/_data_stream":

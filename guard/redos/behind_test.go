@@ -43,6 +43,15 @@ func TestBehind(t *testing.T) {
 	}
 }
 
+// Looking back over one length costs that length.
+func TestBehindOneLength(t *testing.T) {
+	for _, d := range []Dialect{Python, PCRE, Ruby, JS} {
+		if r := Analyze(`(a)b(?<=\1)a`, Options{Dialect: d}); r.Class != Safe {
+			t.Errorf("%v: %+v", d, r)
+		}
+	}
+}
+
 // TestShown has loops begin only where a lookaround over several runes matches.
 func TestShown(t *testing.T) {
 	for _, c := range []struct{ want, pattern string }{

@@ -47,10 +47,7 @@ func (f *forge) careful(c candidate, reach []bitset) []attack {
 		if len(out) > 0 || f.left.left <= 0 {
 			break
 		}
-		c.pivot = o[0]
-		if c.class == Polynomial {
-			c.target = o[1]
-		}
+		c.pivot, c.target = o[0], o[1]
 		out = f.carefully(c, reach)
 	}
 	return out

@@ -16,7 +16,6 @@ const (
 	polyPumps  = 64
 	closePumps = 1024
 	fewestRuns = 5 // that an exponential curve is read from
-	fewRunes   = 8 // of a text on which no harmless expression takes so many steps
 )
 
 // growthTest runs attacks and measures how their steps grow.
@@ -94,15 +93,11 @@ func (t *growthTest) doubles(w attack, run runner) bool {
 			return false
 		case t.absurd(w, n, limit):
 			return true
-		case t.choice && w.size(n) <= fewRunes && (len(s) > 1 && soars(s) || soars(append(s, number(limit)))):
-			return true
 		case t.choice && limit < boundLimit:
 			limit = boundLimit
 			n--
 		case n > fewestRuns && (t.tally == nil || limit >= closeLimit):
 			return steep(s)
-		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, number(limit))):
-			return true
 		case limit >= closeLimit:
 			t.untold = t.untold || n <= 2
 			return n > 2
@@ -123,19 +118,6 @@ func steep(s []number) bool {
 	}
 	late, early := s[n-1]-s[n-3], s[n-3]-s[n-5]
 	return early > 0 && late >= 2*early
-}
-
-// leaps says the same of few runs, each of which must take far more steps than
-// the one before.
-func leaps(s []number) bool {
-	n := len(s)
-	return n >= 3 && s[n-2] > s[n-3] && s[n-1]-s[n-2] >= 3*(s[n-2]-s[n-3])
-}
-
-// soars says that the last run took far more steps than the one before.
-func soars(s []number) bool {
-	n := len(s)
-	return n == 1 || s[n-1] >= 4*s[n-2]
 }
 
 // power is the degree by which steps grow when pumps double; 1 if linear or not

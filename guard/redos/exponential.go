@@ -11,7 +11,7 @@ type candidate struct {
 	pump   []bag      // a rune of each, in turn
 	depth  int        // of a polynomial: how many loops follow one another
 	a, b   loop       // the first and second
-	others [][2]int32 // pivots and targets that may do as well
+	others [][2]int32 // of a polynomial: pivots and targets that may do as well
 	along  []int32    // of an exponential: the states that the pump goes through
 	twice  bool       // of an exponential: it is one edge that stands for two ways
 }
@@ -46,26 +46,9 @@ func (m *automaton) exponentialsOf(left *budget, wanted func(members []int32) bo
 		found = append(found, d.search(members)...)
 	}
 	for i := range found {
-		members := m.comps[m.scc[found[i].pivot]]
-		found[i].a, found[i].others = m.loop(members), m.others(found[i].pivot, members)
+		found[i].a = m.loop(m.comps[m.scc[found[i].pivot]])
 	}
 	return found
-}
-
-// others is more states of a component, those that read other runes than v first.
-func (m *automaton) others(v int32, members []int32) [][2]int32 {
-	var first, then [][2]int32
-	read := []bag{m.states[v].bag}
-	for _, w := range members {
-		if b := m.states[w].bag; !slices.Contains(read, b) {
-			read = append(read, b)
-			first = append(first, [2]int32{w, w})
-		} else if w != v && len(then) < maxOthers {
-			then = append(then, [2]int32{w, w})
-		}
-	}
-	first = append(first, then...)
-	return first[:min(len(first), maxOthers)]
 }
 
 // doubled finds edges inside a component that stand for two ways, those that

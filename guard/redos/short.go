@@ -154,7 +154,7 @@ func uniform(pump []bag) bool {
 // lookbehinds out, since they read from right to left.
 func (n *node) looksBack() bool {
 	if n.op == opLook && n.behind {
-		return n.subs[0].longest() > shortLoop || n.subs[0].ways() > fewAnew
+		return n.subs[0].varies() && (n.subs[0].longest() > shortLoop || n.subs[0].ways() > fewAnew)
 	}
 	return slices.ContainsFunc(n.subs, (*node).looksBack)
 }

@@ -55,43 +55,27 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	withContext, ok := c.Conn.(driver.ExecerContext)
-	plain, okPlain := c.Conn.(driver.Execer) //nolint:staticcheck // drivers may have only this one
-	if !ok && !okPlain {
+	inner, ok := c.Conn.(driver.ExecerContext)
+	if !ok {
 		return nil, driver.ErrSkip // it comes back through Prepare
 	}
 	text, err := c.judge.ask(ctx, query, named(args))
 	if err != nil {
 		return nil, err
 	}
-	if ok {
-		return withContext.ExecContext(ctx, text, args)
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return plain.Exec(text, values)
+	return inner.ExecContext(ctx, text, args)
 }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	withContext, ok := c.Conn.(driver.QueryerContext)
-	plain, okPlain := c.Conn.(driver.Queryer) //nolint:staticcheck // drivers may have only this one
-	if !ok && !okPlain {
+	inner, ok := c.Conn.(driver.QueryerContext)
+	if !ok {
 		return nil, driver.ErrSkip
 	}
 	text, err := c.judge.ask(ctx, query, named(args))
 	if err != nil {
 		return nil, err
 	}
-	if ok {
-		return withContext.QueryContext(ctx, text, args)
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return plain.Query(text, values)
+	return inner.QueryContext(ctx, text, args)
 }
 
 // positional gives a driver without contexts what it can take.
