@@ -116,3 +116,9 @@ release-test: ## make a release twice, compare, install and run its files in chr
 		scripts/release "$$made/one"; \
 		scripts/release "$$made/two"; \
 		cd tools/release && BEZOAR_RELEASE="$$made/one" BEZOAR_RELEASE_AGAIN="$$made/two" go test -count=1 -v .
+
+.PHONY: walk
+walk: ## from a fresh Debian with the package alone to a contained request, with its time (root, debootstrap; minutes)
+	@set -eu; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+		PLATFORMS="linux/$$(go env GOARCH)" scripts/release "$$made/one"; \
+		cd tools/release && BEZOAR_RELEASE="$$made/one" go test -count=1 -v -run TestFromNothingToAContainedRequest .

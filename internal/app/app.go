@@ -164,7 +164,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		}
 	}
 	if rest := a.sockets.CloseRest(); len(rest) > 0 {
-		a.log.Warn("sockets were given on which nothing is to be served", "sockets", rest)
+		a.log.Warn("the service manager passed sockets that the settings do not use", "sockets", rest)
 	}
 	return a, nil
 }

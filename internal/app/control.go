@@ -293,7 +293,7 @@ func (s steering) Force(ctx context.Context, who admin.Who, name string, in admi
 	err := s.a.protect.circuits.Force(ctx, name, in.State, until, who.Name)
 	now, there := s.breaker(name)
 	if err != nil && there && (now.Forced != nil) == (in.For > 0) && !errors.Is(err, circuit.ErrUnknown) {
-		s.a.log.Warn("a circuit breaker was forced here, and other nodes are not told yet", "breaker", name, "by", who.Name, "err", err)
+		s.a.log.Warn("a circuit breaker was forced here; other nodes do not know it yet", "breaker", name, "by", who.Name, "err", err)
 		now.Told, err = false, nil
 	}
 	s.a.audit(ctx, who, action, "breaker "+name, in, err)

@@ -63,7 +63,7 @@ func (a *App) replaceRecords() {
 		a.outer.end(service)
 		a.guards.mu.Lock()
 		if f := a.guards.records[file]; f != nil {
-			a.log.Info("queries are not recorded any more", "file", file, "was", fmt.Sprintf("%+v", f.recorder.Stats()))
+			a.log.Info("queries are no longer recorded", "file", file, "was", fmt.Sprintf("%+v", f.recorder.Stats()))
 			delete(a.guards.records, file)
 		}
 		a.guards.mu.Unlock()

@@ -37,7 +37,7 @@ func TestQueriesAreRecorded(t *testing.T) {
 	r.until("it is counted", func() bool { return value(r.scrape()["bezoar_guard_recorded_queries_total"]) > 0 })
 	r.reload(text(""))
 	r.searchFor(`{"size": 13}`, "/shop/_search", "ann")
-	r.until("the log says that it ends", func() bool { return strings.Contains(r.log.String(), "queries are not recorded any more") })
+	r.until("the log says that it ends", func() bool { return strings.Contains(r.log.String(), "queries are no longer recorded") })
 	if n := len(lines()); n != 2 {
 		t.Errorf("%d lines", n)
 	}

@@ -114,7 +114,7 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 	}
 	about := placesOf(warnings)
 	if was, _ := a.guards.said.Swap(route, about); about != "" && was != about { // each generation of settings reads them
-		a.log.Warn("hints that say nothing: bezoar guard check --hints FILE, run where the file is, says more", "route", route, "at", about)
+		a.log.Warn("some hints have no effect; bezoar guard check --hints FILE, run where the file is, says which", "route", route, "at", about)
 	}
 	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // they are not too many
 }
@@ -201,7 +201,7 @@ func (a *App) adoptGuards(p *present) {
 		}
 		err := errors.Join(a.relimit(g, change.limits), g.guard.SetSlow(g.cfg.Slow, int(g.cfg.SlowText)), g.hints.Set(guard.Static, change.static, g.files[1].at))
 		if err != nil {
-			a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
+			a.log.Error("limits or hints of queries were not changed; the old ones stay in force", "route", g.route, "err", err)
 		}
 		all[g.route] = g
 	}
@@ -315,10 +315,10 @@ func (a *App) note(g *routeGuard, file string, err error) {
 	fault.Error = err.Error()
 	g.faults = append(others, fault)
 	if errors.Is(err, fs.ErrNotExist) {
-		a.log.Warn("a file of limits or hints is gone; what held, holds", "route", g.route, "err", err)
+		a.log.Warn("a file of limits or hints is gone; its old content stays in force", "route", g.route, "err", err)
 		return
 	}
-	a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
+	a.log.Error("limits or hints of queries were not changed; the old ones stay in force", "route", g.route, "err", err)
 }
 
 // guardList says what the guards have counted, with so many rows of callers and

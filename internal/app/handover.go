@@ -44,11 +44,11 @@ func (a *App) openSockets(ctx context.Context) error {
 	}
 	a.sockets = s
 	if before == nil {
-		a.log.Info("nothing runs here that could be taken over")
+		a.log.Info("no Bezoar runs here to take over from")
 		return nil
 	}
 	a.succeeds = true
-	a.log.Info("taking over: callers wait until the process before has finished", "pid", before.PID)
+	a.log.Info("taking over: callers wait until the old process has finished", "pid", before.PID)
 	if err := before.Wait(ctx); err != nil {
 		return fmt.Errorf("take over from process %d: %w", before.PID, err)
 	}

@@ -116,7 +116,7 @@ func (a *App) judged(fleetName string, j fleet.Judgement) {
 		e.Kind, e.Text = "panic", "health is believed again: "+j.Detail
 	}
 	if j.Opinion == fleet.Panic {
-		a.log.Warn("panic mode: health is not believed", "fleet", fleetName, "detail", j.Detail)
+		a.log.Warn("panic mode: health checks are ignored", "fleet", fleetName, "detail", j.Detail)
 	} else {
 		a.log.Info("fleet judged", "fleet", fleetName, "worker", j.Worker, "opinion", string(j.Opinion), "detail", j.Detail)
 	}

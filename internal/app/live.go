@@ -70,7 +70,7 @@ func (a *App) hangUp(ctx context.Context) {
 	r, err := a.live.Reload(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		a.log.Error("the settings were not changed; what ran, runs", "err", err)
+		a.log.Error("the settings were not changed; the old ones stay in force", "err", err)
 	case err == nil && !r.Changed:
 		a.log.Info("the settings have not changed", "version", r.Version.Number)
 	}

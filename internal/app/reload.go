@@ -190,7 +190,7 @@ func (a *App) retire(units []*unit, wait func(*unit)) {
 		}
 	}
 	if err != nil {
-		a.log.Warn("stopping fleets", "err", err)
+		a.log.Warn("fleets were stopped with errors", "err", err)
 	}
 }
 

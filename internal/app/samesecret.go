@@ -29,9 +29,9 @@ func (a *App) compareSecret(ctx context.Context, key [32]byte) {
 	}
 	switch same, err := sameSecret(ctx, a.stores.Queue, key); {
 	case err != nil:
-		a.log.Warn("whether the nodes of this store have the same secret is not known", "err", err)
+		a.log.Warn("cannot check whether all nodes of this store have the same secret", "err", err)
 	case !same:
-		a.log.Error("this store was used with another secret: its verdicts, quotas and dead letters of requests match nothing that comes now",
+		a.log.Error("this store was used with another secret: its verdicts, quotas and dead letters of requests match no new request",
 			"secret", "the file secret in state_dir: restore it from a backup, or copy it from one node to all; in use for long, the new one is as good",
 			"state_dir", a.cfg.StateDir)
 	}

@@ -180,7 +180,7 @@ func (a *App) filesElsewhere(ctx context.Context, cfg *config.Config) files {
 	for name := range out {
 		if text, ok := d.File(name); ok {
 			found[name] = text
-			a.log.Warn("a file of limits is not here; what the newest version of the settings has of it, holds", "file", name, "version", v.Number)
+			a.log.Warn("a file of limits is missing; its content from the newest version of the settings is in force", "file", name, "version", v.Number)
 		}
 	}
 	return found

@@ -54,7 +54,7 @@ func (a *App) recogniseStore(ctx context.Context) error {
 		return err
 	case known.Name == "": // a new state directory, or one of a version that left no trace
 	case known.Store != at:
-		a.log.Info("another store than the last time", "store", at, "last", known.Store)
+		a.log.Info("the store is not the one of the last start", "store", at, "last", known.Store)
 	case name == known.Name:
 		return nil
 	default:

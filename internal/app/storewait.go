@@ -41,7 +41,7 @@ func (a *App) openStore(ctx context.Context) (store.Stores, error) {
 		}
 		if time.Since(told) >= tellEvery {
 			told = time.Now()
-			a.log.Warn("the store does not answer; nothing is served before it does", "left", left.Round(time.Second), "admin", a.AdminAddr(), "err", err)
+			a.log.Warn("the store does not answer; Bezoar serves nothing until it does", "left", left.Round(time.Second), "admin", a.AdminAddr(), "err", err)
 		}
 		select {
 		case <-time.After(min(again.Wait(try, rand.Float64()), left)):

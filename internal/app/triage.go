@@ -116,7 +116,7 @@ func (a *App) accuse(e ledger.Event) {
 	select {
 	case a.convicted <- e.Verdict:
 	default:
-		a.log.Warn("too many convictions at once: one is not told to the queues", "fleet", e.Fleet, "verdict", e.Verdict.ID)
+		a.log.Warn("too many convictions at once: the queues do not hear of one", "fleet", e.Fleet, "verdict", e.Verdict.ID)
 	}
 }
 

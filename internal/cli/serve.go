@@ -141,7 +141,7 @@ func limitMemory(log *slog.Logger, getenv func(string) string) {
 	limit, allowed, err := cgroup.LimitRuntime(getenv)
 	switch {
 	case err != nil:
-		log.Warn("how much memory there is cannot be read; set GOMEMLIMIT", "err", err)
+		log.Warn("cannot read how much memory there is; set GOMEMLIMIT", "err", err)
 	case limit > 0:
 		log.Info("memory is limited: garbage is collected in time", "group_mib", allowed>>20, "gomemlimit_mib", limit>>20)
 	}

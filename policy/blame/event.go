@@ -23,7 +23,7 @@ const (
 	GateOpened                       // convictions count again
 	Refunded                         // a conviction was taken back
 	Dropped                          // a verdict expired or made room
-	RecoveryBegan                    // half of the workers have died: unproven work goes back to the fleet by few at a time
+	RecoveryBegan                    // half of the workers have died: only a few unproven requests run in the fleet at a time
 	RecoveryEnded                    // it runs as usual
 )
 

@@ -117,8 +117,8 @@ func TestFromNothingToAContainedRequest(t *testing.T) {
 	if status, body := w.asks(t, url+"/crash"); status != http.StatusServiceUnavailable || !strings.Contains(body, "urn:bezoar:problem:quarantined") {
 		t.Errorf("the poison after the upgrade: %d %s", status, body)
 	}
-	if workers := w.types(t, "/usr/bin/bezoar", "fleet", "ls", "--admin", w.admin); !strings.Contains(workers, "4 of 4 workers ready") {
-		t.Errorf("after the upgrade: %s", workers)
+	if status, body := w.asks(t, url+"/search?q=bloodstone"); status != http.StatusOK || body != "bloodstone\n" {
+		t.Errorf("a good request after the upgrade: %d %s", status, body)
 	}
 	stop()
 	w.commands += 2

@@ -163,9 +163,9 @@ func (l *Ledger) log(e *Event) {
 	case blame.GateOpened:
 		log.Info("the fleet gate opened: convictions count again", "fleet", e.Fleet)
 	case blame.RecoveryBegan:
-		log.Warn("half of the workers have died: unproven work goes back to the fleet by few at a time", "fleet", e.Fleet)
+		log.Warn("half of the workers have died: only a few unproven requests run in the fleet at a time", "fleet", e.Fleet)
 	case blame.RecoveryEnded:
-		log.Info("the fleet has recovered: all work goes to it as it comes", "fleet", e.Fleet)
+		log.Info("the fleet has recovered: it takes all work again", "fleet", e.Fleet)
 	case blame.Convicted:
 		what := "quarantined"
 		if v.ReportOnly {

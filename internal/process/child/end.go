@@ -87,7 +87,7 @@ func (p *Process) end() int64 {
 		if empty, err := cell.Empty(); err != nil || !empty {
 			if err := cell.Kill(); err != nil {
 				p.slot.spoilt, p.left = true, err
-				log.Warn("what a job left stays", "job", p.name, "why", err)
+				log.Warn("cannot kill what a job left running", "job", p.name, "why", err)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (p *Process) end() int64 {
 	// have.
 	if n, err := proc.EndAdopted(p.family, stuckFor); err != nil {
 		p.slot.spoilt, p.left = true, err
-		log.Warn("what a job left stays", "job", p.name, "why", err)
+		log.Warn("cannot kill what a job left running", "job", p.name, "why", err)
 	} else if n > 0 {
 		log.Debug("killed what a job left running", "job", p.name, "processes", n)
 	}
@@ -104,7 +104,7 @@ func (p *Process) end() int64 {
 	}
 	kills, err := cell.OOMKills()
 	if err != nil {
-		log.Warn("kills for memory cannot be told", "job", p.name, "why", err)
+		log.Warn("cannot tell kills for lack of memory from others", "job", p.name, "why", err)
 	}
 	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || !lone && cell.Counted() > 1 {
 		p.slot.spoilt = true // only the leader should count

@@ -217,7 +217,7 @@ func (s *Supervisor) end(l *life) {
 	close(l.exited)
 	l.mu.Unlock()
 	if _, err := proc.EndAdopted(proc.Family{Group: l.pid}, orphanPatience); err != nil {
-		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
+		s.log.Warn("cannot kill what a worker left running", "worker", l.worker, "why", err)
 	}
 }
 
@@ -264,7 +264,7 @@ func (s *Supervisor) bury(l *life) {
 	}
 	if l.group != nil {
 		if err := l.group.Remove(); err != nil {
-			s.log.Warn("a memory group stays", "worker", l.worker, "why", err)
+			s.log.Warn("a memory group cannot be removed", "worker", l.worker, "why", err)
 		}
 	}
 	s.ports.give(l.port)

@@ -53,7 +53,7 @@ func (m *memory) group(life string, limit int64) *cgroup.Group {
 // fallBack says once that the limit is kept more loosely than asked.
 func (m *memory) fallBack(limit int64, err error) {
 	m.once.Do(func() {
-		m.log.Warn("memory is not limited by the kernel but looked at, and a worker above its limit is killed",
+		m.log.Warn("the kernel does not limit memory here; Bezoar kills a worker that it finds above its limit",
 			"limit", limit, "every", lookEvery, "why", err)
 	})
 }

@@ -166,7 +166,7 @@ func (s *Supervisor) doubt(c *Config) {
 	if good == nil || sameProcess(good, now) || !sameProcess(c, now) || s.doubted.Swap(now) == now {
 		return
 	}
-	s.log.Warn("nothing has started with the new settings: workers that die start with those of before")
+	s.log.Warn("no worker has started with the new settings: workers that die restart with the old ones")
 }
 
 // trust remembers settings that have shown that they work.
