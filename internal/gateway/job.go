@@ -84,28 +84,17 @@ func (j *job) end() {
 }
 
 // work tells the dispatcher what it needs to know.
-func (j *job) work() dispatch.Work {
-	rt := j.route
-	w := dispatch.Work{
-		Rule:       rt.Rule,
-		Retry:      rt.Retry,
-		Off:        rt.Off,
-		Route:      rt.Name,
-		Timeout:    rt.Timeout,
-		Replayable: j.replayable(),
-		Deadline:   j.deadline.by,
-		Caller:     j.admission.Hash,
-		Shard:      rt.Shard,
-		Cells:      rt.Cells,
-		Overflow:   rt.Overflow,
-		Sticky:     j.stick(),
-		Budget:     rt.Budget,
-		Client:     j.client.print(rt, j.admission.Caller),
-	}
-	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.shape())
+func (j *job) work() (w dispatch.Work) {
+	rt := j.route // in place: a literal is made elsewhere first
+	w.Rule, w.Retry, w.Off, w.Budget = rt.Rule, rt.Retry, rt.Off, rt.Budget
+	w.Route, w.Timeout = rt.Name, rt.Timeout
 	if !j.body.whole {
 		w.Timeout = rt.Upload // wait watches the progress
 	}
+	w.Replayable, w.Deadline = j.replayable(), j.deadline.by
+	w.Caller, w.Client = j.admission.Hash, j.client.print(rt, j.admission.Caller)
+	w.Shard, w.Cells, w.Overflow, w.Sticky = rt.Shard, rt.Cells, rt.Overflow, j.stick()
+	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.shape())
 	return w
 }
 

@@ -69,5 +69,7 @@ func (j *job) know() {
 	if j.other != nil {
 		to = j.other.Known
 	}
-	j.secrets.know(to, j.s.redact, j.req)
+	if to != nil {
+		j.secrets.know(to, &j.s.redact, j.req)
+	}
 }

@@ -13,17 +13,14 @@ type secrets struct {
 	held *redact.Held // nil: none
 }
 
-// know makes the secrets of a request known. A nil to is told none.
-func (k *secrets) know(to *redact.Values, names redact.Names, req *h1.Request) {
-	if to == nil {
-		return
-	}
+// know makes the secrets of a request known.
+func (k *secrets) know(to *redact.Values, names *redact.Names, req *h1.Request) {
 	for i := range req.Fields {
 		if f := &req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && names.Secret(f.Name) {
 			if h := k.hold(to, f.Value); h == nil {
 				continue
 			} else if strings.EqualFold(f.Name, "Cookie") {
-				h.AddCookies(f.Value, names)
+				h.AddCookies(f.Value, *names)
 			} else {
 				h.AddCredentials(f.Value)
 			}
