@@ -42,12 +42,12 @@ func newBreaker(c *Circuits, name, key string, cfg breaker.Config) *Breaker {
 	return b
 }
 
-// Name returns the name it was made with.
+// Name returns the name of the breaker.
 func (b *Breaker) Name() string { return b.name }
 
-// Allow asks whether a call may be made. The ticket of an allowed one goes to
-// Done, once. Only the first call after a trip waits for the store, for
-// Config.ClaimFor at most, whatever becomes of ctx.
+// Allow asks whether a call may be made. Pass the ticket of an allowed call to Done, once.
+// Only the first call after a trip waits for the store, for Config.ClaimFor at most, even
+// if ctx ends.
 func (b *Breaker) Allow(ctx context.Context, now time.Time) (breaker.Ticket, breaker.Decision) {
 	if t := b.pass.Load(); t != nil {
 		return *t, breaker.Decision{Allowed: true}
@@ -66,8 +66,8 @@ func (b *Breaker) Allow(ctx context.Context, now time.Time) (breaker.Ticket, bre
 	return t, d
 }
 
-// Done takes the result of an allowed call. See the package comment for what is
-// to be Ignored.
+// Done takes the result of an allowed call. The package comment says which results to mark
+// as Ignored.
 func (b *Breaker) Done(now time.Time, t breaker.Ticket, r breaker.Result) {
 	random := rand.Float64()
 	b.mu.Lock()

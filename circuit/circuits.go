@@ -35,7 +35,7 @@ type Circuits struct {
 	read      time.Time
 }
 
-// New returns no breakers yet.
+// New returns a set without breakers.
 func New(cfg Config) (*Circuits, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("circuit breakers: %w", err)
@@ -51,9 +51,9 @@ func New(cfg Config) (*Circuits, error) {
 	}, nil
 }
 
-// Breaker returns the breaker of that name, made if there is none. From now on
-// it does as cfg says; cfg.Node is not looked at. Of a new one the store is
-// asked at once, in the background.
+// Breaker returns the breaker with that name. It creates a missing one, and then reads its
+// state from the store in the background. cfg replaces the settings of an existing one;
+// cfg.Node is ignored.
 func (c *Circuits) Breaker(name string, cfg breaker.Config) (*Breaker, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -85,9 +85,9 @@ func (c *Circuits) Breaker(name string, cfg breaker.Config) (*Breaker, error) {
 	return b, nil
 }
 
-// Remove forgets a breaker, an override of it included, and in the background
-// its mark. Who still has it has one that is not shared any more. Nodes that
-// have not removed theirs go on sharing it.
+// Remove forgets a breaker and its override, and deletes its mark in the background. A
+// caller that still has the breaker has one that is no longer shared. Nodes that have not
+// removed theirs go on sharing it.
 func (c *Circuits) Remove(name string) {
 	c.mu.Lock()
 	b := c.breakers[name]

@@ -21,16 +21,16 @@ const (
 	maxKey = 255
 )
 
-// Config is what the breakers of one process have in common. The zero value is
-// ready for a process that shares nothing.
+// Config holds the settings that all breakers of a process share. The zero value is ready
+// for a process that shares nothing.
 type Config struct {
-	Node     string        // tells the processes on Store apart; wanted with one
-	Store    Marks         // what they share; nil: nothing, and no override survives a restart
+	Node     string        // names this process among those on Store; required with a Store
+	Store    Marks         // shared by all nodes; nil: nothing is shared, and no override survives a restart
 	Max      int           // breakers at most; default DefaultMax, at most 10,000
 	Poll     time.Duration // how often the store is read; default 500 ms, 10 ms to 1 min
 	ClaimFor time.Duration // how long the claim of a probe waits for the store; default 100 ms, 1 ms to 10 s
-	Log      *slog.Logger  // nil: nowhere
-	Observe  func(Event)   // is told of every change, by Run, one at a time; nil: nobody is
+	Log      *slog.Logger  // nil discards
+	Observe  func(Event)   // called by Run for every change, one call at a time; may be nil
 }
 
 // WithDefaults returns c with every zero field set to its default.

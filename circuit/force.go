@@ -9,10 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// Force holds a breaker open or closed until a time, on all nodes; one that is
-// not in the future ends an override. by is who wants it so. It waits until the
-// store knows, for 5 s at most: after an error the override holds here, and the
-// others are told as soon as the store is there. The newest order wins.
+// Force keeps a breaker open or closed until a time, on all nodes. A time that is not in
+// the future ends an override. by names the person who wants it. Force waits until the
+// store has it, for 5 s at most. After an error the override holds on this node, and the
+// others get it when the store is back. The newest order wins.
 func (c *Circuits) Force(ctx context.Context, name string, s breaker.State, until time.Time, by string) error {
 	b := c.get(name)
 	if b == nil {

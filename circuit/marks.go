@@ -11,6 +11,5 @@ type (
 	Mark  = marks.Mark
 )
 
-// ErrConflict is what PutMark of [Marks] returns when the mark has another
-// version.
+// ErrConflict is the error of PutMark of Marks when the mark has another version.
 var ErrConflict = marks.ErrConflict

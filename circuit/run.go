@@ -17,8 +17,8 @@ const (
 	writers = 4
 )
 
-// Run keeps the breakers of all nodes together, and tells Observe, until ctx
-// ends. Without it each breaker works for itself.
+// Run keeps the breakers of all nodes in step, and calls Observe, until ctx ends. Without
+// it each breaker works alone.
 func (c *Circuits) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { c.observe(ctx) })

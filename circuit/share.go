@@ -93,8 +93,8 @@ func (b *Breaker) heard(version int64, says breaker.Snapshot, err error) (told b
 	return !b.dirty
 }
 
-// Sync reads once what other nodes know. A process that starts does so before
-// its first call, so that an override holds from there on; Run goes on with it.
+// Sync reads once what other nodes know. Call it at the start of a process, before the
+// first call, so that overrides hold at once. Run continues with it.
 func (c *Circuits) Sync(ctx context.Context) error {
 	if c.config.Store == nil {
 		return nil

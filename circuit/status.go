@@ -8,23 +8,22 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// Status is what there is to see of one breaker.
+// Status describes one breaker.
 type Status struct {
 	Name   string          `json:"name"`
-	State  breaker.State   `json:"state"`           // with an override: that; open until a call tries it, also when Until is over
+	State  breaker.State   `json:"state"`           // with an override, that state; open until a call tries it, even after Until
 	Since  time.Time       `json:"since"`           // when this process learned of it
-	Until  time.Time       `json:"until,omitzero"`  // when it ends: open, tried again; half-open, the lease; forced, the override
+	Until  time.Time       `json:"until,omitzero"`  // open: when it is tried again; half-open: the end of the lease; forced: the end of the override
 	Level  int             `json:"level"`           // trips in a row
 	Reason string          `json:"reason,omitzero"` // of the last trip, while not closed
-	Node   string          `json:"node,omitzero"`   // who tries it, while half-open
+	Node   string          `json:"node,omitzero"`   // the node that tries it, while half-open
 	Counts breaker.Counts  `json:"counts"`          // of this process, in the window
-	Forced *breaker.Forced `json:"forced,omitzero"` // the override that holds
-	Told   bool            `json:"told"`            // the store knows; always, without one
+	Forced *breaker.Forced `json:"forced,omitzero"` // the override in force
+	Told   bool            `json:"told"`            // the store has this status; always true without a store
 }
 
-// Event is a change of one breaker: what it is now, and what it was. State and
-// From are alike when only the rest has changed: another node's lease, another
-// override.
+// Event is a change of one breaker: its new status and its old state. State and From are
+// equal if only something else changed, such as the lease of another node or an override.
 type Event struct {
 	Status
 	At     time.Time
@@ -32,14 +31,14 @@ type Event struct {
 	Remote bool // learned from another node
 }
 
-// Stats are numbers about all breakers.
+// Stats are counters of all breakers.
 type Stats struct {
 	Breakers      int
 	Pending       int       // changes that are not in the store yet
 	StoreErrors   uint64    // calls of the store that failed
-	Alone         uint64    // probes that were sent without the store's leave
-	DroppedEvents uint64    // that Observe was too slow for
-	Read          time.Time // when the store was read last without an error
+	Alone         uint64    // probes that were sent without a claim in the store
+	DroppedEvents uint64    // events that were lost because Observe was slow
+	Read          time.Time // when the store was last read without an error
 }
 
 // List returns the status of every breaker, by name.
@@ -54,7 +53,7 @@ func (c *Circuits) List() []Status {
 	return list
 }
 
-// Stats returns numbers about all breakers.
+// Stats returns counters of all breakers.
 func (c *Circuits) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

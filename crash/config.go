@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Config says whose code is whose. Its zero value goes by each language's own
-// rules.
+// Config says which code is the own code of the user. The zero value uses the rules of
+// each language.
 type Config struct {
-	// Root is the project's folder. Frames in absolute files below it are the
-	// user's unless the language's rules say otherwise of the rest of the
-	// path; absolute files elsewhere are not.
+	// Root is the folder of the project. A frame in an absolute file below it is the
+	// user's own, unless the rules of the language say otherwise for the rest of the path.
+	// A frame in another absolute file is not.
 	Root string
-	// Own and Library override the languages' rules, Own before Library. A
-	// pattern matches a frame whose file holds it as whole folders or files
-	// ("internal/gen", "*.pb.go"), or whose module or function begins with it
-	// ("com.acme.").
+	// Own and Library override the rules of the languages, Own before Library. A pattern
+	// matches a frame if its file contains it as whole folders or files ("internal/gen",
+	// "*.pb.go"), or if its module or function begins with it ("com.acme.").
 	Own     []string
 	Library []string
 }

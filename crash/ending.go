@@ -43,34 +43,34 @@ func (k EndKind) String() string {
 	return fmt.Sprintf("end(%d)", uint8(k))
 }
 
-// Ending is how a process ended, as its keeper saw it.
+// Ending says how a process ended, as its supervisor saw it.
 type Ending struct {
 	Kind EndKind
-	// Code is the exit code. 128 + n of a shell is taken for signal n.
+	// Code is the exit code. 128 + n of a shell counts as signal n.
 	Code int
-	// Signal is a name (SIGSEGV), a number, or what the system calls it
-	// (segmentation fault).
+	// Signal is a name (SIGSEGV), a number, or the text of the system (segmentation
+	// fault).
 	Signal string
-	// Command is what ran. Its base name tells failures apart that have
+	// Command is the command that ran. Its base name tells failures apart that have
 	// nothing else.
 	Command string
-	// Detail is why the process could not be started.
+	// Detail says why the process could not be started.
 	Detail string
-	// Failure is what the program itself calls its failure. It comes before
-	// everything that is read.
+	// Failure is the name that the program itself gives to its failure. It goes before
+	// everything that is read from the output.
 	Failure string
 }
 
-// OfRun reports what failed in a run of a program that printed output and
-// ended as e says. Our own kill and the kernel's for memory come before
-// anything printed; a trace comes before a signal and a signal before words
-// that do not tell of a failure. A run that exited with 0 is bezoar.Done.
+// OfRun reports what failed in a run of a program that printed output and ended as e says.
+// A kill by Bezoar, or by the kernel for memory, goes before everything printed. A trace
+// goes before a signal, and a signal before words that name no failure. A run that exited
+// with 0 is bezoar.Done.
 func OfRun(output []byte, e Ending) Report {
 	p := Parser{table: languages()}
 	return p.OfRun(output, e)
 }
 
-// OfRun is [OfRun] under p's Config.
+// OfRun is the function OfRun with the Config of p.
 func (p *Parser) OfRun(output []byte, e Ending) Report {
 	e = e.unified()
 	if e.Kind == Exited && e.Code == 0 {
@@ -232,11 +232,10 @@ func signalName(s string) string {
 	return ""
 }
 
-// Votes returns how many identical failures of a quality count as one finding:
-// two with a frame of the user's own, three with less to go by. Those of
-// quality B and C must also lie apart in time, so that a blip is no verdict.
-// It returns 0 for Exit: an exit code alone never counts, however often it
-// comes.
+// Votes returns how many identical failures of a quality make a finding: two with a frame
+// of the own code of the user, three of other qualities. Those of quality B and C must
+// also lie apart in time, so that a short outage makes no finding. For Exit it returns 0:
+// an exit code alone never makes one.
 func Votes(q Quality) int {
 	switch q {
 	case Own:

@@ -19,17 +19,16 @@ import (
 // maxErrors bounds how many errors of one tree are looked at.
 const maxErrors = 64
 
-// FromError reports what an error is about. It follows Unwrap, also to many
-// (errors.Join); of the errors that carry a stack (StackTrace, Callers or
-// Frames) it takes the innermost with a frame of the user's own. Without a
-// stack the chain of types and the folded text are all there is: quality C.
-// A nil error is bezoar.Done.
+// FromError reports what an error is about. It follows Unwrap, including that of joined
+// errors. Of the errors with a stack (StackTrace, Callers or Frames) it takes the
+// innermost one with a frame of the own code of the user. Without a stack it uses the
+// chain of types and the folded text: quality C. A nil error is bezoar.Done.
 func FromError(err error) Report {
 	p := Parser{table: languages()}
 	return p.FromError(err)
 }
 
-// FromError is [FromError] under p's Config.
+// FromError is the function FromError with the Config of p.
 func (p *Parser) FromError(err error) Report {
 	if err == nil {
 		return Report{Class: bezoar.Done}
@@ -219,14 +218,14 @@ func isOneOf(err error, targets ...syscall.Errno) bool {
 	return false
 }
 
-// FromPanic reports what a recovered panic is about. stack is what
-// runtime/debug.Stack returned in the deferred function.
+// FromPanic reports what a recovered panic is about. stack is the result of
+// runtime/debug.Stack in the deferred function.
 func FromPanic(v any, stack []byte) Report {
 	p := Parser{table: languages()}
 	return p.FromPanic(v, stack)
 }
 
-// FromPanic is [FromPanic] under p's Config.
+// FromPanic is the function FromPanic with the Config of p.
 func (p *Parser) FromPanic(v any, stack []byte) Report {
 	if v == nil {
 		v = &runtime.PanicNilError{}

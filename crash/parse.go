@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ErrSilent is returned for an output without a single word in it.
+// ErrSilent means that the output does not contain a single word.
 var ErrSilent = errors.New("the output says nothing")
 
-// Parser reads outputs. It is made by [New], holds no state between calls, and
-// may be used by many goroutines.
+// Parser reads outputs. Create it with New. It keeps no state between calls and is safe
+// for concurrent use.
 type Parser struct {
 	c     Config
 	table []language
@@ -32,14 +32,14 @@ func Parse(r io.Reader) (Report, error) {
 	return p.Parse(r)
 }
 
-// ParseBytes is Parse for an output that is in memory.
+// ParseBytes is Parse for an output in memory.
 func ParseBytes(b []byte) (Report, error) {
 	p := Parser{table: languages()}
 	return p.ParseBytes(b)
 }
 
-// Parse reads the output of a program to its end and reports what failed. It
-// returns ErrSilent, or the error of r. Memory does not grow with the output.
+// Parse reads the output of a program to its end and reports what failed. It returns
+// ErrSilent, or the error of r. Its memory is bounded, even for a long output.
 func (p *Parser) Parse(r io.Reader) (Report, error) {
 	var k keeper
 	if err := k.keep(r); err != nil {
@@ -48,7 +48,7 @@ func (p *Parser) Parse(r io.Reader) (Report, error) {
 	return p.report(k.pieces())
 }
 
-// ParseBytes is Parse for an output that is in memory.
+// ParseBytes is Parse for an output in memory.
 func (p *Parser) ParseBytes(b []byte) (Report, error) {
 	return p.report(piecesOf(b))
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxReason is the most bytes that a Reason has.
+// MaxReason bounds the bytes of a Reason.
 const MaxReason = 240
 
 // fold returns the first two lines of a message with everything replaced by

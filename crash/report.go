@@ -5,25 +5,25 @@ import "github.com/bezoar-dev/bezoar"
 // Report says what failed.
 type Report struct {
 	Class bezoar.Class `json:"class"`
-	// Type is the exception's type, the panic's kind, the sanitizer's finding,
-	// the signal or the client's error code, as its language writes it.
+	// Type is the type of the exception, the kind of the panic, the finding of the
+	// sanitizer, the signal or the error code of the client, as its language writes it.
 	Type string `json:"type"`
-	// Frame is the innermost frame of the user's own code, else the first that
-	// says something; zero when there is none.
+	// Frame is the innermost frame of the own code of the user, or else the first useful
+	// one; zero if there is none.
 	Frame Frame `json:"frame"`
-	// Reason is the message with everything folded that differs from one
-	// incident to the next; at most MaxReason bytes.
+	// Reason is the message without the parts that differ between incidents; at most
+	// MaxReason bytes.
 	Reason string `json:"reason"`
-	// Fingerprint is the strict one: it tells lines apart, and decides about
-	// retries within one build. 32 hexadecimal digits.
+	// Fingerprint is the strict hash: it tells lines apart, and decides about retries
+	// within one build. 32 hexadecimal digits.
 	Fingerprint string `json:"fingerprint"`
-	// Group is the same without line and build: it holds incidents together
-	// over time. 32 hexadecimal digits.
+	// Group is the hash without line and build. It stays the same over time. 32
+	// hexadecimal digits.
 	Group   string  `json:"group"`
 	Quality Quality `json:"quality"`
 
-	// Message is the first line of what Reason was made of, as printed, at most
-	// MaxReason bytes. It may hold anything that the program was given.
+	// Message is the first line of the message, as printed, at most MaxReason bytes. It
+	// may contain any input of the program.
 	Message string `json:"-"`
 
 	Language string   `json:"-"` // the table's entry that read it; "text" for the fallback
@@ -36,14 +36,14 @@ type Frame struct {
 	File     string `json:"file"` // as printed
 	Line     int    `json:"line"` // 0 when unknown
 	Function string `json:"function"`
-	// Module is a class, package, crate, application or binary, where the
-	// language prints one apart from the function.
+	// Module is a class, package, crate, application or binary, if the language prints it
+	// apart from the function.
 	Module string `json:"-"`
 
 	source string // of a place without a function, where a language prints it
 }
 
-// Quality grades what a Report rests on, from A to D.
+// Quality grades the evidence of a Report, from A to D.
 type Quality string
 
 // The qualities. Votes says how often the same one must come before it counts.

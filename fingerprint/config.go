@@ -9,14 +9,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Key is the deployment's secret. Whoever lacks it can neither compute a
-// fingerprint nor craft one that collides with somebody else's work.
+// Key is the secret of the deployment. Without it, nobody can compute a fingerprint or
+// make a request with the fingerprint of another one.
 type Key [32]byte
 
-// String keeps the secret out of logs.
+// String hides the secret from logs.
 func (Key) String() string { return "fingerprint.Key(redacted)" }
 
-// GoString keeps the secret out of %#v too.
+// GoString hides the secret from %#v.
 func (k Key) GoString() string { return k.String() }
 
 // Bounds of a [Config].
@@ -27,17 +27,16 @@ const (
 	MaxIgnore      = 64       // entries of Config.Ignore
 )
 
-// Config says what belongs to the identity of work. Its zero value is useful.
+// Config says what is part of the identity of work. The zero value is useful.
 type Config struct {
-	// Headers names request headers that are part of identity, beside
-	// Content-Type and Content-Encoding, which always are.
+	// Headers names request headers that are part of identity. Content-Type and
+	// Content-Encoding always are.
 	Headers []string
-	// Ignore names volatile parts that are not part of identity:
-	// "header:X-Request-Id", "query:ts", "form:nonce", "json:$.ts",
-	// "json:$.items[*].id", `json:$["odd name"]`.
+	// Ignore names parts that are left out of identity: "header:X-Request-Id", "query:ts",
+	// "form:nonce", "json:$.ts", "json:$.items[*].id", `json:$["odd name"]`.
 	Ignore []string
-	// Volatile names header fields that differ from request to request, such as
-	// X-Nonce. They are left out of variants, beside those of [DefaultVolatile].
+	// Volatile names header fields that differ in each request, such as X-Nonce. They are
+	// left out of variants, like those of [DefaultVolatile].
 	Volatile []string
 	// MaxBody bounds the bytes of a body that are canonicalised and hashed
 	// when the work is admitted; 0 means DefaultMaxBody.

@@ -88,14 +88,14 @@ func (l *lowest) add(f uint64) {
 	l.n++
 }
 
-// Features appends the features of the request to dst, at most [MaxFeatures], in
-// rising order: keyed hashes of single properties, by which work that kills can be
-// told from work that does not. [Printer.FeatureText] says what one stands for.
+// Features appends the features of the request to dst, at most MaxFeatures, in rising
+// order. They are keyed hashes of single properties, and tell work that kills from work
+// that does not. Printer.FeatureText describes them.
 //
-// When there are more, each kind of feature keeps an equal share, and within a
-// kind the lowest hashes are kept. So a caller cannot choose which are left out,
-// and no number of parameters displaces a header. Work of which a group was cut
-// has a feature that says so ("many cookies").
+// If there are more, each kind of feature keeps an equal share, and within a kind the
+// lowest hashes are kept. So a caller cannot choose which ones are left out, and
+// parameters never displace headers. If a group was cut, the work has a feature that says
+// so ("many cookies").
 func (p *Printer) Features(in *Input, client bezoar.Fingerprint, dst []uint64) []uint64 {
 	s := p.pool.Get().(*scratch)
 	s.traits(p, in, client, 0)
@@ -104,9 +104,9 @@ func (p *Printer) Features(in *Input, client bezoar.Fingerprint, dst []uint64) [
 	return dst
 }
 
-// Lacks reports whether work that has these features, which are all that Features
-// returned, certainly has not this one. A feature that is not among them may have
-// been left out, or stand in a part of the body that was not read.
+// Lacks reports whether work with these features, as Features returned them, certainly
+// does not have feature. A feature that is missing from the list may have been cut, or may
+// be in a part of the body that was not read.
 func Lacks(features []uint64, feature uint64) bool {
 	k := kind(feature >> kindShift)
 	group := k.group()

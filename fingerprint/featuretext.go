@@ -21,11 +21,11 @@ const (
 // hiddenText stands for a value that is not shown.
 const hiddenText = " (value hidden)"
 
-// FeatureText says what a feature of the request is, such as "header X-Theme:
-// neon", "cookie theme present" or `JSON member $.theme = "neon"`, and false when
-// the request does not have it. Values of cookies, and of what its name or its
-// looks make a secret, are never shown. The text is ASCII without controls and
-// without what HTML takes for markup, and is short.
+// FeatureText describes a feature of the request, such as "header X-Theme: neon", "cookie
+// theme present" or `JSON member $.theme = "neon"`. It returns false if the request does
+// not have the feature. It never shows values of cookies, nor values that look secret by
+// their name or form. The text is short ASCII without control characters and without HTML
+// markup.
 func (p *Printer) FeatureText(in *Input, client bezoar.Fingerprint, feature uint64) (string, bool) {
 	s := p.pool.Get().(*scratch)
 	defer p.put(s)

@@ -7,31 +7,29 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Header answers for the fields of a request. [net/http.Header] is one, and
-// storing it in an Input allocates nothing.
+// Header gives access to the fields of a request. net/http.Header implements it, and
+// storing one in an Input allocates nothing.
 type Header interface {
 	// Values returns all values of the field, in order. The name is in the
 	// form that the Config used.
 	Values(name string) []string
 }
 
-// Input is one request as it arrived. The head of
-// the request must be shorter than 128 MiB, as any listener sees to.
+// Input is one request as it arrived. Its head must be shorter than 128 MiB.
 type Input struct {
 	Method      string
 	Path        string // as received, still percent-encoded
 	RawQuery    string // without the '?'
 	ContentType string
-	Header      Header // nil when there are no fields
-	// Fields are all fields, for Variant and Features, which read no Header;
-	// nil when they are not known.
+	Header      Header // nil if there are no fields
+	// Fields are all fields, for Variant and Features, which do not read Header; nil if
+	// unknown.
 	Fields Fields
-	// Body is the whole body, or its head when Complete is false. A head must
-	// be at least [Printer.MaxBody] bytes, or else identity depends on how
-	// much somebody happened to buffer.
+	// Body is the whole body, or its head if Complete is false. A head must have at least
+	// [Printer.MaxBody] bytes; otherwise identity would depend on how much was buffered.
 	Body     []byte
 	Complete bool
-	Length   int64 // as declared by the sender, -1 when it was not
+	Length   int64 // as declared by the sender; -1 if it was not
 }
 
 // Printer makes fingerprints. It is immutable and safe for concurrent use.
@@ -56,7 +54,7 @@ const (
 	tagEndpoint   = "\x00E1" // no skeleton of a whole request has a byte 0 there
 )
 
-// New returns a Printer, or every fault of c.
+// New returns a Printer, or all faults of c.
 func New(key Key, c Config) (*Printer, error) {
 	r, err := c.compile()
 	if err != nil {
@@ -70,7 +68,7 @@ func New(key Key, c Config) (*Printer, error) {
 	return p, nil
 }
 
-// MaxBody is how many bytes of a body count when work is admitted.
+// MaxBody returns how many bytes of a body count at admission.
 func (p *Printer) MaxBody() int { return p.rules.maxBody }
 
 // Work returns the identity of the work and its shape.
@@ -84,8 +82,8 @@ func (p *Printer) Work(in *Input) (work, shape bezoar.Fingerprint) {
 	return work, shape
 }
 
-// Skeleton returns the text whose keyed hash is the shape: names, structure
-// and classes of values, but no value of the request except words of its path.
+// Skeleton returns the text whose keyed hash is the shape: names, structure and classes of
+// values. It contains no value of the request except words of its path.
 func (p *Printer) Skeleton(in *Input) string {
 	s := p.pool.Get().(*scratch)
 	s.run(p, in)
@@ -94,12 +92,12 @@ func (p *Printer) Skeleton(in *Input) string {
 	return text
 }
 
-// Shape returns the shape of a skeleton that somebody made who can read the work
-// better: a query's. Its first byte is 0, which no skeleton of ours begins with.
+// Shape returns the shape for a skeleton from a reader that knows the work better, such as
+// a reader of queries. Its first byte is 0, which no skeleton of this package begins with.
 func (p *Printer) Shape(skeleton []byte) bezoar.Fingerprint { return sip128(p.shapeKey, skeleton) }
 
-// Endpoint returns the fingerprint of the method and the path's part of the skeleton:
-// all shapes of requests to one resource have it in common, whatever they send.
+// Endpoint returns the fingerprint of the method and of the path in the skeleton. All
+// shapes of requests to one resource share it.
 func (p *Printer) Endpoint(in *Input) bezoar.Fingerprint {
 	s := p.pool.Get().(*scratch)
 	s.target(p, in)
@@ -108,7 +106,7 @@ func (p *Printer) Endpoint(in *Input) bezoar.Fingerprint {
 	return endpoint
 }
 
-// Client returns the fingerprint of a caller's id; that of "" is zero.
+// Client returns the fingerprint of the id of a caller; for "" it is zero.
 func (p *Printer) Client(id string) bezoar.Fingerprint {
 	if id == "" {
 		return bezoar.Fingerprint{}

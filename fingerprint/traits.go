@@ -2,20 +2,19 @@ package fingerprint
 
 import "github.com/bezoar-dev/bezoar"
 
-// Traits answers for one request: what exactly the caller sent, and which
-// features it has. It hashes when it is asked and keeps nothing, so it costs
-// nothing until then; asking allocates nothing but texts. Input must not change,
-// and what it refers to must stay readable, as long as somebody may ask. Several
-// may ask at once.
+// Traits answers questions about one request: what exactly the caller sent, and which
+// features it has. It computes hashes when it is asked, keeps nothing, and allocates only
+// for texts. Input, and everything that it refers to, must not change while Traits is in
+// use. It is safe for concurrent use.
 type Traits struct {
 	Printer *Printer
 	Input   *Input
-	Caller  bezoar.Fingerprint // is a feature; zero when callers are not told apart
-	// Bound makes the caller part of the variant: what it sends does not end with
+	Caller  bezoar.Fingerprint // counts as a feature; zero if callers are not told apart
+	// Bound makes the caller part of the variant. Use it if the caller sends more after
 	// the request, as with an upgrade.
 	Bound bool
-	// Query says that the shape is not the Printer's but that of a query, which tells
-	// more than where it was sent: there is no endpoint.
+	// Query says that the shape is that of a query, which says more than the place that it
+	// was sent to. There is no endpoint then.
 	Query bool
 }
 

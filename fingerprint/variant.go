@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Fields are all fields of a request, in the order in which they came. They must
-// not change while a Printer reads them; several may read at once.
+// Fields are all fields of a request in the order of arrival. They must not change while a
+// Printer reads them. Several goroutines may read at once.
 type Fields interface {
 	NumField() int
 	// Field returns the field i, from 0 to NumField-1, as received, without the
@@ -18,10 +18,10 @@ type Fields interface {
 	Field(i int) (name, value string)
 }
 
-// Variant returns the identity of what the caller sent: method, path and query
-// as received, the fields in their order, and the body. The package comment says
-// what is left out. A client that is not zero is part of it: give it where the
-// caller matters to what was sent, as with a connection that was upgraded.
+// Variant returns the identity of what the caller sent: method, path and query as
+// received, the fields in their order, and the body. The package comment says what is left
+// out. A client that is not zero is part of the variant: use it if the meaning depends on
+// the caller, as for an upgraded connection.
 func (p *Printer) Variant(in *Input, client bezoar.Fingerprint) bezoar.Fingerprint {
 	s := p.pool.Get().(*scratch)
 	s.variant(p, in, client)

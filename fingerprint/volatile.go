@@ -36,14 +36,14 @@ DO-Connecting-IP
 X-Bezoar-*
 `
 
-// DefaultVolatile lists the header fields that are left out of every variant:
-// request ids, traces, what proxies add, clocks, and what Bezoar adds. A name
-// that ends in * stands for all that begin so. Config.Volatile adds to it.
+// DefaultVolatile lists the header fields that are left out of every variant: request ids,
+// traces, fields of proxies, clocks, and fields that Bezoar adds. A name that ends in *
+// means all names that begin with it. Config.Volatile adds to the list.
 //
 // Signatures and what they sign (Authorization, X-Amz-Date, Stripe-Signature),
-// Idempotency-Key, conditions (If-None-Match, If-Modified-Since) and cookies are
-// not on it: workers act on them. A route whose callers sign each request anew
-// names these fields in Config.Volatile.
+// Idempotency-Key, conditions (If-None-Match, If-Modified-Since) and cookies are not on
+// it, because workers act on them. If the callers of a route sign each request anew, name
+// these fields in Config.Volatile.
 func DefaultVolatile() []string { return strings.Fields(volatileNames) }
 
 // MaxVolatile is how many entries Config.Volatile may have.

@@ -13,18 +13,18 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
-// ErrDegraded says that what is wrong is not bad enough to fail, when the error
-// of a check wraps it.
+// ErrDegraded, wrapped by the error of a check, makes the check degraded instead of
+// failing.
 var ErrDegraded = errors.New("degraded")
 
-// CheckConfig is a check of your own.
+// CheckConfig configures a check of your own.
 type CheckConfig struct {
 	Func     func(context.Context) error // called by Run, never for a request; one call at a time
-	Interval time.Duration               // default that of Config
-	Timeout  time.Duration               // default that of Config
-	Optional bool                        // it never makes the whole worse than degraded
-	Times    int                         // failures in a row before it counts; default 2. The first look counts at once
-	Calm     time.Duration               // how long it must succeed before it counts as well again; default 0s: one success
+	Interval time.Duration               // default: that of Config
+	Timeout  time.Duration               // default: that of Config
+	Optional bool                        // a failure makes the whole degraded, never failing
+	Times    int                         // failures in a row until it counts as failed; default 2. The first run counts at once
+	Calm     time.Duration               // how long it must succeed until it counts as ok again; default 0s: one success
 }
 
 // Validate reports every impossible field.
@@ -50,8 +50,8 @@ func (c CheckConfig) limits() Limits {
 	}.Or(Limits{Times: 2})
 }
 
-// Check adds a check. While it has not been made once, the process is not ready
-// if it is one of those that Run began with.
+// Check adds a check. A check that exists when Run begins keeps the process not ready
+// until it has run once.
 func (h *Health) Check(name string, c CheckConfig) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("health: check %s: %w", name, err)

@@ -38,37 +38,37 @@ const (
 	Ignored = policy.Ignored
 )
 
-// Off turns a band off, as its Upper.
+// Off, as the Upper of a band, turns the band off.
 const Off = policy.Off
 
-// Never returns limits that nothing exceeds: a check with them is not made.
+// Never returns limits that no value exceeds. A check with them does not run.
 func Never() Limits {
 	off := Band{Upper: Off, Lower: Off}
 	return Limits{Degraded: off, Failing: off}
 }
 
-// MaxChecks bounds how many checks, dependencies and loops there are, each.
+// MaxChecks bounds the number of checks, of dependencies and of loops.
 const MaxChecks = 256
 
-// Config says how this process looks at itself. The zero value is ready.
+// Config says what to check. The zero value is ready.
 type Config struct {
-	Interval time.Duration // between two looks of a check, spread by a tenth; 100 ms to 1 h, default 5 s
-	Timeout  time.Duration // of one look; default Interval, at most 2 s
+	Interval time.Duration // between two runs of a check, spread by a tenth; 100 ms to 1 h, default 5 s
+	Timeout  time.Duration // of one run; default Interval, at most 2 s
 
-	Memory Limits // of the share in use, of the machine or of our control group; default degraded 0.85 to 0.8, failing 0.95 to 0.9
-	FDs    Limits // of the share of file descriptors in use; default degraded 0.8 to 0.7, failing 0.95 to 0.9
-	CPU    Limits // of the share of the last 10 s in which work waited for a processor; default degraded 0.6 to 0.4, for and calm 15 s, failing off
-	Disks  []Disk // nil: the one of the working directory; empty: none
+	Memory Limits // share of memory in use, of the machine or of our control group; default degraded 0.85 to 0.8, failing 0.95 to 0.9
+	FDs    Limits // share of file descriptors in use; default degraded 0.8 to 0.7, failing 0.95 to 0.9
+	CPU    Limits // share of the last 10 s in which work waited for a processor; default degraded 0.6 to 0.4, for and calm 15 s, failing off
+	Disks  []Disk // nil: the disk of the working directory; empty: none
 
 	Verbose bool         // whether ?verbose may show details: errors, paths, addresses
-	Log     *slog.Logger // told of every change of state; nil: nobody
+	Log     *slog.Logger // gets every change of state; nil discards
 }
 
-// Disk is a check of the room on a disk, of bytes and of inodes.
+// Disk is a check of the free bytes and inodes of a disk.
 type Disk struct {
 	Name   string // of the check; default "disk"
-	Path   string // of anything on it; default "."
-	Limits Limits // of the share in use; default degraded 0.9 to 0.85, failing 0.97 to 0.95
+	Path   string // of any file on the disk; default "."
+	Limits Limits // share in use; default degraded 0.9 to 0.85, failing 0.97 to 0.95
 }
 
 // WithDefaults returns c with every zero field set to its default.

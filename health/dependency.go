@@ -9,10 +9,9 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
-// DependencyConfig says how something that this process calls is judged. The
-// zero value is ready.
+// DependencyConfig says how calls to a dependency are judged. The zero value is ready.
 type DependencyConfig struct {
-	Optional bool               // it never makes the whole worse than degraded
+	Optional bool               // a failure makes the whole degraded, never failing
 	Rules    Rules              // Window, MinVolume, Errors, Timeouts, Latency
 	Classify func(error) Result // of [Dependency.Track] and [Dependency.Wrap]; default [Classify]
 }
@@ -34,12 +33,11 @@ type Dependency struct {
 	calls   policy.Calls
 }
 
-// Dependency returns the dependency of a name; it is made when it is not there,
-// and a new configuration takes effect when it is. It is never nil: with rules
-// that are impossible it goes by the default ones, with a name that is, or when
-// there are too many, nothing of it is reported. Either is logged, listed in
-// [Report.Faults], and degrades the whole until the same name is configured well.
-// Validate beforehand what comes from a file.
+// Dependency returns the dependency with that name. It creates a missing one, and changes
+// the configuration of an existing one. It never returns nil: with invalid rules it uses
+// the default ones; with an invalid name, or if there are too many, the report does not
+// show it. Both are logged, listed in Report.Faults, and degrade the whole until the same
+// name gets a valid configuration. Call Validate first for settings from a file.
 func (h *Health) Dependency(name string, c DependencyConfig) *Dependency {
 	fault := c.Validate()
 	if fault != nil {
@@ -84,8 +82,7 @@ func (h *Health) find(name string) *Dependency {
 	return nil
 }
 
-// Observe counts one call that has ended. It allocates nothing and takes no
-// lock.
+// Observe counts one ended call. It allocates nothing and takes no lock.
 func (d *Dependency) Observe(latency time.Duration, r Result) {
 	switch r {
 	case Good:

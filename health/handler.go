@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Livez answers whether the process is alive: 200 as long as it answers and no
-// [Loop] is stuck. No load, no dependency and no check of the machine changes that,
-// since a restart would help against none of them.
+// Livez answers 200 as long as no Loop is stuck. Load, dependencies and checks of the
+// machine do not change that, since a restart would help against none of them.
 func (h *Health) Livez() http.Handler {
 	return h.handler(func(r Report, verbose bool) answer {
 		a := answer{status: http.StatusOK, text: "ok\n"}
@@ -25,9 +24,9 @@ func (h *Health) Livez() http.Handler {
 	})
 }
 
-// Readyz answers whether the process may take traffic: 503 before every check
-// was made once, after [Health.Drain] or the end of Run, and while the whole
-// is failing. Degraded is ready.
+// Readyz answers whether the process may take traffic. It answers 503 before every check
+// has run once, after Health.Drain or the end of Run, and while the whole is failing. A
+// degraded process is ready.
 func (h *Health) Readyz() http.Handler {
 	return h.handler(func(r Report, verbose bool) answer {
 		a := answer{status: http.StatusOK, text: "ok\n"}
@@ -41,8 +40,8 @@ func (h *Health) Readyz() http.Handler {
 	})
 }
 
-// Healthz answers how everything is: a [Report] as JSON, or with ?verbose as
-// text. The status is 503 while the whole is failing or a loop is stuck.
+// Healthz serves a Report as JSON, or with ?verbose as text. The status is 503 while the
+// whole is failing or a loop is stuck.
 func (h *Health) Healthz() http.Handler {
 	return h.handler(func(r Report, verbose bool) answer {
 		a := answer{status: http.StatusOK}
@@ -62,7 +61,7 @@ func (h *Health) Healthz() http.Handler {
 	})
 }
 
-// Handler serves all three at /livez, /readyz and /healthz.
+// Handler serves /livez, /readyz and /healthz.
 func (h *Health) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/livez", h.Livez())
@@ -182,7 +181,7 @@ func unit(name string) string {
 	return ""
 }
 
-// String says where the limits are, for people.
+// String returns the limits for people.
 func (t *Thresholds) String() string {
 	if t == nil {
 		return ""

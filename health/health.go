@@ -12,8 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
-// Health knows how this process is, and what it calls. Its methods are safe for
-// concurrent use.
+// Health checks this process and what it calls. Its methods are safe for concurrent use.
 type Health struct {
 	cfg    Config
 	source source
@@ -71,8 +70,8 @@ type change struct {
 	detail   string
 }
 
-// New returns a Health that has the checks of this machine which cfg asks for.
-// Nothing is looked at before [Health.Run].
+// New returns a Health with the checks of this machine that cfg asks for. No check runs
+// before Health.Run.
 func New(cfg Config) (*Health, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("health: %w", err)
@@ -88,8 +87,8 @@ func New(cfg Config) (*Health, error) {
 	return h, nil
 }
 
-// Drain makes the process not ready, for good: it is about to stop and should
-// get no new traffic. It stays alive.
+// Drain makes the process not ready for good: it is about to stop and should get no new
+// traffic. It stays alive.
 func (h *Health) Drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,8 +115,8 @@ func (h *Health) room(name string) error {
 	return nil
 }
 
-// Remove takes a check or dependency away. A look that is under way ends by
-// itself, and its result is dropped.
+// Remove removes a check or dependency. A run in progress ends by itself, and its result
+// is dropped.
 func (h *Health) Remove(name string) {
 	h.mu.Lock()
 	h.probes = slices.DeleteFunc(h.probes, func(p *probe) bool {

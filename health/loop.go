@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Loop is something in this process that must keep going: a worker's loop, a
-// writer, a consumer. When it has not beaten for too long the process is not
-// alive, since nothing but a restart will help.
+// Loop is a part of this process that must keep going: the loop of a worker, a writer, a
+// consumer. If it does not beat for too long, the process is not alive, since only a
+// restart helps.
 type Loop struct {
 	name   string
 	within time.Duration
@@ -18,10 +18,9 @@ type Loop struct {
 	last   atomic.Int64 // when it beat, by Health.life
 }
 
-// Loop adds a loop that beats at least every within, 10 s or more: choose minutes,
-// for a restart costs more than a late beat. Time in which this process was
-// stopped or starved as a whole is not held against it: [Health.Run] counts seconds
-// that it has lived through itself.
+// Loop adds a loop that beats at least every within, 10 s or more. Choose minutes, because
+// a restart costs more than a late beat. Time in which the whole process was stopped or
+// starved does not count: Health.Run counts the seconds that it was running itself.
 func (h *Health) Loop(name string, within time.Duration) (*Loop, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,10 +46,10 @@ func (h *Health) Loop(name string, within time.Duration) (*Loop, error) {
 	return l, nil
 }
 
-// Beat says that the loop goes on. It allocates nothing and takes no lock.
+// Beat says that the loop is running. It allocates nothing and takes no lock.
 func (l *Loop) Beat() { l.last.Store(l.h.life.Load()) }
 
-// End says that the loop has ended and should have.
+// End says that the loop has ended as planned.
 func (l *Loop) End() {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Classify is how an error of a call is counted by default: none is Good, a
-// deadline or another error that says Timeout is Timeout, a caller who gave up is Ignored,
+// Classify returns how an error of a call counts by default: nil is Good, a deadline or
+// another error with a Timeout method is Timeout, a caller that gave up is Ignored,
 // everything else is Failed.
 func Classify(err error) Result {
 	switch {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Kind is where a check's knowledge comes from.
+// Kind is the source of a check.
 type Kind string
 
 // The kinds.
@@ -18,8 +18,8 @@ const (
 	Custom Kind = "custom" // a function of yours
 )
 
-// Report is how the process is. As JSON, names are stable. It is bounded: at most
-// [MaxChecks] checks and loops with a detail of 256 bytes each.
+// Report describes the state of the process. Its JSON names are stable. It is bounded: at
+// most MaxChecks checks and loops with a detail of 256 bytes each.
 type Report struct {
 	State    State     `json:"state"`
 	Since    time.Time `json:"since,omitzero"`
@@ -28,33 +28,33 @@ type Report struct {
 	NotReady string    `json:"not_ready,omitempty"` // starting, draining, stopped or failing
 	Checks   []Check   `json:"checks"`
 	Loops    []Beats   `json:"loops,omitempty"`
-	Faults   []string  `json:"faults,omitempty"` // what could not be watched as configured; may hold secrets
+	Faults   []string  `json:"faults,omitempty"` // what cannot be watched as configured; may hold secrets
 }
 
-// Check is one of them.
+// Check describes a check in a report.
 type Check struct {
 	Name     string    `json:"name"`
 	Kind     Kind      `json:"kind"`
 	State    State     `json:"state"`
 	Optional bool      `json:"optional,omitempty"`
-	Pending  bool      `json:"pending,omitempty"` // not looked at yet
+	Pending  bool      `json:"pending,omitempty"` // not run yet
 	Since    time.Time `json:"since,omitzero"`    // of State
-	At       time.Time `json:"at,omitzero"`       // of the last look
+	At       time.Time `json:"at,omitzero"`       // of the last run
 	Measures []Measure `json:"measures,omitempty"`
-	Skipped  string    `json:"skipped,omitempty"` // why there is nothing to look at here
+	Skipped  string    `json:"skipped,omitempty"` // why this system cannot be checked
 	Detail   string    `json:"detail,omitempty"`  // may hold secrets: errors, paths, addresses
 }
 
-// Measure is one number of a check, and where its limits are.
+// Measure is one number of a check with its thresholds.
 type Measure struct {
 	Name       string      `json:"name"`
 	Value      float64     `json:"value"`
-	Unit       string      `json:"unit,omitempty"` // share, seconds, or none: a count
+	Unit       string      `json:"unit,omitempty"` // share, seconds, or "" for a count
 	State      State       `json:"state"`
-	Thresholds *Thresholds `json:"thresholds,omitempty"` // nil: it is only shown
+	Thresholds *Thresholds `json:"thresholds,omitempty"` // nil: shown only
 }
 
-// Thresholds are limits in a report.
+// Thresholds are the limits of a measure in a report.
 type Thresholds struct {
 	Degraded    *Edges  `json:"degraded,omitempty"`
 	Failing     *Edges  `json:"failing,omitempty"`
@@ -63,13 +63,13 @@ type Thresholds struct {
 	CalmSeconds float64 `json:"calm_seconds,omitempty"`
 }
 
-// Edges are where a state begins and below what it ends.
+// Edges are the thresholds of a state: it begins at Upper and ends below Lower.
 type Edges struct {
 	Upper float64 `json:"upper"`
 	Lower float64 `json:"lower"`
 }
 
-// Beats is a loop in a report.
+// Beats describes a loop in a report.
 type Beats struct {
 	Name          string  `json:"name"`
 	Stuck         bool    `json:"stuck"`
@@ -90,8 +90,8 @@ func thresholds(l Limits) *Thresholds {
 	return &Thresholds{edges(l.Degraded), edges(l.Failing), l.Times, l.For.Seconds(), l.Calm.Seconds()}
 }
 
-// Report returns how everything is, details included: it is for the process
-// itself. What goes over HTTP leaves them out unless Config.Verbose allows.
+// Report returns the state of everything, with details. It is for this process; HTTP
+// answers leave details out unless Config.Verbose is set.
 func (h *Health) Report() Report { return h.report(nil) }
 
 // report leaves out the checks of some names.

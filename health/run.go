@@ -9,9 +9,9 @@ import (
 // beat is how often calls are judged and the clock of the loops goes on.
 const beat = time.Second
 
-// Run makes the checks and judges the calls until ctx is done, and returns nil.
-// It may be called once. Before it returns it waits for looks that are under way,
-// up to their timeout: what then still ignores its context is left behind.
+// Run makes the checks and judges the calls until ctx is done, and returns nil. Call it
+// once. Before it returns it waits for running checks, up to their timeout; it does not
+// wait for checks that ignore their context after that.
 func (h *Health) Run(ctx context.Context) error {
 	h.mu.Lock()
 	if h.phase != fresh {

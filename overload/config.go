@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// Off as Config.Queue lets nobody wait, and as Config.Streams makes no difference
-// between streams and other work.
+// Off, as Config.Queue, lets no request wait. As Config.Streams it makes streams count
+// like other work.
 const Off = -1
 
 // DefaultLong is the default of Config.Long.
@@ -21,15 +21,15 @@ const (
 	maxStreams = 1_000_000 // bounds Config.Streams
 )
 
-// Config says how much a pool lets in. The zero value finds the limit by itself.
+// Config says how many requests a pool admits. The zero value finds the limit by itself.
 type Config struct {
 	Name      string        // in refusals, statistics and metrics; default "pool"
-	Limit     shed.Config   // how much is in flight at once
-	Queue     int           // how much waits at most; default 128, Off, at most 65,536
-	Wait      time.Duration // how long it waits at most; default 500 ms, 1 ms to 10 min
-	PerCaller int           // how much one caller may have in flight and waiting, and how many streams beside that; 0: as much as fits
-	Streams   int           // how many streams there are at most; default 10,000, Off: they count as other work, at most 1,000,000
-	Long      time.Duration // when an answer that has begun counts as a stream; default 3 s
+	Limit     shed.Config   // how many requests are in flight at once
+	Queue     int           // how many requests wait at most; default 128, Off, at most 65,536
+	Wait      time.Duration // how long a request waits at most; default 500 ms, 1 ms to 10 min
+	PerCaller int           // how many requests one caller may have in flight and waiting, and how many streams besides; 0: no bound
+	Streams   int           // how many streams are open at most; default 10,000, at most 1,000,000; Off: streams count as other work
+	Long      time.Duration // an answer that lasts longer counts as a stream; default 3 s
 }
 
 // WithDefaults returns c with every zero field set to its default.

@@ -10,21 +10,20 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// Request is work that asks to be let in.
+// Request asks for admission.
 type Request struct {
 	Priority shed.Priority
-	Caller   uint64    // a hash of who asks; 0: unknown, and not capped
-	Deadline time.Time // when the caller gives up; zero: not known
-	// Share multiplies what the caller may have here: Config.PerCaller, or the
-	// limit where that is 0 and Share below 1. It stays 1 or more. 0 means 1.
+	Caller   uint64    // a hash of the caller; 0: unknown and without a bound
+	Deadline time.Time // when the caller gives up; zero: unknown
+	// Share multiplies the bound of the caller: Config.PerCaller, or the limit if that is
+	// 0 and Share is below 1. The result is at least 1. 0 means 1.
 	Share float64
-	// Stream says that the caller asks for a stream: it is refused when there
-	// may be no more of them.
+	// Stream says that the caller asks for a stream. It is refused if as many streams are
+	// open as allowed.
 	Stream bool
 }
 
-// Pass is the right to run. The zero Pass is none, and leaving with it does
-// nothing.
+// Pass is the right to run. The zero Pass is no right; Leave with it does nothing.
 type Pass struct {
 	caller uint64        // who is counted; 0: nobody
 	waited time.Duration // in the queue
@@ -32,10 +31,10 @@ type Pass struct {
 	gen    uint32        // of the seat
 }
 
-// Waited is how long the work was in the queue.
+// Waited returns how long the request was in the queue.
 func (p Pass) Waited() time.Duration { return p.waited }
 
-// Pool lets work in. Make it by [New]. Its methods are safe for concurrent use.
+// Pool admits requests. Create it with New. Its methods are safe for concurrent use.
 type Pool struct {
 	mu  sync.Mutex // guards all below; never held while anybody waits
 	cfg Config     // with defaults
@@ -76,9 +75,8 @@ func New(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// Update changes the settings of a pool at work. What is in flight stays; what
-// waits beyond a shorter queue may wait to its end. An invalid config changes
-// nothing.
+// Update changes the settings of a running pool. Work in flight stays, and requests beyond
+// a shorter queue may wait to their end. An invalid config changes nothing.
 func (p *Pool) Update(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("update overload pool %q: %w", cfg.Name, err)
@@ -92,8 +90,8 @@ func (p *Pool) Update(cfg Config) error {
 	return nil
 }
 
-// Enter lets work in, or says why not. It waits only when every slot is taken.
-// A pass goes to [Pool.Leave].
+// Enter admits a request or returns why not. It waits only if every slot is taken. Pass
+// the result to Pool.Leave.
 func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 	cohort := r.Caller
 	if cohort == 0 {
@@ -141,7 +139,7 @@ func (p *Pool) share(r Request) int {
 	return 0
 }
 
-// Leave gives a pass back, with how the work ended. Its slot goes to who waits.
+// Leave returns a pass, with the end of the work. A waiting request gets the slot.
 func (p *Pool) Leave(pass Pass, o shed.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

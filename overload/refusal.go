@@ -16,18 +16,18 @@ const (
 	RuleStreams     = "streams"
 )
 
-// Refusal says why work was not let in.
+// Refusal says why a request was not admitted.
 type Refusal struct {
 	Reason     string // for people
-	Rule       string // one of the five
+	Rule       string // one of the five rules
 	Priority   shed.Priority
-	RetryAfter time.Duration // spread: no two callers get the same
-	Limit      int           // how much may be in flight; of RulePerCaller: for this caller; of RuleStreams: of them
-	InFlight   int           // how much was; of RulePerCaller: of this caller, waiting included
-	Queued     int           // how much waited
+	RetryAfter time.Duration // different for each caller, so that they do not come back together
+	Limit      int           // how many may be in flight; RulePerCaller: of this caller; RuleStreams: how many streams
+	InFlight   int           // how many were; RulePerCaller: of this caller, including waiting ones
+	Queued     int           // how many waited
 }
 
-// String is the refusal as one line.
+// String returns the refusal as one line.
 func (r *Refusal) String() string {
 	return fmt.Sprintf("%s: %s (%s; limit %d, in flight %d, queued %d; retry after %v)",
 		r.Rule, r.Reason, r.Priority, r.Limit, r.InFlight, r.Queued, r.RetryAfter)

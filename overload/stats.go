@@ -6,10 +6,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// Counts is what became of work of one priority since the pool was made.
+// Counts are the decisions about one priority since the pool was made.
 type Counts struct {
-	Admitted    uint64 // let in, Waited included
-	Waited      uint64 // let in after waiting
+	Admitted    uint64 // including Waited
+	Waited      uint64 // admitted after waiting
 	Concurrency uint64 // refused, by rule
 	Queue       uint64
 	Deadline    uint64
@@ -32,33 +32,33 @@ func (c *Counts) refused(rule string) {
 	}
 }
 
-// Refused is the sum over all rules.
+// Refused returns the sum over all rules.
 func (c Counts) Refused() uint64 {
 	return c.Concurrency + c.Queue + c.Deadline + c.PerCaller + c.Streams
 }
 
-// Stats is a pool at one moment.
+// Stats describes a pool at one moment.
 type Stats struct {
 	Name     string
 	Limit    int // now
 	InFlight int
 	Queued   int
-	Streams  int // beside what is in flight
-	Callers  int // that have work here and are known; counted when PerCaller is set
+	Streams  int // open, not counted in InFlight
+	Callers  int // known callers with work here; counted if PerCaller is set
 	Probing  bool
 	Baseline time.Duration // the latency that counts as normal; 0: not known
 	Latency  time.Duration // of the last window; 0: not known
 	Quick    time.Duration // a quarter of all work is faster
-	Served   float64       // a second, lately
+	Served   float64       // per second, lately
 	Pressure float64       // as [Pool.Pressure]
-	Shed     float64       // 0: no rank; 1: all but CriticalPlus
+	Shed     float64       // 0: no rank is shed; 1: all but CriticalPlus
 	Counts   [shed.Tiers]Counts
 }
 
-// Of is the counts of one priority.
+// Of returns the counts of one priority.
 func (s Stats) Of(p shed.Priority) Counts { return s.Counts[p.Tier()] }
 
-// Stats returns the pool's numbers.
+// Stats returns the numbers of the pool.
 func (p *Pool) Stats() Stats {
 	now := time.Now()
 	p.mu.Lock()
@@ -84,8 +84,8 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// Pressure is 0 when idle, 1 when every slot is taken, and while work is refused
-// how many times as much comes as can be done.
+// Pressure returns 0 if the pool is idle and 1 if every slot is taken. While it refuses
+// work, it returns the ratio of arriving work to work that can be done.
 func (p *Pool) Pressure() float64 {
 	now := time.Now()
 	p.mu.Lock()

@@ -91,15 +91,15 @@ func (s *seats) unlink(i int32) {
 	n.is = working
 }
 
-// Long is Config.Long.
+// Long returns Config.Long.
 func (p *Pool) Long() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cfg.Long
 }
 
-// Begun says that the answer to the work has begun and goes on. When it has gone
-// on for Config.Long, the work counts as a stream.
+// Begun says that the answer has begun and is not complete. After Config.Long it counts as
+// a stream.
 func (p *Pool) Begun(now time.Time, pass Pass) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,10 +108,9 @@ func (p *Pool) Begun(now time.Time, pass Pass) {
 	}
 }
 
-// Stream says that the work has become a stream: a connection that was switched
-// to another protocol, or an answer without an end. Its slot is free from then
-// on. It reports false when there are as many streams as may be: the work keeps
-// its slot then.
+// Stream says that the work has become a stream: a connection with another protocol, or an
+// answer without an end. It frees the slot. It returns false if as many streams are open
+// as allowed; the work then keeps its slot.
 func (p *Pool) Stream(now time.Time, pass Pass) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

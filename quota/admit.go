@@ -28,8 +28,8 @@ const (
 // fewCharges is how many charges need no allocation.
 const fewCharges = 16
 
-// Admit takes all charges, or none of them when one does not fit. Charges of
-// the same quota and key add up.
+// Admit takes all charges, or none of them if one does not fit. Charges with the same
+// quota and key add up.
 func (l *Limiter) Admit(now time.Time, charges []Charge) (say Decision) {
 	if len(charges) == 1 {
 		l.admitOne(now, &charges[0], &say)
@@ -210,7 +210,7 @@ func (l *Limiter) take(q *counted, c *Charge, p *place, now int64) []int64 {
 	return s
 }
 
-// Add takes what is known only afterwards; it may exceed the limit.
+// Add counts an amount that is known only afterwards. It may exceed the limit.
 func (l *Limiter) Add(now time.Time, c Charge) {
 	quotas := *l.counted.Load()
 	if c.N <= 0 || c.Quota < 0 || c.Quota >= len(quotas) {

@@ -50,7 +50,7 @@ type keyTables struct {
 	refused atomic.Uint64
 }
 
-// New returns a limiter that has counted nothing.
+// New returns a limiter without counts.
 func New(cfg Config) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("quotas: %w", err)
@@ -64,10 +64,10 @@ func New(cfg Config) (*Limiter, error) {
 	return l, l.Update(cfg.Quotas)
 }
 
-// Update replaces the quotas. Counts are kept where [Quota.ID] and Shared stay
-// the same. Charges that are under way with the indices of before count against
-// what is there now: keep the order of quotas that stay, and add new ones at the
-// end. A charge of an index that is gone is allowed.
+// Update replaces the quotas. Counts are kept if Quota.ID and Shared stay the same.
+// Charges in flight that use the old indices count against the new quotas at those
+// indices, so keep the order of quotas that stay, and add new ones at the end. A charge
+// with an index that no longer exists is allowed.
 func (l *Limiter) Update(quotas []Quota) error {
 	if err := validate(quotas); err != nil {
 		return fmt.Errorf("quotas: %w", err)

@@ -22,19 +22,19 @@ const (
 	Cost     Unit = "cost"
 )
 
-// Quota is a limit that every key has for itself.
+// Quota is a limit that applies to each key separately.
 type Quota struct {
 	Name    string        // in refusals and metrics; unique
 	Unit    Unit          // "" means Requests
-	Limit   int64         // so much …
-	Per     time.Duration // … in so long; 1 ms to 366 days
-	Burst   int64         // above 0: a token bucket of this size that fills at Limit per Per; 0: a sliding window
-	Buckets int           // of the sliding window: more count finer, and take more memory; 1 to MaxBuckets; default 1
+	Limit   int64         // so many units
+	Per     time.Duration // in this time; 1 ms to 366 days
+	Burst   int64         // above 0: a token bucket of this size that fills by Limit in Per; 0: a sliding window
+	Buckets int           // of the sliding window: more buckets are more exact and take more memory; 1 to MaxBuckets; default 1
 	Shared  bool          // counted over all nodes, through the store
 }
 
-// MaxBuckets bounds [Quota.Buckets]. Up to 3, of a shared quota 1, a key takes
-// no more than 64 bytes beside its own 16.
+// MaxBuckets bounds Quota.Buckets. With up to 3 buckets (1 if the quota is shared), a key
+// takes no more than 64 bytes besides its own 16.
 const MaxBuckets = 8
 
 // WithDefaults returns q with every zero field set to its default.
@@ -59,8 +59,8 @@ func (q Quota) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ID is under what the quota's counts are stored. Quotas with the same ID share
-// them: Name, Unit, Per and the way of counting are the same.
+// ID identifies the stored counts of the quota. Quotas with the same Name, Unit, Per and
+// way of counting have the same ID and share counts.
 func (q Quota) ID() uint64 {
 	q = q.WithDefaults()
 	h := fnv.New64a()
@@ -76,40 +76,41 @@ func (q Quota) bucket() rate.Bucket {
 	return rate.Bucket{Limit: q.Limit, Per: q.Per, Burst: q.Burst}
 }
 
-// Key is the keyed hash of who is counted, computed by the caller.
+// Key is the keyed hash of the caller or thing that is counted. The user of the package
+// computes it.
 type Key [16]byte
 
-// Charge asks for N of a quota for one key.
+// Charge asks for N units of a quota for one key.
 type Charge struct {
 	Quota int     // index in [Config.Quotas], or of the last [Limiter.Update]
 	Key   Key     //
-	N     int64   // 0 asks whether anything is left, and counts nothing
-	Scale float64 // multiplies the limit and the burst, which stay 1 or more; 0 means 1
+	N     int64   // 0 only asks whether anything is left
+	Scale float64 // multiplies the limit and the burst, which stay at least 1; 0 means 1
 }
 
-// Decision answers [Limiter.Admit]. Its numbers are those of one quota: of a
-// refusal, the one that refuses for the longest; else the tightest.
+// Decision is the answer of Limiter.Admit. Its numbers are those of one quota: the one
+// that refuses for the longest time, or else the one with the least room.
 type Decision struct {
 	Allowed    bool
-	Never      bool          // of a refusal: the charge is above the whole limit, no waiting helps
-	Quota      int           // index; -1 when nothing was charged
-	Limit      int64         // what Used and Remaining are out of: the limit, of a token bucket its burst; scaled
-	Used       int64         // of the limit; with the charge when allowed
-	Remaining  int64         // of the limit
-	Excess     int64         // of a refusal: by how much the charge would have gone over
-	Reset      time.Duration // until all of the limit is there again, if nothing else comes
-	RetryAfter time.Duration // of a refusal: until the same would be allowed, if nothing else comes
+	Never      bool          // of a refusal: the charge is larger than the whole limit, so waiting does not help
+	Quota      int           // index; -1 if nothing was charged
+	Limit      int64         // the base of Used and Remaining: the limit, or the burst of a token bucket; scaled
+	Used       int64         // includes the charge if it was allowed
+	Remaining  int64         // Limit - Used
+	Excess     int64         // of a refusal: how far the charge would exceed the limit
+	Reset      time.Duration // until the whole limit is available again, without further use
+	RetryAfter time.Duration // of a refusal: until the same charge would be allowed, without further use
 }
 
 // Config says what to count and where. The zero Config has no quotas.
 type Config struct {
 	Quotas  []Quota
 	MaxKeys int           // keys kept per quota; default 262,144, at most 16,777,216
-	Store   Store         // of shared quotas; nil: those count this process alone
-	Node    string        // tells the processes that share a store apart, for people; may be ""
+	Store   Store         // of shared quotas; nil: shared quotas count this process alone
+	Node    string        // names this process among those that share a store, for people; may be ""
 	Flush   time.Duration // how often shared counts are written and read; 10 ms to 1 min, default 200 ms
-	Timeout time.Duration // of one call of the store; 10 ms to 1 min, default 1 s
-	Log     *slog.Logger  // nil: none
+	Timeout time.Duration // of one call to the store; 10 ms to 1 min, default 1 s
+	Log     *slog.Logger  // nil discards
 }
 
 // WithDefaults returns c with every zero field set to its default.

@@ -13,9 +13,9 @@ const (
 	sweepStripes = 2
 )
 
-// Run flushes shared counts and drops idle keys until ctx ends; then it flushes
-// once more. Without it a limiter decides all the same, alone, and idle keys go
-// when others need their room.
+// Run flushes shared counts and drops idle keys until ctx ends, and then flushes once
+// more. Without Run, a limiter decides with its own counts only, and drops idle keys when
+// others need room.
 func (l *Limiter) Run(ctx context.Context) error {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()

@@ -2,26 +2,26 @@ package quota
 
 import "time"
 
-// Stats is what a limiter has done so far.
+// Stats are the counters of a limiter.
 type Stats struct {
-	Keys        int    // kept now, of all quotas
+	Keys        int    // kept now, over all quotas
 	Evicted     uint64 // keys that made room for others
-	Expired     uint64 // keys dropped because nothing of them counted any more
-	Overflowed  uint64 // charges of newcomers that found no room
+	Expired     uint64 // keys dropped because none of their counts matters any more
+	Overflowed  uint64 // charges of new keys that found no room
 	StoreErrors uint64
-	StoreDown   bool          // the last call of the store failed
-	StoreAge    time.Duration // since the store answered; since the start, when it never has; 0 without one
+	StoreDown   bool          // the last call to the store failed
+	StoreAge    time.Duration // since the last answer of the store, or since the start; 0 without a store
 	Quotas      []QuotaStats
 }
 
-// QuotaStats is about one quota.
+// QuotaStats are the counters of one quota.
 type QuotaStats struct {
 	Name    string
 	Keys    int
-	Refused uint64 // decisions that named it
+	Refused uint64 // decisions that name this quota
 }
 
-// Stats returns what has been done so far.
+// Stats returns the counters of the limiter.
 func (l *Limiter) Stats() Stats {
 	f := &l.flusher
 	s := Stats{

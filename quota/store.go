@@ -10,14 +10,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Store adds up what all nodes count. It is safe for concurrent use and honours
-// ctx. The suite in quota/quotatest says exactly what an implementation owes.
+// Store adds up the counts of all nodes. It is safe for concurrent use and respects ctx.
+// The suite in quota/quotatest defines what an implementation must do.
 type Store interface {
-	// AddCounts adds all counts of b, or none, and returns the totals
-	// afterwards. A batch that is sent again, or late, under a Seq that is not
-	// above the node's last one is not added again; the totals are read all the
-	// same. Rows whose time is over are deleted by the way, a bounded number at
-	// a time. A batch without counts is welcome: it asks for the clock.
+	// AddCounts adds all counts of b, or none, and returns the totals after that. A batch
+	// whose Seq is not above the last one of its node was added before: AddCounts then
+	// only reads the totals. It also deletes expired rows, a bounded number at a time. A
+	// batch without counts asks for the clock.
 	AddCounts(ctx context.Context, b Batch) (Totals, error)
 }
 
@@ -27,46 +26,45 @@ const (
 	MaxCount = 1 << 60 // of one
 	MaxTotal = 1 << 62 // where totals stop growing
 	MaxKeep  = 3 * 366 * 24 * time.Hour
-	// KeepNode is for how long a store knows the last Seq of a node that is
-	// silent.
+	// KeepNode is how long a store remembers the last Seq of a silent node.
 	KeepNode = time.Hour
 )
 
-// Batch is what one node has counted since the last one.
+// Batch holds the counts of one node since its last batch.
 type Batch struct {
 	Node   string // one life of one node: 1 to 255 bytes
-	Seq    int64  // 1, 2, … in the order in which the node made them
+	Seq    int64  // 1, 2, … in the order of creation
 	Counts []Count
 }
 
-// Row is what a count adds to.
+// Row identifies a stored total.
 type Row struct {
 	Quota  uint64 // see [Quota.ID]
 	Key    Key
-	Bucket int64 // number of the window's bucket; 0 of a token bucket
+	Bucket int64 // number of the bucket of the window; 0 for a token bucket
 }
 
-// Count adds to one row. Each of a batch is for a row of its own.
+// Count adds to one row. All counts of a batch have different rows.
 type Count struct {
 	Row
 
-	Floor int64         // the total becomes max(total, Floor) + N; a row that is not there is 0
-	N     int64         // 0 only reads: it makes no row, and the Floor does nothing
-	Keep  time.Duration // for how long, from now, the row is kept at least
+	Floor int64         // the total becomes max(total, Floor) + N; a missing row counts as 0
+	N     int64         // 0 only reads: it creates no row and ignores Floor
+	Keep  time.Duration // the row is kept for at least this long from now
 }
 
-// Totals answers a batch.
+// Totals is the answer to a batch.
 type Totals struct {
 	N   []int64   // one for each count, in their order
-	Now time.Time // the clock that all nodes go by
+	Now time.Time // the clock that all nodes use
 }
 
-// Compare orders rows: whoever locks several does so in this order.
+// Compare orders rows. A store that locks several rows locks them in this order.
 func (r Row) Compare(o Row) int {
 	return cmp.Or(cmp.Compare(int64(r.Quota), int64(o.Quota)), slices.Compare(r.Key[:], o.Key[:]), cmp.Compare(r.Bucket, o.Bucket))
 }
 
-// Adds reports whether b does more than read.
+// Adds reports whether b changes any row.
 func (b Batch) Adds() bool {
 	return slices.ContainsFunc(b.Counts, func(c Count) bool { return c.N > 0 })
 }
@@ -92,17 +90,17 @@ func (b Batch) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Until is when a row may go that is used at now, in microseconds since 1970.
+// Until returns when a row that is used at now may be deleted, in microseconds since 1970.
 // It is rounded up a little, so that it does not change with every use.
 func (c Count) Until(now int64) int64 {
 	grain := c.Grain()
 	return (now + c.Keep.Microseconds() + grain - 1) / grain * grain
 }
 
-// Grain is what Until is a multiple of.
+// Grain returns the unit of Until: Until is a multiple of it.
 func (c Count) Grain() int64 { return max(c.Keep.Microseconds()/4, 1) }
 
-// Total is what a row holds after c, if it held total before.
+// Total returns the total of a row after c, from the total before.
 func (c Count) Total(total int64) int64 {
 	if c.N == 0 {
 		return total

@@ -9,11 +9,11 @@ import (
 // Span is the rows From to To-1, counted from 0.
 type Span struct{ From, To int }
 
-// Len is how many rows it has.
+// Len returns the number of rows.
 func (s Span) Len() int { return s.To - s.From }
 
-// Batch is what one run gets: rows in order, possibly with gaps where rows were
-// taken out. The zero Batch has none.
+// Batch holds the rows of one run, in order, possibly with gaps where rows were taken out.
+// The zero Batch has no rows.
 type Batch struct{ spans []Span }
 
 // BatchOf returns the batch of all rows of a span.
@@ -24,10 +24,10 @@ func BatchOf(s Span) Batch {
 	return Batch{spans: []Span{s}}
 }
 
-// Spans are its rows. The slice must not be changed.
+// Spans returns the rows. The slice must not be changed.
 func (b Batch) Spans() []Span { return b.spans }
 
-// Len is how many rows it has.
+// Len returns the number of rows.
 func (b Batch) Len() int {
 	n := 0
 	for _, s := range b.spans {
@@ -36,7 +36,7 @@ func (b Batch) Len() int {
 	return n
 }
 
-// Row is the number of its i-th row, counted from 0.
+// Row returns the number of the i-th row, counted from 0.
 func (b Batch) Row(i int) int {
 	for _, s := range b.spans {
 		if i < s.Len() {
@@ -47,7 +47,8 @@ func (b Batch) Row(i int) int {
 	panic(fmt.Sprintf("sift: a batch of %d rows has no row %d", b.Len(), b.Len()+i))
 }
 
-// Extent is the span from its first to its last row; empty if it has none.
+// Extent returns the span from the first to the last row; it is empty if the batch has
+// none.
 func (b Batch) Extent() Span {
 	if len(b.spans) == 0 {
 		return Span{}
@@ -55,7 +56,7 @@ func (b Batch) Extent() Span {
 	return Span{b.spans[0].From, b.spans[len(b.spans)-1].To}
 }
 
-// String names its rows as people count them, from 1.
+// String names the rows as people count them, from 1.
 func (b Batch) String() string {
 	var parts []string
 	for i, s := range b.spans {

@@ -14,8 +14,8 @@ import (
 const (
 	DefaultAttempts   = 5
 	DefaultMaxLetters = 10_000
-	// MinBatch is the smallest default batch: so many rows are run at once even
-	// when that is all there is, so that a good input is one plain run.
+	// MinBatch is the smallest default batch: an input with fewer rows runs as one batch,
+	// so that a good input takes one plain run.
 	MinBatch = 10_000
 	// Batches is about how many batches larger inputs are cut into: few enough
 	// to keep within k·log2(n) runs, enough that a failure costs a sixteenth of
@@ -30,41 +30,40 @@ const (
 	MaxRetryAfter = 15 * time.Minute // longer waits are cut to it
 )
 
-// DefaultBatch is how many rows of an input are run at once.
+// DefaultBatch returns how many rows of an input run at once by default.
 func DefaultBatch(rows int) int { return max(MinBatch, (rows+Batches-1)/Batches) }
 
-// Config says what is sifted and how.
+// Config says which rows to run, and how.
 type Config struct {
 	Rows int // how many rows there are
 
-	// Run runs one batch. It may be called from several goroutines, and for a
-	// Batch without rows, to see whether it is the rows at all. When ctx ends
-	// it should end with Interrupted.
+	// Run runs one batch. It may be called from several goroutines, and with a Batch
+	// without rows, to see whether the rows are the cause at all. When ctx ends it should
+	// return Interrupted.
 	Run func(ctx context.Context, b Batch) Outcome
-	// Finish is told of each successful run: the rows are done. SetAside is
-	// told of each guilty row. They are called one at a time; an error ends
-	// the sifting.
+	// Finish is called for each successful run: the rows are done. SetAside is called for
+	// each guilty row. Only one of these calls runs at a time. An error of theirs ends
+	// Run.
 	Finish   func(b Batch, o Outcome) error
 	SetAside func(l Letter) error
 
 	// Done are rows that were finished or set aside before.
 	Done []Span
-	// Batch is the most rows of one run; 0 means DefaultBatch(Rows).
+	// Batch is the largest number of rows of one run; 0 means DefaultBatch(Rows).
 	Batch int
-	// Fit returns the largest end for which the rows from..end may run
-	// together, at most to and at least from+1; nil for no limit but Batch.
+	// Fit returns the largest end such that the rows from..end may run together, at most
+	// to and at least from+1. nil means that only Batch limits a run.
 	Fit func(from, to int) int
 
-	Parallel   int            // runs at once, after the first has worked; default 1
-	Attempts   int            // of a run that fails for now; default 5
+	Parallel   int            // runs at once, after the first one has succeeded; default 1
+	Attempts   int            // of a run that fails transiently; default 5
 	Backoff    backoff.Config // between them
 	MaxLetters int            // more are an error; default 10,000
-	// Blame says that it is the rows, also when everything fails: nothing is
-	// tried to find out whether it is the command.
+	// Blame says that the rows are the cause even if everything fails. Run then does not
+	// check whether the command is the cause.
 	Blame bool
 
-	// Progress, if not nil, is told after every run how far things are. It is
-	// called one at a time.
+	// Progress, if not nil, is called after every run, one call at a time.
 	Progress func(Progress)
 }
 

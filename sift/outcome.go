@@ -10,17 +10,16 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Outcome is how a run ended.
+// Outcome says how a run ended.
 type Outcome struct {
-	Class   bezoar.Class // Done: all rows are finished, but for those in Rows
+	Class   bezoar.Class // Done: all rows are finished except those in Rows
 	Failure Failure
-	// Rows are those that the run itself blames, counted from 0 within the
-	// batch. They are taken out at once, and the rest is run unless it is Done.
+	// Rows are rows that the run itself blames, counted from 0 within the batch. They are
+	// set aside at once. The others run again unless the class is Done.
 	Rows       []Fault
-	RetryAfter time.Duration // of a transient failure: not before
+	RetryAfter time.Duration // after a transient failure: wait at least this long
 	Elapsed    time.Duration
-	// Output is what the run wrote, for Finish. It is closed in every case; nil
-	// for nothing.
+	// Output is what the run wrote, for Finish. It is always closed; nil if there is none.
 	Output io.ReadCloser
 }
 
@@ -30,26 +29,26 @@ type Fault struct {
 	Reason string
 }
 
-// Failure says what failed, for telling failures apart and for people.
+// Failure says what failed. It tells failures apart, and people read it.
 type Failure struct {
 	Type        string `json:"type,omitempty"` // exception, signal, exit status
 	Frame       Frame  `json:"frame,omitzero"`
 	Reason      string `json:"reason,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // strict: the same for the same failure; "" if not known
+	Fingerprint string `json:"fingerprint,omitempty"` // strict: the same for the same failure; "" if unknown
 	Group       string `json:"group,omitempty"`
-	Quality     string `json:"quality,omitempty"` // A and B know the place, C words only, D not even them
+	Quality     string `json:"quality,omitempty"` // A and B know the place, C only words, D neither
 	Detail      string `json:"detail,omitempty"`  // how the process ended
 	Stderr      string `json:"stderr,omitempty"`  // the end of it
 }
 
-// Frame is where it failed.
+// Frame is the place of a failure.
 type Frame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Function string `json:"function"`
 }
 
-// String is the frame as compilers write it; "" for none.
+// String returns the frame as compilers write it; "" for none.
 func (f Frame) String() string {
 	text := f.File
 	if f.File != "" && f.Line > 0 {
@@ -64,7 +63,7 @@ func (f Frame) String() string {
 	return text + " (" + f.Function + ")"
 }
 
-// String is the failure in one line.
+// String returns the failure as one line.
 func (f Failure) String() string {
 	text := f.Type
 	if f.Reason != "" && f.Reason != text {
@@ -85,29 +84,29 @@ type Letter struct {
 	Row      int          `json:"row"` // counted from 0
 	Class    bezoar.Class `json:"class"`
 	Failure  Failure      `json:"failure"`
-	Runs     int          `json:"runs"`               // failed runs that it was in
-	Reported bool         `json:"reported,omitempty"` // a run named it; otherwise it failed alone
+	Runs     int          `json:"runs"`               // failed runs with this row
+	Reported bool         `json:"reported,omitempty"` // a run named the row; otherwise it failed alone
 }
 
-// Together is a failure that no row makes alone.
+// Together is a failure that no row causes alone.
 type Together struct {
 	Rows    Span // they failed together
 	Class   bezoar.Class
 	Failure Failure
-	Size    bool // they took too long together, which is no fault
+	Size    bool // they took too long together, which is no fault of a row
 }
 
-// Progress is how far things are.
+// Progress says how far the work is.
 type Progress struct {
-	Rows     int // in all
+	Rows     int // total
 	Done     int // finished
 	Letters  int // set aside
-	Suspects int // in runs that failed, not yet judged
+	Suspects int // in failed runs and not yet judged
 	Runs     int
 	Failed   int // of them
 }
 
-// Summary is what came of it.
+// Summary is the result of Run.
 type Summary struct {
 	Rows     int
 	Done     int // finished by this Run
@@ -115,14 +114,14 @@ type Summary struct {
 	Letters  int // set aside by this Run
 	Runs     int
 	Failed   int // of them
-	Retries  int // of runs that failed for now, among Runs
-	Batches  int // that rows were handed out in
+	Retries  int // runs that were repeated after a transient failure; part of Runs
+	Batches  int // number of batches
 	Together []Together
-	// TogetherMore is how many more of those there were.
+	// TogetherMore is the number of further ones, beyond MaxTogether.
 	TogetherMore int
 }
 
-// Bound is the most runs that bisection takes to find k rows of n: k·log2(n).
+// Bound returns the most runs that bisection takes to find k rows of n: k·log2(n).
 func Bound(n, k int) float64 {
 	if n < 2 {
 		return float64(k)
@@ -130,9 +129,10 @@ func Bound(n, k int) float64 {
 	return float64(k) * math.Log2(float64(n))
 }
 
-// Overhead is what comes on top: a run for each batch; for each of k rows the
-// failed run of what was left, the run alone, and the runs until pieces are
-// large again; the two that ask whether it is the command, and what they cut.
+// Overhead returns the runs beyond Bound: one for each batch; for each of k rows the
+// failed run of the remaining rows, the run alone, and the runs until pieces are large
+// again; and the two that check whether the command is the cause, with the pieces that
+// they split.
 func Overhead(k, batches int) int {
 	if k == 0 {
 		return batches
@@ -170,11 +170,11 @@ func (f Failure) placed() bool {
 	return f.Fingerprint != "" && f.Quality != "C" && f.Quality != "D"
 }
 
-// CommandError says that it is the command and not the data.
+// CommandError means that the command is at fault and not the data.
 type CommandError struct {
 	Class   bezoar.Class
 	Failure Failure
-	Tried   []int // the single rows, from different places, that failed alike
+	Tried   []int // the single rows, from different places, that failed in the same way
 	Empty   bool  // it fails without any row
 }
 
@@ -186,7 +186,7 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("it is the command, not the data: it fails alike %s (%s, %s)", how, e.Class, e.Failure)
 }
 
-// OutageError says that runs fail for now, with rows from everywhere.
+// OutageError means that runs fail transiently with rows from different places.
 type OutageError struct {
 	Class    bezoar.Class
 	Failure  Failure
@@ -197,12 +197,12 @@ func (e *OutageError) Error() string {
 	return fmt.Sprintf("it is not the data: rows from everywhere fail for now, after %[2]d attempts still (%[1]s, %[3]s)", e.Class, e.Attempts, e.Failure)
 }
 
-// StartError says that the command cannot be started.
+// StartError means that the command cannot be started.
 type StartError struct{ Failure Failure }
 
 func (e *StartError) Error() string { return "the command cannot be started: " + e.Failure.String() }
 
-// LettersError says that more rows are bad than may be.
+// LettersError means that more rows are bad than allowed.
 type LettersError struct{ Max int }
 
 func (e *LettersError) Error() string {

@@ -42,10 +42,10 @@ type sifter struct {
 	sum      Summary
 }
 
-// Run sifts. It returns nil when every row is finished or set aside, ctx's error
-// when that ended first, and a [CommandError], [OutageError], [StartError] or
-// [LettersError] when it is no use to go on. Config.Done and what was told to
-// Finish and SetAside is where the next Run goes on.
+// Run runs all rows. It returns nil when every row is finished or set aside, the error of
+// ctx if that ended first, and a CommandError, OutageError, StartError or LettersError if
+// it cannot go on. A next Run continues from Config.Done and from what Finish and SetAside
+// were told.
 func Run(ctx context.Context, cfg Config) (Summary, error) {
 	if err := cfg.Validate(); err != nil {
 		return Summary{}, fmt.Errorf("sift: %w", err)
