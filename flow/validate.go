@@ -89,44 +89,35 @@ func (c *checker) fault(task, field, value, format string, args ...any) {
 	c.errs = append(c.errs, &Fault{Task: task, Field: field, Value: value, Text: fmt.Sprintf(format, args...)})
 }
 
+// when is fault, if something is bad.
+func (c *checker) when(bad bool, task, field, value, format string, args ...any) {
+	if bad {
+		c.fault(task, field, value, format, args...)
+	}
+}
+
 func (c *checker) flow() {
 	d := &c.d
 	if why := badName(d.Name); why != "" {
 		c.fault("", "name", d.Name, "%s", why)
 	}
-	if len(d.Tasks) == 0 {
-		c.fault("", "tasks", "", "there is none, want at least one")
-	}
-	if len(d.Tasks) > MaxTasks {
-		c.fault("", "tasks", "", "there are %d, want at most %d", len(d.Tasks), MaxTasks)
-	}
-	if len(d.Params) > MaxParams {
-		c.fault("", "params", "", "there are %d, want at most %d", len(d.Params), MaxParams)
-	}
-	if d.Deadline < 0 {
-		c.fault("", "deadline", "", "%v is negative", d.Deadline)
-	}
+	c.when(len(d.Tasks) == 0, "", "tasks", "", "there is none, want at least one")
+	c.when(len(d.Tasks) > MaxTasks, "", "tasks", "", "there are %d, want at most %d", len(d.Tasks), MaxTasks)
+	c.when(len(d.Params) > MaxParams, "", "params", "", "there are %d, want at most %d", len(d.Params), MaxParams)
+	c.when(d.Deadline < 0, "", "deadline", "", "%v is negative", d.Deadline)
 	if d.Schedule != nil {
 		if _, err := newCalendar(*d.Schedule); err != nil {
 			c.fault("", "schedule", "", "%s", err)
 		}
-		if d.Schedule.CatchUp < 0 {
-			c.fault("", "schedule.catch_up", "", "%v is negative", d.Schedule.CatchUp)
-		}
+		c.when(d.Schedule.CatchUp < 0, "", "schedule.catch_up", "", "%v is negative", d.Schedule.CatchUp)
 	}
-	if d.MaxRuns < 0 {
-		c.fault("", "max_runs", "", "%d is negative", d.MaxRuns)
-	}
+	c.when(d.MaxRuns < 0, "", "max_runs", "", "%d is negative", d.MaxRuns)
 	for name, size := range d.Pools {
-		if size < 1 {
-			c.fault("", "pools", name, "pool %s has %d slots, want at least 1", name, size)
-		}
+		c.when(size < 1, "", "pools", name, "pool %s has %d slots, want at least 1", name, size)
 	}
 	for i := range d.Tasks {
 		name := d.Tasks[i].Name
-		if c.byName[name] != nil {
-			c.fault(name, "name", "", "there are two tasks with this name")
-		}
+		c.when(c.byName[name] != nil, name, "name", "", "there are two tasks with this name")
 		c.byName[name] = &d.Tasks[i]
 	}
 }
@@ -144,9 +135,7 @@ func (c *checker) task(t *Task) {
 }
 
 func (c *checker) needs(t *Task) {
-	if len(t.Needs) > MaxNeeds {
-		c.fault(t.Name, "needs", "", "there are %d, want at most %d", len(t.Needs), MaxNeeds)
-	}
+	c.when(len(t.Needs) > MaxNeeds, t.Name, "needs", "", "there are %d, want at most %d", len(t.Needs), MaxNeeds)
 	for i, need := range t.Needs {
 		switch {
 		case need == t.Name:
@@ -166,43 +155,25 @@ func (c *checker) work(t *Task) {
 			n++
 		}
 	}
-	if n != 1 {
-		c.fault(t.Name, "command", "", "exactly one of command, func, sensor and sift is wanted, there are %d", n)
-	}
-	if t.SideEffect && t.Idempotent == "" {
-		c.fault(t.Name, "idempotency_key", "", "a side effect needs one: what happens once for each value of it")
-	}
-	if !t.SideEffect && t.Idempotent != "" {
-		c.fault(t.Name, "idempotency_key", "", "it is for a task with side_effect: true")
-	}
-	if t.SideEffect && t.Sensor != nil {
-		c.fault(t.Name, "side_effect", "", "a sensor looks many times")
-	}
-	if t.Pool != "" && c.d.Pools[t.Pool] > 0 && t.Slots > c.d.Pools[t.Pool] {
-		c.fault(t.Name, "slots", "", "%d of a pool that has %d: the task would wait for ever", t.Slots, c.d.Pools[t.Pool])
-	}
-	if t.Pool == "" && t.Slots != 0 {
-		c.fault(t.Name, "slots", "", "they are of a pool: name it")
-	}
+	c.when(n != 1, t.Name, "command", "", "exactly one of command, func, sensor and sift is wanted, there are %d", n)
+	c.when(t.SideEffect && t.Idempotent == "", t.Name, "idempotency_key", "", "a side effect needs one: what happens once for each value of it")
+	c.when(!t.SideEffect && t.Idempotent != "", t.Name, "idempotency_key", "", "it is for a task with side_effect: true")
+	c.when(t.SideEffect && t.Sensor != nil, t.Name, "side_effect", "", "a sensor looks many times")
+	c.when(t.Pool != "" && c.d.Pools[t.Pool] > 0 && t.Slots > c.d.Pools[t.Pool], t.Name, "slots", "", "%d of a pool that has %d: the task would wait for ever", t.Slots, c.d.Pools[t.Pool])
+	c.when(t.Pool == "" && t.Slots != 0, t.Name, "slots", "", "they are of a pool: name it")
 }
 
 func (c *checker) bounds(t *Task) {
 	for field, d := range map[string]time.Duration{"timeout": t.Timeout, "grace": t.Grace} {
-		if d < 0 {
-			c.fault(t.Name, field, "", "%v is negative", d)
-		}
+		c.when(d < 0, t.Name, field, "", "%v is negative", d)
 	}
 	for field, n := range map[string]int{
 		"retry.attempts": t.Retry.Attempts - 1, "poison.after": t.Poison.After, "poison.min_attempts": t.Poison.MinAttempts,
 		"poison.siblings": t.Poison.Siblings, "slots": t.Slots, "limit": t.Limit,
 	} {
-		if n < 0 {
-			c.fault(t.Name, field, "", "it is too small")
-		}
+		c.when(n < 0, t.Name, field, "", "it is too small")
 	}
-	if t.Memory < 0 {
-		c.fault(t.Name, "memory", "", "%d is negative", t.Memory)
-	}
+	c.when(t.Memory < 0, t.Name, "memory", "", "%d is negative", t.Memory)
 	if err := t.Retry.Backoff.Validate(); err != nil {
 		c.fault(t.Name, "retry", "", "%s", strings.ReplaceAll(err.Error(), "\n", ", "))
 	}
@@ -218,15 +189,9 @@ func (c *checker) each(t *Task, e *Each) {
 			n++
 		}
 	}
-	if n > 1 {
-		c.fault(t.Name, "each", "", "one of list, glob and from is wanted, there are %d", n)
-	}
-	if e.From != "" && !slices.Contains(t.Needs, e.From) {
-		c.fault(t.Name, "each.from", e.From, "add %q to needs: its output has to be there first", e.From)
-	}
-	if len(e.List) > MaxInstances {
-		c.fault(t.Name, "each.list", "", "there are %d items, want at most %d", len(e.List), MaxInstances)
-	}
+	c.when(n > 1, t.Name, "each", "", "one of list, glob and from is wanted, there are %d", n)
+	c.when(e.From != "" && !slices.Contains(t.Needs, e.From), t.Name, "each.from", e.From, "add %q to needs: its output has to be there first", e.From)
+	c.when(len(e.List) > MaxInstances, t.Name, "each.list", "", "there are %d items, want at most %d", len(e.List), MaxInstances)
 }
 
 // badName says what is wrong with a name, or "".

@@ -114,7 +114,11 @@ func (s Settings) Equal(o Settings) bool {
 // Validate reports every field that is out of bounds.
 func (s Settings) Validate() error {
 	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, invalid(format, args...)) }
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, invalid(format, args...))
+		}
+	}
 	for _, d := range []struct {
 		name              string
 		value, least, max time.Duration
@@ -124,23 +128,13 @@ func (s Settings) Validate() error {
 		{"Wait", s.Wait, 0, MaxWait},
 		{"Retention", s.Retention, MinRetention, MaxRetention},
 	} {
-		if d.value < d.least || d.value > d.max {
-			fault("%s: %v is not within %v to %v", d.name, d.value, d.least, d.max)
-		}
+		fault(d.value < d.least || d.value > d.max, "%s: %v is not within %v to %v", d.name, d.value, d.least, d.max)
 	}
-	if s.MaxBytes < MinBytes || s.MaxBytes > MaxBytes {
-		fault("MaxBytes: %d is not within %d to %d", s.MaxBytes, MinBytes, MaxBytes)
-	}
-	if !s.FIFO && (s.ContentDedup || s.DedupByGroup) {
-		fault("ContentDedup and DedupByGroup: only FIFO queues deduplicate")
-	}
+	fault(s.MaxBytes < MinBytes || s.MaxBytes > MaxBytes, "MaxBytes: %d is not within %d to %d", s.MaxBytes, MinBytes, MaxBytes)
+	fault(!s.FIFO && (s.ContentDedup || s.DedupByGroup), "ContentDedup and DedupByGroup: only FIFO queues deduplicate")
 	if d := s.DeadLetter; d != (DeadLetter{}) {
-		if d.Queue == "" {
-			fault("DeadLetter.Queue: is empty")
-		}
-		if d.MaxReceives < 1 || d.MaxReceives > MaxReceiveCap {
-			fault("DeadLetter.MaxReceives: %d is not within 1 to %d", d.MaxReceives, MaxReceiveCap)
-		}
+		fault(d.Queue == "", "DeadLetter.Queue: is empty")
+		fault(d.MaxReceives < 1 || d.MaxReceives > MaxReceiveCap, "DeadLetter.MaxReceives: %d is not within 1 to %d", d.MaxReceives, MaxReceiveCap)
 	}
 	faults = append(faults, s.Allow.validate(), validateExtra(s.Extra))
 	faults = append(faults, s.Retry.validate(s), s.Quarantine.validate(), s.validateWork())

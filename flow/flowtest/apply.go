@@ -48,9 +48,7 @@ func testApplyWritesAll(r *rig) {
 	r.apply(h, flow.Batch{End: []flow.Attempt{ended(one, flow.Ending{Reason: "again"})}})
 	same(r, "the attempt, which was over", r.attempts(flow.AttemptQuery{Run: run.ID}), []flow.Attempt{end})
 	next := r.begin(h, run.ID, "a", func(a *flow.Attempt) { a.N = 2 })
-	if next.Token <= one.Token {
-		r.Errorf("token %d after %d, want it to grow", next.Token, one.Token)
-	}
+	r.errorIf(next.Token <= one.Token, "token %d after %d, want it to grow", next.Token, one.Token)
 }
 
 func testApplyIsFenced(r *rig) {
@@ -162,9 +160,7 @@ func testPools(r *rig) {
 		b.Instances = append(b.Instances, flow.Instance{Run: run.ID, Task: name, State: task.Running, Why: "begun", Since: at(5)})
 	}
 	got := r.apply(h, b)
-	if len(got.Begun) != 1 || got.Begun[0].Task != "c" {
-		r.Fatalf("begun %+v, want c alone", got.Begun)
-	}
+	r.fatalIf(len(got.Begun) != 1 || got.Begun[0].Task != "c", "begun %+v, want c alone", got.Begun)
 	for name, want := range map[string]task.State{"b": task.Pending, "c": task.Running, "d": task.Pending} {
 		if is := r.state(run.ID, name); is != want {
 			r.Errorf("%s is %s, want %s", name, is, want)
@@ -180,9 +176,7 @@ func testPools(r *rig) {
 		End: []flow.Attempt{ended(two, flow.Ending{})}, Begin: []flow.Attempt{a},
 		Instances: []flow.Instance{{Run: run.ID, Task: "b", State: task.Running, Since: at(5)}},
 	})
-	if len(got.Begun) != 1 || r.state(run.ID, "b") != task.Running {
-		r.Errorf("begun %+v, want b in the slots that the end left", got.Begun)
-	}
+	r.errorIf(len(got.Begun) != 1 || r.state(run.ID, "b") != task.Running, "begun %+v, want b in the slots that the end left", got.Begun)
 }
 
 func testKeys(r *rig) {

@@ -49,9 +49,7 @@ func testNodesTakeAtOnce(r *rig) {
 			mu.Unlock()
 		}
 	})
-	if len(owners) != runs {
-		r.Errorf("%d runs were taken, want %d", len(owners), runs)
-	}
+	r.errorIf(len(owners) != runs, "%d runs were taken, want %d", len(owners), runs)
 }
 
 func testNodesClaimAtOnce(r *rig) {
@@ -86,9 +84,7 @@ func testNodesClaimAtOnce(r *rig) {
 			mu.Unlock()
 		}
 	})
-	if len(claims) != attempts {
-		r.Errorf("%d attempts were claimed, want %d", len(claims), attempts)
-	}
+	r.errorIf(len(claims) != attempts, "%d attempts were claimed, want %d", len(claims), attempts)
 }
 
 func testPoolsHoldAtOnce(r *rig) {
@@ -118,9 +114,7 @@ func testPoolsHoldAtOnce(r *rig) {
 			mu.Unlock()
 		}
 	})
-	if begun != size {
-		r.Errorf("%d attempts began in a pool of %d", begun, size)
-	}
+	r.errorIf(begun != size, "%d attempts began in a pool of %d", begun, size)
 	if open := r.attempts(flow.AttemptQuery{Open: true}); len(open) != size {
 		r.Errorf("%d attempts are open, want %d", len(open), size)
 	}

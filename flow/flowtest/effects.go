@@ -21,9 +21,7 @@ func testEffects(r *rig) {
 	taken := func(want flow.Effect) {
 		r.Helper()
 		got := r.tryBegin(h, other.ID, "a", mail)
-		if len(got.Begun) != 0 || r.state(other.ID, "a") != task.Pending {
-			r.Errorf("begun %+v, want nothing: the side effect is taken", got.Begun)
-		}
+		r.errorIf(len(got.Begun) != 0 || r.state(other.ID, "a") != task.Pending, "begun %+v, want nothing: the side effect is taken", got.Begun)
 		same(r, "what has it", got.Taken, []flow.Effect{want})
 	}
 	is := flow.Effect{Key: "mail 1", Token: one.Token, Run: run.ID, Task: "a"}
@@ -40,9 +38,7 @@ func testEffects(r *rig) {
 	mail(&a)
 	a.N = 3
 	got := r.apply(h, flow.Batch{Free: []string{"mail 1"}, Begin: []flow.Attempt{a}})
-	if len(got.Begun) != 1 {
-		r.Fatalf("%+v, want the third attempt", got)
-	}
+	r.fatalIf(len(got.Begun) != 1, "%+v, want the third attempt", got)
 	r.apply(h, flow.Batch{End: []flow.Attempt{ended(got.Begun[0], flow.Ending{Output: []byte("sent")})}})
 	is.Token, is.Done, is.Output = got.Begun[0].Token, true, []byte("sent")
 	taken(is)

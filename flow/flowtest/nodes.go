@@ -17,25 +17,17 @@ func nodeTests() map[string]func(*rig) {
 
 func testLeases(r *rig) {
 	n := r.node("n1", "gpu", "eu")
-	if n.Epoch == 0 || !n.Until.After(n.Seen) {
-		r.Fatalf("%+v, want an epoch and a lease", n)
-	}
+	r.fatalIf(n.Epoch == 0 || !n.Until.After(n.Seen), "%+v, want an epoch and a lease", n)
 	again, err := r.Renew(r.ctx(), n, ttl)
 	r.must(err)
-	if again.Epoch != n.Epoch {
-		r.Errorf("epoch %d after a renewal in time, want %d", again.Epoch, n.Epoch)
-	}
+	r.errorIf(again.Epoch != n.Epoch, "epoch %d after a renewal in time, want %d", again.Epoch, n.Epoch)
 	r.harness.Age(r.T, r.Store, ttl+1)
 	late, err := r.Renew(r.ctx(), n, ttl)
 	r.must(err)
-	if late.Epoch <= n.Epoch {
-		r.Errorf("epoch %d after a lease was lost, want more than %d", late.Epoch, n.Epoch)
-	}
+	r.errorIf(late.Epoch <= n.Epoch, "epoch %d after a lease was lost, want more than %d", late.Epoch, n.Epoch)
 	all, err := r.ListNodes(r.ctx())
 	r.must(err)
-	if len(all) != 1 || all[0].Name != "n1" || !slices.Equal(all[0].Labels, []string{"gpu", "eu"}) || all[0].Slots != 4 || !all[0].Plans || all[0].Epoch != late.Epoch {
-		r.Errorf("nodes %+v, want n1 as it is", all)
-	}
+	r.errorIf(len(all) != 1 || all[0].Name != "n1" || !slices.Equal(all[0].Labels, []string{"gpu", "eu"}) || all[0].Slots != 4 || !all[0].Plans || all[0].Epoch != late.Epoch, "nodes %+v, want n1 as it is", all)
 }
 
 func testNextLifeFences(r *rig) {
@@ -43,9 +35,7 @@ func testNextLifeFences(r *rig) {
 	first := r.node("n1")
 	h := r.take(first)
 	second := r.node("n1") // the same name: a restart
-	if second.Epoch <= first.Epoch {
-		r.Fatalf("epoch %d of the second life, want more than %d", second.Epoch, first.Epoch)
-	}
+	r.fatalIf(second.Epoch <= first.Epoch, "epoch %d of the second life, want more than %d", second.Epoch, first.Epoch)
 	_, err := r.Renew(r.ctx(), first, ttl)
 	r.wantErr(err, flow.ErrFenced)
 	_, err = r.Apply(r.ctx(), h, flow.Batch{Instances: []flow.Instance{{Run: run.ID, Task: "a", State: task.Success, Since: at(1)}}})
@@ -68,9 +58,7 @@ func testTake(r *rig) {
 	n1, n2 := r.node("n1"), r.node("n2")
 	got, err := r.Take(r.ctx(), n1, 1)
 	r.must(err)
-	if len(got) != 1 || got[0].ID != one.ID || got[0].Owner != "n1" || got[0].Epoch == 0 || got[0].Definition.Tasks[0].Name != "a" {
-		r.Fatalf("taken %+v, want the oldest with its definition", got)
-	}
+	r.fatalIf(len(got) != 1 || got[0].ID != one.ID || got[0].Owner != "n1" || got[0].Epoch == 0 || got[0].Definition.Tasks[0].Name != "a", "taken %+v, want the oldest with its definition", got)
 	if h := r.take(n2); len(h.Runs) != 2 || h.Runs[two.ID] == 0 || h.Runs[three.ID] == 0 {
 		r.Errorf("the second node took %v, want the other two that are not over", h.Runs)
 	}
@@ -128,9 +116,7 @@ func testLostNodes(r *rig) {
 	r.take(n2)
 	for _, a := range r.attempts(flow.AttemptQuery{Run: run.ID}) {
 		want := map[string]flow.AttemptState{"a": flow.AttemptLost, "b": flow.AttemptIntended, "c": flow.AttemptIntended, "d": flow.AttemptEnded}[a.Task]
-		if a.State != want {
-			r.Errorf("the attempt of %s is %s, want %s", a.Task, a.State, want)
-		}
+		r.errorIf(a.State != want, "the attempt of %s is %s, want %s", a.Task, a.State, want)
 	}
 	n1, err = r.Renew(r.ctx(), n1, ttl)
 	r.must(err)
@@ -219,9 +205,7 @@ func testUntold(r *rig) {
 	}
 	n = r.node("n1") // its next life
 	all, err := r.Take(r.ctx(), n, 10)
-	if err != nil || len(all) != 1 || all[0].ID != run.ID || all[0].State != flow.RunFailed || len(all[0].Pages) != 1 || all[0].Owner != "n1" {
-		r.Fatalf("took %+v, %v, want the run whose page was not sent", all, err)
-	}
+	r.fatalIf(err != nil || len(all) != 1 || all[0].ID != run.ID || all[0].State != flow.RunFailed || len(all[0].Pages) != 1 || all[0].Owner != "n1", "took %+v, %v, want the run whose page was not sent", all, err)
 	run.Pages[0].Sent, run.Version = true, 9
 	r.apply(flow.Hold{Node: n.Name, Epoch: n.Epoch, Runs: map[string]int64{run.ID: all[0].Epoch}}, flow.Batch{Runs: []flow.Run{run}})
 	n = r.node("n1")

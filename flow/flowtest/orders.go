@@ -23,17 +23,13 @@ func testOrders(r *rig) {
 	h := r.take(n)
 	all, err := r.Orders(r.ctx(), "n1")
 	r.must(err)
-	if len(all) != 2 || all[0].ID == 0 || all[1].ID <= all[0].ID || all[0].At.IsZero() {
-		r.Fatalf("orders %+v, want two with growing ids and a time", all)
-	}
+	r.fatalIf(len(all) != 2 || all[0].ID == 0 || all[1].ID <= all[0].ID || all[0].At.IsZero(), "orders %+v, want two with growing ids and a time", all)
 	one.ID, one.At = all[0].ID, all[0].At
 	same(r, "the first order", all[0], one)
 	r.apply(h, flow.Batch{Done: []int64{one.ID}})
 	all, err = r.Orders(r.ctx(), "n1")
 	r.must(err)
-	if len(all) != 1 || all[0].Run != other.ID {
-		r.Errorf("orders %+v, want the other one", all)
-	}
+	r.errorIf(len(all) != 1 || all[0].Run != other.ID, "orders %+v, want the other one", all)
 }
 
 func testOrdersOver(r *rig) {
@@ -59,9 +55,7 @@ func testOrdersOver(r *rig) {
 		r.must(err)
 		switch again := r.take(n); {
 		case tc.want != nil || tc.state == flow.RunHeld:
-			if got.State != tc.state || len(again.Runs) != 0 {
-				r.Errorf("%s a run that is %s: it is %s now, and was taken: %v", tc.verb, tc.state, got.State, again.Runs)
-			}
+			r.errorIf(got.State != tc.state || len(again.Runs) != 0, "%s a run that is %s: it is %s now, and was taken: %v", tc.verb, tc.state, got.State, again.Runs)
 		case got.State != flow.RunRunning || !got.Ended.IsZero() || got.Version <= 5 || again.Runs[run.ID] <= h.Runs[run.ID]:
 			r.Errorf("%s a run that was %s: %+v, taken %v, want it running, for whoever takes it", tc.verb, tc.state, got, again.Runs)
 		}

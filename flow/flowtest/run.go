@@ -54,6 +54,22 @@ type rig struct {
 	runs int
 }
 
+// errorIf is Errorf, if something is bad.
+func (r *rig) errorIf(bad bool, format string, args ...any) {
+	r.Helper()
+	if bad {
+		r.Errorf(format, args...)
+	}
+}
+
+// fatalIf is Fatalf, if something is bad.
+func (r *rig) fatalIf(bad bool, format string, args ...any) {
+	r.Helper()
+	if bad {
+		r.Fatalf(format, args...)
+	}
+}
+
 func newRig(t *testing.T, h Harness) *rig {
 	t.Helper()
 	return &rig{t, h, h.Open(t), 0}
@@ -73,9 +89,7 @@ func (r *rig) must(err error) {
 
 func (r *rig) wantErr(err, want error) {
 	r.Helper()
-	if !errors.Is(err, want) {
-		r.Fatalf("error %v, want %v", err, want)
-	}
+	r.fatalIf(!errors.Is(err, want), "error %v, want %v", err, want)
 }
 
 // at is a time with more digits than a store keeps.
@@ -144,9 +158,7 @@ func (r *rig) attempts(q flow.AttemptQuery) []flow.Attempt {
 func (r *rig) begin(h flow.Hold, run, name string, edit func(*flow.Attempt)) flow.Attempt {
 	r.Helper()
 	got := r.tryBegin(h, run, name, edit).Begun
-	if len(got) != 1 || got[0].Token == 0 {
-		r.Fatalf("begun %+v, want one attempt with a token", got)
-	}
+	r.fatalIf(len(got) != 1 || got[0].Token == 0, "begun %+v, want one attempt with a token", got)
 	return got[0]
 }
 

@@ -54,9 +54,7 @@ func testRunsComeBack(r *rig) {
 	got, err := r.Run(r.ctx(), want.ID)
 	r.must(err)
 	same(r, "the run", got, want)
-	if got.Due.Location() != time.UTC || got.Due.Nanosecond()%1000 != 0 {
-		r.Errorf("a time comes back as %v, want it in UTC, at the microsecond", got.Due)
-	}
+	r.errorIf(got.Due.Location() != time.UTC || got.Due.Nanosecond()%1000 != 0, "a time comes back as %v, want it in UTC, at the microsecond", got.Due)
 	insts, err := r.Instances(r.ctx(), want.ID)
 	r.must(err)
 	same(r, "its instances", insts, all)
@@ -107,12 +105,8 @@ func testListRuns(r *rig) {
 		var ids []string
 		for _, run := range got {
 			ids = append(ids, run.ID[len(run.ID)-1:])
-			if run.Definition.Name != "" || run.Definition.Tasks != nil {
-				r.Errorf("%s: a run comes with its definition", name)
-			}
-			if run.Params["day"] != "1" || run.Created.IsZero() {
-				r.Errorf("%s: a run comes without its parameters, or its time: %+v", name, run)
-			}
+			r.errorIf(run.Definition.Name != "" || run.Definition.Tasks != nil, "%s: a run comes with its definition", name)
+			r.errorIf(run.Params["day"] != "1" || run.Created.IsZero(), "%s: a run comes without its parameters, or its time: %+v", name, run)
 		}
 		same(r, name, ids, tc.want)
 	}
@@ -204,13 +198,9 @@ func testManyInstances(r *rig) {
 		b.Begin[i].Index = i
 	}
 	begun := r.apply(h, b).Begun
-	if len(begun) != n {
-		r.Fatalf("%d attempts were begun, want %d", len(begun), n)
-	}
+	r.fatalIf(len(begun) != n, "%d attempts were begun, want %d", len(begun), n)
 	for i, a := range begun {
-		if a.Index != i || i > 0 && a.Token <= begun[i-1].Token {
-			r.Fatalf("attempt %d is %+v, want it in its place with a growing token", i, a)
-		}
+		r.fatalIf(a.Index != i || i > 0 && a.Token <= begun[i-1].Token, "attempt %d is %+v, want it in its place with a growing token", i, a)
 	}
 	all, err := r.Instances(r.ctx(), run.ID)
 	r.must(err)
@@ -232,13 +222,9 @@ func testReopen(r *rig) {
 	same(r, "attempts", r.attempts(flow.AttemptQuery{Node: "n1"}), []flow.Attempt{a})
 	orders, err := r.Orders(r.ctx(), "n1")
 	r.must(err)
-	if len(orders) != 1 || orders[0].Task != "b" || orders[0].Who != "me" {
-		r.Errorf("orders %+v, want the one that was given", orders)
-	}
+	r.errorIf(len(orders) != 1 || orders[0].Task != "b" || orders[0].Who != "me", "orders %+v, want the one that was given", orders)
 	again := r.node("n1")
-	if again.Epoch <= n.Epoch {
-		r.Errorf("epoch %d of the next life, want more than %d", again.Epoch, n.Epoch)
-	}
+	r.errorIf(again.Epoch <= n.Epoch, "epoch %d of the next life, want more than %d", again.Epoch, n.Epoch)
 	h = r.take(again)
 	if got := r.tryBegin(h, run.ID, "b", func(a *flow.Attempt) { a.Effect = "mail 1" }); len(got.Begun) != 0 || len(got.Taken) != 1 {
 		r.Errorf("%+v, want that the side effect is taken", got)

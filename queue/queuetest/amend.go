@@ -25,9 +25,7 @@ func testEditMessage(r *rig) {
 		flying := r.receive(name, 1)[0]
 		edit := func(seq int64, body string) error {
 			id, err := r.EditMessage(r.ctx(), name, seq, queue.EditInput{Body: []byte(body), Set: map[string]queue.Attribute{"a": {DataType: "String", String: "new"}}})
-			if err == nil && id != sent[seq-sent[0].Sequence].ID {
-				r.Errorf("edited was %s", id)
-			}
+			r.errorIf(err == nil && id != sent[seq-sent[0].Sequence].ID, "edited was %s", id)
 			return err
 		}
 		if err := edit(sent[0].Sequence, "x"); !errors.Is(err, queue.ErrConflict) {
@@ -52,9 +50,7 @@ func testEditMessage(r *rig) {
 			r.Fatal(diff)
 		}
 		for _, m := range all {
-			if string(m.Body) != "third" && (m.Attributes["a"].String != "new" || m.Damaged) || m.Receives != 1 {
-				r.Errorf("received was %+v", m)
-			}
+			r.errorIf(string(m.Body) != "third" && (m.Attributes["a"].String != "new" || m.Damaged) || m.Receives != 1, "received was %+v", m)
 			r.must(r.Delete(r.ctx(), name, m.Receipt))
 		}
 		r.wantCounts(name, 0, 0, 0)
@@ -68,9 +64,7 @@ func testDeleteMessage(r *rig) {
 	r.wantBodies("jobs", 1, "a")
 	r.wantBodies("jobs", 10, "b") // the copy waits
 	_, err := r.DeleteMessage(r.ctx(), "jobs", sent[0].Sequence, false)
-	if !errors.Is(err, queue.ErrConflict) {
-		r.Errorf("what is in flight is deleted: %v", err)
-	}
+	r.errorIf(!errors.Is(err, queue.ErrConflict), "what is in flight is deleted: %v", err)
 	id, err := r.DeleteMessage(r.ctx(), "jobs", sent[0].Sequence, true)
 	if r.must(err); id != sent[0].ID {
 		r.Errorf("deleted was %s", id)

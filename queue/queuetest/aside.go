@@ -110,9 +110,7 @@ func testKeepExpiredAtReceive(r *rig) {
 	d.put(2, "c")
 	r.age(time.Hour)
 	c := d.claim(10)
-	if len(c.Messages) > 0 || !slices.Equal(c.Queues, []string{"jobs-dlq"}) {
-		r.Errorf("received %v; %v gained messages", bodies(c.Messages), c.Queues)
-	}
+	r.errorIf(len(c.Messages) > 0 || !slices.Equal(c.Queues, []string{"jobs-dlq"}), "received %v; %v gained messages", bodies(c.Messages), c.Queues)
 	for _, m := range d.wantDead("a", "b", "c") {
 		if l := m.Letter; l.Origin != "jobs" || l.Reason == "" || l.Receives != 0 || l.Group != d.wantDead("a", "b", "c")[0].Letter.Group {
 			r.Errorf("the letter is %+v", l)
@@ -131,9 +129,7 @@ func testKeepExpiredLetters(r *rig) {
 	p := queue.Policy{DeadLetter: queue.ImplicitName("jobs-dlq"), Implicit: true, KeepExpired: true}
 	n, err := r.store.Expire(r.ctx(), dead.ID, p, time.Hour, 10)
 	r.must(err)
-	if n != 2 {
-		r.Errorf("%d expired, want both", n)
-	}
+	r.errorIf(n != 2, "%d expired, want both", n)
 	r.wantCounts("jobs-dlq", 0, 0, 0)
 	r.wantBodies("jobs-dlq-dlq", 10, "no letter")
 	_, err = r.store.Letter(r.ctx(), "a")
@@ -158,9 +154,7 @@ func testReplace(r *rig) {
 	r.must(err)
 	m := d.only()
 	want := queue.Lineage{Parent: "a", Root: "a", Times: 1, Edited: true}
-	if sent.ID != "mended" || m.ID != sent.ID || m.Sequence != sent.Sequence || !descends(m.Lineage, want, 1) || m.Letter != nil || m.Payload != work(9) {
-		r.Errorf("sent %+v, received %+v", sent, m)
-	}
+	r.errorIf(sent.ID != "mended" || m.ID != sent.ID || m.Sequence != sent.Sequence || !descends(m.Lineage, want, 1) || m.Letter != nil || m.Payload != work(9), "sent %+v, received %+v", sent, m)
 	l, err := r.store.Letter(r.ctx(), "a")
 	r.must(err)
 	if x := l.Letter.Discarded; l.Queue != queue.TrashQueue || x == nil || x.From != "jobs-dlq" || x.Into != "mended" || x.At.IsZero() {
@@ -217,9 +211,7 @@ func testReplaceNowhere(r *rig) {
 	r.send("jobs.fifo", in("g", "new"))
 	sent, err := r.store.Replace(r.ctx(), twice)
 	r.must(err)
-	if !sent.Duplicate {
-		r.Errorf("a duplicate was sent as %+v", sent)
-	}
+	r.errorIf(!sent.Duplicate, "a duplicate was sent as %+v", sent)
 	d.wantDead("a") // nothing has taken its place
 }
 

@@ -14,9 +14,7 @@ func testBriefProbesSooner(r *rig) {
 	// Copies of what is not suspected do not wait for each other.
 	d.put(3, "hi1", "hi2")
 	first, second := d.claim(1).Messages, d.claim(1).Messages
-	if len(first) != 1 || len(second) != 1 {
-		r.Fatalf("received %v, then %v", bodies(first), bodies(second))
-	}
+	r.fatalIf(len(first) != 1 || len(second) != 1, "received %v, then %v", bodies(first), bodies(second))
 	d.done(append(first, second...)...)
 	d.convict(1)
 	d.put(1, "ok1")

@@ -83,9 +83,7 @@ func testListCases(r *rig) {
 		for _, c := range found {
 			got = append(got, c.Payload[0])
 		}
-		if !slices.Equal(got, want) {
-			r.Errorf("Cases(%d, %d) = %v, want %v", state, limit, got, want)
-		}
+		r.errorIf(!slices.Equal(got, want), "Cases(%d, %d) = %v, want %v", state, limit, got, want)
 	}
 	list(-1, 10, 3, 2, 1, 4)
 	list(-1, 2, 3, 2)
@@ -129,9 +127,7 @@ func testCasesMakeRoom(r *rig) {
 		r.harness.Convict(r.T, r.store, d.q.ID, all)
 		for _, i := range []int{0, 1, len(all) - 1} { // they are as the store itself would have written them
 			r.must(r.store.ChangeCase(r.ctx(), d.q.ID, name(i), func(c *poison.Case, _ int64) *poison.Case {
-				if c == nil || *c != *convict(i) {
-					r.Errorf("case %d is %+v, want %+v", i, c, convict(i))
-				}
+				r.errorIf(c == nil || *c != *convict(i), "case %d is %+v, want %+v", i, c, convict(i))
 				return c
 			}))
 		}
@@ -146,9 +142,7 @@ func testCasesMakeRoom(r *rig) {
 	there := func(i int, want bool) {
 		r.Helper()
 		r.must(r.store.ChangeCase(r.ctx(), d.q.ID, name(i), func(c *poison.Case, _ int64) *poison.Case {
-			if (c != nil) != want {
-				r.Errorf("case %d is there: %v", i, c != nil)
-			}
+			r.errorIf((c != nil) != want, "case %d is there: %v", i, c != nil)
 			return c
 		}))
 	}

@@ -73,13 +73,9 @@ func testConcurrent(r *rig) {
 	}
 	sending.Wait()
 	receiving.Wait()
-	if len(seen) != senders*each {
-		r.Errorf("%d of %d messages arrived", len(seen), senders*each)
-	}
+	r.errorIf(len(seen) != senders*each, "%d of %d messages arrived", len(seen), senders*each)
 	for body, n := range seen {
-		if n != 1 {
-			r.Errorf("%s was delivered %d times", body, n)
-		}
+		r.errorIf(n != 1, "%s was delivered %d times", body, n)
 	}
 	r.wantCounts("jobs", 0, 0, 0)
 }
@@ -108,9 +104,7 @@ func testConcurrentFIFO(r *rig) {
 				mu.Lock()
 				mine := map[string]bool{}
 				for _, m := range m {
-					if busy[m.Group] && !mine[m.Group] {
-						r.Errorf("group %s is with two consumers", m.Group)
-					}
+					r.errorIf(busy[m.Group] && !mine[m.Group], "group %s is with two consumers", m.Group)
 					busy[m.Group], mine[m.Group] = true, true
 					if want := fmt.Sprint(m.Group[1:], "/", next[m.Group]); string(m.Body) != want {
 						r.Errorf("received %s, want %s", m.Body, want)
@@ -152,9 +146,7 @@ func testConcurrentUpdates(r *rig) {
 	wg.Wait()
 	q, err := r.store.Queue(r.ctx(), "jobs")
 	r.must(err)
-	if len(q.Tags) != 20 {
-		r.Errorf("%d of 20 tags are there", len(q.Tags))
-	}
+	r.errorIf(len(q.Tags) != 20, "%d of 20 tags are there", len(q.Tags))
 }
 
 // What was acknowledged is there afterwards, as it was.
@@ -177,9 +169,7 @@ func testReopen(t *testing.T, h Harness) {
 		r.Errorf("deduplication forgot %+v: %+v", first, again)
 	}
 	m := r.receive("jobs", 10)
-	if len(m) != 3 || m[0].ID != sent.ID || m[0].Receives != 2 || len(m[0].Attempts) != 1 {
-		r.Errorf("received %+v", m)
-	}
+	r.errorIf(len(m) != 3 || m[0].ID != sent.ID || m[0].Receives != 2 || len(m[0].Attempts) != 1, "received %+v", m)
 	if t := r.finish(task.ID); t.State != queue.MoveCompleted || t.Moved != 3 {
 		r.Errorf("the move task went on to %+v", t)
 	}
@@ -255,7 +245,5 @@ func testConcurrentCopies(r *rig, ordered bool) {
 			break
 		}
 	}
-	if worked != payloads*copies {
-		r.Errorf("%d of %d messages were worked", worked, payloads*copies)
-	}
+	r.errorIf(worked != payloads*copies, "%d of %d messages were worked", worked, payloads*copies)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -18,9 +19,7 @@ func (d *storeClient) dieAs(id, reason string, in queue.SendInput) {
 	d.Helper()
 	d.send(queue.Entry{SendInput: in, ID: id})
 	all := d.claim(10).Messages
-	if len(all) != 1 {
-		d.Fatalf("received %v, want %s", bodies(all), id)
-	}
+	suite.FatalIf(d, len(all) != 1, "received %v, want %s", bodies(all), id)
 	d.change(queue.Change{Receipt: all[0].Receipt, Release: true, Dead: true, Outcome: &queue.Outcome{Class: bezoar.Bug, Failure: "f", Reason: reason}})
 }
 
@@ -76,9 +75,7 @@ func testSelectContent(r *rig) {
 		for _, g := range r.groups(c.s, 10) {
 			grouped += g.Count
 		}
-		if n != int64(len(c.want)) || grouped != n {
-			r.Errorf("%+v: counted %d, grouped %d", c.s, n, grouped)
-		}
+		r.errorIf(n != int64(len(c.want)) || grouped != n, "%+v: counted %d, grouped %d", c.s, n, grouped)
 	}
 	t := r.finish(r.redrive(queue.MoveTask{Kind: queue.MoveDiscard, Source: "jobs-dlq", Selection: queue.Selection{
 		Body: "order", Attributes: map[string]string{"tenant": "acme"}, Reason: "no", Class: "bug",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -23,9 +24,7 @@ func testCopiesWait(r *rig) {
 	d.put(1, "a", "b", "c")
 	first := d.one("a")
 	c := d.claim(10)
-	if len(c.Messages) > 0 || !c.Held || c.Next <= 0 || c.Next > lease {
-		r.Fatalf("while a copy is in flight received %+v", c)
-	}
+	r.fatalIf(len(c.Messages) > 0 || !c.Held || c.Next <= 0 || c.Next > lease, "while a copy is in flight received %+v", c)
 	r.wantCounts("jobs", 2, 1, 0)
 	if k := d.wantState(1, poison.Watched); k.Proven {
 		r.Errorf("before any worked: %+v", k)
@@ -87,9 +86,7 @@ func testCopiesAfterLease(r *rig) {
 func (d *storeClient) one(body string) []queue.Message {
 	d.Helper()
 	m := d.claim(1).Messages
-	if len(m) != 1 || string(m[0].Body) != body {
-		d.Fatalf("received %v, want %s", bodies(m), body)
-	}
+	suite.FatalIf(d, len(m) != 1 || string(m[0].Body) != body, "received %v, want %s", bodies(m), body)
 	return m
 }
 
@@ -100,9 +97,7 @@ func (d *storeClient) only() queue.Message {
 	if more := d.claim(10).Messages; len(more) > 0 {
 		d.Fatalf("received %v too", bodies(more))
 	}
-	if len(m) != 1 {
-		d.Fatalf("received %v, want one message", bodies(m))
-	}
+	suite.FatalIf(d, len(m) != 1, "received %v, want one message", bodies(m))
 	return m[0]
 }
 
@@ -199,9 +194,7 @@ func testCopiesProvenSuspect(r *rig) {
 	d.put(1, "a", "b", "c")
 	d.done(d.only())
 	both := d.claim(10).Messages
-	if len(both) != 2 {
-		r.Fatalf("received %v", bodies(both))
-	}
+	r.fatalIf(len(both) != 2, "received %v", bodies(both))
 	lost, stays := both[0], both[1]
 	d.change(queue.Change{Receipt: stays.Receipt, For: 3 * lease})
 	d.vanish(lost)
@@ -229,9 +222,7 @@ func testCopiesFIFO(r *rig) {
 		}
 	}
 	c := d.claim(10)
-	if len(c.Messages) > 0 || !c.Held {
-		r.Fatalf("while a copy is in flight received %v", bodies(c.Messages))
-	}
+	r.fatalIf(len(c.Messages) > 0 || !c.Held, "while a copy is in flight received %v", bodies(c.Messages))
 	d.putIn("b", "b2", 4)
 	d.take()
 	for _, m := range m {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -17,9 +18,7 @@ import (
 func Damage(t *testing.T, store queue.Store, change func(was, is string)) {
 	ctx := t.Context()
 	e, err := queue.New(queue.Config{}, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if _, err := e.CreateQueue(ctx, "jobs", queue.DefaultSettings(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +33,7 @@ func Damage(t *testing.T, store queue.Store, change func(was, is string)) {
 		t.Errorf("delivered are %q", got)
 	}
 	dead, err := e.Peek(ctx, queue.ImplicitName("jobs"), 0, 10)
-	if err != nil || len(dead) != 1 {
-		t.Fatalf("set aside are %+v, %v", dead, err)
-	}
+	suite.FatalIf(t, err != nil || len(dead) != 1, "set aside are %+v, %v", dead, err)
 	if m := dead[0]; !m.Damaged || m.Letter == nil || m.Letter.Class != bezoar.Invalid || !strings.Contains(m.Letter.Reason, "changed in the store") {
 		t.Errorf("set aside is %+v with %+v", m, m.Letter)
 	}
@@ -77,9 +74,7 @@ func damageInOrder(ctx context.Context, t *testing.T, e *queue.Engine, change fu
 		t.Errorf("a receive whose lease is over at once set %+v aside, %v", dead, err)
 	}
 	got, err := e.Receive(ctx, "jobs.fifo", queue.ReceiveInput{Max: 10})
-	if err != nil || len(got) != 2 || string(got[0].Body) != "in order, second" {
-		t.Fatalf("delivered in order are %+v, %v", got, err)
-	}
+	suite.FatalIf(t, err != nil || len(got) != 2 || string(got[0].Body) != "in order, second", "delivered in order are %+v, %v", got, err)
 	for _, m := range got {
 		out := &queue.Outcome{Class: bezoar.Invalid, Reason: "never"}
 		if err := e.Reject(ctx, "jobs.fifo", m.Receipt, *out); err != nil {
@@ -88,17 +83,13 @@ func damageInOrder(ctx context.Context, t *testing.T, e *queue.Engine, change fu
 	}
 	for _, want := range []string{"in order, second", "in order, third"} { // one by one: those before are hidden by then
 		got, err := e.Receive(ctx, queue.ImplicitName("jobs.fifo"), queue.ReceiveInput{})
-		if err != nil || len(got) != 1 || string(got[0].Body) != want {
-			t.Fatalf("delivered from the dead letters are %+v, %v, want %q", got, err, want)
-		}
+		suite.FatalIf(t, err != nil || len(got) != 1 || string(got[0].Body) != want, "delivered from the dead letters are %+v, %v, want %q", got, err, want)
 		if err := e.Delete(ctx, queue.ImplicitName("jobs.fifo"), got[0].Receipt); err != nil {
 			t.Fatal(err)
 		}
 	}
 	dead, err := e.Peek(ctx, queue.ImplicitName("jobs.fifo"), 0, 10)
-	if err != nil || len(dead) != 2 || !dead[0].Damaged || !dead[1].Damaged {
-		t.Errorf("left among the dead letters are %+v, %v", dead, err)
-	}
+	suite.ErrorIf(t, err != nil || len(dead) != 2 || !dead[0].Damaged || !dead[1].Damaged, "left among the dead letters are %+v, %v", dead, err)
 }
 
 // take receives and deletes what there is, and returns the bodies in their order.
@@ -107,9 +98,7 @@ func take(ctx context.Context, t *testing.T, e *queue.Engine, from string) strin
 	var bodies []string
 	for empty := 0; empty < 2; {
 		got, err := e.Receive(ctx, from, queue.ReceiveInput{Max: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if len(got) == 0 {
 			empty++
 			continue

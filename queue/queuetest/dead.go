@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -32,17 +33,11 @@ func testDeadAtExpiry(r *rig) {
 	r.age(31 * time.Second)
 	r.none("jobs") // not one more time, also before the sweep
 	s := r.sweep()
-	if s.Moved != 1 || !slices.Contains(s.Queues, "dead") {
-		r.Errorf("swept %+v", s)
-	}
+	r.errorIf(s.Moved != 1 || !slices.Contains(s.Queues, "dead"), "swept %+v", s)
 	r.wantCounts("jobs", 0, 0, 0)
 	dead := r.one("dead")
-	if dead.ID != sent.ID || string(dead.Body) != string(full().Body) || len(dead.Attributes) != 3 || dead.Priority != 3 || dead.Sent.After(dead.FirstReceived.Add(-30*time.Second)) {
-		r.Errorf("the dead letter is %+v", dead)
-	}
-	if dead.Receives != 1 || len(dead.Attempts) > 0 {
-		r.Errorf("its receives there are %d after %v", dead.Receives, dead.Attempts)
-	}
+	r.errorIf(dead.ID != sent.ID || string(dead.Body) != string(full().Body) || len(dead.Attributes) != 3 || dead.Priority != 3 || dead.Sent.After(dead.FirstReceived.Add(-30*time.Second)), "the dead letter is %+v", dead)
+	r.errorIf(dead.Receives != 1 || len(dead.Attempts) > 0, "its receives there are %d after %v", dead.Receives, dead.Attempts)
 	l := dead.Letter
 	if l == nil || l.Origin != "jobs" || l.Receives != 2 || l.Died.IsZero() || l.Class != bezoar.Timeout || len(l.Attempts) != 2 ||
 		l.Attempts[0].Class != bezoar.Bug || l.Attempts[0].Reason != "no" || l.Attempts[1].Class != bezoar.Timeout {
@@ -101,9 +96,7 @@ func testReject(r *rig) {
 	r.send("plain", text("a"))
 	r.must(r.Reject(r.ctx(), "plain", r.one("plain").Receipt, o))
 	m := r.one(queue.ImplicitName("plain"))
-	if m.Letter == nil || m.Letter.Origin != "plain" || m.Letter.Outcome != o {
-		r.Errorf("in the dead-letter queue that nobody named: %+v", m)
-	}
+	r.errorIf(m.Letter == nil || m.Letter.Origin != "plain" || m.Letter.Outcome != o, "in the dead-letter queue that nobody named: %+v", m)
 	// A letter has nowhere further to go.
 	r.wantErr(r.Reject(r.ctx(), queue.ImplicitName("plain"), m.Receipt, o), queue.ErrNoDeadLetter)
 	r.wantCounts(queue.ImplicitName("plain"), 0, 1, 0) // as before
@@ -111,9 +104,7 @@ func testReject(r *rig) {
 	r.must(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, o))
 	r.wantCounts("jobs", 0, 0, 0)
 	l := r.one("dead").Letter
-	if l == nil || l.Outcome != o || len(l.Attempts) != 1 || l.Receives != 1 {
-		r.Errorf("its letter is %+v", l)
-	}
+	r.errorIf(l == nil || l.Outcome != o || len(l.Attempts) != 1 || l.Receives != 1, "its letter is %+v", l)
 }
 
 // A letter moves on only after it was received from the dead-letter queue.
@@ -133,9 +124,7 @@ func testNoCascade(r *rig) {
 	r.age(time.Minute)
 	r.sweep()
 	l := r.one("second").Letter
-	if l == nil || l.Origin != "first" || len(l.Attempts) != 2 {
-		r.Errorf("its letter is %+v, want one from first that remembers both attempts", l)
-	}
+	r.errorIf(l == nil || l.Origin != "first" || len(l.Attempts) != 2, "its letter is %+v, want one from first that remembers both attempts", l)
 }
 
 func testDeadRetention(r *rig) {
@@ -150,9 +139,7 @@ func testDeadRetention(r *rig) {
 	r.age(6 * 24 * time.Hour) // 12 days after it was sent, 6 after its death
 	n, err := r.store.Expire(r.ctx(), dead.ID, queue.Policy{}, 7*24*time.Hour, 10)
 	r.must(err)
-	if n != 0 {
-		r.Fatal("the letter is gone before its time")
-	}
+	suite.FatalIf(r, n != 0, "the letter is gone before its time")
 	r.one("dead")
 }
 
@@ -231,9 +218,7 @@ func testPartsSetAside(r *rig) {
 	}
 	again, err := r.SetAside(r.ctx(), "jobs", []queue.PartInput{row("row 2", "m/2"), row("row 4", "m/4"), row("row 4", "m/4")})
 	r.must(err)
-	if !again[0].Duplicate || again[0].ID != results[2].ID || again[1].Duplicate || !again[2].Duplicate || again[2].ID != again[1].ID {
-		r.Errorf("set aside again: %+v", again)
-	}
+	r.errorIf(!again[0].Duplicate || again[0].ID != results[2].ID || again[1].Duplicate || !again[2].Duplicate || again[2].ID != again[1].ID, "set aside again: %+v", again)
 	r.wantCounts("jobs", 0, 0, 0)
 	r.none("jobs")
 	dead := r.receive("jobs-dlq", 10)
@@ -244,14 +229,10 @@ func testPartsSetAside(r *rig) {
 			r.Errorf("the letter of %s is %+v", m.Body, m.Letter)
 		}
 	}
-	if !slices.Equal(bodies, []string{"row 1", "row 2", "row 3", "row 4"}) {
-		r.Errorf("dead are %q", bodies)
-	}
+	r.errorIf(!slices.Equal(bodies, []string{"row 1", "row 2", "row 3", "row 4"}), "dead are %q", bodies)
 	groups, err := r.Groups(r.ctx(), queue.Selection{Queue: "jobs-dlq"}, 0)
 	r.must(err)
-	if len(groups) != 1 || groups[0].Count != 4 {
-		r.Errorf("groups are %+v", groups)
-	}
+	r.errorIf(len(groups) != 1 || groups[0].Count != 4, "groups are %+v", groups)
 	if _, err := r.SetAside(r.ctx(), "nowhere", []queue.PartInput{row("a", "")}); queue.CodeOf(err) != queue.ErrQueueNotFound {
 		r.Errorf("in a queue that is not there: %v", err)
 	}

@@ -35,9 +35,7 @@ func testFIFOOrder(r *rig) {
 			r.must(r.Delete(r.ctx(), "jobs.fifo", m.Receipt))
 		}
 	}
-	if seen["a"] != 5 || seen["b"] != 5 {
-		r.Errorf("received %v, want 5 of each group", seen)
-	}
+	r.errorIf(seen["a"] != 5 || seen["b"] != 5, "received %v, want 5 of each group", seen)
 }
 
 func testFIFOLock(r *rig) {
@@ -119,9 +117,7 @@ func testFIFODead(r *rig) {
 	r.sweep()
 	r.wantBodies("jobs.fifo", 1, "a1") // its death unlocks the group
 	dead := r.one("dead.fifo")
-	if dead.ID != sent.ID || dead.Dedup != dead.ID || dead.Group != "a" {
-		r.Errorf("in the dead-letter queue: id %s, dedup %s, group %s", dead.ID, dead.Dedup, dead.Group)
-	}
+	r.errorIf(dead.ID != sent.ID || dead.Dedup != dead.ID || dead.Group != "a", "in the dead-letter queue: id %s, dedup %s, group %s", dead.ID, dead.Dedup, dead.Group)
 	if again := r.send("jobs.fifo", in("a", "a0")); !again.Duplicate {
 		r.Error("its deduplication id died with it")
 	}
@@ -160,9 +156,7 @@ func testFIFOGroups(r *rig) {
 			r.must(r.Delete(r.ctx(), "jobs.fifo", m.Receipt))
 		}
 	}
-	if got != 2*groups {
-		r.Errorf("received %d messages, want %d", got, 2*groups)
-	}
+	r.errorIf(got != 2*groups, "received %d messages, want %d", got, 2*groups)
 }
 
 func testFIFOUnreceive(r *rig) {
@@ -179,9 +173,7 @@ func testDedup(r *rig) {
 	r.createFIFO("jobs.fifo", nil)
 	first := r.send("jobs.fifo", in("a", "x"))
 	copied := r.send("jobs.fifo", in("b", "x"))
-	if !copied.Duplicate || copied.ID != first.ID || copied.Sequence != first.Sequence {
-		r.Errorf("the copy was acknowledged as %+v, want %+v", copied, first)
-	}
+	r.errorIf(!copied.Duplicate || copied.ID != first.ID || copied.Sequence != first.Sequence, "the copy was acknowledged as %+v, want %+v", copied, first)
 	r.must(r.Delete(r.ctx(), "jobs.fifo", r.one("jobs.fifo").Receipt))
 	r.age(4 * time.Minute)
 	if again := r.send("jobs.fifo", in("a", "x")); !again.Duplicate {
@@ -231,9 +223,7 @@ func testDedupInBatch(r *rig) {
 	r.createFIFO("jobs.fifo", nil)
 	results, err := r.SendBatch(r.ctx(), "jobs.fifo", []queue.SendInput{in("a", "x"), in("a", "y"), in("a", "x")})
 	r.must(err)
-	if !results[2].Duplicate || results[2].ID != results[0].ID || results[1].Duplicate {
-		r.Errorf("results %+v", results)
-	}
+	r.errorIf(!results[2].Duplicate || results[2].ID != results[0].ID || results[1].Duplicate, "results %+v", results)
 	r.wantBodies("jobs.fifo", 10, "x", "y")
 }
 

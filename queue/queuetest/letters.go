@@ -49,9 +49,7 @@ func testGroups(r *rig) {
 	r.age(time.Minute)
 	other.die(bezoar.Bug, "f", "e")
 	got := r.groups(queue.Selection{}, 10)
-	if len(got) != 3 {
-		r.Fatalf("%d groups, want 3: %+v", len(got), got)
-	}
+	r.fatalIf(len(got) != 3, "%d groups, want 3: %+v", len(got), got)
 	for i, want := range []queue.Group{
 		{Queue: "other-dlq", Key: "bug:f", Count: 1, Origin: "other", Outcome: queue.Outcome{Class: bezoar.Bug, Failure: "f", Reason: "why e"}, Sample: "e"},
 		{Queue: "jobs-dlq", Key: "bug:f", Count: 3, Origin: "jobs", Outcome: queue.Outcome{Class: bezoar.Bug, Failure: "f", Reason: "why d"}, Sample: "d"},
@@ -65,9 +63,7 @@ func testGroups(r *rig) {
 		for _, n := range g.Hours {
 			hours += n
 		}
-		if hours != g.Count || g.Hours[23] != g.Count {
-			r.Errorf("group %d died in the hours %v", i, g.Hours)
-		}
+		r.errorIf(hours != g.Count || g.Hours[23] != g.Count, "group %d died in the hours %v", i, g.Hours)
 		g.First, g.Last, g.Hours = time.Time{}, time.Time{}, [24]int64{}
 		if diff := cmp.Diff(want, g); diff != "" {
 			r.Errorf("group %d: %s", i, diff)
@@ -89,13 +85,9 @@ func testGroupHours(r *rig) {
 	}
 	g := r.groups(queue.Selection{}, 10)[0]
 	want := [24]int64{23: 1, 22: 1, 19: 1} // the first is older than a day
-	if g.Hours != want || g.Count != 4 {
-		r.Errorf("died in the hours %v, want %v", g.Hours, want)
-	}
+	r.errorIf(g.Hours != want || g.Count != 4, "died in the hours %v, want %v", g.Hours, want)
 	g = r.groups(queue.Selection{Class: "bug"}, 10)[0]
-	if g.Hours != want || g.Count != 4 {
-		r.Errorf("of a class died in the hours %v, want %v", g.Hours, want)
-	}
+	r.errorIf(g.Hours != want || g.Count != 4, "of a class died in the hours %v, want %v", g.Hours, want)
 }
 
 // However letters come and go, the groups count them.
@@ -185,16 +177,12 @@ func testSelect(r *rig) {
 		}
 		n, last, err := r.store.CountLetters(r.ctx(), c.s)
 		r.must(err)
-		if n != int64(len(c.want)) || (last == 0) != (n == 0) {
-			r.Errorf("%+v: counted %d up to %d", c.s, n, last)
-		}
+		r.errorIf(n != int64(len(c.want)) || (last == 0) != (n == 0), "%+v: counted %d up to %d", c.s, n, last)
 		var grouped int64
 		for _, g := range r.groups(c.s, 10) {
 			grouped += g.Count
 		}
-		if grouped != n {
-			r.Errorf("%+v: grouped %d", c.s, grouped)
-		}
+		r.errorIf(grouped != n, "%+v: grouped %d", c.s, grouped)
 	}
 }
 
@@ -212,9 +200,7 @@ func testLetters(r *rig) {
 		r.Errorf("beyond the last there are %v", none)
 	}
 	page, _ := r.letters(queue.Selection{Queue: "jobs-dlq", Groups: []string{"bug:f0"}}, last, 2)
-	if !slices.Equal(page, []string{"m2", "m0"}) {
-		r.Errorf("a page of a group: %v", page)
-	}
+	r.errorIf(!slices.Equal(page, []string{"m2", "m0"}), "a page of a group: %v", page)
 	all, err := r.store.Letters(r.ctx(), queue.Selection{}, 0, 1)
 	r.must(err)
 	l := all[0]
@@ -236,9 +222,7 @@ func testLetter(r *rig) {
 		len(l.Letter.Attempts) != 1 || l.Letter.Group != "bug:no" || l.Letter.Payload != work(1) || l.Payload != work(1) || l.Lineage != nil || l.Letter.Discarded != nil {
 		r.Errorf("the letter is %+v with %+v", l, l.Letter)
 	}
-	if l.Receipt.Sequence != l.Sequence || l.Receipt.Queue == 0 || l.Receipt.Generation != 0 {
-		r.Errorf("its receipt is %+v", l.Receipt)
-	}
+	r.errorIf(l.Receipt.Sequence != l.Sequence || l.Receipt.Queue == 0 || l.Receipt.Generation != 0, "its receipt is %+v", l.Receipt)
 	received := r.one("jobs-dlq")
 	if l, err = r.store.Letter(r.ctx(), m.ID); err != nil || !l.InFlight || l.Receipt != received.Receipt {
 		r.Errorf("in flight it is %+v: %v", l, err)

@@ -32,25 +32,19 @@ func (r *rig) wantMarks(prefix string, want ...string) []queue.Mark {
 	for _, m := range all {
 		got = append(got, m.Key)
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		r.Fatalf("marks like %q are %v, want %v", prefix, got, want)
-	}
+	r.fatalIf(fmt.Sprint(got) != fmt.Sprint(want), "marks like %q are %v, want %v", prefix, got, want)
 	return all
 }
 
 func testMarks(r *rig) {
 	first := r.mark("breaker/b", 0, `{"n":1}`)
-	if first.Key != "breaker/b" || first.Version < 1 || string(first.Doc) != `{"n":1}` || first.TTL <= 0 || first.TTL > time.Minute {
-		r.Errorf("put %+v", first)
-	}
+	r.errorIf(first.Key != "breaker/b" || first.Version < 1 || string(first.Doc) != `{"n":1}` || first.TTL <= 0 || first.TTL > time.Minute, "put %+v", first)
 	r.mark("breaker/a", 0, `1`)
 	r.mark("breaker_c", 0, `2`)
 	r.mark("other %", 0, `3`)
 	for _, version := range []int64{0, first.Version + 1000} {
 		there, err := r.store.PutMark(r.ctx(), queue.Mark{Key: "breaker/b", Version: version, Doc: []byte(`9`), TTL: time.Minute})
-		if !errors.Is(err, queue.ErrConflict) || there.Version != first.Version || string(there.Doc) != `{"n":1}` {
-			r.Errorf("put over version %d: %+v, %v", version, there, err)
-		}
+		r.errorIf(!errors.Is(err, queue.ErrConflict) || there.Version != first.Version || string(there.Doc) != `{"n":1}`, "put over version %d: %+v, %v", version, there, err)
 	}
 	second := r.mark("breaker/b", first.Version, `{"n":2}`)
 	if second.Version == first.Version {
@@ -148,9 +142,7 @@ func testAudit(r *rig) {
 	in := queue.AuditEntry{Number: 99, Actor: "ann", Action: "redrive.start", Object: "jobs-dlq", Detail: json.RawMessage(`{"n":5}`), Error: "ü"}
 	first, err := r.store.Audit(r.ctx(), in)
 	r.must(err)
-	if first.Number < 1 || first.At.IsZero() || first.At.Location() != time.UTC || first.Actor != "ann" || string(first.Detail) != `{"n":5}` {
-		r.Errorf("logged %+v", first)
-	}
+	r.errorIf(first.Number < 1 || first.At.IsZero() || first.At.Location() != time.UTC || first.Actor != "ann" || string(first.Detail) != `{"n":5}`, "logged %+v", first)
 	for i := range 4 {
 		r.must(second(r.store.Audit(r.ctx(), queue.AuditEntry{Action: fmt.Sprint("a", i)})))
 	}
@@ -161,13 +153,9 @@ func testAudit(r *rig) {
 		return all
 	}
 	all := log(0, 10)
-	if len(all) != 5 || all[0].Action != "a3" || all[3].Action != "a0" || all[0].Number <= all[1].Number {
-		r.Fatalf("the log is %+v", all)
-	}
+	r.fatalIf(len(all) != 5 || all[0].Action != "a3" || all[3].Action != "a0" || all[0].Number <= all[1].Number, "the log is %+v", all)
 	last := all[4]
-	if last.Number != first.Number || !last.At.Equal(first.At) || last.Object != in.Object || last.Error != in.Error || last.Action != in.Action {
-		r.Errorf("the first entry is %+v, want %+v", last, first)
-	}
+	r.errorIf(last.Number != first.Number || !last.At.Equal(first.At) || last.Object != in.Object || last.Error != in.Error || last.Action != in.Action, "the first entry is %+v, want %+v", last, first)
 	var detail struct{ N int }
 	if err := json.Unmarshal(last.Detail, &detail); err != nil || detail.N != 5 || all[0].Detail != nil {
 		r.Errorf("details %s, %s: %v", last.Detail, all[0].Detail, err)
@@ -203,7 +191,5 @@ func testAuditTogether(r *rig) {
 			r.Errorf("number %d after %d", e.Number, all[i-1].Number)
 		}
 	}
-	if len(seen) != 64 {
-		r.Errorf("%d of 64 entries are there", len(seen))
-	}
+	r.errorIf(len(seen) != 64, "%d of 64 entries are there", len(seen))
 }

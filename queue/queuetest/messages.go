@@ -34,9 +34,7 @@ func full() queue.SendInput {
 func testRoundTrip(r *rig) {
 	r.create("jobs", nil)
 	sent := r.send("jobs", full())
-	if sent.ID == "" || sent.Sequence < 1 || sent.Duplicate {
-		r.Errorf("sent %+v", sent)
-	}
+	r.errorIf(sent.ID == "" || sent.Sequence < 1 || sent.Duplicate, "sent %+v", sent)
 	m := r.one("jobs")
 	in := full()
 	want := queue.Message{
@@ -50,9 +48,7 @@ func testRoundTrip(r *rig) {
 	if lease := m.VisibleAt.Sub(m.FirstReceived); lease != 30*time.Second {
 		r.Errorf("leased for %v, want 30s", lease)
 	}
-	if m.Sent.IsZero() || m.Sent.After(m.FirstReceived) || m.Sent.Location() != time.UTC {
-		r.Errorf("sent %v, received %v", m.Sent, m.FirstReceived)
-	}
+	r.errorIf(m.Sent.IsZero() || m.Sent.After(m.FirstReceived) || m.Sent.Location() != time.UTC, "sent %v, received %v", m.Sent, m.FirstReceived)
 	parsed, err := queue.ParseReceipt(m.Receipt.String())
 	r.must(err)
 	r.must(r.Delete(r.ctx(), "jobs", parsed))
@@ -62,9 +58,7 @@ func testRoundTrip(r *rig) {
 func testEmpty(r *rig) {
 	r.create("jobs", nil)
 	m, err := r.Receive(r.ctx(), "jobs", queue.ReceiveInput{Max: 10})
-	if len(m) > 0 || err != nil {
-		r.Errorf("received %v, %v from an empty queue", m, err)
-	}
+	r.errorIf(len(m) > 0 || err != nil, "received %v, %v from an empty queue", m, err)
 }
 
 func testSendBatch(r *rig) {
@@ -134,9 +128,7 @@ func testRetention(r *rig) {
 	r.wantBodies("jobs", 10, "young") // although nobody has expired the other
 	n, err := r.store.Expire(r.ctx(), q.ID, queue.Policy{}, time.Hour, 10)
 	r.must(err)
-	if n > 1 {
-		r.Errorf("%d messages expired, want 1 at most", n)
-	}
+	r.errorIf(n > 1, "%d messages expired, want 1 at most", n)
 	r.wantCounts("jobs", 0, 1, 0)
 	_, err = r.SetSettings(r.ctx(), "jobs", func(s *queue.Settings) error { s.Retention = 2 * time.Minute; return nil })
 	r.must(err)
@@ -181,9 +173,7 @@ func testCounts(r *rig) {
 	r.wantCounts("jobs", 3, 0, 0)
 	c, err := r.Counts(r.ctx(), "jobs")
 	r.must(err)
-	if c.Oldest < time.Minute || c.Oldest > 2*time.Minute {
-		r.Errorf("the oldest is %v old, want a minute", c.Oldest)
-	}
+	r.errorIf(c.Oldest < time.Minute || c.Oldest > 2*time.Minute, "the oldest is %v old, want a minute", c.Oldest)
 }
 
 func testPeek(r *rig) {
@@ -202,9 +192,7 @@ func testPeek(r *rig) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, bodies(m)); diff != "" {
 		r.Fatal(diff)
 	}
-	if !m[0].InFlight || m[0].Receives != 1 || m[1].InFlight || m[1].Receives != 0 || m[0].Receipt != (queue.Receipt{}) {
-		r.Errorf("looked at %+v", m)
-	}
+	r.errorIf(!m[0].InFlight || m[0].Receives != 1 || m[1].InFlight || m[1].Receives != 0 || m[0].Receipt != (queue.Receipt{}), "looked at %+v", m)
 	if diff := cmp.Diff([]string{"b"}, bodies(look(m[0].Sequence, 1))); diff != "" {
 		r.Error(diff)
 	}

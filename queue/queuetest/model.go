@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -157,9 +158,7 @@ func (p *player) send(t *rapid.T) {
 		in.Priority, in.Delay = m.priority, new(time.Duration(delay)*time.Minute)
 	}
 	sent, err := p.rig.Send(p.ctx, p.name, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if m.id = sent.ID; !sent.Duplicate {
 		p.alive = append(p.alive, m)
 	}
@@ -168,9 +167,7 @@ func (p *player) send(t *rapid.T) {
 func (p *player) receive(t *rapid.T) {
 	limit, lease := rapid.IntRange(1, 4).Draw(t, "max"), rapid.IntRange(1, 3).Draw(t, "lease")
 	got, err := p.rig.Receive(p.ctx, p.name, queue.ReceiveInput{Max: limit, Visibility: new(time.Duration(lease) * time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	available := p.available()
 	total := 0
 	for _, g := range available {
@@ -187,20 +184,14 @@ func (p *player) receive(t *rapid.T) {
 			key = message.Group
 		}
 		m := p.find(message.ID)
-		if m == nil || !slices.Contains(available[key], m) {
-			t.Fatalf("received %s, which is not to be had", message.ID)
-		}
+		suite.FatalIf(t, m == nil || !slices.Contains(available[key], m), "received %s, which is not to be had", message.ID)
 		want := available[key][taken[key]]
-		if p.fifo && want != m || want.priority != m.priority {
-			t.Fatalf("received %+v, want %+v first", m, want)
-		}
+		suite.FatalIf(t, p.fifo && want != m || want.priority != m.priority, "received %+v, want %+v first", m, want)
 		taken[key]++
 		m.gen++
 		m.receives++
 		m.hold, m.leased, m.visible = true, true, p.now+lease
-		if message.Receives != m.receives {
-			t.Fatalf("received %d times, want %d", message.Receives, m.receives)
-		}
+		suite.FatalIf(t, message.Receives != m.receives, "received %d times, want %d", message.Receives, m.receives)
 		p.deliveries = append(p.deliveries, delivery{m.id, m.gen, message.Receipt})
 	}
 }
@@ -214,9 +205,7 @@ func (p *player) pick(t *rapid.T) delivery {
 }
 
 func (p *player) want(t *rapid.T, err error, want queue.Code) bool {
-	if queue.CodeOf(err) != want || want == "" && err != nil {
-		t.Fatalf("error %v, want %q", err, want)
-	}
+	suite.FatalIf(t, queue.CodeOf(err) != want || want == "" && err != nil, "error %v, want %q", err, want)
 	return want == ""
 }
 
@@ -268,26 +257,20 @@ func (p *player) age(t *rapid.T) {
 
 func (p *player) sweep(t *rapid.T) {
 	swept, err := p.rig.store.Sweep(p.ctx, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	before := p.dead
 	for _, m := range slices.Clone(p.alive) {
 		if p.exhausted(m) && m.visible <= p.now {
 			p.die(m)
 		}
 	}
-	if swept.Moved != p.dead-before {
-		t.Fatalf("%d messages were set aside, want %d", swept.Moved, p.dead-before)
-	}
+	suite.FatalIf(t, swept.Moved != p.dead-before, "%d messages were set aside, want %d", swept.Moved, p.dead-before)
 }
 
 func (p *player) compare(t *rapid.T) {
 	for name, want := range map[string]queue.Counts{p.name: p.counts(), p.grave: {Visible: int64(p.dead)}} {
 		got, err := p.rig.Counts(p.ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if got.Oldest = 0; got != want {
 			t.Fatalf("%s holds %+v, want %+v", name, got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -137,9 +138,7 @@ func (c *crowd) receive(t *rapid.T, most, lease int) queue.Claimed {
 	got, err := c.store.Receive(c.ctx(), c.q.ID, queue.Claim{
 		Policy: c.p, Max: most, Visibility: time.Duration(lease) * time.Minute, Retention: c.retention(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c.bury(t, got.Queues)
 	c.lose(t)
 	c.checkGiven(t, got, most)
@@ -148,9 +147,7 @@ func (c *crowd) receive(t *rapid.T, most, lease int) queue.Claimed {
 		o := c.find(string(m.Body))
 		o.receives++
 		o.leased, o.held, o.gone, o.visible, o.receipt = true, false, false, c.now+lease, m.Receipt
-		if m.Receives != o.receives {
-			t.Fatalf("%s was received %d times, want %d", o.body, m.Receives, o.receives)
-		}
+		suite.FatalIf(t, m.Receives != o.receives, "%s was received %d times, want %d", o.body, m.Receives, o.receives)
 		c.past = append(c.past, delivered{o.body, m.Receipt})
 	}
 	return got
@@ -262,18 +259,14 @@ func (c *crowd) lateCopy(t *rapid.T) {
 // sweepCopies sets aside what used its receives up.
 func (c *crowd) sweepCopies(t *rapid.T) {
 	swept, err := c.store.Sweep(c.ctx(), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	before := len(c.alive)
 	for _, o := range slices.Clone(c.alive) {
 		if c.exhausted(o) && o.visible <= c.now {
 			c.die(o)
 		}
 	}
-	if swept.Moved != before-len(c.alive) {
-		t.Fatalf("%d messages were set aside, want %d", swept.Moved, before-len(c.alive))
-	}
+	suite.FatalIf(t, swept.Moved != before-len(c.alive), "%d messages were set aside, want %d", swept.Moved, before-len(c.alive))
 	c.bury(t, swept.Queues)
 }
 
@@ -294,18 +287,14 @@ func (c *crowd) redriveCopies(t *rapid.T) {
 		t.Skip("nobody is dead")
 	}
 	letters, err := c.Peek(c.ctx(), c.p.DeadLetter, 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	task := c.redrive(queue.MoveTask{Source: c.p.DeadLetter})
 	if step := c.step(task.ID); step.Moved != len(letters) {
 		t.Fatalf("of %d letters %d were sent back", len(letters), step.Moved)
 	}
 	for _, m := range letters {
 		was, ok := c.dead[string(m.Body)]
-		if !ok {
-			t.Fatalf("%s is dead", m.Body)
-		}
+		suite.FatalIf(t, !ok, "%s is dead", m.Body)
 		delete(c.dead, was.body)
 		c.alive = append(c.alive, &copied{body: was.body, group: was.group, n: was.n, priority: was.priority, since: c.now, visible: c.now})
 	}
@@ -314,9 +303,7 @@ func (c *crowd) redriveCopies(t *rapid.T) {
 // expireCopies removes what is kept no longer.
 func (c *crowd) expireCopies(t *rapid.T) {
 	n, err := c.store.Expire(c.ctx(), c.q.ID, c.p, c.retention(), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	before := len(c.alive)
 	for _, o := range slices.Clone(c.alive) {
 		switch {
@@ -327,9 +314,7 @@ func (c *crowd) expireCopies(t *rapid.T) {
 			c.remove(o)
 		}
 	}
-	if n != before-len(c.alive) {
-		t.Fatalf("%d messages expired, want %d", n, before-len(c.alive))
-	}
+	suite.FatalIf(t, n != before-len(c.alive), "%d messages expired, want %d", n, before-len(c.alive))
 	c.bury(t, nil)
 	c.lose(t)
 }
@@ -342,9 +327,7 @@ func (c *crowd) switchOff(t *rapid.T) {
 	c.q.Settings.Quarantine.Off = !c.q.Settings.Quarantine.Off
 	c.p.Poison = c.q.Settings.Quarantine.Poison()
 	q, err := c.store.UpdateQueue(c.ctx(), c.q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c.q = q
 }
 

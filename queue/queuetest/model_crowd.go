@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -99,9 +100,7 @@ func alike(a, b *poison.Case) bool {
 // lose finds out what is not there any more, and whether it is too old.
 func (c *crowd) lose(t *rapid.T) {
 	there, err := c.Peek(c.ctx(), c.q.Name, 0, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	left := map[string]bool{}
 	for i := range there {
 		left[string(there[i].Body)] = true
@@ -120,59 +119,41 @@ func (c *crowd) lose(t *rapid.T) {
 // bury finds out who has died, and whether there is a reason.
 func (c *crowd) bury(t *rapid.T, told []string) {
 	letters, err := c.Peek(c.ctx(), c.p.DeadLetter, 0, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for i := range letters {
 		body := string(letters[i].Body)
 		if _, ok := c.dead[body]; ok {
 			continue
 		}
 		o := c.find(body)
-		if o == nil {
-			t.Fatalf("%s died, which had ended", body)
-		}
+		suite.FatalIf(t, o == nil, "%s died, which had ended", body)
 		if o.visible > c.now || c.exhausted(o) && !o.gone && !c.old(o) {
 			t.Fatalf("%s died in the middle of its life: %+v", body, *o)
 		}
 		if k := c.known(o.n); !c.refused(k) && (!o.gone || !c.suspected(k)) && !(c.old(o) && c.p.KeepExpired) {
 			t.Fatalf("%s died of nothing: %+v", body, k)
 		}
-		if !slices.Contains(told, c.p.DeadLetter) {
-			t.Fatalf("%s died, but that is said of %v", body, told)
-		}
+		suite.FatalIf(t, !slices.Contains(told, c.p.DeadLetter), "%s died, but that is said of %v", body, told)
 		c.die(o)
 	}
-	if len(letters) != len(c.dead) {
-		t.Fatalf("%d letters are there, want %d", len(letters), len(c.dead))
-	}
+	suite.FatalIf(t, len(letters) != len(c.dead), "%d letters are there, want %d", len(letters), len(c.dead))
 }
 
 // checkGiven checks law 3, that suspects are alone, and the order.
 func (c *crowd) checkGiven(t *rapid.T, got queue.Claimed, most int) {
-	if len(got.Messages) > most {
-		t.Fatalf("received %d messages, want at most %d", len(got.Messages), most)
-	}
+	suite.FatalIf(t, len(got.Messages) > most, "received %d messages, want at most %d", len(got.Messages), most)
 	given := map[string]int{} // by group
 	for i := range got.Messages {
 		m := &got.Messages[i]
 		o := c.find(string(m.Body))
-		if o == nil {
-			t.Fatalf("received %s, which has ended", m.Body)
-		}
+		suite.FatalIf(t, o == nil, "received %s, which has ended", m.Body)
 		if o.visible > c.now || c.exhausted(o) || c.old(o) || c.behind(o) {
 			t.Fatalf("received %+v, which is not to be had", *o)
 		}
 		k := c.known(o.n)
-		if !c.trusted(k) && c.flying(o.n, o) > 0 {
-			t.Fatalf("received %s while a copy is in flight; known is %+v", o.body, k)
-		}
-		if m.Alone != c.suspected(k) || m.Alone && len(got.Messages) > 1 {
-			t.Fatalf("received %s with %d others, alone: %v; known is %+v", o.body, len(got.Messages)-1, m.Alone, k)
-		}
-		if c.refused(k) {
-			t.Fatalf("received %s, whose payload is refused: %+v", o.body, k)
-		}
+		suite.FatalIf(t, !c.trusted(k) && c.flying(o.n, o) > 0, "received %s while a copy is in flight; known is %+v", o.body, k)
+		suite.FatalIf(t, m.Alone != c.suspected(k) || m.Alone && len(got.Messages) > 1, "received %s with %d others, alone: %v; known is %+v", o.body, len(got.Messages)-1, m.Alone, k)
+		suite.FatalIf(t, c.refused(k), "received %s, whose payload is refused: %+v", o.body, k)
 		if c.fifo {
 			if first := c.inLine(o.group, given[o.group]); first != o {
 				t.Fatalf("received %s, want %s of its group first", o.body, first.body)
@@ -223,14 +204,10 @@ func (c *crowd) checkLeft(t *rapid.T, got queue.Claimed) {
 	}
 	want := time.Duration(next-c.now) * time.Minute
 	if next < 0 {
-		if got.Next >= 0 {
-			t.Fatalf("there is said to be more in %v, but that is all", got.Next)
-		}
+		suite.FatalIf(t, got.Next >= 0, "there is said to be more in %v, but that is all", got.Next)
 		return
 	}
-	if got.Next <= want-30*time.Second && !(held && got.Next > 0) || got.Next > want || got.Next < 0 {
-		t.Fatalf("there is said to be more in %v, want %v", got.Next, want)
-	}
+	suite.FatalIf(t, got.Next <= want-30*time.Second && !(held && got.Next > 0) || got.Next > want || got.Next < 0, "there is said to be more in %v, want %v", got.Next, want)
 }
 
 func (c *crowd) compare(t *rapid.T) {
@@ -246,9 +223,7 @@ func (c *crowd) compare(t *rapid.T) {
 		}
 	}
 	got, err := c.Counts(c.ctx(), c.q.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if got.Oldest = 0; got != want {
 		t.Fatalf("the queue holds %+v, want %+v", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -147,9 +148,7 @@ func (m *letterModel) move(t *rapid.T, kind queue.MoveKind, where string) []*mod
 	s := m.selection(t, where)
 	all := m.picks(s)
 	task := m.redrive(queue.MoveTask{Kind: kind, Source: where, Selection: s})
-	if task.ToMove != int64(len(all)) {
-		t.Fatalf("there are %d to move, want %d by %+v", task.ToMove, len(all), s)
-	}
+	suite.FatalIf(t, task.ToMove != int64(len(all)), "there are %d to move, want %d by %+v", task.ToMove, len(all), s)
 	m.task = task.ID
 	for task.State == queue.MoveRunning && !task.Drained {
 		step := m.step(task.ID)
@@ -157,9 +156,7 @@ func (m *letterModel) move(t *rapid.T, kind queue.MoveKind, where string) []*mod
 			m.pass(1)
 		}
 	}
-	if !task.Drained || (task.State == queue.MoveCompleted) != (task.Pending() == 0) || task.Moved != int64(len(all)) {
-		t.Fatalf("the task ended as %+v, want %d moved", task, len(all))
-	}
+	suite.FatalIf(t, !task.Drained || (task.State == queue.MoveCompleted) != (task.Pending() == 0) || task.Moved != int64(len(all)), "the task ended as %+v, want %d moved", task, len(all))
 	m.letters = slices.DeleteFunc(m.letters, func(c *modelLetter) bool { return slices.Contains(all, c) })
 	return all
 }
@@ -178,9 +175,7 @@ func (m *letterModel) sendBack(t *rapid.T) {
 			m.end(t, d, back, rapid.IntRange(0, 3).Draw(t, "dies") > 0)
 		}
 	}
-	if n != 0 {
-		t.Fatalf("%d more were sent back than came", n)
-	}
+	suite.FatalIf(t, n != 0, "%d more were sent back than came", n)
 	if end := m.finish2(task); end.State != queue.MoveCompleted {
 		t.Fatalf("when all have ended the task is %+v", end)
 	}
@@ -213,16 +208,12 @@ func (m *letterModel) replaceOne(t *rapid.T) {
 	c := m.one(t)
 	m.names++
 	sent, err := m.Resend(m.ctx(), c.id, queue.ResendInput{Body: fmt.Append(nil, "other", m.names)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	m.letters = append(slices.DeleteFunc(m.letters, func(other *modelLetter) bool { return other == c }), c)
 	c.in = queue.TrashQueue
 	d := m.clients[c.origin]
 	back := d.only()
-	if back.ID != sent.ID || back.Lineage == nil || back.Lineage.Parent != c.id || !back.Lineage.Edited {
-		t.Fatalf("in place of %s came %+v", c.id, back)
-	}
+	suite.FatalIf(t, back.ID != sent.ID || back.Lineage == nil || back.Lineage.Parent != c.id || !back.Lineage.Edited, "in place of %s came %+v", c.id, back)
 	m.end(t, d, back, rapid.Bool().Draw(t, "dies"))
 }
 

@@ -71,17 +71,13 @@ func testMove(r *rig) {
 	before, err := r.Peek(r.ctx(), "dead", 0, 10)
 	r.must(err)
 	t := r.startMove(queue.MoveInput{Source: "dead"})
-	if t.State != queue.MoveRunning || t.ToMove != 3 || t.Rate != queue.MaxMoveRate || t.Started.IsZero() || t.ID == "" {
-		r.Errorf("started %+v", t)
-	}
+	r.errorIf(t.State != queue.MoveRunning || t.ToMove != 3 || t.Rate != queue.MaxMoveRate || t.Started.IsZero() || t.ID == "", "started %+v", t)
 	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 3 {
 		r.Errorf("ended as %+v", t)
 	}
 	r.wantCounts("dead", 0, 0, 0)
 	for i, m := range r.wantBodies("jobs", 10, "m0", "m1", "m2") {
-		if m.ID == before[i].ID || m.Receives != 1 || m.Letter != nil || !m.Sent.After(before[i].Sent.Add(30*time.Minute)) {
-			r.Errorf("moved %+v", m)
-		}
+		r.errorIf(m.ID == before[i].ID || m.Receives != 1 || m.Letter != nil || !m.Sent.After(before[i].Sent.Add(30*time.Minute)), "moved %+v", m)
 	}
 }
 
@@ -102,9 +98,7 @@ func testMoveRate(r *rig) {
 	t := r.startMove(queue.MoveInput{Source: "dead", Rate: 1})
 	for i := range 3 {
 		step := r.step(t.ID)
-		if step.Task.Moved != int64(i)+1 || step.Next < 900*time.Millisecond || step.Next > time.Second {
-			r.Fatalf("step %d: %+v", i+1, step)
-		}
+		r.fatalIf(step.Task.Moved != int64(i)+1 || step.Next < 900*time.Millisecond || step.Next > time.Second, "step %d: %+v", i+1, step)
 		if early := r.step(t.ID); early.Task.Moved != int64(i)+1 || len(early.Queues) > 0 || early.Next <= 0 {
 			r.Fatalf("a step too early: %+v", early)
 		}
@@ -157,9 +151,7 @@ func testMoveCancelled(r *rig) {
 	r.step(t.ID)
 	cancelled, err := r.CancelMove(r.ctx(), t.ID)
 	r.must(err)
-	if cancelled.State != queue.MoveCancelled || cancelled.Moved != 1 {
-		r.Errorf("cancelled %+v", cancelled)
-	}
+	r.errorIf(cancelled.State != queue.MoveCancelled || cancelled.Moved != 1, "cancelled %+v", cancelled)
 	_, err = r.CancelMove(r.ctx(), t.ID)
 	r.wantErr(err, queue.ErrMoveNotRunning)
 	r.wantCounts("dead", 2, 0, 0)
@@ -191,9 +183,7 @@ func testMoveFIFO(r *rig) {
 	}
 	r.finish(r.startMove(queue.MoveInput{Source: "dead.fifo"}).ID)
 	for _, m := range r.wantBodies("jobs.fifo", 10, "a0", "a1") {
-		if m.Group != "a" || m.Dedup != m.ID {
-			r.Errorf("moved %+v", m)
-		}
+		r.errorIf(m.Group != "a" || m.Dedup != m.ID, "moved %+v", m)
 	}
 }
 
@@ -205,9 +195,7 @@ func testMoveHistory(r *rig) {
 	last := r.startMove(queue.MoveInput{Source: "dead"})
 	tasks, err := r.Moves(r.ctx(), "dead", 10)
 	r.must(err)
-	if len(tasks) != 10 {
-		r.Errorf("%d tasks are kept, want 10", len(tasks))
-	}
+	r.errorIf(len(tasks) != 10, "%d tasks are kept, want 10", len(tasks))
 	if diff := cmp.Diff(last, tasks[0]); diff != "" {
 		r.Errorf("the newest is not the last one started: %s", diff)
 	}

@@ -43,14 +43,10 @@ func testLaw3(r *rig) {
 		d.done(m...)
 		worked += len(m)
 	}
-	if deaths != 2 || worked != 30 {
-		r.Errorf("%d workers died, %d messages worked; want 2, 30", deaths, worked)
-	}
+	r.errorIf(deaths != 2 || worked != 30, "%d workers died, %d messages worked; want 2, 30", deaths, worked)
 	groups, err := r.store.Groups(r.ctx(), queue.Selection{Queue: d.p.DeadLetter}, 10)
 	r.must(err)
-	if len(groups) != 1 || groups[0].Count != 30 || groups[0].Class != bezoar.Crash {
-		r.Errorf("the dead are %+v, want 30 in one group", groups)
-	}
+	r.errorIf(len(groups) != 1 || groups[0].Count != 30 || groups[0].Class != bezoar.Crash, "the dead are %+v, want 30 in one group", groups)
 }
 
 // convict makes the nth payload cost two workers.
@@ -67,9 +63,7 @@ func testQuarantine(r *rig) {
 	d := r.at("jobs", nil)
 	d.convict(1)
 	k := d.wantState(1, poison.Quarantined)
-	if k.Level != 1 || k.Left(k.Touched) != 15*time.Minute || k.Class != bezoar.Crash || k.Reason == "" {
-		r.Errorf("the case is %+v", k)
-	}
+	r.errorIf(k.Level != 1 || k.Left(k.Touched) != 15*time.Minute || k.Class != bezoar.Crash || k.Reason == "", "the case is %+v", k)
 	d.put(1, "copy1", "copy2")
 	d.put(2, "good")
 	c := d.claim(10)
@@ -79,9 +73,7 @@ func testQuarantine(r *rig) {
 	dead := d.wantDead("pill1", "copy1", "copy2")
 	for _, m := range dead {
 		l := m.Letter
-		if l.Origin != "jobs" || l.Class != bezoar.Crash || l.Group != dead[0].Letter.Group || l.Payload != work(1) || m.Payload != work(1) {
-			r.Errorf("the letter of %s is %+v", m.Body, l)
-		}
+		r.errorIf(l.Origin != "jobs" || l.Class != bezoar.Crash || l.Group != dead[0].Letter.Group || l.Payload != work(1) || m.Payload != work(1), "the letter of %s is %+v", m.Body, l)
 	}
 	if l := dead[1].Letter; l.Receives != 0 || len(l.Attempts) != 0 || l.Reason == "" {
 		r.Errorf("what was refused has the letter %+v", l)
@@ -149,9 +141,7 @@ func testSuspectsAlone(r *rig) {
 	d.done(suspects...)
 	d.put(1, "a2", "a3")
 	for _, m := range d.take("a2", "a3") {
-		if m.Alone {
-			r.Errorf("%s is a suspect although a copy has worked alone", m.Body)
-		}
+		r.errorIf(m.Alone, "%s is a suspect although a copy has worked alone", m.Body)
 	}
 }
 
@@ -294,9 +284,7 @@ func testTimeouts(r *rig) {
 	d.put(1, "slow")
 	for i := range 4 {
 		m := d.take("slow")[0]
-		if m.Alone != (i > 0) {
-			r.Errorf("delivery %d: alone is %v", i+1, m.Alone)
-		}
+		r.errorIf(m.Alone != (i > 0), "delivery %d: alone is %v", i+1, m.Alone)
 		d.fail(m, bezoar.Timeout, "")
 	}
 	d.wantDead("slow")
@@ -338,9 +326,7 @@ func testLettersNotJudged(r *rig) {
 	d.put(1, "copy")
 	d.take()
 	m := r.receive(d.p.DeadLetter, 10)
-	if len(m) != 2 || m[0].Alone || m[1].Alone {
-		r.Errorf("received %v from the dead-letter queue, want both copies", bodies(m))
-	}
+	r.errorIf(len(m) != 2 || m[0].Alone || m[1].Alone, "received %v from the dead-letter queue, want both copies", bodies(m))
 }
 
 func testPoisonOff(r *rig) {
@@ -348,9 +334,7 @@ func testPoisonOff(r *rig) {
 	d.put(1, "a", "b")
 	d.vanish(d.take("a", "b")...)
 	for _, m := range d.take("a", "b") {
-		if m.Alone || m.Attempts[0].Class != bezoar.Crash {
-			r.Errorf("received %+v", m)
-		}
+		r.errorIf(m.Alone || m.Attempts[0].Class != bezoar.Crash, "received %+v", m)
 	}
 	d.wantUnknown(1)
 }
@@ -375,9 +359,7 @@ func testSuspectFIFO(r *rig) {
 			}
 		}
 	}
-	if !suspect.Alone || len(other) != 1 || string(other[0].Body) != "b0" {
-		r.Fatalf("received %v beside the suspect %+v", bodies(other), suspect)
-	}
+	r.fatalIf(!suspect.Alone || len(other) != 1 || string(other[0].Body) != "b0", "received %v beside the suspect %+v", bodies(other), suspect)
 	d.done(suspect)
 	d.take("a1")
 }

@@ -26,9 +26,7 @@ func testCreate(r *rig) {
 	s.Extra = map[string]string{"Policy": "{\u0000ü}"}
 	made, err := r.CreateQueue(r.ctx(), "jobs", s, map[string]string{"team": "a"})
 	r.must(err)
-	if made.ID < 1 || made.Created.IsZero() || made.Created.Location() != time.UTC || made.Version != 1 {
-		r.Errorf("made %+v", made)
-	}
+	r.errorIf(made.ID < 1 || made.Created.IsZero() || made.Created.Location() != time.UTC || made.Version != 1, "made %+v", made)
 	again, err := r.CreateQueue(r.ctx(), "jobs", s, nil)
 	r.must(err)
 	if diff := cmp.Diff(made, again); diff != "" {
@@ -38,9 +36,7 @@ func testCreate(r *rig) {
 	other.Visibility = time.Second
 	there, err := r.CreateQueue(r.ctx(), "jobs", other, nil)
 	r.wantErr(err, queue.ErrQueueExists)
-	if there.ID != made.ID {
-		r.Errorf("the queue in the way has id %d, want %d", there.ID, made.ID)
-	}
+	r.errorIf(there.ID != made.ID, "the queue in the way has id %d, want %d", there.ID, made.ID)
 	for name, settings := range map[string]queue.Settings{
 		"": s, "a b": s, "a.fifo": s, strings.Repeat("a", 81): s, "zero": {}, "b": {FIFO: true},
 	} {
@@ -57,9 +53,7 @@ func testSettings(r *rig) {
 			return nil
 		})
 		r.must(err)
-		if q.Version != made.Version+int64(i)+1 || q.Modified.Before(made.Modified) {
-			r.Errorf("after change %d: %+v", i, q)
-		}
+		r.errorIf(q.Version != made.Version+int64(i)+1 || q.Modified.Before(made.Modified), "after change %d: %+v", i, q)
 	}
 	r.send("jobs", text("a"))
 	if m := r.one("jobs"); time.Until(m.VisibleAt) < time.Minute {
@@ -233,9 +227,7 @@ func testNotFound(r *rig) {
 		"StartMove":   second(r.StartMove(ctx, queue.MoveInput{Source: name})),
 		"Moves":       second(r.Moves(ctx, name, 1)),
 	} {
-		if !errors.Is(err, queue.ErrQueueNotFound) {
-			r.Errorf("%s = %v, want %v", call, err, queue.ErrQueueNotFound)
-		}
+		r.errorIf(!errors.Is(err, queue.ErrQueueNotFound), "%s = %v, want %v", call, err, queue.ErrQueueNotFound)
 	}
 	_, err := r.CancelMove(ctx, "none")
 	r.wantErr(err, queue.ErrMoveNotFound)
@@ -281,9 +273,7 @@ func testCancelled(r *rig) {
 		"Audit":       second(r.store.Audit(ctx, queue.AuditEntry{Action: "a"})),
 		"AuditLog":    second(r.store.AuditLog(ctx, 0, 1)),
 	} {
-		if !errors.Is(err, context.Canceled) {
-			r.Errorf("%s = %v, want %v", call, err, context.Canceled)
-		}
+		r.errorIf(!errors.Is(err, context.Canceled), "%s = %v, want %v", call, err, context.Canceled)
 	}
 	r.wantBodies("jobs", 10, "a")
 }

@@ -35,9 +35,7 @@ func testFencing(r *rig) {
 	late := r.one("jobs")
 	r.age(time.Minute)
 	m := r.one("jobs")
-	if m.ID != late.ID || m.Receives != 2 || m.Receipt == late.Receipt || !m.FirstReceived.Before(m.VisibleAt.Add(-time.Minute)) {
-		r.Errorf("received again: %+v", m)
-	}
+	r.errorIf(m.ID != late.ID || m.Receives != 2 || m.Receipt == late.Receipt || !m.FirstReceived.Before(m.VisibleAt.Add(-time.Minute)), "received again: %+v", m)
 	for doing, err := range map[string]error{
 		"Delete":             r.Delete(r.ctx(), "jobs", late.Receipt),
 		"ChangeVisibility":   r.ChangeVisibility(r.ctx(), "jobs", late.Receipt, time.Hour),
@@ -46,9 +44,7 @@ func testFencing(r *rig) {
 		"Reject":             r.Reject(r.ctx(), "jobs", late.Receipt, queue.Outcome{Class: bezoar.Bug}),
 		"Unreceive":          one(r.Unreceive(r.ctx(), "jobs", []queue.Receipt{late.Receipt})),
 	} {
-		if queue.CodeOf(err) != queue.ErrReceiptStale {
-			r.Errorf("%s with a late receipt = %v, want %v", doing, err, queue.ErrReceiptStale)
-		}
+		r.errorIf(queue.CodeOf(err) != queue.ErrReceiptStale, "%s with a late receipt = %v, want %v", doing, err, queue.ErrReceiptStale)
 	}
 	r.wantCounts("jobs", 0, 1, 0)
 	r.must(r.Delete(r.ctx(), "jobs", m.Receipt))
@@ -90,9 +86,7 @@ func testVisibility(r *rig) {
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, 0))
 	r.wantCounts("jobs", 1, 0, 0)
 	again := r.one("jobs")
-	if again.Receives != 2 {
-		r.Errorf("received %d times, want 2", again.Receives)
-	}
+	r.errorIf(again.Receives != 2, "received %d times, want 2", again.Receives)
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", again.Receipt, 0))
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", again.Receipt, time.Minute)) // nobody has it
 	r.wantCounts("jobs", 1, 0, 0)
@@ -125,9 +119,7 @@ func testReceiveVisibility(r *rig) {
 	r.send("jobs", text("a"))
 	m, err := r.Receive(r.ctx(), "jobs", queue.ReceiveInput{Max: 10, Visibility: new(time.Duration(0))})
 	r.must(err)
-	if len(m) != 1 {
-		r.Fatalf("with visibility 0 %d messages were received in one call, want 1", len(m))
-	}
+	r.fatalIf(len(m) != 1, "with visibility 0 %d messages were received in one call, want 1", len(m))
 	r.wantCounts("jobs", 1, 0, 0)
 	_, err = r.Receive(r.ctx(), "jobs", queue.ReceiveInput{Visibility: new(2 * time.Hour)})
 	r.must(err)
@@ -148,13 +140,9 @@ func testRelease(r *rig) {
 	r.wantCounts("jobs", 0, 0, 1)
 	r.age(time.Minute)
 	again := r.one("jobs")
-	if again.Receives != 2 || len(again.Attempts) != 1 {
-		r.Fatalf("received %d times after %d attempts, want 2 after 1", again.Receives, len(again.Attempts))
-	}
+	r.fatalIf(again.Receives != 2 || len(again.Attempts) != 1, "received %d times after %d attempts, want 2 after 1", again.Receives, len(again.Attempts))
 	a := again.Attempts[0]
-	if a.Class != bezoar.Bug || a.Failure != "f1" || a.Reason != "ü\uFFFD" || a.Worker != "w1" || a.Received.IsZero() || a.Ended.Before(a.Received) {
-		r.Errorf("the attempt is %+v", a)
-	}
+	r.errorIf(a.Class != bezoar.Bug || a.Failure != "f1" || a.Reason != "ü\uFFFD" || a.Worker != "w1" || a.Received.IsZero() || a.Ended.Before(a.Received), "the attempt is %+v", a)
 	r.must(r.Release(r.ctx(), "jobs", queue.ReleaseInput{Receipt: again.Receipt, Refund: true}))
 	if m := r.one("jobs"); m.Receives != 2 || len(m.Attempts) != 1 {
 		r.Errorf("after a refund received %d times, %d attempts; want 2, 1", m.Receives, len(m.Attempts))
@@ -211,9 +199,7 @@ func testLeaseLost(r *rig) {
 		}
 		if i > 0 {
 			last := m.Attempts[len(m.Attempts)-1]
-			if last.Class != bezoar.Timeout || last.Worker != "w1" || last.Reason == "" {
-				r.Fatalf("the lost lease shows as %+v", last)
-			}
+			r.fatalIf(last.Class != bezoar.Timeout || last.Worker != "w1" || last.Reason == "", "the lost lease shows as %+v", last)
 		}
 		r.age(time.Minute)
 	}

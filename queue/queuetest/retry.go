@@ -30,9 +30,7 @@ func testBackoff(r *rig) {
 	var receives []int
 	back := func(n int, last time.Duration) time.Duration {
 		receives = append(receives, n)
-		if n == 1 && last != 0 {
-			r.Errorf("before the first delivery it waited %v", last)
-		}
+		r.errorIf(n == 1 && last != 0, "before the first delivery it waited %v", last)
 		return time.Duration(n) * time.Minute
 	}
 	for n := range 3 {
@@ -75,9 +73,7 @@ func testMaxAge(r *rig) {
 		d.release(d.only(), queue.Change{For: 10 * time.Minute, MaxAge: time.Hour})
 	}
 	for _, m := range d.wantDead("a", "b") {
-		if !strings.Contains(m.Letter.Reason, "1h0m0s") {
-			r.Errorf("the letter is %+v", m.Letter)
-		}
+		r.errorIf(!strings.Contains(m.Letter.Reason, "1h0m0s"), "the letter is %+v", m.Letter)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -106,6 +107,18 @@ type rig struct {
 	*queue.Engine
 }
 
+// errorIf is Errorf, if something is bad.
+func (r *rig) errorIf(bad bool, format string, args ...any) {
+	r.Helper()
+	suite.ErrorIf(r, bad, format, args...)
+}
+
+// fatalIf is Fatalf, if something is bad.
+func (r *rig) fatalIf(bad bool, format string, args ...any) {
+	r.Helper()
+	suite.FatalIf(r, bad, format, args...)
+}
+
 func newRig(t *testing.T, h Harness) *rig {
 	t.Helper()
 	return rigOver(t, h, h.Open(t))
@@ -114,9 +127,7 @@ func newRig(t *testing.T, h Harness) *rig {
 func rigOver(t *testing.T, h Harness, s queue.Store) *rig {
 	t.Helper()
 	e, err := queue.New(queue.Config{SweepEvery: 20 * time.Millisecond, ExpireEvery: 20 * time.Millisecond, PollEvery: 20 * time.Millisecond}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return &rig{t, h, s, 0, e}
 }
 
@@ -145,9 +156,7 @@ func (r *rig) run() (stop func()) {
 func (r *rig) sweep() queue.Swept {
 	r.Helper()
 	s, err := r.store.Sweep(r.ctx(), 100)
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.must(err)
 	return s
 }
 
@@ -161,9 +170,7 @@ func (r *rig) create(name string, edit func(*queue.Settings)) queue.Queue {
 		edit(&s)
 	}
 	q, err := r.CreateQueue(r.ctx(), name, s, nil)
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.must(err)
 	return q
 }
 
@@ -193,9 +200,7 @@ func in(group, body string) queue.SendInput {
 func (r *rig) send(name string, in queue.SendInput) queue.Sent {
 	r.Helper()
 	sent, err := r.Send(r.ctx(), name, in)
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.must(err)
 	return sent
 }
 
@@ -203,9 +208,7 @@ func (r *rig) send(name string, in queue.SendInput) queue.Sent {
 func (r *rig) receive(name string, n int) []queue.Message {
 	r.Helper()
 	m, err := r.Receive(r.ctx(), name, queue.ReceiveInput{Max: n, Worker: "w1"})
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.must(err)
 	return m
 }
 
@@ -213,9 +216,7 @@ func (r *rig) receive(name string, n int) []queue.Message {
 func (r *rig) one(name string) queue.Message {
 	r.Helper()
 	m := r.receive(name, 10)
-	if len(m) != 1 {
-		r.Fatalf("%d messages were received from %s, want 1: %v", len(m), name, bodies(m))
-	}
+	r.fatalIf(len(m) != 1, "%d messages were received from %s, want 1: %v", len(m), name, bodies(m))
 	return m[0]
 }
 
@@ -231,13 +232,9 @@ func (r *rig) wantBodies(name string, n int, want ...string) []queue.Message {
 	r.Helper()
 	m := r.receive(name, n)
 	got := bodies(m)
-	if len(got) != len(want) {
-		r.Fatalf("received %v from %s, want %v", got, name, want)
-	}
+	r.fatalIf(len(got) != len(want), "received %v from %s, want %v", got, name, want)
 	for i := range got {
-		if got[i] != want[i] {
-			r.Fatalf("received %v from %s, want %v", got, name, want)
-		}
+		r.fatalIf(got[i] != want[i], "received %v from %s, want %v", got, name, want)
 	}
 	return m
 }
@@ -252,16 +249,12 @@ func bodies(m []queue.Message) []string {
 
 func (r *rig) wantErr(err error, want queue.Code) {
 	r.Helper()
-	if !errors.Is(err, want) || queue.CodeOf(err) != want {
-		r.Fatalf("error %v, want %v", err, want)
-	}
+	r.fatalIf(!errors.Is(err, want) || queue.CodeOf(err) != want, "error %v, want %v", err, want)
 }
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	suite.Must(r, err)
 }
 
 func (r *rig) wantCounts(name string, visible, inFlight, delayed int64) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -91,9 +92,7 @@ func (d *storeClient) take(want ...string) []queue.Message {
 	got := bodies(m)
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		d.Fatalf("received %v, want %v", got, want)
-	}
+	suite.FatalIf(d, !slices.Equal(got, want), "received %v, want %v", got, want)
 	return m
 }
 
@@ -101,9 +100,7 @@ func (d *storeClient) take(want ...string) []queue.Message {
 func (d *storeClient) alone(want string) queue.Message {
 	d.Helper()
 	m := d.take(want)[0]
-	if !m.Alone {
-		d.Fatalf("%s was received like any other", want)
-	}
+	suite.FatalIf(d, !m.Alone, "%s was received like any other", want)
 	return m
 }
 
@@ -152,9 +149,7 @@ func (d *storeClient) known(n byte) *poison.Case {
 func (d *storeClient) wantState(n byte, want poison.State) poison.Case {
 	d.Helper()
 	c := d.known(n)
-	if c == nil || c.State != want {
-		d.Fatalf("of payload %d is known %+v, want it %s", n, c, want)
-	}
+	suite.FatalIf(d, c == nil || c.State != want, "of payload %d is known %+v, want it %s", n, c, want)
 	return *c
 }
 
@@ -175,8 +170,6 @@ func (d *storeClient) wantDead(want ...string) []queue.Message {
 	got := bodies(m)
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		d.Fatalf("dead are %v, want %v", got, want)
-	}
+	suite.FatalIf(d, !slices.Equal(got, want), "dead are %v, want %v", got, want)
 	return m
 }

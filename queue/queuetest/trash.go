@@ -23,9 +23,7 @@ func trashTests() map[string]func(*rig) {
 func (r *rig) discard(source string, ids ...string) {
 	r.Helper()
 	t := r.finish(r.redrive(queue.MoveTask{Kind: queue.MoveDiscard, Source: source, Selection: queue.Selection{IDs: ids}}).ID)
-	if t.State != queue.MoveCompleted || t.Moved == 0 {
-		r.Fatalf("the discard ended as %+v", t)
-	}
+	r.fatalIf(t.State != queue.MoveCompleted || t.Moved == 0, "the discard ended as %+v", t)
 }
 
 func testChangeRate(r *rig) {
@@ -67,9 +65,7 @@ func testDiscard(r *rig) {
 	l, err := r.store.Letter(r.ctx(), "a")
 	r.must(err)
 	x := l.Letter.Discarded
-	if l.Queue != queue.TrashQueue || x == nil || x.From != "jobs-dlq" || x.Into != "" || time.Since(x.At) > time.Minute {
-		r.Fatalf("in %s, discarded as %+v", l.Queue, x)
-	}
+	r.fatalIf(l.Queue != queue.TrashQueue || x == nil || x.From != "jobs-dlq" || x.Into != "" || time.Since(x.At) > time.Minute, "in %s, discarded as %+v", l.Queue, x)
 	l.Letter.Discarded = nil
 	if diff := cmp.Diff(before.Letter, l.Letter); diff != "" || string(l.Body) != "a" || !l.Sent.Equal(before.Sent) {
 		r.Errorf("the letter changed: %s", diff)
@@ -112,9 +108,7 @@ func testRestore(r *rig) {
 	}
 	l, err := r.store.Letter(r.ctx(), "b")
 	r.must(err)
-	if l.Queue != "jobs-dlq" || l.Letter.Discarded != nil || l.Letter.Reason != "why b" {
-		r.Errorf("restored to %s as %+v", l.Queue, l.Letter)
-	}
+	r.errorIf(l.Queue != "jobs-dlq" || l.Letter.Discarded != nil || l.Letter.Reason != "why b", "restored to %s as %+v", l.Queue, l.Letter)
 	r.finish(r.redrive(queue.MoveTask{Source: "jobs-dlq"}).ID)
 	d.take("b")
 }
@@ -147,9 +141,7 @@ func testRestoreNowhere(r *rig) {
 	r.discard("jobs-dlq")
 	r.must(r.DeleteQueue(r.ctx(), "jobs-dlq"))
 	t := r.finish(r.redrive(queue.MoveTask{Kind: queue.MoveRestore, Source: queue.TrashQueue}).ID)
-	if t.State != queue.MoveFailed || !strings.Contains(t.Failure, "jobs-dlq") || t.Moved != 0 || t.Ended.IsZero() {
-		r.Errorf("without its queue it ended as %+v", t)
-	}
+	r.errorIf(t.State != queue.MoveFailed || !strings.Contains(t.Failure, "jobs-dlq") || t.Moved != 0 || t.Ended.IsZero(), "without its queue it ended as %+v", t)
 	if l, err := r.store.Letter(r.ctx(), "a"); err != nil || l.Queue != queue.TrashQueue {
 		r.Errorf("the letter is in %q: %v", l.Queue, err)
 	}
@@ -220,9 +212,7 @@ func testTriageHistory(r *rig) {
 	r.wantTask(first.ID, queue.MoveCompleted, 0, 0, 0)
 	all, err := r.store.Moves(r.ctx(), queue.MoveQuery{Source: "dead"})
 	r.must(err)
-	if len(all) != 16+10 {
-		r.Errorf("%d tasks are kept, want 16 and 10", len(all))
-	}
+	r.errorIf(len(all) != 16+10, "%d tasks are kept, want 16 and 10", len(all))
 }
 
 func testRedriveFails(r *rig) {
@@ -230,9 +220,7 @@ func testRedriveFails(r *rig) {
 	d.die(bezoar.Bug, "f", "a")
 	r.must(r.DeleteQueue(r.ctx(), "jobs"))
 	t := r.finish(r.redrive(queue.MoveTask{Source: "jobs-dlq"}).ID)
-	if t.State != queue.MoveFailed || !strings.Contains(t.Failure, `"jobs"`) || t.Moved != 0 {
-		r.Errorf("without the origin it ended as %+v", t)
-	}
+	r.errorIf(t.State != queue.MoveFailed || !strings.Contains(t.Failure, `"jobs"`) || t.Moved != 0, "without the origin it ended as %+v", t)
 	d.wantDead("a")
 	_, err := r.store.StartMove(r.ctx(), queue.MoveTask{ID: "x", Kind: queue.MoveRedrive, Source: "nowhere", Rate: 1})
 	r.wantErr(err, queue.ErrQueueNotFound)

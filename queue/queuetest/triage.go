@@ -44,13 +44,9 @@ func (r *rig) wantTask(id string, state queue.MoveState, moved, done, dead int64
 	r.Helper()
 	all, err := r.store.Moves(r.ctx(), queue.MoveQuery{ID: id})
 	r.must(err)
-	if len(all) != 1 {
-		r.Fatalf("%d tasks have the id %s", len(all), id)
-	}
+	r.fatalIf(len(all) != 1, "%d tasks have the id %s", len(all), id)
 	t := all[0]
-	if t.State != state || t.Moved != moved || t.Done != done || t.Dead != dead {
-		r.Fatalf("the task is %s (%s), %d moved, %d done, %d dead; want %s, %d, %d, %d", t.State, t.Failure, t.Moved, t.Done, t.Dead, state, moved, done, dead)
-	}
+	r.fatalIf(t.State != state || t.Moved != moved || t.Done != done || t.Dead != dead, "the task is %s (%s), %d moved, %d done, %d dead; want %s, %d, %d, %d", t.State, t.Failure, t.Moved, t.Done, t.Dead, state, moved, done, dead)
 	return t
 }
 
@@ -77,16 +73,12 @@ func testRedrive(r *rig) {
 		Source: "jobs-dlq", Selection: queue.Selection{Queue: "jobs-dlq", Groups: []string{"bug:f"}},
 		Actor: "ann", Reason: "fixed", Canary: 0, HaltAbove: 0.5,
 	})
-	if t.State != queue.MoveRunning || t.ToMove != 2 || t.Selection.Last == 0 || t.Started.IsZero() || !t.Ended.IsZero() {
-		r.Errorf("started %+v", t)
-	}
+	r.errorIf(t.State != queue.MoveRunning || t.ToMove != 2 || t.Selection.Last == 0 || t.Started.IsZero() || !t.Ended.IsZero(), "started %+v", t)
 	if stored := r.wantTask(t.ID, queue.MoveRunning, 0, 0, 0); cmp.Diff(t, stored) != "" {
 		r.Errorf("stored differently: %s", cmp.Diff(t, stored))
 	}
 	step := r.step(t.ID)
-	if step.Moved != 2 || !slices.Equal(step.Queues, []string{"jobs"}) {
-		r.Errorf("the first step: %+v", step)
-	}
+	r.errorIf(step.Moved != 2 || !slices.Equal(step.Queues, []string{"jobs"}), "the first step: %+v", step)
 	if t := r.finish2(t.ID); t.State != queue.MoveRunning || !t.Drained || t.Moved != 2 || !t.Ended.IsZero() || t.Waits() == "" {
 		r.Errorf("while what it sent has not ended: %+v", t)
 	}
@@ -97,9 +89,7 @@ func testRedrive(r *rig) {
 		if l := m.Lineage; !descends(l, queue.Lineage{Parent: parent, Root: parent, Times: 1, Task: t.ID}, 1) {
 			r.Errorf("%s descends as %+v", parent, l)
 		}
-		if m.ID == parent || m.Receives != 1 || m.Letter != nil || len(m.Attempts) > 0 || time.Since(m.Sent) > 30*time.Minute {
-			r.Errorf("redriven as %+v", m)
-		}
+		r.errorIf(m.ID == parent || m.Receives != 1 || m.Letter != nil || len(m.Attempts) > 0 || time.Since(m.Sent) > 30*time.Minute, "redriven as %+v", m)
 	}
 	d.done(sent...)
 	if t := r.finish2(t.ID); t.State != queue.MoveCompleted || t.Ended.IsZero() || t.Actor != "ann" || t.Done != 2 || t.Waits() != "" {
@@ -272,9 +262,7 @@ func testCanaryHalts(r *rig) {
 	d.change(queue.Change{Receipt: m[0].Receipt, Release: true, Dead: true})
 	d.done(m[1])
 	step := r.steps(t.ID)
-	if step.Task.State != queue.MoveHalted || step.Task.Moved != 2 || step.Task.Failure == "" || !step.Task.Ended.IsZero() {
-		r.Fatalf("with half of the canary dead again: %+v", step.Task)
-	}
+	r.fatalIf(step.Task.State != queue.MoveHalted || step.Task.Moved != 2 || step.Task.Failure == "" || !step.Task.Ended.IsZero(), "with half of the canary dead again: %+v", step.Task)
 	_, err := r.store.StepMove(r.ctx(), t.ID, 10)
 	r.wantErr(err, queue.ErrMoveNotRunning)
 	if live, err := r.store.Moves(r.ctx(), queue.MoveQuery{Live: true}); err != nil || len(live) != 1 {
@@ -282,9 +270,7 @@ func testCanaryHalts(r *rig) {
 	}
 	r.changeMove(t.ID, queue.MoveChange{State: queue.MovePaused}) // it stays halted
 	resumed := r.changeMove(t.ID, queue.MoveChange{State: queue.MoveRunning})
-	if resumed.State != queue.MoveRunning || resumed.Forgiven != 1 || resumed.Failure != "" {
-		r.Errorf("resumed %+v", resumed)
-	}
+	r.errorIf(resumed.State != queue.MoveRunning || resumed.Forgiven != 1 || resumed.Failure != "", "resumed %+v", resumed)
 	if t := r.finish(t.ID); !t.Drained || t.Moved != 8 {
 		r.Errorf("in the end %+v", t)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -34,9 +35,7 @@ func (r *rig) wait(name string, n int) (received func() []queue.Message) {
 
 func (r *rig) wantWoken(began time.Time, m []queue.Message, want string) {
 	r.Helper()
-	if len(m) != 1 || string(m[0].Body) != want {
-		r.Fatalf("the one who waited got %v, want %s", bodies(m), want)
-	}
+	r.fatalIf(len(m) != 1 || string(m[0].Body) != want, "the one who waited got %v, want %s", bodies(m), want)
 	if waited := time.Since(began); waited > queue.MaxWait/2 {
 		r.Fatalf("it waited for %v", waited)
 	}
@@ -139,15 +138,11 @@ func testManyWait(r *rig) {
 	seen := map[string]bool{}
 	for _, received := range all {
 		m := received()
-		if len(m) == 0 {
-			r.Fatal("one waited in vain")
-		}
+		suite.FatalIf(r, len(m) == 0, "one waited in vain")
 		r.wantWoken(began, m, string(m[0].Body))
 		seen[m[0].ID] = true
 	}
-	if len(seen) != n {
-		r.Errorf("%d messages went to %d receives", len(seen), n)
-	}
+	r.errorIf(len(seen) != n, "%d messages went to %d receives", len(seen), n)
 }
 
 func testWaitCancelled(r *rig) {
@@ -157,9 +152,7 @@ func testWaitCancelled(r *rig) {
 	for range 2 {
 		wg.Go(func() {
 			_, err := r.Receive(ctx, "jobs", queue.ReceiveInput{Wait: new(queue.MaxWait)})
-			if !errors.Is(err, context.Canceled) {
-				r.Errorf("a cancelled receive = %v", err)
-			}
+			r.errorIf(!errors.Is(err, context.Canceled), "a cancelled receive = %v", err)
 		})
 	}
 	began, received := time.Now(), r.wait("jobs", 1)

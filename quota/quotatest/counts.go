@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -114,14 +115,10 @@ func testBiggest(t *testing.T, h Harness) {
 func testClock(t *testing.T, h Harness) {
 	s := h.Open(t)
 	first := add(t, s, "x", 1, nil).Now
-	if first.IsZero() {
-		t.Fatal("the store does not say what time it is")
-	}
+	suite.FatalIf(t, first.IsZero(), "the store does not say what time it is")
 	for seq := int64(2); seq < 5; seq++ {
 		now := add(t, s, "x", seq, []quota.Count{count(row(1, 1, 1), 1)}, seq-1).Now
-		if now.Before(first) || now.Sub(first) > time.Minute {
-			t.Errorf("the clock went from %v to %v", first, now)
-		}
+		suite.ErrorIf(t, now.Before(first) || now.Sub(first) > time.Minute, "the clock went from %v to %v", first, now)
 		first = now
 	}
 }

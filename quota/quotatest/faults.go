@@ -176,9 +176,7 @@ func testExpiry(t *testing.T, h Harness) {
 	add(t, s, "x", batches+1, stays, 1)
 	// A call deletes a hundred at least; but a store may look at some only.
 	for seq := int64(batches + 2); h.Rows(t, s) > 1; seq++ {
-		if seq > 1000 {
-			t.Fatalf("after %d calls %d rows are left, want 1", seq, h.Rows(t, s))
-		}
+		suite.FatalIf(t, seq > 1000, "after %d calls %d rows are left, want 1", seq, h.Rows(t, s))
 		add(t, s, "x", seq, nil)
 	}
 	add(t, s, "x", 2000, stays, 2)

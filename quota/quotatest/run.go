@@ -81,8 +81,6 @@ func add(t *testing.T, s quota.Store, node string, seq int64, counts []quota.Cou
 	t.Helper()
 	totals, err := s.AddCounts(t.Context(), quota.Batch{Node: node, Seq: seq, Counts: counts})
 	suite.Must(t, err)
-	if !slices.Equal(totals.N, want) {
-		t.Fatalf("%s's batch %d gave the totals %v, want %v", node, seq, totals.N, want)
-	}
+	suite.FatalIf(t, !slices.Equal(totals.N, want), "%s's batch %d gave the totals %v, want %v", node, seq, totals.N, want)
 	return totals
 }

@@ -93,6 +93,12 @@ func (e *examination) warn(check, fix, format string, args ...any) {
 	e.found = append(e.found, Finding{Warning, check, fmt.Sprintf(format, args...), fix})
 }
 
+func (e *examination) warnIf(bad bool, check, fix, format string, args ...any) {
+	if bad {
+		e.warn(check, fix, format, args...)
+	}
+}
+
 func (e *examination) fault(check, fix, format string, args ...any) {
 	e.found = append(e.found, Finding{Fault, check, fmt.Sprintf(format, args...), fix})
 }

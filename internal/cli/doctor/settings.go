@@ -20,21 +20,11 @@ func (e *examination) settings(context.Context) {
 	for _, w := range c.Warnings() {
 		e.warn("settings", "bezoar config check explains it", "%s", w)
 	}
-	if c.Store == config.MemoryStore {
-		e.warn("settings", "store: sqlite:bezoar.db keeps them", "store: memory: forgets verdicts, queues and dead letters when Bezoar ends")
-	}
-	if c.Admin != "" && open(c.Admin) {
-		e.warn("settings", "keep admin on 127.0.0.1, behind a proxy that speaks TLS", "admin: %s sends the admin token over a network without TLS", c.Admin)
-	}
-	if c.SQSTLS == nil && len(c.AccessKeys) > 0 && open(c.SQS) {
-		e.warn("settings", "set sqs_tls", "sqs: %s sends messages over a network without TLS", c.SQS)
-	}
-	if c.Admin == "" {
-		e.warn("settings", "admin: 127.0.0.1:7070 brings them back", "there is no admin address: no console, no metrics, no commands")
-	}
-	if c.Health.Disk == 0 {
-		e.warn("settings", "remove health.disk to have the default", "health.disk is off: no alarm comes when the disk fills up")
-	}
+	e.warnIf(c.Store == config.MemoryStore, "settings", "store: sqlite:bezoar.db keeps them", "store: memory: forgets verdicts, queues and dead letters when Bezoar ends")
+	e.warnIf(c.Admin != "" && open(c.Admin), "settings", "keep admin on 127.0.0.1, behind a proxy that speaks TLS", "admin: %s sends the admin token over a network without TLS", c.Admin)
+	e.warnIf(c.SQSTLS == nil && len(c.AccessKeys) > 0 && open(c.SQS), "settings", "set sqs_tls", "sqs: %s sends messages over a network without TLS", c.SQS)
+	e.warnIf(c.Admin == "", "settings", "admin: 127.0.0.1:7070 brings them back", "there is no admin address: no console, no metrics, no commands")
+	e.warnIf(c.Health.Disk == 0, "settings", "remove health.disk to have the default", "health.disk is off: no alarm comes when the disk fills up")
 	e.routes()
 	if len(e.found) == before {
 		from := e.File
@@ -52,12 +42,8 @@ func (e *examination) routes() {
 		if !r.Works() {
 			continue
 		}
-		if r.Quarantine.Off {
-			e.warn("settings", "remove quarantine: off", "%s: quarantine is off: requests that kill workers are never refused", at)
-		}
-		if r.Retry.Replay == config.ReplayAll {
-			e.warn("settings", "retry.replay: idempotent repeats only what is safe", "%s: retry.replay: all repeats POST and PATCH, which can do a thing twice", at)
-		}
+		e.warnIf(r.Quarantine.Off, "settings", "remove quarantine: off", "%s: quarantine is off: requests that kill workers are never refused", at)
+		e.warnIf(r.Retry.Replay == config.ReplayAll, "settings", "retry.replay: idempotent repeats only what is safe", "%s: retry.replay: all repeats POST and PATCH, which can do a thing twice", at)
 	}
 }
 

@@ -28,6 +28,11 @@ func (k *checker) addf(path, fix, format string, args ...any) {
 	k.add(path, flawf(fix, format, args...))
 }
 
+// when is addf, if something is bad.
+func (k *checker) when(bad bool, path, fix, format string, args ...any) {
+	k.add(path, flawIf(bad, fix, format, args...))
+}
+
 // Validate returns a [*Faults] with everything that cannot work, or nil.
 func (c Config) Validate() error {
 	found := c.check()
@@ -124,9 +129,7 @@ func (c *Config) checkListeners(k *checker) {
 		k.addf("tls.more", "shorten it", "has %d items, more than %d", n, maxCerts)
 	}
 	for i, t := range c.TLS.More {
-		if t.Cert == "" || t.Key == "" {
-			k.addf(fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
-		}
+		k.when(t.Cert == "" || t.Key == "", fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
 	}
 }
 
@@ -148,9 +151,7 @@ func (c *Config) checkMore(k *checker) {
 			k.add(at+".listen", flawf("give it a port of its own", "%s is where %s already is", quoted(l.Listen), other), other)
 		}
 		seen[l.Listen] = at + ".listen"
-		if l.Plain && c.TLS == nil {
-			k.addf(at+".plain", "remove it", "has no meaning: there is no tls")
-		}
+		k.when(l.Plain && c.TLS == nil, at+".plain", "remove it", "has no meaning: there is no tls")
 	}
 }
 
@@ -159,20 +160,14 @@ func (c *Config) checkAdmin(k *checker) {
 		return
 	}
 	k.add("admin", addressFlaw(c.Admin))
-	if c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0") {
-		k.add("admin", flawf("give it a port of its own", "%s is where listen already is", quoted(c.Admin)), "listen")
-	}
+	k.add("admin", flawIf(c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0"), "give it a port of its own", "%s is where listen already is", quoted(c.Admin)), "listen")
 	token := c.AdminTokenFile != "" || c.AdminTokenEnv != ""
 	if addressFlaw(c.Admin) == nil && !isLoopback(c.Admin) && !token {
 		k.add("admin", flawf("set admin_token_file or admin_token_env, or keep it on 127.0.0.1",
 			"%s is open to a network and has no token", quoted(c.Admin)), "admin_token_file", "admin_token_env")
 	}
-	if c.AdminTokenFile != "" && c.AdminTokenEnv != "" {
-		k.addf("admin_token_env", "keep one", "admin_token_file is set as well")
-	}
-	if c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv) {
-		k.addf("admin_token_env", "write the variable's name, not the token", "is not a name of an environment variable")
-	}
+	k.when(c.AdminTokenFile != "" && c.AdminTokenEnv != "", "admin_token_env", "keep one", "admin_token_file is set as well")
+	k.when(c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv), "admin_token_env", "write the variable's name, not the token", "is not a name of an environment variable")
 }
 
 func (f *Fleet) check(k *checker, at string) {
@@ -216,18 +211,14 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 		names []string
 	}{{"env_drop", f.EnvDrop}, {"env_keep", f.EnvKeep}} {
 		for i, name := range of.names {
-			if !envPattern.MatchString(name) {
-				k.addf(fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is not a name of variables", quoted(name))
-			}
+			k.when(!envPattern.MatchString(name), fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is not a name of variables", quoted(name))
 		}
 	}
 	for _, of := range []struct {
 		key string
 		set bool
 	}{{"tls", f.TLS != nil}, {"balance.weights", len(f.Balance.Weights) > 0}} {
-		if of.set {
-			k.addf(at+"."+of.key, "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
-		}
+		k.when(of.set, at+"."+of.key, "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
 	}
 }
 
@@ -244,15 +235,11 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		{"user", f.User != ""},
 		{"memory", f.Memory != 0},
 	} {
-		if of.set {
-			k.addf(at+"."+of.key, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
-		}
+		k.when(of.set, at+"."+of.key, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
 	}
 	f.checkTLS(k, at)
 	f.checkWeights(k, at+".balance.weights")
-	if len(f.Workers) > 1024 {
-		k.addf(at+".workers", "split the fleet", "has %d workers, more than 1024", len(f.Workers))
-	}
+	k.when(len(f.Workers) > 1024, at+".workers", "split the fleet", "has %d workers, more than 1024", len(f.Workers))
 	seen := make(map[string]int, len(f.Workers))
 	for i, w := range f.Workers {
 		path := fmt.Sprintf("%s.workers[%d]", at, i)
@@ -276,20 +263,14 @@ const maxWeight = 1000
 func (f *Fleet) checkWeights(k *checker, at string) {
 	for _, w := range sortedKeys(f.Balance.Weights) {
 		n := f.Balance.Weights[w]
-		if !slices.Contains(f.Workers, w) {
-			k.addf(join(at, shortKey(w)), "write it as in workers", "is not a worker of the fleet")
-		}
-		if n < 0 || n > maxWeight {
-			k.addf(join(at, shortKey(w)), "write 0 to 1000", "%d is out of range", n)
-		}
+		k.when(!slices.Contains(f.Workers, w), join(at, shortKey(w)), "write it as in workers", "is not a worker of the fleet")
+		k.when(n < 0 || n > maxWeight, join(at, shortKey(w)), "write 0 to 1000", "%d is out of range", n)
 	}
 	none := len(f.Workers) > 0 && !slices.ContainsFunc(f.Workers, func(w string) bool {
 		n, ok := f.Balance.Weights[w]
 		return !ok || n > 0
 	})
-	if none {
-		k.addf(at, "leave one worker above 0", "no worker takes work: all of them have the weight 0")
-	}
+	k.when(none, at, "leave one worker above 0", "no worker takes work: all of them have the weight 0")
 }
 
 func (f *Fleet) checkTLS(k *checker, at string) {

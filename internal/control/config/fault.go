@@ -95,6 +95,14 @@ func flawf(fix, format string, args ...any) *flaw {
 	return &flaw{problem: fmt.Sprintf(format, args...), fix: fix}
 }
 
+// flawIf is flawf, if something is bad.
+func flawIf(bad bool, fix, format string, args ...any) *flaw {
+	if !bad {
+		return nil
+	}
+	return flawf(fix, format, args...)
+}
+
 // maxShown bounds the part of a value that an error repeats.
 const maxShown = 60
 

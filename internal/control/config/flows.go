@@ -46,13 +46,9 @@ func (c *Config) checkFlows(k *checker) {
 	if c.Flows == nil {
 		return
 	}
-	if c.StateDir == "" {
-		k.addf("flows", "name a state_dir", "need a directory for the logs of tasks, and %s has none", quoted(c.Store))
-	}
+	k.when(c.StateDir == "", "flows", "name a state_dir", "need a directory for the logs of tasks, and %s has none", quoted(c.Store))
 	for _, l := range c.Flows.Labels {
-		if !nodeName(l) {
-			k.addf("flows.labels", "use up to 64 letters, digits, -, _ and .", "%s is not a label", quoted(l))
-		}
+		k.when(!nodeName(l), "flows.labels", "use up to 64 letters, digits, -, _ and .", "%s is not a label", quoted(l))
 	}
 	for _, name := range sortedKeys(c.Flows.Pools) {
 		switch slots := c.Flows.Pools[name]; {

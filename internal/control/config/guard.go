@@ -41,15 +41,9 @@ func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indi
 
 func (g *Guard) check(k *checker, at string, match *Match) {
 	k.add(at+".query", choiceFlaw(g.Query, []string{"elasticsearch", "opensearch", "sql", "graphql", "regex"}))
-	if g.Query == "regex" && g.Regex == "" {
-		k.add(at, flawf("add regex: query:NAME, or another place", "does not say where the expressions are"), at+".regex")
-	}
-	if g.Regex != "" && g.Query != "regex" {
-		k.addf(at+".regex", "make it query: regex", "has no meaning for %s", quoted(g.Query))
-	}
-	if g.Statement != "" && g.Query != "sql" {
-		k.addf(at+".statement", "remove it", "has no meaning for %s", quoted(g.Query))
-	}
+	k.add(at, flawIf(g.Query == "regex" && g.Regex == "", "add regex: query:NAME, or another place", "does not say where the expressions are"), at+".regex")
+	k.when(g.Regex != "" && g.Query != "regex", at+".regex", "make it query: regex", "has no meaning for %s", quoted(g.Query))
+	k.when(g.Statement != "" && g.Query != "sql", at+".statement", "remove it", "has no meaning for %s", quoted(g.Query))
 	k.add(at+".dialect", g.dialectFlaw())
 	for key, places := range map[string]string{"regex": g.Regex, "statement": g.Statement} {
 		for _, p := range Places(places) {
@@ -59,21 +53,15 @@ func (g *Guard) check(k *checker, at string, match *Match) {
 			}
 		}
 	}
-	if g.Limits != "" && g.Rules != "" {
-		k.addf(at+".rules", "keep one", "limits names a file as well")
-	}
+	k.when(g.Limits != "" && g.Rules != "", at+".rules", "keep one", "limits names a file as well")
 	g.checkPrefix(k, at, match)
 	if g.Record != nil {
 		g.Record.check(k, at+".record")
 	}
 	if p := g.Poll; p != nil {
 		k.add(at+".poll.url", urlFlaw(p.URL))
-		if !g.searches() {
-			k.addf(at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
-		}
-		if p.AuthEnv != "" && !envName.MatchString(p.AuthEnv) {
-			k.addf(at+".poll.authorization_env", "name an environment variable", "%s is none", quoted(p.AuthEnv))
-		}
+		k.when(!g.searches(), at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
+		k.when(p.AuthEnv != "" && !envName.MatchString(p.AuthEnv), at+".poll.authorization_env", "name an environment variable", "%s is none", quoted(p.AuthEnv))
 		if n := len(p.Indices); n > maxEntries {
 			k.addf(at+".poll", "keep fewer", "has %d indices, more than %d", n, maxEntries)
 		}

@@ -11,7 +11,5 @@ type GuardRecord struct {
 func (r *GuardRecord) setDefaults() { *r = GuardRecord{MaxBytes: 64 << 20, Sample: 1} }
 
 func (r *GuardRecord) check(k *checker, at string) {
-	if r.File == "" {
-		k.add(at, flawf("add file: queries.ndjson", "names no file"), at+".file")
-	}
+	k.add(at, flawIf(r.File == "", "add file: queries.ndjson", "names no file"), at+".file")
 }

@@ -144,9 +144,7 @@ func (c *Config) checkPlans(k *checker) {
 	}
 	for _, name := range sortedKeys(c.Plans) {
 		p, at := c.Plans[name], "plans."+shortKey(name)
-		if len(p.Callers) == 0 {
-			k.add(at, flawf("list who is on it, or write callers: [\"*\"]", "has no callers"), at+".callers")
-		}
+		k.add(at, flawIf(len(p.Callers) == 0, "list who is on it, or write callers: [\"*\"]", "has no callers"), at+".callers")
 		if n := len(p.Callers); n > maxCallers {
 			k.addf(at+".callers", "use a jwt: key with few values, or fewer plans", "has %d callers, more than %d", n, maxCallers)
 		}
@@ -161,22 +159,12 @@ func checkLimits(k *checker, at string, limits []Limit) {
 	}
 	for i := range limits {
 		l, path := &limits[i], fmt.Sprintf("%s.limits[%d]", at, i)
-		if l.Rate.N == 0 {
-			k.add(path, flawf("add rate: 100/s", "has no rate"), path+".rate")
-		}
+		k.add(path, flawIf(l.Rate.N == 0, "add rate: 100/s", "has no rate"), path+".rate")
 		k.add(path+".unit", choiceFlaw(l.Unit, []string{UnitRequests, UnitBytes, UnitCost}))
-		if l.Rate.Bytes && l.Unit != UnitBytes {
-			k.add(path+".unit", flawf("write unit: bytes, or a plain number", "%s does not go with a rate in bytes", quoted(l.Unit)), path+".rate")
-		}
-		if l.Burst > 0 && l.Buckets > 1 {
-			k.add(path+".buckets", flawf("keep one", "burst makes it a token bucket, which has none"), path+".burst")
-		}
-		if l.Shared && l.Buckets > maxSharedBuckets {
-			k.add(path+".buckets", flawf("write 2 or less, or shared: no", "%d is too much for a limit that is shared", l.Buckets), path+".shared")
-		}
-		if len(l.Name) > 64 {
-			k.addf(path+".name", "shorten it to 64 characters", "is too long")
-		}
+		k.add(path+".unit", flawIf(l.Rate.Bytes && l.Unit != UnitBytes, "write unit: bytes, or a plain number", "%s does not go with a rate in bytes", quoted(l.Unit)), path+".rate")
+		k.add(path+".buckets", flawIf(l.Burst > 0 && l.Buckets > 1, "keep one", "burst makes it a token bucket, which has none"), path+".burst")
+		k.add(path+".buckets", flawIf(l.Shared && l.Buckets > maxSharedBuckets, "write 2 or less, or shared: no", "%d is too much for a limit that is shared", l.Buckets), path+".shared")
+		k.when(len(l.Name) > 64, path+".name", "shorten it to 64 characters", "is too long")
 		k.add(path+".key", keyFlaw(l.Key))
 		if j := slices.IndexFunc(limits[:i], func(o Limit) bool { return o.Name == l.Name }); j >= 0 && l.Name != "" {
 			k.addf(path+".name", "name one of them", "%s is limits[%d] as well", quoted(l.Name), j)

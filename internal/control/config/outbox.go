@@ -88,16 +88,12 @@ func (o *Outbox) check(k *checker, at string, c *Config) {
 	case o.Database != "":
 		k.add(at+".database", outboxDatabaseFlaw(o.Database))
 	}
-	if !sqlName.MatchString(o.Schema) {
-		k.addf(at+".schema", "use up to 51 of a-z, 0-9 and _, without a digit at the beginning", "%s is not a name of a schema", quoted(o.Schema))
-	}
+	k.when(!sqlName.MatchString(o.Schema), at+".schema", "use up to 51 of a-z, 0-9 and _, without a digit at the beginning", "%s is not a name of a schema", quoted(o.Schema))
 	k.add(at+".relay", choiceFlaw(o.Relay, []string{"poll", "cdc"}))
 	if scheme, _, _ := strings.Cut(o.Database, ":"); o.Relay == "cdc" && (scheme == "sqlite" || scheme == "mysql") {
 		k.add(at+".relay", flawf("write poll", "needs PostgreSQL, and the database is %s", scheme), at+".database")
 	}
-	if len(o.Sinks) == 0 {
-		k.add(at, flawf("add sinks: [{topics: ['*'], to: queue:orders}]", "names no sink"), at+".sinks")
-	}
+	k.add(at, flawIf(len(o.Sinks) == 0, "add sinks: [{topics: ['*'], to: queue:orders}]", "names no sink"), at+".sinks")
 	if n := len(o.Sinks); n > maxSinks {
 		k.addf(at+".sinks", "shorten it", "has %d items, more than %d", n, maxSinks)
 	}
@@ -132,13 +128,9 @@ func OutboxSchemes() []string {
 }
 
 func (s *OutboxSink) check(k *checker, at string, c *Config) {
-	if len(s.Topics) == 0 {
-		k.add(at, flawf("add topics: ['*'], or those that it is for", "takes no topics"), at+".topics")
-	}
+	k.add(at, flawIf(len(s.Topics) == 0, "add topics: ['*'], or those that it is for", "takes no topics"), at+".topics")
 	for i, t := range s.Topics {
-		if !topicPattern.MatchString(t) {
-			k.addf(fmt.Sprintf("%s.topics[%d]", at, i), "use letters, digits, ., - and _, and * at the end only", "%s is neither a topic nor a pattern", quoted(t))
-		}
+		k.when(!topicPattern.MatchString(t), fmt.Sprintf("%s.topics[%d]", at, i), "use letters, digits, ., - and _, and * at the end only", "%s is neither a topic nor a pattern", quoted(t))
 	}
 	k.add(at+".to", sinkFlaw(s.To))
 	if name, ok := strings.CutPrefix(s.To, "queue:"); ok && isQueueName(name) {
@@ -178,9 +170,7 @@ func sinkFlaw(to string) *flaw {
 }
 
 func (o *Outbox) checkTables(k *checker, at string) {
-	if len(o.Tables) > 0 && o.Relay == "poll" {
-		k.add(at, flawf("write relay: cdc, or remove tables", "need relay: cdc"), parent(at)+".relay")
-	}
+	k.add(at, flawIf(len(o.Tables) > 0 && o.Relay == "poll", "write relay: cdc, or remove tables", "need relay: cdc"), parent(at)+".relay")
 	if n := len(o.Tables); n > maxTables {
 		k.addf(at, "shorten it", "has %d items, more than %d", n, maxTables)
 	}
@@ -196,9 +186,7 @@ func (o *Outbox) checkTables(k *checker, at string) {
 			k.addf(here+".table", "remove it", "%s is there already, as tables[%d]", quoted(t.Table), j)
 		}
 		seen[t.Table] = i
-		if t.Topic != "" && (len(t.Topic) > 255 || !topicTemplate.MatchString(t.Topic)) {
-			k.addf(here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is not a topic", quoted(t.Topic))
-		}
+		k.when(t.Topic != "" && (len(t.Topic) > 255 || !topicTemplate.MatchString(t.Topic)), here+".topic", "use letters, digits, ., - and _, and parts such as {table}", "%s is not a topic", quoted(t.Topic))
 	}
 }
 

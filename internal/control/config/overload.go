@@ -139,9 +139,7 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 			key string
 			set bool
 		}{{"plans", len(r.Plans) > 0}, {"limits", usesClient(r.Limits)}} {
-			if of.set {
-				k.add(at+"."+of.key, flawf("add client: header:X-Api-Key, jwt:sub or ip to the route", "needs to know who calls"), at+".client")
-			}
+			k.add(at+"."+of.key, flawIf(of.set, "add client: header:X-Api-Key, jwt:sub or ip to the route", "needs to know who calls"), at+".client")
 		}
 		if f, ok := c.Fleets[r.Fleet]; ok && f.Shard != nil {
 			k.add(at, flawf("add client: header:X-Api-Key, jwt:sub or ip", "leads to a fleet with shards, and does not say who calls"), at+".client")
@@ -168,9 +166,7 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 			key string
 			set bool
 		}{{"breaker", r.Breaker != nil}, {"fallback", len(r.Fallback) > 0}, {"guard", r.Guard != nil}} {
-			if of.set {
-				k.addf(at+"."+of.key, "remove it", "has no meaning for requests that are enqueued")
-			}
+			k.when(of.set, at+"."+of.key, "remove it", "has no meaning for requests that are enqueued")
 		}
 	}
 }
@@ -193,9 +189,7 @@ func (f *Fallback) check(k *checker, at string, r *Route, c *Config) {
 			n++
 		}
 	}
-	if n != 1 {
-		k.add(at, flawf("give one of static, stale and fleet; make another item for another", "has %d answers", n), at+".static", at+".stale", at+".fleet")
-	}
+	k.add(at, flawIf(n != 1, "give one of static, stale and fleet; make another item for another", "has %d answers", n), at+".static", at+".stale", at+".fleet")
 	for i, on := range f.On {
 		k.add(fmt.Sprintf("%s.on[%d]", at, i), choiceFlaw(on, []string{"open", "shed", "unavailable"}))
 	}

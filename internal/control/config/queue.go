@@ -167,13 +167,9 @@ func (c *Config) checkQueues(k *checker) {
 	if c.ServesSQS() {
 		k.add("sqs", addressFlaw(c.SQS))
 		for _, of := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin", c.Admin}} {
-			if c.SQS == of.addr && !strings.HasSuffix(c.SQS, ":0") {
-				k.add("sqs", flawf("give it a port of its own", "%s is where %s already is", quoted(c.SQS), of.key), of.key)
-			}
+			k.add("sqs", flawIf(c.SQS == of.addr && !strings.HasSuffix(c.SQS, ":0"), "give it a port of its own", "%s is where %s already is", quoted(c.SQS), of.key), of.key)
 		}
-		if addressFlaw(c.SQS) == nil && !isLoopback(c.SQS) && len(c.AccessKeys) == 0 {
-			k.add("sqs", flawf("add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
-		}
+		k.add("sqs", flawIf(addressFlaw(c.SQS) == nil && !isLoopback(c.SQS) && len(c.AccessKeys) == 0, "add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
 	}
 	if t := c.SQSTLS; t != nil && (t.Cert == "" || t.Key == "") {
 		k.addf("sqs_tls", "set both cert and key", "needs two files")
@@ -186,12 +182,8 @@ func (c *Config) checkQueues(k *checker) {
 				n++
 			}
 		}
-		if n != 1 {
-			k.addf("access_keys."+shortKey(id), "write secret_env: VARIABLE or secret_file: PATH", "needs one secret, has %d", n)
-		}
-		if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
-			k.addf("access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
-		}
+		k.when(n != 1, "access_keys."+shortKey(id), "write secret_env: VARIABLE or secret_file: PATH", "needs one secret, has %d", n)
+		k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), "access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
 		for i, name := range a.Queues {
 			if open := strings.TrimSuffix(name, "*"); open != "" && !isQueueName(strings.TrimSuffix(open, ".")) {
 				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is not a name of a queue", quoted(name))
@@ -222,9 +214,7 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 			k.addf(at+".dead_letter", "let both names end in .fifo, or neither", "%s is of the other kind", quoted(d))
 		}
 	}
-	if !isFIFO(name) && (q.ContentDedup || q.DedupByGroup) {
-		k.addf(at, "remove content_dedup and dedup_by_group, or let its name end in .fifo", "only FIFO queues deduplicate")
-	}
+	k.when(!isFIFO(name) && (q.ContentDedup || q.DedupByGroup), at, "remove content_dedup and dedup_by_group, or let its name end in .fifo", "only FIFO queues deduplicate")
 	for _, of := range []struct {
 		key, value string
 		choices    []string
@@ -235,17 +225,13 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 	} {
 		k.add(at+"."+of.key, choiceFlaw(of.value, of.choices))
 	}
-	if q.Retry.Base > q.Retry.Cap {
-		k.add(at+".retry.base", flawf("lower it, or raise cap", "%s is more than cap, %s", formatDuration(q.Retry.Base), formatDuration(q.Retry.Cap)), at+".retry.cap")
-	}
+	k.add(at+".retry.base", flawIf(q.Retry.Base > q.Retry.Cap, "lower it, or raise cap", "%s is more than cap, %s", formatDuration(q.Retry.Base), formatDuration(q.Retry.Cap)), at+".retry.cap")
 	q.checkDeadline(k, at)
 	if t := q.Quarantine; !t.Off && t.For > t.Max {
 		k.add(at+".quarantine.for", flawf("lower it, or raise max", "%s is more than max, %s", formatDuration(t.For), formatDuration(t.Max)), at+".quarantine.max")
 	}
 	for i, p := range q.Quarantine.Ignore {
-		if !jsonPath.MatchString(p) {
-			k.addf(fmt.Sprintf("%s.quarantine.ignore[%d]", at, i), `write $ and then .name, ["name"] or [*], such as $.meta.ts`, "%s is not a path into JSON", quoted(p))
-		}
+		k.when(!jsonPath.MatchString(p), fmt.Sprintf("%s.quarantine.ignore[%d]", at, i), `write $ and then .name, ["name"] or [*], such as $.meta.ts`, "%s is not a path into JSON", quoted(p))
 	}
 	if q.SameAs != "" {
 		if _, ok := c.Fleets[q.SameAs]; !ok {
@@ -285,24 +271,16 @@ func (a *Alarm) check(k *checker, at string) {
 			n++
 		}
 	}
-	if n != 1 {
-		k.addf(at, "give one of depth_above, oldest_above, rate_above and redrive: true; make another alarm for another condition", "has %d conditions", n)
-	}
-	if a.Queue != "*" && !isQueueName(a.Queue) {
-		k.addf(at+".queue", "write a dead-letter queue's name, or *", "%s is not a queue's name", quoted(a.Queue))
-	}
+	k.when(n != 1, at, "give one of depth_above, oldest_above, rate_above and redrive: true; make another alarm for another condition", "has %d conditions", n)
+	k.when(a.Queue != "*" && !isQueueName(a.Queue), at+".queue", "write a dead-letter queue's name, or *", "%s is not a queue's name", quoted(a.Queue))
 	switch {
 	case a.Webhook == "" && len(a.Command) == 0:
 		k.addf(at, "add webhook: https://… or command: [program, argument]", "has no receiver")
 	case a.Webhook != "":
 		k.add(at+".webhook", urlFlaw(a.Webhook))
 	}
-	if len(a.Command) > 0 && strings.TrimSpace(a.Command[0]) == "" {
-		k.addf(at+".command[0]", "name the program to start", "is empty")
-	}
-	if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
-		k.addf(at+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
-	}
+	k.when(len(a.Command) > 0 && strings.TrimSpace(a.Command[0]) == "", at+".command[0]", "name the program to start", "is empty")
+	k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), at+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
 }
 
 // Actions are those of SQS.

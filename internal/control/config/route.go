@@ -16,9 +16,7 @@ func (c *Config) checkRoutes(k *checker) {
 		case r.Redirect != nil && (r.Enqueue != "" || r.Fleet != ""):
 			k.addf(at, "keep one", "has redirect, and fleet or enqueue")
 		case r.Redirect != nil:
-			if r.Guard != nil || r.Breaker != nil || len(r.Fallback) > 0 {
-				k.addf(at, "remove them", "has a guard, a breaker or a fallback, which have no meaning for a redirect")
-			}
+			k.when(r.Guard != nil || r.Breaker != nil || len(r.Fallback) > 0, at, "remove them", "has a guard, a breaker or a fallback, which have no meaning for a redirect")
 		case r.Enqueue != "" && r.Fleet != "":
 			k.addf(at, "keep one", "has both fleet and enqueue")
 		case r.Enqueue != "":
@@ -36,9 +34,7 @@ func (c *Config) checkRoutes(k *checker) {
 		r.checkPolicy(k, at)
 		r.checkProtection(k, at, c)
 		r.checkWorkers(k, at, c)
-		if r.Buffer > c.BufferTotal {
-			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
-		}
+		k.add(at+".buffer", flawIf(r.Buffer > c.BufferTotal, "lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
 		for j := range i {
 			if c.Routes[j].Match.covers(r.Match) {
 				first := fmt.Sprintf("routes[%d]", j)
@@ -51,12 +47,8 @@ func (c *Config) checkRoutes(k *checker) {
 
 // checkWorkers checks what is about the route's workers and their answers.
 func (r *Route) checkWorkers(k *checker, at string, c *Config) {
-	if r.BufferAnswer > 0 && !r.Works() {
-		k.addf(at+".buffer_answer", "remove it", "has no meaning where no worker answers")
-	}
-	if r.Streams != nil && !r.Works() {
-		k.addf(at+".streams", "remove it", "has no meaning where no worker answers")
-	}
+	k.when(r.BufferAnswer > 0 && !r.Works(), at+".buffer_answer", "remove it", "has no meaning where no worker answers")
+	k.when(r.Streams != nil && !r.Works(), at+".streams", "remove it", "has no meaning where no worker answers")
 	kind, name, _ := strings.Cut(r.Sticky, ":")
 	switch f := c.Fleets[r.Fleet]; {
 	case r.Sticky == "":
@@ -104,18 +96,14 @@ func (r *Route) checkEdits(k *checker, at string) {
 	}
 	r.RequestHeaders.check(k, at+".request_headers")
 	r.AnswerHeaders.check(k, at+".answer_headers")
-	if !r.Works() && (r.RequestHeaders != nil || r.AnswerHeaders != nil) {
-		k.addf(at, "remove them", "has request_headers or answer_headers, which have no meaning where no worker answers")
-	}
+	k.when(!r.Works() && (r.RequestHeaders != nil || r.AnswerHeaders != nil), at, "remove them", "has request_headers or answer_headers, which have no meaning where no worker answers")
 }
 
 func (r *Redirect) check(k *checker, at string) {
 	if r == nil {
 		return
 	}
-	if !slices.Contains([]int{301, 302, 307, 308}, r.Status) {
-		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is not a status of a redirect", r.Status)
-	}
+	k.when(!slices.Contains([]int{301, 302, 307, 308}, r.Status), at+".status", "write 301, 302, 307 or 308", "%d is not a status of a redirect", r.Status)
 	u, err := url.Parse(strings.Replace(r.To, "{host}", "host.example", 1))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
@@ -130,9 +118,7 @@ func (e *HeaderEdit) check(k *checker, at string) {
 	if e == nil {
 		return
 	}
-	if len(e.Set) > maxEdits || len(e.Remove) > maxEdits {
-		k.addf(at, "shorten it", "has more than %d headers to set or to remove", maxEdits)
-	}
+	k.when(len(e.Set) > maxEdits || len(e.Remove) > maxEdits, at, "shorten it", "has more than %d headers to set or to remove", maxEdits)
 	for _, name := range sortedKeys(e.Set) {
 		k.add(at+".set."+shortKey(name), editFlaw(name))
 	}
@@ -179,12 +165,8 @@ func (r *Route) checkIdentity(k *checker, at string) {
 	for i, h := range r.Headers {
 		path := fmt.Sprintf("%s.headers[%d]", at, i)
 		k.add(path, identityFlaw(h))
-		if slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }) {
-			k.add(path, flawf("keep one", "%s is ignored as well", quoted(h)), at+".ignore")
-		}
-		if slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }) {
-			k.addf(path, "remove it", "%s is there already", quoted(h))
-		}
+		k.add(path, flawIf(slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }), "keep one", "%s is ignored as well", quoted(h)), at+".ignore")
+		k.when(slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is there already", quoted(h))
 	}
 	r.checkVolatile(k, at)
 }
@@ -196,12 +178,8 @@ func (r *Route) checkVolatile(k *checker, at string) {
 	for i, h := range r.Volatile {
 		path := fmt.Sprintf("%s.volatile[%d]", at, i)
 		k.add(path, volatileFlaw(h))
-		if slices.ContainsFunc(r.Headers, func(s string) bool { return strings.EqualFold(s, h) }) {
-			k.add(path, flawf("keep one", "%s belongs to a request's identity as well", quoted(h)), at+".headers")
-		}
-		if slices.ContainsFunc(r.Volatile[:i], func(s string) bool { return strings.EqualFold(s, h) }) {
-			k.addf(path, "remove it", "%s is there already", quoted(h))
-		}
+		k.add(path, flawIf(slices.ContainsFunc(r.Headers, func(s string) bool { return strings.EqualFold(s, h) }), "keep one", "%s belongs to a request's identity as well", quoted(h)), at+".headers")
+		k.when(slices.ContainsFunc(r.Volatile[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is there already", quoted(h))
 	}
 }
 
@@ -220,9 +198,7 @@ func (m *Match) check(k *checker, at string) {
 	}
 	for i, method := range m.Methods {
 		path := fmt.Sprintf("%s.methods[%d]", at, i)
-		if !isToken(method) {
-			k.addf(path, "write a method such as GET", "%s is not a method", quoted(method))
-		}
+		k.when(!isToken(method), path, "write a method such as GET", "%s is not a method", quoted(method))
 		if j := slices.Index(m.Methods, method); j < i {
 			k.addf(path, "remove it", "%s is there already", quoted(method))
 		}

@@ -109,18 +109,14 @@ func (c *Config) checkUpkeep(k *checker) {
 	if a := c.AccessLog; a != nil {
 		k.add("access_log.caller", choiceFlaw(a.Caller, []string{"hash", "clear", "off"}))
 		k.add("access_log.format", choiceFlaw(a.Format, []string{"log", "json", "combined"}))
-		if a.File != "" && a.Format == "log" {
-			k.addf("access_log.file", "write format: json or combined", "is for lines of their own")
-		}
+		k.when(a.File != "" && a.Format == "log", "access_log.file", "write format: json or combined", "is for lines of their own")
 	}
 	if t := c.Tracing; t != nil {
 		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			k.addf("tracing.endpoint", "write http://host:4318", "%s is not a URL of a collector", quoted(redact.Text(t.Endpoint, redact.Secret)))
 		}
 	}
-	if c.Node != "" && !nodeName(c.Node) {
-		k.addf("node", "use up to 64 letters, digits, -, _ and .", "%s is not a name", quoted(c.Node))
-	}
+	k.when(c.Node != "" && !nodeName(c.Node), "node", "use up to 64 letters, digits, -, _ and .", "%s is not a name", quoted(c.Node))
 }
 
 func nodeName(s string) bool { return len(s) <= 64 && keyName.MatchString(s) }
@@ -152,7 +148,5 @@ func (f *Fleet) checkProtection(k *checker, at string) {
 			k.addf(at+".shard", fmt.Sprintf("write %d or less", size), "asks for more workers than the fleet has, %d", size)
 		}
 	}
-	if f.Watchdog != nil && len(f.Workers) > 0 {
-		k.addf(at+".watchdog", "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
-	}
+	k.when(f.Watchdog != nil && len(f.Workers) > 0, at+".watchdog", "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
 }

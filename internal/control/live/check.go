@@ -34,9 +34,7 @@ func (v Version) Validate() error {
 	f := faults{}
 	f.text("By", v.By, 1, maxName)
 	f.text("Note", v.Note, 0, maxNote)
-	if v.Source != FromFile && v.Source != FromAPI && v.Source != FromRollback {
-		f.add("Source: %.40q is not %s, %s or %s", v.Source, FromFile, FromAPI, FromRollback)
-	}
+	f.addIf(v.Source != FromFile && v.Source != FromAPI && v.Source != FromRollback, "Source: %.40q is not %s, %s or %s", v.Source, FromFile, FromAPI, FromRollback)
 	if len(v.Text) > MaxText {
 		f.add("Text: has %d bytes, more than %d", len(v.Text), MaxText)
 	} else if v.Sum != Sum(v.Text) {
@@ -49,9 +47,7 @@ func (v Version) Validate() error {
 // store's own.
 func (o Override) Validate() error {
 	f := faults{}
-	if !validID(o.ID) {
-		f.add("ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
-	}
+	f.addIf(!validID(o.ID), "ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
 	f.text("Route", o.Route, 0, maxName)
 	f.text("Caller", o.Caller, 0, maxName)
 	f.text("Plan", o.Plan, 0, maxName)
@@ -69,9 +65,7 @@ func (o Override) checkWhat(f *faults) {
 	switch o.What {
 	case Rate, Concurrency, Guard:
 		factor = true
-		if math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor {
-			f.add("Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
-		}
+		f.addIf(math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor, "Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
 	case Priority:
 		value = true
 		f.text("Value", o.Value, 1, maxName)
@@ -81,24 +75,16 @@ func (o Override) checkWhat(f *faults) {
 	case GuardReport:
 	case Breaker:
 		value = true
-		if o.Value != "open" && o.Value != "closed" {
-			f.add("Value: %.40q is neither open nor closed", o.Value)
-		}
+		f.addIf(o.Value != "open" && o.Value != "closed", "Value: %.40q is neither open nor closed", o.Value)
 	case Deny:
-		if o.Route == "" && o.Caller == "" && o.Plan == "" {
-			f.add("What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
-		}
+		f.addIf(o.Route == "" && o.Caller == "" && o.Plan == "", "What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
 	default:
 		f.add("What: %.40q is none of %s", o.What, whats)
 		return
 	}
 	o.checkQueries(f)
-	if !factor && o.Factor != 0 {
-		f.add("Factor: %s has none", o.What)
-	}
-	if !value && o.Value != "" {
-		f.add("Value: %s has none", o.What)
-	}
+	f.addIf(!factor && o.Factor != 0, "Factor: %s has none", o.What)
+	f.addIf(!value && o.Value != "", "Value: %s has none", o.What)
 }
 
 const whats = Rate + ", " + Concurrency + ", " + Priority + ", " + Deny + ", " + Breaker + ", " + Guard + ", " + GuardLimit + " and " + GuardReport
@@ -110,9 +96,7 @@ func (o Override) ForQueries() bool {
 
 // checkQueries checks what only overrides of guards have.
 func (o Override) checkQueries(f *faults) {
-	if !o.ForQueries() && o.Class != "" {
-		f.add("Class: %s has none", o.What)
-	}
+	f.addIf(!o.ForQueries() && o.Class != "", "Class: %s has none", o.What)
 	switch {
 	case o.What != GuardLimit && (o.Predictor != "" || o.Index != ""):
 		f.add("Predictor, Index: %s has none", o.What)
@@ -150,12 +134,8 @@ func (n Node) Validate() error {
 	f := faults{}
 	f.text("Name", n.Name, 1, maxName)
 	f.text("Error", n.Error, 0, maxError)
-	if n.Sum != "" && !isSum(n.Sum) {
-		f.add("Sum: %.80q is no SHA-256 in hex", n.Sum)
-	}
-	if n.Running < 0 || n.Wanted < 0 || n.Overrides < 0 {
-		f.add("Running, Wanted, Overrides: %d, %d, %d: none is negative", n.Running, n.Wanted, n.Overrides)
-	}
+	f.addIf(n.Sum != "" && !isSum(n.Sum), "Sum: %.80q is no SHA-256 in hex", n.Sum)
+	f.addIf(n.Running < 0 || n.Wanted < 0 || n.Overrides < 0, "Running, Wanted, Overrides: %d, %d, %d: none is negative", n.Running, n.Wanted, n.Overrides)
 	if y := n.Since.UTC().Year(); y < 1 || y > 9999 {
 		f.add("Since: year %d is not within 1 to 9999", y)
 	}
@@ -166,6 +146,12 @@ func (n Node) Validate() error {
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) addIf(bad bool, format string, args ...any) {
+	if bad {
+		f.add(format, args...)
+	}
+}
 
 func (f *faults) join() error { return errors.Join(*f...) }
 

@@ -36,34 +36,24 @@ func (s *Service) rows(ctx context.Context, run string, o Order) (Ordered, error
 // check refuses orders that make no sense for the run.
 func check(r *flow.Run, o Order) error {
 	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	faultIf := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
 	switch o.Verb {
 	case flow.VerbRetry, flow.VerbSkip, flow.VerbCancel:
 	default:
-		fault("verb %.40q is none of retry, skip and cancel", string(o.Verb))
+		faultIf(true, "verb %.40q is none of retry, skip and cancel", string(o.Verb))
 	}
-	if o.Rows && (o.Verb != flow.VerbRetry || o.Task == "" || len(o.Set) > 0) {
-		fault("rows is for the retry of one task, without set")
-	}
-	if o.Index != nil && o.Task == "" {
-		fault("index needs a task")
-	}
-	if o.Verb == flow.VerbSkip && o.Task == "" && o.Group == "" {
-		fault("skip needs a task or a group")
-	}
-	if len(o.Reason) > MaxReason {
-		fault("reason may have %d bytes", MaxReason)
-	}
-	if len(o.Set) > 0 && o.Verb != flow.VerbRetry {
-		fault("set belongs to a retry")
-	}
+	faultIf(o.Rows && (o.Verb != flow.VerbRetry || o.Task == "" || len(o.Set) > 0), "rows is for the retry of one task, without set")
+	faultIf(o.Index != nil && o.Task == "", "index needs a task")
+	faultIf(o.Verb == flow.VerbSkip && o.Task == "" && o.Group == "", "skip needs a task or a group")
+	faultIf(len(o.Reason) > MaxReason, "reason may have %d bytes", MaxReason)
+	faultIf(len(o.Set) > 0 && o.Verb != flow.VerbRetry, "set belongs to a retry")
 	for name, v := range o.Set {
-		if !slices.ContainsFunc(r.Definition.Params, func(p flow.Param) bool { return p.Name == name }) {
-			fault("the flow has no parameter %.100q", name)
-		}
-		if len(v) > flow.MaxValue {
-			fault("set.%s may have %d bytes", name, flow.MaxValue)
-		}
+		faultIf(!slices.ContainsFunc(r.Definition.Params, func(p flow.Param) bool { return p.Name == name }), "the flow has no parameter %.100q", name)
+		faultIf(len(v) > flow.MaxValue, "set.%s may have %d bytes", name, flow.MaxValue)
 	}
 	if len(faults) > 0 {
 		slices.Sort(faults)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // What a zero Config means, and the bounds.
@@ -42,36 +44,19 @@ type Config struct {
 
 // Validate returns every fault, each with the field's name.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(field, format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
-	}
-	if n := len(c.Keys); n > maxKeys {
-		bad("Keys", "%d keys, at most %d", n, maxKeys)
-	}
+	var errs faults.List
+	errs.If(len(c.Keys) > maxKeys, "Keys: %d keys, at most %d", len(c.Keys), maxKeys)
 	for _, id := range slices.Sorted(maps.Keys(c.Keys)) {
-		if !isKeyID(id) {
-			bad("Keys", "the access key id %s is not 1 to %d letters, digits, '-', '_', '.', '~' and '/'", shown(id), maxKeyID)
-		}
-		if c.Keys[id] == "" {
-			bad("Keys", "the access key %q has no secret", id)
-		}
+		errs.If(!isKeyID(id), "Keys: the access key id %s is not 1 to %d letters, digits, '-', '_', '.', '~' and '/'", shown(id), maxKeyID)
+		errs.If(c.Keys[id] == "", "Keys: the access key %q has no secret", id)
 	}
-	if c.Service != "" && !isWord(c.Service) {
-		bad("Service", "%q is not a service's name", c.Service)
-	}
-	if c.MaxSkew < 0 || c.MaxSkew > maxSkewLimit {
-		bad("MaxSkew", "%v, want 0 (%v) to %v", c.MaxSkew, DefaultMaxSkew, maxSkewLimit)
-	}
-	if c.MaxBody < 0 {
-		bad("MaxBody", "%d bytes is less than none", c.MaxBody)
-	}
+	errs.If(c.Service != "" && !isWord(c.Service), "Service: %q is not a service's name", c.Service)
+	errs.If(c.MaxSkew < 0 || c.MaxSkew > maxSkewLimit, "MaxSkew: %v, want 0 (%v) to %v", c.MaxSkew, DefaultMaxSkew, maxSkewLimit)
+	errs.If(c.MaxBody < 0, "MaxBody: %d bytes is less than none", c.MaxBody)
 	for _, name := range c.Signed {
-		if !isHeader(strings.ToLower(name)) {
-			bad("Signed", "%q is not a header's name", name)
-		}
+		errs.If(!isHeader(strings.ToLower(name)), "Signed: %q is not a header's name", name)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // withDefaults returns a copy that shares nothing with c.

@@ -11,6 +11,24 @@ import (
 type T interface {
 	Helper()
 	Fatal(args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// ErrorIf is Errorf, if something is bad.
+func ErrorIf(t T, bad bool, format string, args ...any) {
+	t.Helper()
+	if bad {
+		t.Errorf(format, args...)
+	}
+}
+
+// FatalIf is Fatalf, if something is bad.
+func FatalIf(t T, bad bool, format string, args ...any) {
+	t.Helper()
+	if bad {
+		t.Fatalf(format, args...)
+	}
 }
 
 // Must fails with err.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // testModel plays random games against the store and a model of it.
@@ -23,9 +24,7 @@ func testModel(t *testing.T, h Harness) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		for range 60 {
 			m.step(t, s, h, random)
-			if t.Failed() {
-				t.Fatalf("of seed %d", seed)
-			}
+			suite.FatalIf(t, t.Failed(), "of seed %d", seed)
 		}
 	}
 }
@@ -46,9 +45,7 @@ func (m *model) step(t *testing.T, s live.Store, h Harness, random *rand.Rand) {
 		if changed = base == len(m.versions); changed {
 			m.versions = append(m.versions, text)
 		}
-		if (err == nil) != changed || err != nil && !errors.Is(err, live.ErrConflict) {
-			t.Errorf("PutVersion on %d of %d = %v", base, len(m.versions), err)
-		}
+		suite.ErrorIf(t, (err == nil) != changed || err != nil && !errors.Is(err, live.ErrConflict), "PutVersion on %d of %d = %v", base, len(m.versions), err)
 	case 2:
 		o, left := override(random.IntN(6)), time.Duration(1+random.IntN(10))*time.Minute
 		o.ID = fmt.Sprintf("ov-%d", random.IntN(1<<30))
@@ -92,19 +89,13 @@ func (m *model) step(t *testing.T, s live.Store, h Harness, random *rand.Rand) {
 func (m *model) compare(t *testing.T, s live.Store) {
 	t.Helper()
 	found := history(t, s, live.KeepVersions)
-	if len(found) != min(len(m.versions), live.KeepVersions) {
-		t.Errorf("%d versions are there, of %d", len(found), len(m.versions))
-	}
+	suite.ErrorIf(t, len(found) != min(len(m.versions), live.KeepVersions), "%d versions are there, of %d", len(found), len(m.versions))
 	for i, v := range found {
 		at := len(m.versions) - 1 - i
-		if v.Number != int64(at+1) || v.Sum != live.Sum([]byte(m.versions[at])) {
-			t.Errorf("version %d is %+v", at+1, v)
-		}
+		suite.ErrorIf(t, v.Number != int64(at+1) || v.Sum != live.Sum([]byte(m.versions[at])), "version %d is %+v", at+1, v)
 	}
 	rules := overrides(t, s)
-	if len(rules) != len(m.overrides) {
-		t.Errorf("%d overrides are in force, not %d", len(rules), len(m.overrides))
-	}
+	suite.ErrorIf(t, len(rules) != len(m.overrides), "%d overrides are in force, not %d", len(rules), len(m.overrides))
 	for _, o := range rules {
 		want(t, "override "+o.ID, m.overrides[o.ID], o, cmpopts.IgnoreFields(live.Override{}, "Since", "Until"))
 	}

@@ -24,9 +24,7 @@ func testRevision(t *testing.T, h Harness) {
 			t.Fatal(what, err)
 		}
 		now := revision(t, s)
-		if now <= last {
-			t.Errorf("%s: the revision went from %d to %d", what, last, now)
-		}
+		suite.ErrorIf(t, now <= last, "%s: the revision went from %d to %d", what, last, now)
 		last = now
 		if again := revision(t, s); again != now {
 			t.Errorf("%s: the revision went on to %d by itself", what, again)
@@ -52,9 +50,7 @@ func testNodes(t *testing.T, h Harness) {
 	found := nodes(t, s)
 	want(t, "the nodes", []live.Node{a, zero, b}, found, seen)
 	for _, n := range found {
-		if n.Seen.IsZero() || n.Seen.Location() != time.UTC {
-			t.Errorf("node %s was seen %v", n.Name, n.Seen)
-		}
+		suite.ErrorIf(t, n.Seen.IsZero() || n.Seen.Location() != time.UTC, "node %s was seen %v", n.Name, n.Seen)
 	}
 	h.Age(t, s, 40*time.Second)
 	a.Running, a.Error = 8, ""

@@ -23,9 +23,7 @@ func testOverrides(t *testing.T, h Harness) {
 	sample := override(1)
 	sample.Since, sample.Until = one.Since, one.Since.Add(time.Hour)
 	want(t, "an override", sample, one)
-	if one.Since.IsZero() || one.Since.Location() != time.UTC || !one.Since.Equal(one.Since.Truncate(time.Microsecond)) {
-		t.Errorf("it is in force since %v", one.Since)
-	}
+	suite.ErrorIf(t, one.Since.IsZero() || one.Since.Location() != time.UTC || !one.Since.Equal(one.Since.Truncate(time.Microsecond)), "it is in force since %v", one.Since)
 	h.Age(t, s, time.Second)
 	two, three := live.Override{ID: "!", What: live.Priority, Value: "sheddable", By: "x"}, live.Override{ID: "~", Plan: "p", What: live.Deny, By: "x"}
 	two = putOverride(t, s, two, live.MaxOverride)
@@ -70,9 +68,7 @@ func testOverrideReplaced(t *testing.T, h Harness) {
 	again.ID, again.Factor, again.Reason = "ov-again", 2, ""
 	again = putOverride(t, s, again, time.Minute)
 	found := overrides(t, s)
-	if len(found) != 9 {
-		t.Fatalf("%d overrides are in force: %+v", len(found), found)
-	}
+	suite.FatalIf(t, len(found) != 9, "%d overrides are in force: %+v", len(found), found)
 	for _, o := range found {
 		if o.ID == "ov-0001" {
 			t.Error("the replaced one is in force")
@@ -216,9 +212,7 @@ func testManyOverrides(t *testing.T, h Harness) {
 	}
 	seen := map[string]bool{}
 	for _, o := range overrides(t, s) {
-		if seen[o.Caller] {
-			t.Errorf("caller %s has two overrides", o.Caller)
-		}
+		suite.ErrorIf(t, seen[o.Caller], "caller %s has two overrides", o.Caller)
 		seen[o.Caller] = true
 	}
 }

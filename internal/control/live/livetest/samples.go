@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 func version(text string) live.Version {
@@ -40,49 +41,37 @@ func node(name string) live.Node {
 func put(t *testing.T, s live.Store, base int64, text string) live.Version {
 	t.Helper()
 	v, err := s.PutVersion(t.Context(), base, version(text))
-	if err != nil {
-		t.Fatalf("PutVersion on %d: %v", base, err)
-	}
+	suite.FatalIf(t, err != nil, "PutVersion on %d: %v", base, err)
 	return v
 }
 
 func putOverride(t *testing.T, s live.Store, o live.Override, ttl time.Duration) live.Override {
 	t.Helper()
 	o, err := s.PutOverride(t.Context(), o, ttl)
-	if err != nil {
-		t.Fatalf("PutOverride(%s): %v", o.ID, err)
-	}
+	suite.FatalIf(t, err != nil, "PutOverride(%s): %v", o.ID, err)
 	return o
 }
 
 func revision(t *testing.T, s live.Store) int64 {
 	t.Helper()
 	r, err := s.Revision(t.Context())
-	if err != nil {
-		t.Fatalf("Revision: %v", err)
-	}
+	suite.FatalIf(t, err != nil, "Revision: %v", err)
 	return r
 }
 
 func history(t *testing.T, s live.Store, limit int) []live.Version {
 	t.Helper()
 	found, err := s.Versions(t.Context(), limit)
-	if err != nil {
-		t.Fatalf("Versions: %v", err)
-	}
+	suite.FatalIf(t, err != nil, "Versions: %v", err)
 	return found
 }
 
 func overrides(t *testing.T, s live.Store) []live.Override {
 	t.Helper()
 	found, now, err := s.Overrides(t.Context())
-	if err != nil {
-		t.Fatalf("Overrides: %v", err)
-	}
+	suite.FatalIf(t, err != nil, "Overrides: %v", err)
 	for _, o := range found {
-		if !o.Until.After(now) || o.Since.After(now) {
-			t.Errorf("at %v override %s is listed, from %v until %v", now, o.ID, o.Since, o.Until)
-		}
+		suite.ErrorIf(t, !o.Until.After(now) || o.Since.After(now), "at %v override %s is listed, from %v until %v", now, o.ID, o.Since, o.Until)
 	}
 	return found
 }
@@ -90,9 +79,7 @@ func overrides(t *testing.T, s live.Store) []live.Override {
 func nodes(t *testing.T, s live.Store) []live.Node {
 	t.Helper()
 	found, err := s.Nodes(t.Context())
-	if err != nil {
-		t.Fatalf("Nodes: %v", err)
-	}
+	suite.FatalIf(t, err != nil, "Nodes: %v", err)
 	return found
 }
 
@@ -105,9 +92,7 @@ func want(t *testing.T, what string, want, got any, opts ...cmp.Option) {
 
 func wantErr(t *testing.T, what string, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s = %v, want %v", what, got, want)
-	}
+	suite.ErrorIf(t, !errors.Is(got, want), "%s = %v, want %v", what, got, want)
 }
 
 // bare is v as a list has it.

@@ -27,9 +27,7 @@ func testVersions(t *testing.T, h Harness) {
 	sample := version("a: 1\n")
 	sample.Number, sample.At = 1, one.At
 	want(t, "the first version", sample, one)
-	if one.At.Location() != time.UTC || !one.At.Equal(one.At.Truncate(time.Microsecond)) || one.At.IsZero() {
-		t.Errorf("its time is %v", one.At)
-	}
+	suite.ErrorIf(t, one.At.Location() != time.UTC || !one.At.Equal(one.At.Truncate(time.Microsecond)) || one.At.IsZero(), "its time is %v", one.At)
 	want(t, "the history", []live.Version{bare(two), bare(one)}, history(t, s, 10))
 	want(t, "the newest of it", []live.Version{bare(two)}, history(t, s, 1))
 	for number, v := range map[int64]live.Version{0: two, 1: one, 2: two} {
@@ -152,9 +150,7 @@ func testAnyBytes(t *testing.T, h Harness) {
 	for i, text := range [][]byte{nil, {}, {0}, all, []byte(`'"\$1?{schema}`), long} {
 		put(t, s, int64(i), string(text))
 		v, err := s.Version(t.Context(), 0)
-		if err != nil || !bytes.Equal(v.Text, text) || v.Sum != live.Sum(text) {
-			t.Errorf("text %d came back as %.40q, %s, %v", i, v.Text, v.Sum, err)
-		}
+		suite.ErrorIf(t, err != nil || !bytes.Equal(v.Text, text) || v.Sum != live.Sum(text), "text %d came back as %.40q, %s, %v", i, v.Text, v.Sum, err)
 	}
 }
 
@@ -203,9 +199,7 @@ func testManyPuts(t *testing.T, h Harness) {
 	})
 	slices.Sort(numbers)
 	for i, n := range numbers {
-		if n != int64(i+1) {
-			t.Fatalf("the numbers given are %v", numbers)
-		}
+		suite.FatalIf(t, n != int64(i+1), "the numbers given are %v", numbers)
 	}
 	found := history(t, s, live.KeepVersions)
 	if len(found) != writers*each || found[0].Number != writers*each {

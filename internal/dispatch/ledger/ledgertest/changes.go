@@ -25,17 +25,13 @@ func wantChanges(t *testing.T, c ledger.Changes, all bool, put, deleted []string
 	for _, v := range c.Put {
 		ids = append(ids, v.ID)
 	}
-	if c.All != all || !slices.Equal(ids, put) || !slices.Equal(c.Deleted, deleted) {
-		t.Fatalf("all %v, put %v, deleted %v; want %v, %v, %v", c.All, ids, c.Deleted, all, put, deleted)
-	}
+	suite.FatalIf(t, c.All != all || !slices.Equal(ids, put) || !slices.Equal(c.Deleted, deleted), "all %v, put %v, deleted %v; want %v, %v, %v", c.All, ids, c.Deleted, all, put, deleted)
 }
 
 func testChanges(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	c := changes(t, s, "search", 0)
-	if c.Revision != 0 {
-		t.Fatalf("the first revision is %d", c.Revision)
-	}
+	suite.FatalIf(t, c.Revision != 0, "the first revision is %d", c.Revision)
 	wantChanges(t, c, true, nil, nil)
 
 	putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
@@ -152,7 +148,5 @@ func testChangesConcurrent(t *testing.T, h Harness) {
 	for w := range writers {
 		want[fmt.Sprintf("q-%d", w)] = rounds - 1
 	}
-	if !maps.Equal(known, want) {
-		t.Errorf("who followed knows %v, want %v", known, want)
-	}
+	suite.ErrorIf(t, !maps.Equal(known, want), "who followed knows %v, want %v", known, want)
 }

@@ -65,9 +65,7 @@ func testConcurrentCopies(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	if len(ids) != 1 {
-		t.Fatalf("one work has the letters %v", ids)
-	}
+	suite.FatalIf(t, len(ids) != 1, "one work has the letters %v", ids)
 	for id := range ids {
 		l, err := s.Letter(t.Context(), id)
 		suite.Must(t, err)
@@ -126,13 +124,9 @@ func testConcurrentMix(t *testing.T, h Harness) {
 	})
 	verdicts, err := s.Verdicts(t.Context(), "search")
 	suite.Must(t, err)
-	if len(verdicts) != writers {
-		t.Fatalf("%d verdicts are left, want %d", len(verdicts), writers)
-	}
+	suite.FatalIf(t, len(verdicts) != writers, "%d verdicts are left, want %d", len(verdicts), writers)
 	for _, v := range verdicts {
-		if v.Level != rounds-1 {
-			t.Errorf("verdict %s is of round %d, want the last", v.ID, v.Level)
-		}
+		suite.ErrorIf(t, v.Level != rounds-1, "verdict %s is of round %d, want the last", v.ID, v.Level)
 	}
 }
 

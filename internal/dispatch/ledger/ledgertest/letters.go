@@ -68,9 +68,7 @@ func testLetterVariants(t *testing.T, h Harness) {
 		}
 	}
 	stored := putLetter(t, s, letter("dl-d", mark(12), 3))
-	if stored.ID != "dl-b" || stored.Copies != 2 || stored.Variant != mark(12) {
-		t.Errorf("a copy of a variant is stored as %s of %v with %d copies", stored.ID, stored.Variant, stored.Copies)
-	}
+	suite.ErrorIf(t, stored.ID != "dl-b" || stored.Copies != 2 || stored.Variant != mark(12), "a copy of a variant is stored as %s of %v with %d copies", stored.ID, stored.Variant, stored.Copies)
 	if stored = putLetter(t, s, letter("dl-e", bezoar.Fingerprint{}, 4)); stored.ID != "dl-c" || !stored.Variant.IsZero() {
 		t.Errorf("a copy of the fingerprint is stored as %s of %v", stored.ID, stored.Variant)
 	}

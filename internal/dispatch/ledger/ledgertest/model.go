@@ -219,9 +219,7 @@ func (p *pair) putLetter(t *rapid.T) {
 	l := p.draws.letter(t)
 	want, ok := p.model.putLetter(l)
 	got, err := p.store.PutLetter(t.Context(), l)
-	if ok != (err == nil) {
-		t.Fatalf("PutLetter(%s) = %v, want success: %v", l.ID, err, ok)
-	}
+	suite.FatalIf(t, ok != (err == nil), "PutLetter(%s) = %v, want success: %v", l.ID, err, ok)
 	if ok {
 		same(t, "PutLetter", want, got)
 	}
@@ -278,9 +276,7 @@ func (p *pair) checkLetter(t *rapid.T, id string) {
 
 func wantFound(t *rapid.T, err error, found bool) {
 	t.Helper()
-	if found && err != nil || !found && !errors.Is(err, ledger.ErrNotFound) {
-		t.Fatalf("error = %v, want it found: %v", err, found)
-	}
+	suite.FatalIf(t, found && err != nil || !found && !errors.Is(err, ledger.ErrNotFound), "error = %v, want it found: %v", err, found)
 }
 
 func same(t *rapid.T, what string, want, got any) {

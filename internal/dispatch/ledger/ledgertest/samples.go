@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // epoch is when the samples happen, in whole microseconds.
@@ -87,9 +88,7 @@ func checkFull(t *testing.T, path string, v reflect.Value) {
 		}
 	default: // zero or not, below
 	}
-	if v.IsZero() {
-		t.Fatalf("the sample leaves %s zero: set it in ledgertest/samples.go", path)
-	}
+	suite.FatalIf(t, v.IsZero(), "the sample leaves %s zero: set it in ledgertest/samples.go", path)
 }
 
 func putVerdict(t *testing.T, s ledger.Store, v bezoar.Verdict) {
@@ -102,18 +101,14 @@ func putVerdict(t *testing.T, s ledger.Store, v bezoar.Verdict) {
 func putLetter(t *testing.T, s ledger.Store, l bezoar.Letter) bezoar.Letter {
 	t.Helper()
 	stored, err := s.PutLetter(t.Context(), l)
-	if err != nil {
-		t.Fatalf("PutLetter(%s): %v", l.ID, err)
-	}
+	suite.FatalIf(t, err != nil, "PutLetter(%s): %v", l.ID, err)
 	return stored
 }
 
 func wantVerdicts(t *testing.T, s ledger.Store, fleet string, want ...bezoar.Verdict) {
 	t.Helper()
 	got, err := s.Verdicts(t.Context(), fleet)
-	if err != nil {
-		t.Fatalf("Verdicts(%q): %v", fleet, err)
-	}
+	suite.FatalIf(t, err != nil, "Verdicts(%q): %v", fleet, err)
 	if diff := diff(want, got); diff != "" {
 		t.Fatalf("Verdicts(%q) (-want +got)\n%s", fleet, diff)
 	}
@@ -122,9 +117,7 @@ func wantVerdicts(t *testing.T, s ledger.Store, fleet string, want ...bezoar.Ver
 func wantLetter(t *testing.T, s ledger.Store, want bezoar.Letter) {
 	t.Helper()
 	got, err := s.Letter(t.Context(), want.ID)
-	if err != nil {
-		t.Fatalf("Letter(%s): %v", want.ID, err)
-	}
+	suite.FatalIf(t, err != nil, "Letter(%s): %v", want.ID, err)
 	if diff := diff(want, got); diff != "" {
 		t.Fatalf("Letter(%s) (-want +got)\n%s", want.ID, diff)
 	}
@@ -140,9 +133,7 @@ func wantListed(t *testing.T, s ledger.Store, q ledger.LetterQuery, want ...stri
 func listed(t *testing.T, s ledger.Store, q ledger.LetterQuery) []string {
 	t.Helper()
 	letters, err := s.Letters(t.Context(), q)
-	if err != nil {
-		t.Fatalf("Letters(%+v): %v", q, err)
-	}
+	suite.FatalIf(t, err != nil, "Letters(%+v): %v", q, err)
 	var ids []string
 	for _, l := range letters {
 		ids = append(ids, l.ID)
@@ -152,9 +143,7 @@ func listed(t *testing.T, s ledger.Store, q ledger.LetterQuery) []string {
 
 func wantNotFound(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("%s = %v, want ErrNotFound", what, err)
-	}
+	suite.ErrorIf(t, !errors.Is(err, ledger.ErrNotFound), "%s = %v, want ErrNotFound", what, err)
 }
 
 func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }

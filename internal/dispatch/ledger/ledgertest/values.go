@@ -144,9 +144,7 @@ func testBigBodies(t *testing.T, h Harness) {
 		}
 		got, err := s.Letter(t.Context(), l.ID)
 		suite.Must(t, err)
-		if !bytes.Equal(got.Request.Body, body) {
-			t.Fatalf("Letter changed a body of %d bytes", len(body))
-		}
+		suite.FatalIf(t, !bytes.Equal(got.Request.Body, body), "Letter changed a body of %d bytes", len(body))
 	}
 }
 

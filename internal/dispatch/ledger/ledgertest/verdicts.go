@@ -71,9 +71,7 @@ func testFleetsApart(t *testing.T, h Harness) {
 		wantVerdicts(t, s, fleet, fullVerdict("q-"+string(rune('a'+i)), fleet))
 		letters, err := s.Letters(t.Context(), letterQuery(fleet))
 		suite.Must(t, err)
-		if len(letters) != 1 || letters[0].Fleet != fleet {
-			t.Fatalf("Letters of fleet %q = %v", fleet, letters)
-		}
+		suite.FatalIf(t, len(letters) != 1 || letters[0].Fleet != fleet, "Letters of fleet %q = %v", fleet, letters)
 	}
 	if got := listed(t, s, letterQuery("")); len(got) != len(fleets) {
 		t.Fatalf("all fleets list %d letters, want %d", len(got), len(fleets))
