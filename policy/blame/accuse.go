@@ -114,6 +114,15 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	careful := state.careful(now)
 	for i := range e.answers.all { // the latest first: of equal shares they are looked at first
 		a := e.answers.nth(len(e.answers.all) - 1 - i)
+		if i == 0 && !a.work.Exempt && state.leavesTraps(&a.work, *acc) {
+			if a.work.Variant.IsZero() {
+				a.work.Variant = a.work.Fingerprint
+			}
+			state.accuseOne(acc, accused{
+				ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, started: a.started, prior: 0.5, weight: trapWeight,
+			})
+			continue
+		}
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}

@@ -24,7 +24,7 @@ func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
 	case v.ReportOnly:
 		why = append(why, "Nothing is refused and nothing runs apart, because its route only reports.")
 	case c.state == quarantined && c.work.whole():
-		why = append(why, "The whole fingerprint is refused: nothing narrower is known, or several variants of several callers killed alone and none has succeeded.")
+		why = append(why, state.wholeness(c, h))
 	case c.state == quarantined:
 		why = append(why, "Only this variant is refused: the request exactly as its caller sent it. Nothing narrower exists.")
 		if len(v.Evidence) == 1 && v.Evidence[0].Lane && state.rule(&c.work).After > 1 {
@@ -88,6 +88,43 @@ func (state *State) narrowness(c *workCase, h *history) string {
 		plural(variants, "variant"), plural(clients, "caller"), enoughKillers)
 }
 
+// wholeness says why a whole fingerprint is refused, and nothing narrower.
+func (state *State) wholeness(c *workCase, h *history) string {
+	variants, clients := 0, 0
+	if h != nil {
+		variants, clients, _ = h.alone()
+	}
+	if variants == 0 {
+		return "The whole fingerprint is refused: no variants of it are told apart."
+	}
+	text := fmt.Sprintf("Every request of this fingerprint is refused: %s of it from %s killed alone, and none of its requests has succeeded.",
+		plural(variants, "variant"), plural(clients, "caller"))
+	if ids := state.refusedVariants(c); len(ids) > 0 {
+		text += fmt.Sprintf(" Each has a verdict of its own with its deaths: %s.", strings.Join(ids, ", "))
+	}
+	return text + fmt.Sprintf(" What they have in common cannot be refused instead: that takes %d successes to compare it with.", enoughGood)
+}
+
+// refusedVariants returns the verdicts about variants of c's fingerprint, a few of them.
+func (state *State) refusedVariants(c *workCase) (ids []string) {
+	const most = 8
+	for i, ok := state.byFP[c.work.Fingerprint]; ok && i != none && len(ids) < most; i = state.cases[i].after {
+		if o := &state.cases[i]; o != c && o.state == quarantined && o.id != 0 {
+			ids = append(ids, verdictID(o.id))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// often says how often a pace is.
+func often(pace float64) string {
+	if pace >= 1 {
+		return fmt.Sprintf("%.3g a second", pace)
+	}
+	return fmt.Sprintf("one in %.3g s", 1/max(pace, slowestPace))
+}
+
 // widerThan returns the verdict about features of h that holds for c's variant, too.
 func (state *State) widerThan(c *workCase, h *history) *group {
 	i := slices.IndexFunc(h.killers, func(k killer) bool { return k.variant == c.work.Variant })
@@ -119,24 +156,30 @@ func groupWhy(g *group) []string {
 			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killed),
 			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
 	default:
-		what, slower := "shape", "half as fast"
+		what, slower := "shape", "two"
 		switch g.kind {
 		case ofClient:
-			what, slower = "caller", "an eighth as fast"
+			what, slower = "caller", "eight"
 		case ofEndpoint:
 			what = "endpoint"
 			why = append(why, "The pills had new shapes at one method and path. It holds for work there whose shape has not run well yet.")
 		case ofShape, ofFeature:
 		}
 		why = append(why,
-			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
-			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: %s after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, slower, paceWins))
-		if g.kind == ofClient && !g.late {
-			why = append(why, fmt.Sprintf("Its work whose shape and endpoint have not killed has a pace of its own: at most %.3g a second.", g.fresh.pace))
+			fmt.Sprintf("Work of this %s has cost %s since it was escalated.", what, plural(g.deaths, "more worker")),
+			fmt.Sprintf("Nothing is refused for what it contains. Its unproven work runs in the lane, at most %s. Who would have to wait longer than its caller does gets a 503 with the rule pace.", often(g.pace)),
+			fmt.Sprintf("Each death makes that %s times slower. %d successes there make it twice as fast, and twice as many are needed with each death from the third on.", slower, paceWins))
+		switch {
+		case g.kind == ofClient && g.late:
+			why = append(why, "Workers died after they had answered this caller, so that each of its answers is watched for longer.")
+		case g.kind == ofClient:
+			why = append(why, fmt.Sprintf("Its work whose shape and endpoint have not killed has a pace of its own: at most %s.", often(g.fresh.pace)))
+		default:
+			why = append(why, fmt.Sprintf("Work that has hardly anything of what tells the killers apart has a pace of its own: at most %s.", often(g.fresh.pace)))
 		}
 		why = append(why,
-			fmt.Sprintf("Not wider: everything else dies less than a tenth as often. Not narrower: variants of this %s that killed alone are refused by themselves, and the next one would be new.", what),
-			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
+			fmt.Sprintf("Not wider: everything else kills less than a tenth as often. Not narrower: each variant of this %s that killed alone is refused by itself, and the next one would be new.", what),
+			fmt.Sprintf("It ends after %v without a death. An operator can release it.", g.rule.Within))
 	}
 	if g.state == quarantined {
 		why = append(why, fmt.Sprintf("The next copy after %s runs alone as a probe: if its worker survives, the verdict ends. An operator can release it.",

@@ -40,7 +40,7 @@ func TestVerdictsOfOneAttackAgree(t *testing.T) {
 	}{
 		{bezoar.ScopeVariant, "is refused, too: " + feature.ID + "."},
 		{bezoar.ScopeVariant, "This death was enough: it ran in the lane from its first copy on"},
-		{bezoar.ScopeClient, "an eighth as fast after each death"},
+		{bezoar.ScopeClient, "Each death makes that eight times slower."},
 	} {
 		if all := strings.Join(why[tc.scope], "\n"); feature.ID == "" || !strings.Contains(all, tc.want) {
 			t.Errorf("no verdict about a %s says %q:\n%s", tc.scope, tc.want, all)

@@ -77,6 +77,18 @@ func (gs *groups) blameLate(state *State, now int64, late []lateCaller, acc []ac
 	}
 }
 
+// trapWeight is the weight of what left a trap: three times what unknown work has that
+// has just started.
+const trapWeight = 3
+
+// leavesTraps reports whether work that a worker answered last may have left it so that
+// the next request kills it: its caller is escalated for deaths after its answers, and
+// none of what was in flight is that caller's. However long ago it was, what is in flight
+// is the first since.
+func (state *State) leavesTraps(w *Work, acc []accused) bool {
+	return state.killsLate(w.Client) && !slices.ContainsFunc(acc, func(a accused) bool { return a.work.Client == w.Client })
+}
+
 // killsLate reports whether the caller is escalated for deaths after its answers: what
 // it is answered in the lane is watched.
 func (state *State) killsLate(client bezoar.Fingerprint) bool {

@@ -319,10 +319,13 @@ func (state *State) convictWhole(now int64, a *accused, variants, clients int, e
 	if i == none || state.cases[i].state == quarantined {
 		return
 	}
-	if j, ok := state.byVariant[a.work.Variant]; ok && state.cases[j].detail != none {
-		old := state.details[state.cases[j].detail]
-		d := state.detailOf(i)
-		d.sample, d.route = old.sample, old.route
+	for j := state.byFP[w.Fingerprint]; j != none; j = state.cases[j].after { // the last one may have none yet
+		if n := state.cases[j].detail; j != i && n != none && state.details[n].sample != "" {
+			old := state.details[n]
+			d := state.detailOf(i)
+			d.sample, d.route = old.sample, old.route
+			break
+		}
 	}
 	state.addEvidence(i, ev)
 	state.convict(now, i, ev.Class, fmt.Sprintf("%d variants of it from %d callers killed alone, and none has succeeded", variants, clients), ev)

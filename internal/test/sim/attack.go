@@ -157,7 +157,10 @@ func (w *world) planShot(slot int32) {
 	r := &w.requests[slot]
 	at, kind := w.now+r.service, evDone
 	r.killAt = 0
-	if r.shot.Kill > 0 {
+	if w.workers[r.worker].armed {
+		r.killAt = w.now + int64(time.Millisecond)
+		at, kind = r.killAt, evKill
+	} else if r.shot.Kill > 0 {
 		r.killAt = w.now + int64(r.shot.Kill)
 		at, kind = r.killAt, evKill
 		if r.shot.Hang {
@@ -172,7 +175,11 @@ func (w *world) planShot(slot int32) {
 
 // bomb leaves on a worker what kills it after its answer.
 func (w *world) bomb(r *request, i int32) {
-	if r.shot == nil || r.shot.Late == 0 {
+	if r.shot == nil {
+		return
+	}
+	w.workers[i].armed = w.workers[i].armed || r.shot.Arm
+	if r.shot.Late == 0 {
 		return
 	}
 	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: w.workers[i].epoch, pill: none, class: w.deathClass(none)})

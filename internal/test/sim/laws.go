@@ -120,8 +120,9 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 	for _, share := range l.shared {
 		sum += share
 	}
-	// What is missing was laid on abandoned attempts, or on what was answered lately.
-	less := l.abandonedHoldBlame(w) || w.set.window > 0 && w.quiet(i) <= widest*w.set.window
+	// What is missing was laid on abandoned attempts, or on what was answered lately; of
+	// somebody who kills after answers, on what was answered last.
+	less := l.abandonedHoldBlame(w) || w.set.window > 0 && w.quiet(i) <= widest*w.set.window || w.siege != nil && k.left != 0
 	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !less {
 		l.breakLaw(w, 2, "the shares of one crash sum to %.12f", sum)
 	}

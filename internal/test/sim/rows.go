@@ -18,6 +18,7 @@ type Row struct {
 	Slowest time.Duration
 	Late    bool // no pill of the last third is answered
 	Length  time.Duration
+	Lead    time.Duration // how long good traffic runs before it; 0: long enough for all that it asks for to be known
 	Timeout time.Duration // until an answer is overdue; 0: 30 s
 	Homes   bool          // most of the good traffic asks for the home page
 	Shared  bool          // nobody tells callers apart
@@ -27,7 +28,7 @@ type Row struct {
 
 // Attack is the row's attack on a fleet.
 func (r *Row) Attack(seed uint64, workers int) Attack {
-	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Timeout: r.Timeout, Streams: r.Streams}
+	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Lead: r.Lead, Timeout: r.Timeout, Streams: r.Streams}
 	a.Length = cmp.Or(a.Length, time.Minute)
 	a.Good = Mix
 	if r.Homes {
@@ -84,7 +85,9 @@ func Rows() []Row {
 func busyRows(rows []Row) (out []Row) {
 	for _, row := range rows {
 		switch row.Name {
-		case "get-unique-10", "get-unique-25", "get-unique-50", "post-unique-10", "hang-unique":
+		case "get-unique-10", "get-unique-25", "get-unique-50", "post-unique-10":
+		case "hang-unique":
+			row.Deaths = 14
 		case "get-unique-10-shared":
 			row.Deaths, row.Good = 20, 85 // a search that is new waits for the pace of its shape
 		default:
@@ -193,8 +196,17 @@ func lateRows() []Row {
 			}},
 		}}
 	}
-	// When the window is just over, each answer has counted as a success.
-	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), row("window", 12, 1001*time.Millisecond)}
+	// When the window is just over, each answer has counted as a success; and little is
+	// known yet, so that the fleet seems to be to blame.
+	window := row("window", 12, 1001*time.Millisecond)
+	window.Lead = 4 * time.Second
+	// The request that dies is an innocent's.
+	arm := Row{Name: "arm", Deaths: 12, Good: 97, Streams: []Stream{{Rate: 2, Make: func(n int, r *rand.Rand) Shot {
+		s := evil(get(fmt.Sprint("/thumb?q=neonarm&id=", n), 4*time.Millisecond))
+		s.Kill, s.Arm = 0, true
+		return s
+	}}}}
+	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm}
 }
 
 // letters is a word for n: an endpoint is told by words.

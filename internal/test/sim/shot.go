@@ -26,6 +26,7 @@ type Shot struct {
 	Kill    time.Duration // it kills its worker that long after its start; 0: not
 	Late    time.Duration // it kills its worker that long after its answer; 0: not
 	Hang    bool          // … and its worker does not die then, but answers nothing any more
+	Arm     bool          // the next request to its worker kills that, whosever it is
 	HangUp  time.Duration // its caller hangs up that long after its start; 0: not
 	Evil    bool
 }

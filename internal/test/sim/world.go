@@ -35,6 +35,7 @@ type worker struct {
 	mute     bool               // its event loop is stuck
 	gone     bool               // it is dead, and nobody has noticed
 	bad      bool               // runs the bad build
+	armed    bool               // the next request kills it
 	served   int32              // deliveries that it has survived
 	left     int64              // when the last one ended; 0 never
 	shift    int32              // that it is the lane of, or none
@@ -191,7 +192,7 @@ func (w *world) up(i int32) {
 		return
 	}
 	w.epochs++
-	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
+	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad, k.armed = w.epochs, serving, false, false, none, w.badNow, false
 	k.served, k.left, k.laned = 0, 0, bezoar.Fingerprint{}
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
