@@ -51,7 +51,7 @@ fleets: {app: {command: [%q], env: {%s: worker}, replicas: 3, max_in_flight: %d,
 routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", plans: [metered], retry: {replay: all}}
   - {match: {path: /held/*}, fleet: app, breaker: on}
-`, clusterPoll, clusterRate, clusterBurst, self(t), roleVar, 64+n)
+`, clusterPoll, clusterRate, clusterBurst, os.Getenv(workVar), roleVar, 64+n)
 }
 
 func newCluster(t *testing.T) *cluster {

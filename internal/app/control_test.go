@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ fleets:
   app: {command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz}, shard: {size: 1}, concurrency: {limit: 9, per_caller: 5}}
 routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", breaker: on, limits: [{rate: 100000/s}]}
-`, self(t), roleVar)
+`, os.Getenv(workVar), roleVar)
 	r = follow(t, text)
 	r.serving("app", 2)
 	return r, text

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,7 @@ func TestFewDescriptorsAreSharedOut(t *testing.T) {
 	n := spawn(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz, interval: 100ms, timeout: 2s}}}
 routes: [{match: {path: /*}, fleet: app}]
-`, self(t), roleVar), "sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, files))
+`, os.Getenv(workVar), roleVar), "sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, files))
 	get := func(path string) (int, error) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.url+path, http.NoBody)
 		if err != nil {

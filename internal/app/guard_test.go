@@ -359,7 +359,7 @@ rules:
 // A query that kills is known by what it was predicted, and by what it did.
 func TestTheGuardSeesWhatKills(t *testing.T) {
 	t.Parallel()
-	worker := fmt.Sprintf("command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz}", self(t), roleVar)
+	worker := fmt.Sprintf("command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz}", os.Getenv(workVar), roleVar)
 	r := guarding(t, worker, "", "report_only: true")
 	r.serving("search", 2)
 	const pill = `{"size": 0, "aggs": {"crash": {"terms": {"field": "a", "size": 5000}, "aggs": {"b": {"terms": {"field": "c", "size": 5000}}}}}}`

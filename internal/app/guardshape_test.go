@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -165,7 +166,7 @@ routes:
     quarantine: {after: 2, within: 10m, for: 10m, max: 1h}
     retry: {replay: all}
     guard: {query: elasticsearch, prefix: /es}
-`, s.open(t, dir), dir, self(t), roleVar)
+`, s.open(t, dir), dir, os.Getenv(workVar), roleVar)
 			killsOneShape(t, settings)
 		})
 	}

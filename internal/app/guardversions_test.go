@@ -206,7 +206,7 @@ func TestNoSecretOfSettingsIsShown(t *testing.T) {
 	t.Parallel()
 	e := newElastic(t)
 	text := func(secret string) string {
-		more := fmt.Sprintf("}\n  side: {command: [%q], env: {%s: worker, DB_PASSWORD: %s}, replicas: 1", self(t), roleVar, secret)
+		more := fmt.Sprintf("}\n  side: {command: [%q], env: {%s: worker, DB_PASSWORD: %s}, replicas: 1", os.Getenv(workVar), roleVar, secret)
 		return "# the api_key: hunter2-comment\n" + guardSettings(e.worker(), more, "rules: \"dial: 1\"")
 	}
 	r := follow(t, text("hunter2-old"))

@@ -50,7 +50,7 @@ func besiege(t *testing.T, secure bool) *besieged {
 	b.node = spawn(t, head("memory:", dir)+more+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 2}}
 routes: [{match: {path: /*}, fleet: app}]
-`, self(t), roleVar))
+`, os.Getenv(workVar), roleVar))
 	b.addr = strings.TrimPrefix(b.url, "http://")
 	if secure {
 		b.url = "https://" + b.addr

@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path"
+	"path/filepath"
 	"runtime/debug"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,18 +23,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
-// The test binary plays three parts: the tests, a worker that pills kill, and
-// Bezoar itself, to be killed.
+// The test binary plays more parts than the tests: Bezoar itself, to be killed, its
+// callers and consumers. Workers are a program of their own, in testdata/worker.
 const (
 	roleVar  = "APP_TEST_ROLE"
 	setupVar = "APP_TEST_SETUP"
-	buildVar = "APP_TEST_BUILD" // a file; a worker that finds "bad" in it when it starts dies of every request
+	workVar  = "APP_TEST_WORKER" // the built program of workers
+	buildVar = "APP_TEST_BUILD"  // a file; a worker that finds "bad" in it when it starts dies of every request
 )
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
-	case "worker":
-		worker()
 	case "bezoar":
 		os.Exit(victim())
 	case "node":
@@ -48,62 +46,35 @@ func TestMain(m *testing.M) {
 		os.Exit(fragile())
 	case "grpc":
 		os.Exit(grpcWorker())
-	case "leaky":
-		os.Exit(leaky())
 	default:
-		if err := pace.AtOnce(pace.Rounds(3, 2)); err != nil { // they wait for processes
+		dir, err := buildWorker()
+		if err == nil {
+			err = pace.AtOnce(pace.Rounds(3, 2)) // they wait for processes
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+			_ = os.RemoveAll(dir)
+			os.Exit(code)
+		}))
 	}
 }
 
-// worker serves many requests at once, but one at a time below /loop, health
-// included. It dies of a pill in the body or the query.
-func worker() {
-	var loop sync.Mutex
-	mux := http.NewServeMux()
-	build, _ := os.ReadFile(os.Getenv(buildVar)) // none: a good one
-	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {
-		loop.Lock()
-		defer loop.Unlock()
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-		work := r.URL.RawQuery + string(body)
-		if r.URL.Path == "/loop" {
-			loop.Lock()
-			defer loop.Unlock()
-		}
-		switch {
-		case strings.Contains(work, "crash"), string(build) == "bad":
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
-			select {}
-		case strings.Contains(work, "exit"):
-			fmt.Fprintf(os.Stderr, "fatal: a request called exit, with %s and %s\n", r.FormValue("token"), r.Header.Get("Authorization"))
-			os.Exit(0)
-		case strings.Contains(work, "hang"):
-			loop.Lock() // for good, and with it the health check
-			select {}
-		case strings.Contains(work, "dawdle"):
-			select {}
-		case strings.Contains(work, "linger"): // its answer begins, and never ends
-			_ = http.NewResponseController(w).Flush()
-			select {}
-		case strings.Contains(work, "ms=20"):
-			time.Sleep(20 * time.Millisecond)
-		case strings.Contains(work, "ms=80"):
-			time.Sleep(80 * time.Millisecond)
-		case strings.Contains(work, "slow"):
-			time.Sleep(300 * time.Millisecond)
-		default:
-			time.Sleep(5 * time.Millisecond)
-		}
-		fmt.Fprintf(w, "%d %s", os.Getpid(), work)
-	})
-	fmt.Fprintln(os.Stderr, http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), mux))
-	os.Exit(1)
+// buildWorker builds the program of workers into a folder of its own, and tells it to
+// the processes of the tests by workVar.
+func buildWorker() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "app-test-"); err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "worker")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./testdata/worker")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("build the worker: %w\n%s", err, out)
+	}
+	return dir, os.Setenv(workVar, program)
 }
 
 // setup is what a test says about a fleet of such workers.
@@ -131,10 +102,7 @@ func (s setup) config() config.Config {
 	}
 	f.Workers = s.Workers
 	if len(s.Workers) == 0 {
-		f.Command, f.Replicas = []string{"/proc/self/exe"}, s.Replicas
-		if exe, err := os.Executable(); err == nil {
-			f.Command[0] = exe
-		}
+		f.Command, f.Replicas = []string{os.Getenv(workVar)}, s.Replicas
 		f.Env = map[string]string{roleVar: "worker", buildVar: s.Build}
 	}
 	if s.Bake != (config.Bake{}) {

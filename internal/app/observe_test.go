@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +50,7 @@ routes:
     breaker: {}
     fallback: [{stale: 1m}]
     limits: [{name: few, rate: 10/m}]
-`, more, self(t), roleVar)
+`, more, os.Getenv(workVar), roleVar)
 }
 
 // getAs sends a GET to the gateway as caller.

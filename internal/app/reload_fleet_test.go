@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,7 +62,7 @@ func TestACommandThatCannotStart(t *testing.T) {
 	r := follow(t, good.text())
 	r.serving("app", 2)
 	l := r.load(6, "/short/")
-	r.reload(strings.Replace(good.text(), self(t), "/nowhere/at/all", 1))
+	r.reload(strings.Replace(good.text(), os.Getenv(workVar), "/nowhere/at/all", 1))
 	r.until("the log says so", func() bool { return strings.Contains(r.log.String(), "rolling restart stopped") })
 	r.serving("app", 2)
 	victim := slices.Collect(maps.Keys(marked(t, mark)))[0]

@@ -31,7 +31,7 @@ fleets: {app: {command: [%q], env: {%s: worker}, replicas: 2, max_in_flight: %d}
 routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", limits: [{rate: 100000/s}]}
   - {match: {path: /only%d}, fleet: app}
-`, url, self(t), roleVar, 8+i%3, i)
+`, url, os.Getenv(workVar), roleVar, 8+i%3, i)
 	}
 	node := func() *reloaded {
 		dir := t.TempDir()

@@ -186,7 +186,7 @@ type generation struct {
 }
 
 func (g generation) text() string {
-	exe, _ := os.Executable()
+	exe := os.Getenv(workVar)
 	var b strings.Builder
 	fmt.Fprintf(&b, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nstore: 'memory:'\nfleets:\n")
 	fleet := func(name string, replicas int, more string) {

@@ -153,7 +153,7 @@ store: 'memory:'
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 1}}
 routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", limits: [{rate: 100000/s}]}
-`, self(t), roleVar))
+`, os.Getenv(workVar), roleVar))
 	r.serving("app", 1)
 	refused := func(caller string) (n int) {
 		for range 20 {

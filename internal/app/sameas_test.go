@@ -15,10 +15,6 @@ import (
 // delivered alone.
 func TestABodyThatKilledTheFleetIsASuspectMessage(t *testing.T) {
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets:
@@ -28,7 +24,7 @@ routes:
 queues:
   jobs: {same_as: app}
   others: {}
-`, exe, roleVar))
+`, os.Getenv(workVar), roleVar))
 	n.until("the workers serve", func() bool {
 		fleets, err := n.admin.Fleets(t.Context())
 		return err == nil && len(fleets) == 1 && fleets[0].State == "ok"
@@ -39,7 +35,8 @@ queues:
 	}
 	var known []adminapi.Payload
 	n.until("the queue has heard of it", func() bool {
-		known, err = n.admin.Payloads(t.Context(), "jobs")
+		all, err := n.admin.Payloads(t.Context(), "jobs")
+		known = all
 		return err == nil && len(known) == 1
 	})
 	if p := known[0]; p.State != "suspect" || p.Class != bezoar.Crash || !strings.Contains(p.Reason, "convicted as a request to fleet app") {

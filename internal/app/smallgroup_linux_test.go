@@ -96,7 +96,7 @@ func TestBombsInASmallGroup(t *testing.T) {
 	n := spawn(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 1}}
 routes: [{match: {path: /*}, fleet: app, guard: {query: elasticsearch}}]
-`, self(t), roleVar), smallGroup(t, limit)...)
+`, os.Getenv(workVar), roleVar), smallGroup(t, limit)...)
 	n.http.Timeout = patience // of what waits for its turn on a busy machine
 	packed := bomb(t, 15<<20)
 	if len(packed) > 16<<10 {

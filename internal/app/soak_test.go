@@ -171,7 +171,7 @@ routes:
     breaker: {open: 500ms, failure_ratio: %d%%}
     timeout: 10s
     retry: {per_caller: 20%%}
-`, head(store, dir), 200+n%3, 60+n%2, os.Args[0], roleVar, 4+n%2, 20+n%2, 60+n%3)
+`, head(store, dir), 200+n%3, 60+n%2, os.Getenv(workVar), roleVar, 4+n%2, 20+n%2, 60+n%3)
 }
 
 // call sends one request and notes its status.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,38 +19,6 @@ import (
 
 // leakVar is how many MiB a leaky worker takes when it starts.
 const leakVar = "APP_TEST_LEAK"
-
-// leaky is a worker that takes memory after it was asked to, and keeps it: it may
-// be restarted for it before it has all.
-func leaky() int {
-	var mu sync.Mutex
-	var kept [][]byte
-	leak := func(mib int) {
-		b := make([]byte, mib<<20)
-		for i := 0; i < len(b); i += 4096 {
-			b[i] = 1 // resident
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		kept = append(kept, b)
-	}
-	if n, err := strconv.Atoi(os.Getenv(leakVar)); err == nil {
-		leak(n)
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/leak", func(w http.ResponseWriter, r *http.Request) {
-		n, _ := strconv.Atoi(r.FormValue("mib"))
-		go leak(n)
-		fmt.Fprint(w, os.Getpid())
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, os.Getpid())
-	})
-	fmt.Fprintln(os.Stderr, http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), mux))
-	mu.Lock()
-	defer mu.Unlock()
-	return len(kept) + 1
-}
 
 // watched runs a fleet of leaky workers under a watchdog.
 func watched(t *testing.T, n, leak int, w config.Watchdog) (*rig, *app.App) {

@@ -122,10 +122,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// atOnce names the scripts of commands that start goroutines of their own.
+// atOnce names the scripts of commands that start goroutines of their own, but for the
+// batches of guard check, which TestABatchKeepsItsOrder runs in the test's process.
 func atOnce() []string {
 	var files []string
-	for _, name := range []string{"guardbatch", "run", "serve", "signals", "work"} {
+	for _, name := range []string{"run", "serve", "signals", "work"} {
 		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	return files

@@ -33,7 +33,7 @@ func config(t *testing.T, database string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Command: []string{self, childArg}, Database: database, Orders: 300, Crashes: 6, Seed: 7}
+	return Config{Command: []string{self, childArg}, Database: database, Orders: 100, Crashes: 6, Seed: 7}
 }
 
 // Crashes lose events, invent events, or do neither.

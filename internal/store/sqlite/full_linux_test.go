@@ -130,6 +130,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 // A full disk does not stop receives and deletions, nor a restart; what is deleted
 // makes room for more within the file.
 func TestAFullDiskStopsSendsOnly(t *testing.T) {
+	pace.Alone(t)
 	dir, ok := smallDisk(t)
 	if !ok {
 		t.Skip("this user may not mount a small disk")
@@ -188,6 +189,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 
 // What is deleted goes back to a full disk, which then is full no more.
 func TestAFullDiskGetsSpaceBack(t *testing.T) {
+	pace.Alone(t)
 	dir, ok := smallDisk(t)
 	if !ok {
 		t.Skip("this user may not mount a small disk")

@@ -7,7 +7,6 @@ func exceptions() []exception {
 	child := "it runs in a child process, where taking time is its job"
 	return []exception{
 		{"global", "internal/test/golden.update", "a flag has to be registered before the test binary parses its arguments"},
-		{"sleep", "internal/app/main_test.go", child},
 		{"sleep", "internal/app/push_test.go", child},
 		{"sleep", "internal/process/cgroup/group_linux_test.go", child},
 		{"sleep", "internal/process/supervise/child_test.go", child},
