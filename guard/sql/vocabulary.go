@@ -9,7 +9,7 @@ import (
 const maxWord = 17
 
 // maxWords is how many words there may be.
-const maxWords = 200
+const maxWords = 180
 
 // vocabulary are the words that mean something, in lower case.
 var vocabulary = [...]struct {
@@ -113,9 +113,9 @@ type dictionary struct {
 	keys    [maxWords + 1]uint64 // by number
 	lengths [maxWords + 1]uint8
 	words   [maxWords + 1]word
-	texts   [maxWords + 1]string
 	classes [1 << 8]class // of all bytes
 	inWord  [1 << 8]bool  // bytes that go on with a word
+	texts   [maxWords + 1]string
 	ready   bool
 }
 
