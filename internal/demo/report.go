@@ -93,7 +93,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	row("workers lost", count(func(h Half) int64 { return int64(h.WorkersLost) }))
 	row("good requests sent", count(func(h Half) int64 { return h.GoodSent }))
 	row("good requests served", func(h Half) string { return percent(h.GoodOK, h.GoodSent) })
-	row("innocents refused", count(func(h Half) int64 { return h.InnocentsRefused }))
+	row("good requests refused", count(func(h Half) int64 { return h.InnocentsRefused }))
 	row("p50", func(h Half) string { return inMS(h.P50MS) })
 	row("p99", func(h Half) string { return inMS(h.P99MS) })
 	row("time to contain", func(h Half) string {

@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
   workers lost                            131                2
   good requests sent                     1200             1200
   good requests served                25.08 %            100 %
-  innocents refused                       880                0
+  good requests refused                   880                0
   p50                                  3.7 ms           3.9 ms
   p99                               2110.5 ms          88.4 ms
   time to contain                       never           0.73 s

@@ -42,6 +42,26 @@ func (w *walker) asks(t *testing.T, url string) (status int, body string) {
 	return res.StatusCode, string(text)
 }
 
+// starts runs Bezoar as the unit does, until all workers are up.
+func (w *walker) starts(t *testing.T) (stop func()) {
+	t.Helper()
+	w.commands += 2 // start it, and look
+	stop = w.serve(t, execStart(t, w.text(t, "usr/lib/systemd/system/bezoar.service"))...)
+	deadline := time.After(2 * time.Minute)
+	for tick := time.NewTicker(200 * time.Millisecond); ; {
+		out, err := w.command("", "/usr/bin/bezoar", "fleet", "ls", "--check", "--admin", w.admin).CombinedOutput()
+		if err == nil {
+			tick.Stop()
+			return stop
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the workers are not up after two minutes: %v\n%s", err, out)
+		case <-tick.C:
+		}
+	}
+}
+
 // front has the installed settings put Bezoar in front of four Python servers.
 func (w *walker) front(t *testing.T) (url string) {
 	t.Helper()
@@ -93,9 +113,7 @@ func TestFromNothingToAContainedRequest(t *testing.T) {
 	w.commands++
 	url := w.front(t)
 	w.types(t, "/usr/bin/bezoar", "config", "check", "/etc/bezoar/bezoar.yaml")
-	line := execStart(t, w.text(t, "usr/lib/systemd/system/bezoar.service"))
-	stop := w.serve(t, line...)
-	w.commands++
+	stop := w.starts(t)
 	if status, body := w.asks(t, url+"/search?q=bloodstone"); status != http.StatusOK || body != "bloodstone\n" {
 		t.Fatalf("a good request: %d %s", status, body)
 	}
@@ -113,7 +131,7 @@ func TestFromNothingToAContainedRequest(t *testing.T) {
 
 	stop()
 	w.dpkg(t, next)
-	stop = w.serve(t, line...)
+	stop = w.starts(t)
 	if status, body := w.asks(t, url+"/crash"); status != http.StatusServiceUnavailable || !strings.Contains(body, "urn:bezoar:problem:quarantined") {
 		t.Errorf("the poison after the upgrade: %d %s", status, body)
 	}
@@ -121,7 +139,7 @@ func TestFromNothingToAContainedRequest(t *testing.T) {
 		t.Errorf("a good request after the upgrade: %d %s", status, body)
 	}
 	stop()
-	w.commands += 2
+	w.commands++ // the newer package
 	w.types(t, "dpkg", "--remove", "bezoar")
 	w.types(t, "dpkg", "--purge", "bezoar")
 	for _, name := range []string{"usr/bin/bezoar", "etc/bezoar", "var/lib/bezoar"} {

@@ -60,29 +60,29 @@
 // restart has stopped, a worker that dies can only start with the new version. It
 // waits a minute before each start, while at least half of the others serve.
 //
-// [Supervisor.Replace] asks for no bake: its process has the same settings, and the
-// old one is about to fail.
+// [Supervisor.Replace] asks for no bake: the new process has the same settings, and
+// the old one is about to fail.
 //
 // # Settings that change
 //
-// [Supervisor.Update] changes all but the name while the workers run. New places
-// start; those that are too many, the newest first, drain as for a restart and are
-// taken out of the registry, and one that is wanted again before it was told to
-// end goes on. What only a new process can get waits for a restart or a death.
-// Settings with which nothing has started yet are tried once by those that die,
-// which then start with the last that worked: a bad command takes down nobody.
-// With a Bake only a restart tries them. Settings that change during a bake end it,
-// and the newest are tried in its place.
+// [Supervisor.Update] changes all settings but the name while the workers run. New
+// places start. Surplus places, the newest first, drain as for a restart and leave
+// the registry; a place that is wanted again before its process was told to end
+// goes on. Settings that only a new process can get wait for a restart or a death.
+// If no process has started with the new settings yet, a worker that dies tries them
+// once. If that fails, it starts with the last settings that worked, so a bad command
+// takes down no worker. With a Bake only a restart tries new settings. A change of
+// settings during a bake ends the bake, and the restart tries the newest settings.
 //
 // # Health
 //
 // A worker that is up is asked for its health path, if there is one, once per
 // interval, ±20 %. Three failures in a row are reported to the registry as
-// sickness, two good answers in a row as its end; the registry decides whether a
-// sick worker is held out, and nobody is killed for what it answers. One that is
-// held out, idle and silent for half a minute is.
+// sickness, and two good answers in a row as its end. The registry decides whether a
+// sick worker is held out. No worker is killed for its answers. A worker that is held
+// out, idle and silent for half a minute is killed.
 //
-// # Whose doing an end was
+// # Who caused an end
 //
 // In this order: stopped by us (planned); killed by us for hanging (timeout);
 // never ready (spawn failed); SIGTERM, SIGINT, SIGHUP or the exit codes 143, 130
@@ -114,12 +114,11 @@
 //
 // # Limits
 //
-// The place of a process in the tree is all that ties it to its worker: one
-// that leaves its session and clears its environment survives, unless Memory
-// gives the worker a group. Memory is enforced by the kernel's memory groups
-// where they are permitted; else the supervisor looks at what a worker holds
-// twenty times per second and kills it above the limit, and one that outruns
-// that meets RLIMIT_DATA far above.
+// Only its place in the process tree ties a process to its worker: a process that
+// leaves its session and clears its environment survives, unless Memory gives the
+// worker a group. The kernel's memory groups enforce Memory where they are permitted.
+// Elsewhere the supervisor looks at a worker's memory twenty times per second and
+// kills it above the limit; RLIMIT_DATA, far above, stops a worker that is faster.
 //
 // A server that forks workers of its own is one worker here: the death of one of
 // its children is a broken connection, and the server's own business.
