@@ -33,7 +33,7 @@ type protection struct {
 	limiter  *quota.Limiter
 	circuits *circuit.Circuits
 	stale    *stale.Cache
-	budgets  map[string]*gateway.CallerBudgets
+	budgets  map[string]*dispatch.CallerBudgets
 	retries  map[string]fleetRetry // by fleet
 
 	mu    sync.Mutex                // guards pools, which others look at
@@ -51,7 +51,7 @@ func (a *App) openProtection() error {
 	}
 	p := &a.protect
 	p.limiter, p.circuits, p.stale = limiter, circuits, stale.New(stale.Config{})
-	p.pools, p.budgets = map[string]*overload.Pool{}, map[string]*gateway.CallerBudgets{}
+	p.pools, p.budgets = map[string]*overload.Pool{}, map[string]*dispatch.CallerBudgets{}
 	p.retries = map[string]fleetRetry{}
 	return nil
 }

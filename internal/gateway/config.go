@@ -155,11 +155,11 @@ type Route struct {
 
 	// Which workers a caller may use, and how often it is tried again.
 
-	Shard    int            // of how many workers a caller's shard is; 0: of all
-	Cells    int            // fixed parts of the fleet, one of which is a caller's; 0: none
-	Overflow fleet.Overflow // when it may use others
-	Sticky   string         // header:NAME or cookie:NAME, whose value chooses the worker; "": load does
-	Budget   *CallerBudgets // of each caller's retries; nil: none
+	Shard    int                     // of how many workers a caller's shard is; 0: of all
+	Cells    int                     // fixed parts of the fleet, one of which is a caller's; 0: none
+	Overflow fleet.Overflow          // when it may use others
+	Sticky   string                  // header:NAME or cookie:NAME, whose value chooses the worker; "": load does
+	Budget   *dispatch.CallerBudgets // of each caller's retries; nil: none
 }
 
 // admission is what the route asks of those who call it.

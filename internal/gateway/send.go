@@ -224,3 +224,13 @@ func fault(err error) dispatch.Result {
 	}
 	return res
 }
+
+// contentType returns the answer's media type with its parameters.
+func contentType(fields []h1.Field) string {
+	for i := range fields {
+		if fields[i].Key == h1.ContentType {
+			return fields[i].Value
+		}
+	}
+	return ""
+}
