@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
-
-	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 )
 
 // TestMain is the server when the benchmark starts itself.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -91,7 +92,7 @@ func (s *session) run(parsed *kong.Context) error {
 	type client interface {
 		client(s *session) (*adminapi.Client, error)
 	}
-	if c, ok := parsed.Selected().Target.Addr().Interface().(client); ok {
+	if c, ok := reflect.TypeAssert[client](parsed.Selected().Target.Addr()); ok {
 		var api *adminapi.Client
 		err := parsed.BindSingletonProvider(func() (_ *adminapi.Client, err error) {
 			api, err = c.client(s)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb"
 )
 

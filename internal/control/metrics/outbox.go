@@ -1,8 +1,9 @@
 package metrics
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
 	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar/outbox"
 )
