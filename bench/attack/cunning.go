@@ -23,7 +23,7 @@ func cunningRows() []row {
 		return bound{text: fmt.Sprintf("good ≥ %g %%, ≤ %d deaths", percent, deaths), deaths: deaths, good: percent}
 	}
 	nat := one("nat", "GETs that kill, no two alike, 10/s, and 10/s of innocents from the same address and key",
-		bound{text: "good ≥ 99 %, ≥ 80 % of those behind the address, ≤ 14 deaths", deaths: 14, good: 97, target: 80}, 10,
+		bound{text: "good ≥ 97 %, ≥ 80 % of those behind the address, ≤ 14 deaths", deaths: 14, good: 97, target: 80}, 10,
 		func(w *world, n int, _ *rand.Rand) shot { return unique(w, n) })
 	nat.also = func(w *world) []stream {
 		return []stream{{rate: 10, make: func(n int, r *rand.Rand) shot {
@@ -67,7 +67,7 @@ func cunningRows() []row {
 			func(w *world, _ int, _ *rand.Rand) shot { return kind(w, "late1000", 0) }),
 		one("half-good", "GETs that kill, no two alike, among four times as many good ones of the same shape and caller, 25/s in all", good(99, 14), 25,
 			func(w *world, n int, _ *rand.Rand) shot {
-				if n%5 != 4 {
+				if n%5 != 1 {
 					return w.pill(get(nil, "", "/search?q=oxen-%d", n))
 				}
 				return unique(w, n)

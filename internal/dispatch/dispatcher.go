@@ -278,9 +278,9 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time)
 	return step{again: true}
 }
 
-// paceTrial is how long work waits for the pace of its shape however far away its turn is:
+// leastPaced is how long work waits for the pace of its shape however far away its turn is:
 // by then more is known of what the killers have and it has not.
-const paceTrial = 5 * time.Second
+const leastPaced = 5 * time.Second
 
 // keepPace waits until work of an escalated level may ask again, if its caller waits
 // that long. It asks again before that, too: what is known of it may have changed.
@@ -298,7 +298,7 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	}
 	defer c.d.pacing.Add(-1)
 	waiting, most := c.d.pacing.Add(1), int64(c.d.cfg.Queue)
-	if left > 0 && wait > left && dec.Cause != blame.ByClient && time.Since(c.paced) < paceTrial {
+	if left > 0 && wait > left && dec.Cause != blame.ByClient && time.Since(c.paced) < leastPaced {
 		wait, most = left, most/4 // the others are for those whose turn will come
 	}
 	if wait > left || waiting > most {

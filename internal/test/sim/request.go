@@ -10,7 +10,7 @@ import (
 // What dispatch waits for, and how often it tries.
 const (
 	duplicatePoll = 500 * time.Millisecond
-	paceTrial     = 5 * time.Second
+	leastPaced    = 5 * time.Second
 	attempts      = 3
 	maxFree       = 8
 	maxDied       = 2
@@ -211,7 +211,7 @@ func (w *world) keepPace(slot int32, d *blame.Decision) {
 	if r.paced == 0 {
 		r.paced = w.now
 	}
-	if !w.patient(slot) || at > r.until && (d.Cause == blame.ByClient || w.now-r.paced >= int64(paceTrial)) {
+	if !w.patient(slot) || at > r.until && (d.Cause == blame.ByClient || w.now-r.paced >= int64(leastPaced)) {
 		w.end(slot, unavailable)
 		return
 	}
