@@ -118,7 +118,7 @@ func build(t *testing.T) built {
 
 func goBuild(t *testing.T, folder, pkg, into string, environment ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", into, pkg)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", into, pkg)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), environment...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -224,6 +224,7 @@ func (r *reader) run(b block, want []string) fmt.Stringer {
 		// The module is at the root; what is built lands where the rest runs.
 		there := strings.Replace(here, "-o bezoar", "-o "+filepath.Join(r.dir, "bezoar"), 1)
 		there = strings.Replace(there, "go ", "go -C "+r.root+" ", 1)
+		there = strings.Replace(there, " build ", " build -ldflags=-s ", 1) // a third of linking is for debuggers
 		script = strings.ReplaceAll(script, here, there)
 	}
 	admin := r.ports.Replace("127.0.0.1:7070")

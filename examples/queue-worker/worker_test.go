@@ -112,7 +112,7 @@ func serve(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bezoar")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../cmd/bezoar").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", bin, "../../cmd/bezoar").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
