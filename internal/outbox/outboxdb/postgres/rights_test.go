@@ -30,7 +30,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	exec(`CREATE ROLE {r} LOGIN PASSWORD 'p'`)
-	defer d.pool.Exec(t.Context(), `DROP OWNED BY `+role+`; DROP ROLE `+role, pgx.QueryExecModeSimpleProtocol) //nolint:errcheck // the server is a test's
+	defer d.pool.Exec(t.Context(), `DROP OWNED BY `+role+`; DROP ROLE `+role, pgx.QueryExecModeSimpleProtocol)
 	u, err := url.Parse(d.url)
 	if err != nil {
 		t.Fatal(err)
