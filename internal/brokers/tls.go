@@ -70,3 +70,12 @@ func TLSError(err error) error {
 	}
 	return &Error{Kind: Denied, Err: err, Fix: fix}
 }
+
+// TLSHint is what else may be wrong with a connection that was ended: what a server says of
+// a certificate may get lost. It is "" without TLS.
+func TLSHint(c *tls.Config) string {
+	if c == nil {
+		return ""
+	}
+	return " If it wants a certificate: ?cert=FILE&key=FILE"
+}

@@ -168,6 +168,6 @@ func (c Client) explain(err error) error {
 	case answered && answer.Code == amqp091.NotFound:
 		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the queue; is its name spelled right in --queue, and the virtual host in ?vhost=?"}
 	default:
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a broker running at " + strings.Join(c.Brokers, " or ") + "?"}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a broker running at " + strings.Join(c.Brokers, " or ") + "?" + brokers.TLSHint(c.TLS)}
 	}
 }

@@ -146,7 +146,7 @@ func (s *Source) explain(err error) error {
 	case errors.Is(err, kerr.FencedInstanceID):
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "another worker has the same &instance=: give each one of its own"}
 	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.BrokerNotAvailable):
-		hint := "is a broker running at " + strings.Join(s.cfg.Brokers, " or ") + "?"
+		hint := "is a broker running at " + strings.Join(s.cfg.Brokers, " or ") + "?" + brokers.TLSHint(s.cfg.TLS)
 		if s.cfg.TLS == nil {
 			hint += " If it speaks TLS, say so: &tls=true"
 		}

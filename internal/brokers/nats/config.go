@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -181,9 +182,6 @@ func (c Client) explain(err error) error {
 	if told := brokers.TLSError(err); told != nil {
 		return told
 	}
-	if c.TLS != nil && strings.Contains(err.Error(), "closed by remote after TLS handshake") {
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the server may want a certificate that it trusts: ?cert=FILE&key=FILE"}
-	}
 	is := func(all ...error) bool {
 		for _, e := range all {
 			if errors.Is(err, e) {
@@ -192,6 +190,7 @@ func (c Client) explain(err error) error {
 		}
 		return false
 	}
+	_, network := errors.AsType[*net.OpError](err)
 	switch {
 	case is(nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrPermissionViolation, nats.ErrAccountAuthExpired):
 		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?creds= a file of credentials"}
@@ -201,8 +200,8 @@ func (c Client) explain(err error) error {
 		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "somebody has deleted the consumer; a worker that starts makes it again"}
 	case is(jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders):
 		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "start the server with JetStream: nats-server -js"}
-	case is(nats.ErrNoServers, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrReconnectBufExceeded):
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server with JetStream running at " + strings.Join(c.Servers, " or ") + "?"}
+	case network, is(nats.ErrTLS, nats.ErrNoServers, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrReconnectBufExceeded):
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server with JetStream running at " + strings.Join(c.Servers, " or ") + "?" + brokers.TLSHint(c.TLS)}
 	}
 	return err
 }

@@ -199,7 +199,7 @@ func (c Client) explain(err error) error {
 	case has("WRONGTYPE"):
 		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "there is something else than a stream at this key; is its name spelled right?"}
 	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), has("LOADING", "connection pool"):
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server running at " + c.Server + "? If it speaks TLS, write rediss://"}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server running at " + c.Server + "? If it speaks TLS, write rediss://" + brokers.TLSHint(c.TLS)}
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/postgres"
 )
 
 // A table that is dropped under load stops the capture, with a reason that names it. One
@@ -77,4 +79,25 @@ func TestATableThatIsReplaced(t *testing.T) {
 	c.await(t, Reading)
 	b.exec(`DELETE FROM items WHERE id = 2`)
 	eventually(t, "the deletion", func() bool { return one[int](b, `SELECT count(*) FROM box.events WHERE type = 'items.delete'`) == 1 })
+}
+
+// The outbox's own table is made again: its events come by the slot again.
+func TestAnOutboxThatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	b := database(t, server(t))
+	f := b.feed(nil)
+	f.awaitReading(t)
+	b.write("1")
+	f.await(t, 1)
+	b.exec("DROP TABLE box.events")
+	sql, err := postgres.SQL("box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(sql)
+	eventually(t, "the table is published again", func() bool {
+		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_publication_tables WHERE pubname = $1)", b.name)
+	})
+	b.write("2")
+	f.await(t, 2)
 }

@@ -71,8 +71,15 @@ func (f *Feed) run(ctx context.Context, give func([]outbox.Record)) error {
 		return err
 	}
 	return f.read(ctx, conn, position, &feedReceiver{give: give}, func(ctx context.Context, s *Stream) error {
+		if err := f.publication().watch(ctx, conn); err != nil {
+			return err
+		}
 		return f.note(ctx, conn, s)
 	})
+}
+
+func (f *Feed) publication() publication {
+	return publication{name: f.c.Publication, tables: []table{{f.schema, "events"}}, publish: "insert"}
 }
 
 // note writes down how far the feed is, and lets the server know so much and no
@@ -93,8 +100,7 @@ func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
 	if _, err := conn.Exec(ctx, SQL(f.schema)); err != nil {
 		return 0, fmt.Errorf("make the table of readers: %w", err)
 	}
-	p := publication{name: f.c.Publication, tables: []table{{f.schema, "events"}}, publish: "insert"}
-	if _, err := p.ensure(ctx, conn); err != nil {
+	if _, err := f.publication().ensure(ctx, conn); err != nil {
 		return 0, err
 	}
 	at, err := identify(ctx, f.c)

@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +16,9 @@ func TestRights(t *testing.T) {
 	exec := func(statement string) {
 		t.Helper()
 		if _, err := d.app.ExecContext(t.Context(), strings.ReplaceAll(statement, "{u}", "'"+d.schema+"'@'%'")); err != nil {
+			if os.Getenv("BEZOAR_REQUIRE_SERVERS") == "" && strings.Contains(err.Error(), "denied") {
+				t.Skipf("NOT RUN: the user of BEZOAR_TEST_MARIADB may not make users and grant rights: %v", err)
+			}
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}

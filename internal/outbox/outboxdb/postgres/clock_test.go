@@ -30,10 +30,11 @@ func faketime(t *testing.T) string {
 	if at := find(); at != "" || os.Geteuid() != 0 {
 		return at
 	}
-	cmd := exec.CommandContext(t.Context(), "apt-get", "install", "-y", "-qq", "--no-install-recommends", "libfaketime")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `install() { apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends libfaketime; }
+		install || { apt-get update -qq && install; }`)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Logf("apt-get install libfaketime: %v\n%s", err, out)
+		t.Logf("install libfaketime: %v\n%s", err, out)
 	}
 	return find()
 }
