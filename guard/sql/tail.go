@@ -228,7 +228,10 @@ func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	if w.keyword >= 0 {
 		at = w.keyword
 	}
-	m := r.addDetail(cost.MissingLimit, limit.value, at, "LIMIT", "the rows that may come back")
+	m := r.add(cost.MissingLimit, limit.value, at, "LIMIT")
+	if r.o.Explain {
+		m.Detail = "the rows that may come back"
+	}
 	if w.hidden {
 		return
 	}
