@@ -21,13 +21,47 @@ const (
 	mysql
 )
 
-// families are the canonical names of dialects, and other names for each.
-func families() [4][2]string {
-	return [...][2]string{
-		{"postgres", "postgresql pg pgx psql cockroachdb cockroach redshift timescaledb yugabyte greenplum aurora-postgresql"},
-		{"mysql", "tidb vitess percona aurora-mysql mysql2"},
-		{"mariadb", "maria"},
-		{"generic", "ansi sqlite sqlite3 sqlserver mssql oracle clickhouse duckdb snowflake bigquery trino"},
+// spelling is a name of a dialect, and the one that it stands for.
+type spelling struct {
+	name, canonical string
+}
+
+// spellings are the names that are known, each canonical one before its other
+// spellings.
+func spellings() [32]spelling {
+	return [...]spelling{
+		{"postgres", "postgres"},
+		{"postgresql", "postgres"},
+		{"pg", "postgres"},
+		{"pgx", "postgres"},
+		{"psql", "postgres"},
+		{"cockroachdb", "postgres"},
+		{"cockroach", "postgres"},
+		{"redshift", "postgres"},
+		{"timescaledb", "postgres"},
+		{"yugabyte", "postgres"},
+		{"greenplum", "postgres"},
+		{"aurora-postgresql", "postgres"},
+		{"mysql", "mysql"},
+		{"tidb", "mysql"},
+		{"vitess", "mysql"},
+		{"percona", "mysql"},
+		{"aurora-mysql", "mysql"},
+		{"mysql2", "mysql"},
+		{"mariadb", "mariadb"},
+		{"maria", "mariadb"},
+		{"generic", "generic"},
+		{"ansi", "generic"},
+		{"sqlite", "generic"},
+		{"sqlite3", "generic"},
+		{"sqlserver", "generic"},
+		{"mssql", "generic"},
+		{"oracle", "generic"},
+		{"clickhouse", "generic"},
+		{"duckdb", "generic"},
+		{"snowflake", "generic"},
+		{"bigquery", "generic"},
+		{"trino", "generic"},
 	}
 }
 
@@ -42,8 +76,10 @@ func modes() [3]string {
 // only.
 func Dialects() []string {
 	var list []string
-	for _, f := range families() {
-		list = append(list, f[0])
+	for _, s := range spellings() {
+		if s.name == s.canonical {
+			list = append(list, s.name)
+		}
 	}
 	return list
 }
@@ -74,14 +110,9 @@ func ParseDialect(name string) (string, error) {
 }
 
 func canonicalDialect(base string) string {
-	for _, f := range families() {
-		if strings.EqualFold(f[0], base) {
-			return f[0]
-		}
-		for name := range strings.FieldsSeq(f[1]) {
-			if strings.EqualFold(name, base) {
-				return f[0]
-			}
+	for _, s := range spellings() {
+		if strings.EqualFold(s.name, base) {
+			return s.canonical
 		}
 	}
 	return ""

@@ -73,12 +73,18 @@ func (r *Reader) analyse(k int, d redos.Dialect) {
 		}
 		return
 	}
-	r.addDetail(cost.RegexLength, float64(len(b)), k, "regular expression", "bytes")
+	m := r.add(cost.RegexLength, float64(len(b)), k, "regular expression")
+	if r.o.Explain {
+		m.Detail = "bytes"
+	}
 	const budget = redos.DefaultBudget / 4
 	got := redos.Analyze(string(b), redos.Options{Dialect: d, Budget: budget})
 	if !d.Backtracks() {
 		if got.States > 1 {
-			r.addDetail(cost.RegexStates, float64(got.States), k, "regular expression", "states, with counted repeats written out")
+			m := r.add(cost.RegexStates, float64(got.States), k, "regular expression")
+			if r.o.Explain {
+				m.Detail = "states, with counted repeats written out"
+			}
 		}
 		return
 	}

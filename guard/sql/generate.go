@@ -112,7 +112,10 @@ func (r *Reader) rounds(at int, from, to span) {
 	first, okFirst := r.arithmetic(from)
 	last, okLast := r.arithmetic(to)
 	if n := math.Abs(last-first) + 1; okFirst && okLast && n > 1 {
-		r.addDetail(cost.Generated, n, at, "FOR", "rounds of a loop")
+		m := r.add(cost.Generated, n, at, "FOR")
+		if r.o.Explain {
+			m.Detail = "rounds of a loop"
+		}
 	}
 }
 
@@ -166,7 +169,10 @@ func (r *Reader) product(b *block, at int) {
 		return
 	}
 	rows := r.rowsMade(b)
-	r.addDetail(cost.Generated, rows, at, "FROM", "rows of series that nothing joins, multiplied")
+	m := r.add(cost.Generated, rows, at, "FROM")
+	if r.o.Explain {
+		m.Detail = "rows of series that nothing joins, multiplied"
+	}
 }
 
 // meets measures a series in the SELECT list: the whole of it is made for each row

@@ -109,7 +109,10 @@ func (r *Reader) arms(s *shape, i, j int, top bool) {
 	}
 	arm(start, min(k, j))
 	if n > manyAlternatives && !(s.fixed && i == r.inserted) {
-		r.addDetail(cost.InList, float64(n), i, "UNION", "queries in one UNION")
+		m := r.add(cost.InList, float64(n), i, "UNION")
+		if r.o.Explain {
+			m.Detail = "queries in one UNION"
+		}
 	}
 	r.tail(k, j, i, mark, s, top)
 }
@@ -202,7 +205,10 @@ func (r *Reader) valuesList(i, j int) {
 	}
 	r.scanAll(i+1, j)
 	if rows > 1 {
-		r.addDetail(cost.InList, float64(rows), i, "VALUES", "rows of VALUES")
+		m := r.add(cost.InList, float64(rows), i, "VALUES")
+		if r.o.Explain {
+			m.Detail = "rows of VALUES"
+		}
 	}
 }
 

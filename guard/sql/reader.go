@@ -241,18 +241,12 @@ func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.
 	return m
 }
 
-// addDetail is add with a detail that stands in the text of this package.
-func (r *Reader) addDetail(p cost.Predictor, value float64, i int, path, detail string) *cost.Measure {
-	m := r.add(p, value, i, path)
-	if r.o.Explain {
-		m.Detail = detail
-	}
-	return m
-}
-
 // unreadable is a measure, not a fault: the statement is odd, the next may not be.
 func (r *Reader) unreadable(i int, why string) {
-	r.addDetail(cost.Unparsable, 1, i, "statement", why)
+	m := r.add(cost.Unparsable, 1, i, "statement")
+	if r.o.Explain {
+		m.Detail = why
+	}
 }
 
 // intern is a string that hints can be asked with.

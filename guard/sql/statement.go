@@ -29,7 +29,10 @@ func (r *Reader) statements() {
 	}
 	r.part = 0
 	if n > 1 {
-		r.addDetail(cost.MultiStatement, float64(n), 0, "text", "statements between semicolons")
+		m := r.add(cost.MultiStatement, float64(n), 0, "text")
+		if r.o.Explain {
+			m.Detail = "statements between semicolons"
+		}
 	}
 }
 
@@ -80,7 +83,10 @@ func (r *Reader) one(i, j int) {
 	r.nulls, r.inserted = r.nulls[:0], -1
 	r.run(i, j)
 	if d := r.deepest; d.depth > 0 {
-		r.addDetail(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT", "levels of SELECT in SELECT")
+		m := r.add(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT")
+		if r.o.Explain {
+			m.Detail = "levels of SELECT in SELECT"
+		}
 	}
 }
 
@@ -177,7 +183,10 @@ func (r *Reader) drops(i, j int) {
 	if n == 0 {
 		return
 	}
-	r.addDetail(cost.Drop, n, i, path, "tables, columns or partitions")
+	m := r.add(cost.Drop, n, i, path)
+	if r.o.Explain {
+		m.Detail = "tables, columns or partitions"
+	}
 }
 
 // create reads the query of CREATE TABLE … AS and of a materialized view. A view

@@ -100,7 +100,10 @@ func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 func (r *Reader) order(i, j int) {
 	e := r.scan(i+2, j, nil)
 	if e.random >= 0 {
-		r.addDetail(cost.Sort, 1, e.random, "ORDER BY", "a random order reads and sorts every row")
+		m := r.add(cost.Sort, 1, e.random, "ORDER BY")
+		if r.o.Explain {
+			m.Detail = "a random order reads and sorts every row"
+		}
 	}
 }
 
@@ -193,7 +196,10 @@ func (r *Reader) measureWindow(w *window, start, mark int, s *shape, top bool) {
 		return
 	}
 	if s.whole {
-		r.addDetail(cost.FullScan, max(1, s.docs), s.at, "FROM", "every row, without WHERE, LIMIT and aggregate")
+		m := r.add(cost.FullScan, max(1, s.docs), s.at, "FROM")
+		if r.o.Explain {
+			m.Detail = "every row, without WHERE, LIMIT and aggregate"
+		}
 	}
 	r.measureLimit(w, limit, start, s)
 }
@@ -228,7 +234,10 @@ func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	if w.keyword >= 0 {
 		at = w.keyword
 	}
-	m := r.addDetail(cost.MissingLimit, limit.value, at, "LIMIT", "the rows that may come back")
+	m := r.add(cost.MissingLimit, limit.value, at, "LIMIT")
+	if r.o.Explain {
+		m.Detail = "the rows that may come back"
+	}
 	if w.hidden {
 		return
 	}

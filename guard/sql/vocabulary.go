@@ -1,121 +1,201 @@
 package sql
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "encoding/binary"
 
 // maxWord is the length of the longest word that means something.
 const maxWord = 17
 
-// maxWords is how many words there may be.
-const maxWords = 180
-
-// vocabulary are the words that mean something, in lower case.
+// vocabulary are the words that mean something, in lower case. It is a table:
+// every word of a hostile text is looked up in it.
 var vocabulary = [...]struct {
-	word  word
-	texts string
+	text string
+	word word
 }{
-	{wSelect, "select"},
-	{wInsert, "insert"},
-	{wReplace, "replace"},
-	{wUpdate, "update"},
-	{wDelete, "delete"},
-	{wMerge, "merge"},
-	{wWith, "with"},
-	{wExplain, "desc describe explain"},
-	{wCopy, "copy"},
-	{wCreate, "create"},
-	{wDeclare, "declare"},
-	{wPrepare, "prepare"},
-	{wDo, "do"},
-	{wCall, "call exec execute"},
-	{wSet, "set"},
-	{wBegin, "begin"},
-	{wWaitfor, "waitfor"},
-	{wTable, "table"},
-	{wValues, "values"},
-	{wOrdinary, "abort alter analyse analyze attach audit cache change check checkpoint checksum clone close cluster comment commit " +
-		"deallocate delimiter detach discard drop flush go grant handler help import install kill listen load move notify " +
-		"optimize pragma purge reassign refresh reindex release rename repair reset resignal revoke rollback save savepoint " +
-		"security show shutdown signal start stop truncate undrop uninstall unlisten unlock unset use vacuum xa"},
-	{wFrom, "from"},
-	{wWhere, "where"},
-	{wGroup, "group"},
-	{wBy, "by"},
-	{wHaving, "having"},
-	{wWindow, "window"},
-	{wQualify, "qualify"},
-	{wOrder, "order"},
-	{wLimit, "limit"},
-	{wOffset, "offset"},
-	{wFetch, "fetch"},
-	{wFor, "for"},
-	{wLock, "lock"},
-	{wInto, "into"},
-	{wProcedure, "procedure"},
-	{wReturning, "returning"},
-	{wUnion, "except intersect minus union"},
-	{wAll, "all"},
-	{wDistinct, "distinct distinctrow"},
-	{wTop, "top"},
-	{wRecursive, "recursive"},
-	{wAs, "as"},
-	{wOn, "on"},
-	{wUsing, "using"},
-	{wJoin, "join"},
-	{wInner, "inner"},
-	{wOuter, "full left right"},
-	{wOuterWord, "outer"},
-	{wCross, "cross"},
-	{wNatural, "natural"},
-	{wStraight, "straight_join"},
-	{wApply, "apply"},
-	{wLateral, "lateral"},
-	{wOnly, "only"},
-	{wIgnorable, "concurrent delayed high_priority ignore low_priority quick"},
-	{wConnect, "connect"},
-	{wWhen, "else then when"},
-	{wConflict, "conflict duplicate"},
-	{wCase, "case"},
-	{wEnd, "end"},
-	{wAnd, "and"},
-	{wOr, "or xor"},
-	{wNot, "not"},
-	{wIn, "in"},
-	{wIs, "is"},
-	{wNull, "null"},
-	{wTrue, "true"},
-	{wFalse, "false"},
-	{wLike, "ilike like"},
-	{wSimilar, "similar"},
-	{wTo, "to"},
-	{wGlob, "glob"},
-	{wRegexp, "regexp rlike"},
-	{wBetween, "between"},
-	{wExists, "exists"},
-	{wAny, "any some"},
-	{wArray, "array"},
-	{wInterval, "interval"},
-	{wCollate, "collate"},
-	{wBinary, "binary"},
-	{wEscape, "escape"},
-	{wOver, "over"},
-	{wFilter, "filter"},
-	{wMatch, "match"},
-	{wAgainst, "against"},
-	{wNow, "current_date current_time current_timestamp current_user localtime localtimestamp"},
+	{"select", wSelect},
+	{"insert", wInsert},
+	{"replace", wReplace},
+	{"update", wUpdate},
+	{"delete", wDelete},
+	{"merge", wMerge},
+	{"with", wWith},
+	{"desc", wExplain},
+	{"describe", wExplain},
+	{"explain", wExplain},
+	{"copy", wCopy},
+	{"create", wCreate},
+	{"declare", wDeclare},
+	{"prepare", wPrepare},
+	{"do", wDo},
+	{"call", wCall},
+	{"exec", wCall},
+	{"execute", wCall},
+	{"set", wSet},
+	{"begin", wBegin},
+	{"waitfor", wWaitfor},
+	{"table", wTable},
+	{"values", wValues},
+	{"abort", wOrdinary},
+	{"alter", wOrdinary},
+	{"analyse", wOrdinary},
+	{"analyze", wOrdinary},
+	{"attach", wOrdinary},
+	{"audit", wOrdinary},
+	{"cache", wOrdinary},
+	{"change", wOrdinary},
+	{"check", wOrdinary},
+	{"checkpoint", wOrdinary},
+	{"checksum", wOrdinary},
+	{"clone", wOrdinary},
+	{"close", wOrdinary},
+	{"cluster", wOrdinary},
+	{"comment", wOrdinary},
+	{"commit", wOrdinary},
+	{"deallocate", wOrdinary},
+	{"delimiter", wOrdinary},
+	{"detach", wOrdinary},
+	{"discard", wOrdinary},
+	{"drop", wOrdinary},
+	{"flush", wOrdinary},
+	{"go", wOrdinary},
+	{"grant", wOrdinary},
+	{"handler", wOrdinary},
+	{"help", wOrdinary},
+	{"import", wOrdinary},
+	{"install", wOrdinary},
+	{"kill", wOrdinary},
+	{"listen", wOrdinary},
+	{"load", wOrdinary},
+	{"move", wOrdinary},
+	{"notify", wOrdinary},
+	{"optimize", wOrdinary},
+	{"pragma", wOrdinary},
+	{"purge", wOrdinary},
+	{"reassign", wOrdinary},
+	{"refresh", wOrdinary},
+	{"reindex", wOrdinary},
+	{"release", wOrdinary},
+	{"rename", wOrdinary},
+	{"repair", wOrdinary},
+	{"reset", wOrdinary},
+	{"resignal", wOrdinary},
+	{"revoke", wOrdinary},
+	{"rollback", wOrdinary},
+	{"save", wOrdinary},
+	{"savepoint", wOrdinary},
+	{"security", wOrdinary},
+	{"show", wOrdinary},
+	{"shutdown", wOrdinary},
+	{"signal", wOrdinary},
+	{"start", wOrdinary},
+	{"stop", wOrdinary},
+	{"truncate", wOrdinary},
+	{"undrop", wOrdinary},
+	{"uninstall", wOrdinary},
+	{"unlisten", wOrdinary},
+	{"unlock", wOrdinary},
+	{"unset", wOrdinary},
+	{"use", wOrdinary},
+	{"vacuum", wOrdinary},
+	{"xa", wOrdinary},
+	{"from", wFrom},
+	{"where", wWhere},
+	{"group", wGroup},
+	{"by", wBy},
+	{"having", wHaving},
+	{"window", wWindow},
+	{"qualify", wQualify},
+	{"order", wOrder},
+	{"limit", wLimit},
+	{"offset", wOffset},
+	{"fetch", wFetch},
+	{"for", wFor},
+	{"lock", wLock},
+	{"into", wInto},
+	{"procedure", wProcedure},
+	{"returning", wReturning},
+	{"except", wUnion},
+	{"intersect", wUnion},
+	{"minus", wUnion},
+	{"union", wUnion},
+	{"all", wAll},
+	{"distinct", wDistinct},
+	{"distinctrow", wDistinct},
+	{"top", wTop},
+	{"recursive", wRecursive},
+	{"as", wAs},
+	{"on", wOn},
+	{"using", wUsing},
+	{"join", wJoin},
+	{"inner", wInner},
+	{"full", wOuter},
+	{"left", wOuter},
+	{"right", wOuter},
+	{"outer", wOuterWord},
+	{"cross", wCross},
+	{"natural", wNatural},
+	{"straight_join", wStraight},
+	{"apply", wApply},
+	{"lateral", wLateral},
+	{"only", wOnly},
+	{"concurrent", wIgnorable},
+	{"delayed", wIgnorable},
+	{"high_priority", wIgnorable},
+	{"ignore", wIgnorable},
+	{"low_priority", wIgnorable},
+	{"quick", wIgnorable},
+	{"connect", wConnect},
+	{"else", wWhen},
+	{"then", wWhen},
+	{"when", wWhen},
+	{"conflict", wConflict},
+	{"duplicate", wConflict},
+	{"case", wCase},
+	{"end", wEnd},
+	{"and", wAnd},
+	{"or", wOr},
+	{"xor", wOr},
+	{"not", wNot},
+	{"in", wIn},
+	{"is", wIs},
+	{"null", wNull},
+	{"true", wTrue},
+	{"false", wFalse},
+	{"ilike", wLike},
+	{"like", wLike},
+	{"similar", wSimilar},
+	{"to", wTo},
+	{"glob", wGlob},
+	{"regexp", wRegexp},
+	{"rlike", wRegexp},
+	{"between", wBetween},
+	{"exists", wExists},
+	{"any", wAny},
+	{"some", wAny},
+	{"array", wArray},
+	{"interval", wInterval},
+	{"collate", wCollate},
+	{"binary", wBinary},
+	{"escape", wEscape},
+	{"over", wOver},
+	{"filter", wFilter},
+	{"match", wMatch},
+	{"against", wAgainst},
+	{"current_date", wNow},
+	{"current_time", wNow},
+	{"current_timestamp", wNow},
+	{"current_user", wNow},
+	{"localtime", wNow},
+	{"localtimestamp", wNow},
 }
 
 // dictionary finds words by their first eight bytes, as one number.
 type dictionary struct {
-	slots   [1 << slotBits]uint8 // number of a word, from 1; 0 is free
-	keys    [maxWords + 1]uint64 // by number
-	lengths [maxWords + 1]uint8
-	words   [maxWords + 1]word
-	classes [1 << 8]class // of all bytes
-	inWord  [1 << 8]bool  // bytes that go on with a word
-	texts   [maxWords + 1]string
+	slots   [1 << slotBits]uint8        // place in the vocabulary, from 1; 0 is free
+	keys    [len(vocabulary) + 1]uint64 // of the words
+	lengths [len(vocabulary) + 1]uint8  // likewise
+	words   [len(vocabulary) + 1]word   // likewise
+	classes [1 << 8]class               // of all bytes
+	inWord  [1 << 8]bool                // bytes that go on with a word
 	ready   bool
 }
 
@@ -123,18 +203,15 @@ const slotBits = 10
 
 // fill is called once for a Reader.
 func (d *dictionary) fill() {
-	i := 0
-	for _, v := range vocabulary {
-		for name := range strings.FieldsSeq(v.texts) {
-			i++
-			key := keyOf([]byte(name), 0, len(name))
-			d.keys[i], d.lengths[i], d.words[i], d.texts[i] = key, uint8(len(name)), v.word, name
-			at := slotOf(key, len(name))
-			for d.slots[at] != 0 {
-				at = (at + 1) % len(d.slots)
-			}
-			d.slots[at] = uint8(i)
+	for i := range vocabulary {
+		text := []byte(vocabulary[i].text)
+		key := keyOf(text, 0, len(text))
+		d.keys[i+1], d.lengths[i+1], d.words[i+1] = key, uint8(len(text)), vocabulary[i].word
+		at := slotOf(key, len(text))
+		for d.slots[at] != 0 {
+			at = (at + 1) % len(d.slots)
 		}
+		d.slots[at] = uint8(i + 1)
 	}
 	for c := range d.classes {
 		d.classes[c] = classOf(byte(c))
@@ -168,7 +245,7 @@ func (d *dictionary) find(text []byte, start, end int) word {
 	key, n := keyOf(text, start, end), end-start
 	for at := slotOf(key, n); d.slots[at] != 0; at = (at + 1) % len(d.slots) {
 		i := int(d.slots[at])
-		if d.keys[i] == key && int(d.lengths[i]) == n && (n <= 8 || foldEqual(text[start+8:end], d.texts[i][8:])) {
+		if d.keys[i] == key && int(d.lengths[i]) == n && (n <= 8 || foldEqual(text[start+8:end], vocabulary[i-1].text[8:])) {
 			return d.words[i]
 		}
 	}
