@@ -222,7 +222,7 @@ func TestAStoreThatDoesNotComeEndsTheStart(t *testing.T) {
 		if all := err.Error() + s.log.String(); strings.Contains(all, "hunter2") {
 			t.Errorf("the password is told: %s", all)
 		}
-		if waited := strings.Contains(s.log.String(), "nothing is served before"); waited != (wait != "0s") {
+		if waited := strings.Contains(s.log.String(), "serves nothing until"); waited != (wait != "0s") {
 			t.Errorf("after %s the log is %q", wait, s.log.String())
 		}
 	}
