@@ -55,9 +55,9 @@ func (c *client) name(rt *route, admitted string) string {
 	return rt.client.ID(c.cache(), c, rt.Name)
 }
 
-// print returns the fingerprint of who called, by address where the route does not
+// fingerprint returns the fingerprint of who called, by address where the route does not
 // tell callers apart: what a caller has killed says where its work runs first.
-func (c *client) print(rt *route, admitted string) bezoar.Fingerprint {
+func (c *client) fingerprint(rt *route, admitted string) bezoar.Fingerprint {
 	id := c.name(rt, admitted)
 	if id == "" {
 		id = c.cache().Network(c.Address())

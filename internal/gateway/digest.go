@@ -16,7 +16,7 @@ type digester struct{ s *fingerprint.Stream }
 
 func (j *job) digester() digester {
 	if p, ok := j.route.Printer.(streamer); ok {
-		return digester{p.Stream(j.identity.print)}
+		return digester{p.Stream(j.identity.work)}
 	}
 	return digester{}
 }

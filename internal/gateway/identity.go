@@ -16,7 +16,7 @@ type identity struct {
 
 	input  fingerprint.Input
 	traits fingerprint.Traits
-	print  bezoar.Fingerprint // of the work
+	work   bezoar.Fingerprint // of the work
 	vals   []string           // what Values has returned
 }
 
@@ -38,7 +38,7 @@ func (w *identity) identify(to *dispatch.Work, p Printer, contentType string, sh
 	if !shape.IsZero() {
 		to.Shape = shape
 	}
-	w.print = to.Fingerprint
+	w.work = to.Fingerprint
 	if p, ok := p.(*fingerprint.Printer); ok {
 		w.traits = fingerprint.Traits{Printer: p, Input: &w.input, Caller: to.Client, Bound: w.req.Upgrade != "", Query: !shape.IsZero()}
 		to.Traits = &w.traits

@@ -1,8 +1,9 @@
 package urlpath
 
 import (
-	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
 const (
