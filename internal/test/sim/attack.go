@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -86,8 +85,12 @@ func RunAttack(a Attack) (Outcome, error) {
 }
 
 func newSiege(a Attack) *world {
-	a.Lead = cmp.Or(a.Lead, learnt)
-	a.Restart = cmp.Or(a.Restart, 500*time.Millisecond)
+	if a.Lead == 0 {
+		a.Lead = learnt
+	}
+	if a.Restart == 0 {
+		a.Restart = 500 * time.Millisecond
+	}
 	s := Scenario{Seed: a.Seed, Workers: a.Workers}
 	set := settings{
 		length: a.Lead + a.Length, service: time.Millisecond, slow: time.Millisecond,
@@ -95,7 +98,9 @@ func newSiege(a Attack) *world {
 		grace: time.Second, after: 2, popular: 2,
 	}
 	w := newWorldWith(s, set)
-	a.Rate = cmp.Or(a.Rate, 100)
+	if a.Rate == 0 {
+		a.Rate = 100
+	}
 	if a.Good == nil {
 		a.Good = Mix
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +26,9 @@ type Row struct {
 // Attack is the row's attack on a fleet.
 func (r *Row) Attack(seed uint64, workers int) Attack {
 	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Streams: r.Streams}
-	a.Length = cmp.Or(a.Length, time.Minute)
+	if a.Length == 0 {
+		a.Length = time.Minute
+	}
 	a.Good = Mix
 	if r.Homes {
 		a.Good = Homes
