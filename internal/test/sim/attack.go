@@ -97,7 +97,9 @@ func newSiege(a Attack) *world {
 		grace: time.Second, after: 2, popular: 2,
 	}
 	w := newWorldWith(s, set)
-	a.Rate = cmp.Or(a.Rate, 100)
+	if a.Rate == 0 {
+		a.Rate = 100
+	}
 	if a.Good == nil {
 		a.Good = Mix
 	}
