@@ -2,7 +2,6 @@ package hints
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -105,14 +104,6 @@ func (b *backend) answer(r *http.Request) string {
 		return "{" + strings.Join(parts, ",") + "}"
 	}
 	return `{"error": {"type": "illegal_argument_exception"}, "status": 400}`
-}
-
-func text(v any) string {
-	out, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(out)
 }
 
 func (b *backend) set(change func(b *backend)) {
