@@ -36,6 +36,14 @@ func StartIn(t testing.TB, folder string, settings ...string) *Server {
 	return prepareIn(t, folder).init(t, settings...)
 }
 
+// StartOf is Start with the binaries of a folder: initdb, pg_ctl and postgres.
+func StartOf(t testing.TB, bin string, settings ...string) *Server {
+	t.Helper()
+	s := prepare(t)
+	s.bin = bin
+	return s.init(t, settings...)
+}
+
 func (s *Server) init(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s.must(t, "initdb", "-D", s.data(), "-U", "bezoar", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
@@ -53,6 +61,22 @@ func (s *Server) Standby(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	b := prepare(t)
 	b.must(t, "pg_basebackup", "-d", s.URL("postgres"), "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	b.configure(t, append(settings, "unix_socket_directories = '"+b.dir+"'")...)
+	b.Boot(t)
+	return b
+}
+
+// StandbyByCopy makes a streaming standby of s without pg_basebackup, by a copy of its
+// data between two calls: begin has to run pg_backup_start, and end pg_backup_stop,
+// whose backup label it returns. s keeps the WAL in a slot that the caller has made.
+func (s *Server) StandbyByCopy(t testing.TB, begin func(), end func() (label string), settings ...string) *Server {
+	t.Helper()
+	b := prepare(t)
+	b.bin = s.bin
+	begin()
+	s.must(t, "/bin/cp", "-a", s.data(), b.data())
+	label := end()
+	s.must(t, "/bin/sh", "-c", `rm -rf "$1"/postmaster.pid "$1"/pg_replslot/* && printf %s "$2" >"$1"/backup_label && : >"$1"/standby.signal`, "sh", b.data(), label)
 	b.configure(t, append(settings, "unix_socket_directories = '"+b.dir+"'")...)
 	b.Boot(t)
 	return b
@@ -230,7 +254,10 @@ func (s *Server) must(t testing.TB, name string, args ...string) {
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(s.bin, name), args...)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.bin, name)
+	}
+	c := exec.Command(name, args...)
 	c.Dir, c.Env = s.dir, append(os.Environ(), s.Env...)
 	if s.owner != nil {
 		uid, _ := strconv.Atoi(s.owner.Uid)
