@@ -272,7 +272,7 @@ func TestACrashOverAnotherRequestBlamesNobody(t *testing.T) {
 	p.dies("overflow")
 
 	p = start(t, s)
-	p.said("how=panic", "in_flight=1", "stack overflow", "was over a request that was not in flight yet")
+	p.said("how=panic", "in_flight=1", "stack overflow", "came from a request that was not in flight yet")
 	if vs, err := p.admin.Verdicts(t.Context(), ""); err != nil || len(vs) > 0 {
 		t.Errorf("verdicts %+v, %v", vs, err)
 	}

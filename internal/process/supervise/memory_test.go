@@ -86,7 +86,7 @@ func TestWithoutGroupsMemoryIsLookedAt(t *testing.T) {
 	if end := r.reg.end(); end.Signal != "SIGKILL" || !strings.Contains(end.Detail, "MiB resident (out of memory, limit 128 MiB)") {
 		t.Errorf("end %+v, want what it held and its limit", end)
 	}
-	if n := strings.Count(out.String(), "is killed"); n != 1 {
+	if n := strings.Count(out.String(), "Bezoar kills a worker"); n != 1 {
 		t.Errorf("the looser limit was told %d times, want once:\n%s", n, out.String())
 	}
 }
