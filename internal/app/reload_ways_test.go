@@ -98,7 +98,7 @@ func TestAnInvalidFileChangesNothing(t *testing.T) {
 	}
 	// A hang-up finds the same, and serves on.
 	r.hangUp <- struct{}{}
-	r.until("the hang-up is answered", func() bool { return strings.Contains(r.log.String(), "what ran, runs") })
+	r.until("the hang-up is answered", func() bool { return strings.Contains(r.log.String(), "the old ones stay in force") })
 	r.reload(good)
 	l.stop()
 	if st := r.live().Status(); st.File.Error != "" {

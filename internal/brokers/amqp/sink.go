@@ -206,7 +206,7 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	for i, r := range wave {
 		var err error
 		if confirms[i], err = l.channel.PublishWithDeferredConfirmWithContext(ctx, s.cfg.Exchange, outgoing.Expand(s.cfg.RoutingKey, r), !s.cfg.Optional, false, s.publishing(r)); err != nil {
-			if why := s.ended(ctx); why != nil {
+			if why := s.ended(ctx, errors.Is(err, amqp091.ErrClosed)); why != nil {
 				err = why
 			}
 			s.drop()
@@ -221,7 +221,7 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 			continue
 		}
 		if why == nil {
-			why = s.ended(ctx)
+			why = s.ended(ctx, false)
 		}
 		if results[i] = why; why == nil {
 			results[i] = errors.New("the broker has refused it: is a queue full?")
@@ -255,14 +255,19 @@ func (s *Sink) unroutable(wave []*outbox.Record, results []error) {
 }
 
 // ended drops a connection that has ended, or whose context has, and says why. It is nil
-// if it goes on.
-func (s *Sink) ended(ctx context.Context) error {
+// if it goes on. With certain, it has ended, and the reason may come a moment later: the
+// library refuses to publish on a channel before it says why.
+func (s *Sink) ended(ctx context.Context, certain bool) error {
 	var why *amqp091.Error
 	select {
 	case why = <-s.line.closed:
 	default:
-		if ctx.Err() == nil {
+		if !certain && ctx.Err() == nil {
 			return nil
+		}
+		select {
+		case why = <-s.line.closed:
+		case <-ctx.Done():
 		}
 	}
 	s.drop()
