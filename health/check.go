@@ -13,7 +13,7 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
-// ErrDegraded, wrapped by the error of a check, makes the check degraded instead of
+// ErrDegraded in the error of a check (wrapped) makes the check degraded instead of
 // failing.
 var ErrDegraded = errors.New("degraded")
 

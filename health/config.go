@@ -38,7 +38,7 @@ const (
 	Ignored = policy.Ignored
 )
 
-// Off, as the Upper of a band, turns the band off.
+// Off as the Upper of a band turns the band off.
 const Off = policy.Off
 
 // Never returns limits that no value exceeds. A check with them does not run.

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// Off, as Config.Queue, lets no request wait. As Config.Streams it makes streams count
+// Off as Config.Queue lets no request wait. As Config.Streams it makes streams count
 // like other work.
 const Off = -1
 

@@ -35,7 +35,7 @@ type Source interface {
 	SetAside(ctx context.Context, m Message, l Letter) error
 }
 
-// A Source that implements Dropper is told when the worker no longer works on a message
+// Dropper is for a Source that wants to be told when the worker no longer works on a message
 // that the Source took back by its Lost channel.
 type Dropper interface {
 	// Dropped is called once for each delivery that was lost.
