@@ -23,18 +23,19 @@ build: ## one static binary: bin/bezoar
 	CGO_ENABLED=0 go build -trimpath -o bin/bezoar ./cmd/bezoar
 
 # Without cgo, as the binary is built: everything is compiled once, not once for
-# the tests and once for what they run. Vetting is make lint's.
+# the tests and once for what they run. Vetting is make lint's. Without debugging
+# information some 120 test binaries link in two thirds of the time.
 .PHONY: test
 test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue bench/outbox tools/check
+	CGO_ENABLED=0 scripts/with-servers --mariadb --rabbitmq --redis scripts/go-test $(SEED) -vet=off -ldflags=-s -timeout=20m ./... -- clients bench bench/queue bench/outbox tools/check
 else
-	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
+	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -ldflags=-s -timeout=20m $(PKG)
 endif
 
 .PHONY: race
 race: ## the same under the race detector, where anything runs at once (needs a C compiler)
-	CGO_ENABLED=1 scripts/with-servers scripts/go-test $(SEED) -vet=off -race -timeout=20m $(PKG)
+	CGO_ENABLED=1 scripts/with-servers scripts/go-test $(SEED) -vet=off -race -ldflags=-s -timeout=20m $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
