@@ -27,7 +27,7 @@ func TestACommandThatNeverReads(t *testing.T) {
 			}
 			w, err := worker.New(worker.Config{
 				Source: r.source(kind, "jobs"), Command: shell(`echo "cannot open nosuch.py" >&2; exit 2`),
-				Retry: backoff.Config{Strategy: backoff.Immediate}, State: t.TempDir(),
+				Retry: backoff.Config{Strategy: backoff.Immediate}, State: t.TempDir(), Visibility: worker.MinVisibility,
 			})
 			if err != nil {
 				t.Fatal(err)
