@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pglogrepl"
@@ -32,7 +33,18 @@ func (c Config) connect(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.ConnectConfig(ctx, s)
+	conn, err := pgx.ConnectConfig(ctx, s)
+	return conn, nameThePooler(err)
+}
+
+// nameThePooler adds to a pooler's error what it means: PgBouncer refuses settings of a
+// session that it would share.
+func nameThePooler(err error) error {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || refused.Code != "08P01" || !strings.Contains(refused.Message, "unsupported startup parameter") {
+		return err
+	}
+	return fmt.Errorf("the URL leads to a pooler, and the log is read from PostgreSQL itself: name its own port: %w", err)
 }
 
 // replicate opens a connection for the commands of the replication protocol.
@@ -46,7 +58,7 @@ func (c Config) replicate(ctx context.Context) (*pgconn.PgConn, error) {
 		return nil, fmt.Errorf("the role %s may not read the log: ALTER ROLE %s REPLICATION: %w", quoted(s.User), quoted(s.User), err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nameThePooler(err)
 	}
 	return conn, nil
 }
