@@ -8,9 +8,9 @@ import (
 
 // MySQL is a transaction of database/sql with a driver for MySQL or MariaDB.
 //
-// Two transactions that write events of several keys, in more than one call of
-// [Write], may wait for each other; the server then ends one of them with error
-// 1213, and the application tries it again.
+// Transactions of InnoDB may wait for each other: two that write events of several keys
+// in more than one call of [Write], and now and then one and the relay. The server then
+// ends one of them with error 1213, and the application begins it again.
 func MySQL(tx *sql.Tx) Tx {
 	return Tx{write: func(ctx context.Context, schema string, events []Event) error {
 		for _, e := range events {

@@ -250,7 +250,14 @@ func (o *oracle) transaction(t *testing.T, s *suite, keys int) {
 		return
 	}
 	if err := tx.Write(s.ctx(), events...); err != nil {
-		t.Error(err)
+		if s.Victim == nil || !s.Victim(err) {
+			t.Error(err)
+			return
+		}
+		if err := tx.Rollback(s.ctx()); err != nil {
+			t.Error(err)
+		}
+		o.note(o.dead, events)
 		return
 	}
 	if rand.IntN(3) == 0 { // late

@@ -25,6 +25,9 @@ type Outbox struct {
 	// Spoil makes the headers of an event an array, or deletes its row, as somebody may
 	// who knows SQL.
 	Spoil func(t testing.TB, id string, gone bool)
+	// Victim reports that the database has ended a transaction to resolve a deadlock, which
+	// its application then begins again. nil: it never does.
+	Victim func(err error) bool
 }
 
 // Transaction is one of the application. Rollback after Commit does nothing.

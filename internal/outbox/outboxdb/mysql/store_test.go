@@ -79,7 +79,7 @@ func newOutbox(t testing.TB) *database {
 		}
 		_ = d.app.Close()
 	})
-	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age, Spoil: d.spoil}
+	d.Outbox = outboxtest.Outbox{Store: d.open(t), Reopen: func(t testing.TB) outbox.Store { return d.open(t) }, Begin: d.begin, Age: d.age, Spoil: d.spoil, Victim: victim}
 	return d
 }
 
@@ -131,6 +131,11 @@ func (d *database) begin(ctx context.Context) (outboxtest.Transaction, error) {
 
 func (tx transaction) Write(ctx context.Context, events ...outbox.Event) error {
 	return outbox.Write(ctx, outbox.MySQL(tx.Tx).In(tx.schema), events...)
+}
+
+func victim(err error) bool {
+	refused, ok := errors.AsType[*driver.MySQLError](err)
+	return ok && refused.Number == 1213
 }
 
 func (tx transaction) Commit(context.Context) error { return tx.Tx.Commit() }
