@@ -162,20 +162,20 @@ func groupWhy(g *group) []string {
 			what, slower = "caller", "eight"
 		case ofEndpoint:
 			what = "endpoint"
-			why = append(why, "The pills had new shapes at one method and path. It holds for work there whose shape has not run well yet.")
+			why = append(why, "The killers had new shapes at one method and path. The verdict holds for work there whose shape has not run well yet.")
 		case ofShape, ofFeature:
 		}
 		why = append(why,
 			fmt.Sprintf("Work of this %s has cost %s since it was escalated.", what, plural(g.deaths, "more worker")),
-			fmt.Sprintf("Nothing is refused for what it contains. Its unproven work runs in the lane, at most %s. Who would have to wait longer than its caller does gets a 503 with the rule pace.", often(g.pace)),
+			fmt.Sprintf("Nothing is refused for what it contains. Its unproven work runs in the lane, at most %s. A request that would wait longer than its caller waits gets a 503 with the rule pace.", often(g.pace)),
 			fmt.Sprintf("Each death makes that %s times slower. %d successes there make it twice as fast, and twice as many are needed with each death from the third on.", slower, paceWins))
 		switch {
 		case g.kind == ofClient && g.late:
-			why = append(why, "Workers died after they had answered this caller, so that each of its answers is watched for longer.")
+			why = append(why, "Workers died after they had answered this caller, so each of its answers is watched for longer.")
 		case g.kind == ofClient:
-			why = append(why, fmt.Sprintf("Its work whose shape and endpoint have not killed has a pace of its own: at most %s.", often(g.fresh.pace)))
+			why = append(why, fmt.Sprintf("This caller's work with a shape and an endpoint that have not killed has a separate pace: at most %s.", often(g.fresh.pace)))
 		default:
-			why = append(why, fmt.Sprintf("Work that has hardly anything of what tells the killers apart has a pace of its own: at most %s.", often(g.fresh.pace)))
+			why = append(why, fmt.Sprintf("Work that shares hardly any feature with the killers has a separate pace: at most %s.", often(g.fresh.pace)))
 		}
 		why = append(why,
 			fmt.Sprintf("Not wider: everything else kills less than a tenth as often. Not narrower: each variant of this %s that killed alone is refused by itself, and the next one would be new.", what),
