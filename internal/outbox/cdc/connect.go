@@ -44,7 +44,7 @@ func nameThePooler(err error) error {
 	if !ok || refused.Code != "08P01" || !strings.Contains(refused.Message, "unsupported startup parameter") {
 		return err
 	}
-	return fmt.Errorf("the URL leads to a pooler, and the log is read from PostgreSQL itself: name its own port: %w", err)
+	return fmt.Errorf("the URL names a pooler, but CDC needs a direct connection: use the port of PostgreSQL itself: %w", err)
 }
 
 // replicate opens a connection for the commands of the replication protocol.
