@@ -91,7 +91,7 @@ fmt: ## format as the linter wants it
 
 .PHONY: arch
 arch: ## layers, sizes and house rules
-	go test -count=1 ./internal/test/arch
+	CGO_ENABLED=0 go test -count=1 ./internal/test/arch
 
 .PHONY: sim
 sim: ## the policies in virtual time: 200 seeds of 10,000 workers and a million requests
