@@ -18,12 +18,23 @@ var longest = []string{
 // longestFirst puts the longest packages at the beginning, and leaves the others
 // in their order.
 func longestFirst(packages []string) {
-	rank := func(pkg string) int {
-		at := slices.IndexFunc(longest, func(folder string) bool { return strings.HasSuffix(pkg, "/"+folder) })
-		if at < 0 {
-			return len(longest)
-		}
-		return at
-	}
 	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// longOf counts the longest among packages, which are at the beginning.
+func longOf(packages []string) int {
+	n := slices.IndexFunc(packages, func(pkg string) bool { return rank(pkg) == len(longest) })
+	if n < 0 {
+		return len(packages)
+	}
+	return n
+}
+
+// rank is the place of a package in longest, or len(longest).
+func rank(pkg string) int {
+	at := slices.IndexFunc(longest, func(folder string) bool { return strings.HasSuffix(pkg, "/"+folder) })
+	if at < 0 {
+		return len(longest)
+	}
+	return at
 }

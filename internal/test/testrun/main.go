@@ -6,9 +6,10 @@
 // of the property tests; or "on", for others each time. A flag is one of go test's,
 // in one word, as in -timeout=9m. Folders hold modules of their own, all of whose
 // packages are tested besides. Packages come with their tests compiled before the
-// first test runs; then at most two go tests run at once, each with one package more
-// than there are processors, because tests that wait leave a processor to others.
-// Each starts with the packages that take longest. The flag -p chooses otherwise.
+// first test runs; then at most two go tests run at once. First come the packages
+// that take longest, beside those with property tests, each with as many packages at
+// once as there are processors; last come the short ones, with twice as many, since
+// most of them wait. The flag -p chooses otherwise.
 //
 // With -race it leaves out the packages in which nothing runs at once: see
 // runsAtOnce for the rule. It names them.

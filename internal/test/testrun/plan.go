@@ -52,10 +52,12 @@ func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error)
 		}
 	}
 	draws, others := divide(all)
-	flags := append([]string{"-shuffle=" + o.seed, "-p=" + strconv.Itoa(runtime.GOMAXPROCS(0))}, o.flags...)
+	long, short := others[:longOf(others)], others[longOf(others):]
+	processors := runtime.GOMAXPROCS(0)
+	flags := o.goFlags(processors)
 	var jobs []job
-	if len(others) > 0 {
-		jobs = append(jobs, job{flags: flags, packages: others})
+	if len(long) > 0 {
+		jobs = append(jobs, job{flags: flags, packages: long})
 	}
 	if len(draws) > 0 {
 		j := job{flags: flags, packages: draws}
@@ -67,7 +69,15 @@ func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error)
 	for _, folder := range o.folders {
 		jobs = append(jobs, job{folder: folder, flags: flags, packages: []string{"./..."}})
 	}
+	if len(short) > 0 { // they link one after the other, and most wait for something
+		jobs = append(jobs, job{flags: o.goFlags(2 * processors), packages: short})
+	}
 	return jobs, nil
+}
+
+// goFlags are those of a go test with so many packages at once.
+func (o order) goFlags(packages int) []string {
+	return append([]string{"-shuffle=" + o.seed, "-p=" + strconv.Itoa(packages)}, o.flags...)
 }
 
 // list compiles packages and their tests, as go test will want them: two go tests

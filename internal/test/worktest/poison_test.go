@@ -263,6 +263,9 @@ func (w *watch) run() {
 // event takes in the end of an attempt, of which nothing may be alive any more.
 func (w *watch) event(e worker.Event) {
 	w.told++
+	if w.early == 0 && w.told >= len(w.sent)/5 {
+		w.early = memory(w, w.pid(), "VmRSS")
+	}
 	if e.Class == bezoar.Interrupted { // others would have begun it earlier: it was given back, which is no attempt
 		w.returned++
 		return
@@ -283,9 +286,6 @@ func (w *watch) event(e worker.Event) {
 	}
 	if e.Class != class || e.Receives != n || n > want.attempts {
 		w.Errorf("attempt %d of %q: %+v, want %v", n, w.sent[e.ID], e, class)
-	}
-	if w.told == len(w.sent)/5 {
-		w.early = memory(w, w.pid(), "VmRSS")
 	}
 	if w.mode == "pool" && e.Class == bezoar.Done { // its child lives on, and with it what it has
 		return
