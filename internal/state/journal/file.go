@@ -157,7 +157,8 @@ func (f *file) closeOnce() error {
 	// calls neither fault nor touch a file that is somebody else's by then.
 	_, err := unix.MmapPtr(-1, 0, f.mem.at, f.mem.size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
-	return errors.Join(err, f.f.Close())
+	// Unlocked, not only closed: a child process that is being started has the file, too.
+	return errors.Join(err, unix.Flock(int(f.f.Fd()), unix.LOCK_UN), f.f.Close())
 }
 
 // bootID tells one run of the machine from another; where the system has no
