@@ -127,7 +127,8 @@ func (c Config) keepRelaying(ctx context.Context, t task) (crashes int, err erro
 // slowest is how long nothing may arrive while something is missing.
 const slowest = time.Minute
 
-// arrived waits until every order that was written has an event.
+// arrived waits until every order that was written has an event, and the relay
+// knows it: what a crash kept from being recorded has come again then.
 func (g *ground) arrived(ctx context.Context, p *place) error {
 	var orders int
 	if err := g.db.QueryRowContext(ctx, countOrders).Scan(&orders); err != nil {
@@ -136,7 +137,7 @@ func (g *ground) arrived(ctx context.Context, p *place) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	last, at := p.known(), time.Now()
-	for ; last < orders; last = p.known() {
+	for ; last < orders || g.left(ctx) > 0; last = p.known() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
