@@ -16,7 +16,7 @@ type Outbox struct {
 	Schema      string        `yaml:"schema"`                     // PostgreSQL schema of the outbox's tables, or the beginning of their names elsewhere.
 	Relay       string        `yaml:"relay"`                      // How new events are found: poll reads the table, cdc follows the write-ahead log of PostgreSQL as well.
 	Notify      bool          `yaml:"notify"`                     // Listens for notifications of PostgreSQL as well, as bezoar outbox init --notify has commits send them.
-	ParkAfter   int           `yaml:"park_after" range:"1..1000"` // Attempts after which an event is parked that its sink refuses, or that kills the relay.
+	ParkAfter   int           `yaml:"park_after" range:"1..1000"` // Failed attempts after which Bezoar parks an event that its sink refuses or that kills the relay.
 	Keep        time.Duration `yaml:"keep" range:"1m..8760h"`     // How long delivered events are kept in the table.
 	Batch       OutboxBatch   `yaml:"batch"`                      // Bounds of one delivery.
 	Sinks       []OutboxSink  `yaml:"sinks"`                      // Where events go. An event goes to the first sink that one of its topics matches.

@@ -35,7 +35,7 @@ func TestARestoredDatabaseLosesNothing(t *testing.T) {
 		server *pgtest.Server
 		lost   string
 	}{
-		"base backup": {backup, "the slot is gone: what was committed after"},
+		"base backup": {backup, "the slot is gone: changes committed after"},
 		"dump":        {fresh, "the database is in another cluster now"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for url, says := range map[string]string{
-		"": "there are queue:, https:", "pulsar://u:hush@h/t": "there are queue:, https:, http:, kafka:, sqs:, amqp:, amqps:, nats:, redis:, rediss:",
+		"": "supported are queue:, https:", "pulsar://u:hush@h/t": "supported are queue:, https:, http:, kafka:, sqs:, amqp:, amqps:, nats:, redis:, rediss:",
 		"queue:orders": "this process has no queues", "kafka://u:hush@h/": "kafka://h: Topic", "https://u:hush@h/hush?hush=hush#mode=hush": "https://h: mode",
 		"http://:hush@/hush": "URL:", "sqs:hush": "not a URL of a queue", "redis://:hu/sh@h/s?db=x": "redis://h/s",
 	} {
@@ -144,7 +144,7 @@ func TestOpen(t *testing.T) {
 		if err == nil || s != nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
-		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), `"hush" is none`, ""), "hush") && url != "sqs:hush" {
+		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), `"hush" is not one`, ""), "hush") && url != "sqs:hush" {
 			t.Errorf("%s: the error has a secret: %v", url, err)
 		}
 	}

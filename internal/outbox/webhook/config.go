@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// The modes.
+// Modes of a webhook; see the package comment.
 const (
 	Binary     = "binary"
 	Structured = "structured"
 	Batched    = "batched"
 )
 
-// What zero means in a Config.
+// Defaults and limits of a Config.
 const (
 	DefaultTimeout  = 30 * time.Second
 	DefaultParallel = 16
@@ -29,35 +29,35 @@ const (
 const (
 	maxParallel = 1000
 	maxBatch    = 1000
-	maxSecret   = 4 << 10 // bytes of a file
+	maxSecret   = 4 << 10 // bytes in a file
 	minKey      = 16      // bytes
 )
 
-// Config says where events go. URL and Source are required.
+// Config configures a webhook. URL and Source are required.
 type Config struct {
 	URL    *url.URL
-	Source string // of the CloudEvents
+	Source string // CloudEvents source
 	Mode   string // default binary
-	// Keys sign what is sent, each with a signature of its own, so that a new one can
-	// be brought in. None: unsigned.
+	// Keys sign each request, each with its own signature, so that keys can be rotated.
+	// Without keys, requests are unsigned.
 	Keys     [][]byte
-	Token    string        // for Authorization: Bearer; "": without
-	Timeout  time.Duration // of one request; default 30s
-	Parallel int           // requests at once; default 16
-	Batch    int           // events of one request in batched mode; default 100
+	Token    string        // for Authorization: Bearer; empty: no header
+	Timeout  time.Duration // time limit of a request, 1 ms to 1 h; default 30 s
+	Parallel int           // concurrent requests; default 16
+	Batch    int           // events per request in batched mode; default 100
 }
 
-// FromURL reads http://HOST/PATH?QUERY#PARAMETERS or https://. The part before # is the
-// endpoint's. The parameters are mode, secret_env, secret_file, token_env, timeout, parallel
+// FromURL parses http://HOST/PATH?QUERY#PARAMETERS or https://. Requests go to the part
+// before #. The parameters are mode, secret_env, secret_file, token_env, timeout, parallel
 // and batch.
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return c, errors.New("the URL is malformed") // the error quotes it
+		return c, errors.New("the URL is malformed") // url.Parse's error contains the URL
 	}
 	params, err := url.ParseQuery(u.EscapedFragment())
 	if err != nil {
-		return c, errors.New("the parameters behind # are malformed")
+		return c, errors.New("the parameters after # are malformed")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	c.URL = u
@@ -97,7 +97,7 @@ func (c *Config) set(name, value string, getenv func(string) string) (err error)
 	case "batch":
 		c.Batch, err = count(name, value)
 	default:
-		err = fmt.Errorf("there is no parameter %.100s; there are batch, mode, parallel, secret_env, secret_file, timeout, token_env", name)
+		err = fmt.Errorf("there is no parameter %.100s; known are batch, mode, parallel, secret_env, secret_file, timeout, token_env", name)
 	}
 	return err
 }
@@ -123,8 +123,8 @@ func readFile(name string) (string, error) {
 	return string(text), nil
 }
 
-// addKeys reads secrets with blanks between them. whsec_ begins one in base64, as
-// Standard Webhooks writes them; any other one is taken as it is.
+// addKeys parses secrets separated by spaces. A secret with the prefix whsec_ is in base64,
+// as in Standard Webhooks; any other secret is used as it is.
 func (c *Config) addKeys(text, from string) error {
 	for secret := range strings.FieldsSeq(text) {
 		key := []byte(secret)
@@ -145,28 +145,28 @@ func (c *Config) addKeys(text, from string) error {
 	return nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c = c.withDefaults()
 	if c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
-		fault("URL: it is none of http or https with a host")
+		fault("URL: want http:// or https:// with a host")
 	}
 	if c.Source == "" {
-		fault("Source: is missing")
+		fault("Source: missing")
 	}
 	if c.Mode != Binary && c.Mode != Structured && c.Mode != Batched {
-		fault("mode: %.100q is none of %s, %s and %s", c.Mode, Binary, Structured, Batched)
+		fault("mode: %.100q is not one of %s, %s and %s", c.Mode, Binary, Structured, Batched)
 	}
 	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
-		fault("timeout: %v is not within 1ms and 1h", c.Timeout)
+		fault("timeout: %v is not between 1ms and 1h", c.Timeout)
 	}
 	if c.Parallel < 1 || c.Parallel > maxParallel {
-		fault("parallel: %d is not within 1 to %d", c.Parallel, maxParallel)
+		fault("parallel: %d is not between 1 and %d", c.Parallel, maxParallel)
 	}
 	if c.Batch < 1 || c.Batch > maxBatch {
-		fault("batch: %d is not within 1 to %d", c.Batch, maxBatch)
+		fault("batch: %d is not between 1 and %d", c.Batch, maxBatch)
 	}
 	return errors.Join(faults...)
 }
