@@ -18,8 +18,8 @@ type Config struct {
 	// SweepEvery bounds the time between the end of the last lease of a message and the
 	// moment when it is set aside; 0 means 1 s.
 	SweepEvery time.Duration
-	// ExpireEvery is how often old messages and leftovers are removed; 0
-	// means 10 s. Messages beyond their retention are never received anyway.
+	// ExpireEvery is how often expired messages and leftovers are removed; 0 means 10 s. Expired messages are never
+	// received, even before they are removed.
 	ExpireEvery time.Duration
 	// PollEvery is how often a waiting receive asks a store that other processes use, too;
 	// 0 means 250 ms.
