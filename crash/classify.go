@@ -126,6 +126,10 @@ var phrases = []phrase{
 	{"outofmemory", bezoar.OOM},
 	{"oomkilled", bezoar.OOM},
 	{"std::bad_alloc", bezoar.OOM},
+	{"segmentation fault", bezoar.Crash},
+	{"illegal instruction", bezoar.Crash},
+	{"bus error", bezoar.Crash},
+	{"heap corrupted", bezoar.Crash},
 }
 
 // byWords classes a failure by its type and the beginning of its message.

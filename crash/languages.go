@@ -17,6 +17,7 @@ func languages() []language {
 		dotnet(),
 		rust(),
 		native(),
+		kernel(),
 		sql(),
 		shell(),
 	}

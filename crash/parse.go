@@ -124,7 +124,14 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 		return choice{}, why, ErrSilent
 	}
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
+	c := choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}
+	if s := signalled(message); s != "" {
+		c.typ, c.kind, c.telling = s, s, true
+		if _, known := byWords("", message); !known {
+			c.class = "crash"
+		}
+	}
+	return c, why, nil
 }
 
 // report turns a choice into what callers see.

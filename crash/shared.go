@@ -84,7 +84,7 @@ func isPrefix(s string) bool {
 func headWord(l string) int {
 	best := -1
 	for _, w := range [...]string{
-		"Traceback (most", "panic: ", "atal error: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
+		"Traceback (most", "panic: ", "atal error: ", "FATAL ERROR: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
 	} {
 		if k := strings.Index(l, w); k >= 0 && (best < 0 || k < best) {
 			if best = k; w[0] == 'a' && k > 0 {
@@ -142,7 +142,10 @@ func prefixOf(l, below string) int {
 	for n < k && (l[n] == ' ' || l[n] == '\t') { // the line below was trimmed
 		n++
 	}
-	return min(n, k)
+	if n = min(n, k); !isPrefix(l[:n]) { // all of two lines may be the same
+		return 0
+	}
+	return n
 }
 
 // headColumn returns where a header begins in l, -1 when there is none.
