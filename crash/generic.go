@@ -55,7 +55,7 @@ func genericRead(lines []string, _ int) (t trace, next int, ok bool) {
 		if f := g.place(i); f.File == "" || genericLibrary(f) || epilogue(lines[i]) {
 			continue
 		}
-		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow; {
+		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow && (g.place(line).File != "" || indentOf(lines[line]) != ""); {
 			line--
 		}
 		e, ok = g.at(line)
@@ -125,7 +125,7 @@ func (g *genericReader) tells(i int) bool {
 	if begins := before == "" || before == "e:" || before == "w:"; begins && said && !strings.HasPrefix(rest, "0x") && !strings.HasPrefix(rest, "in ") {
 		return true
 	}
-	return tells(l) && !genericLibrary(f)
+	return tells(before) || tells(l) && !genericLibrary(f)
 }
 
 // introduces reports a line that begins a list of places.
@@ -195,8 +195,12 @@ func (g *genericReader) own(list []Frame) (Frame, bool) {
 	return Frame{}, false
 }
 
-// genericLibrary knows the folders that languages install their own code in.
+// genericLibrary knows the folders that languages install their own code in, and
+// the files of Erlang's, which are named without one.
 func genericLibrary(f Frame) bool {
+	if listed(" gen_server.erl gen_statem.erl gen_event.erl gen.erl proc_lib.erl supervisor.erl application_master.erl erl_eval.erl lists.erl maps.erl timer.erl ", f.File) {
+		return true
+	}
 	return containsAny(slashed("/"+f.File), []string{
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
 		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
@@ -240,6 +244,9 @@ func genericType(l string) string {
 			}
 		}
 	}
+	if name := erlangReason(l); name != "" {
+		return name
+	}
 	typ := ""
 	for {
 		word, rest, ok := strings.Cut(l, ": ")
@@ -254,6 +261,22 @@ func genericType(l string) string {
 			typ = "panic"
 		}
 	}
+}
+
+// erlangReason finds the name of the reason in "** {function_clause,[…".
+func erlangReason(l string) string {
+	_, rest, ok := strings.Cut(l, "{")
+	if !ok {
+		return ""
+	}
+	name := rest[:identLen(rest)]
+	if !strings.HasPrefix(rest[len(name):], ",") {
+		return ""
+	}
+	if strings.HasSuffix(name, "_clause") || listed(" badmatch undef badarg badarith badfun badarity badkey badmap noproc nocatch system_limit timeout_value ", name) {
+		return name
+	}
+	return ""
 }
 
 // identLen is the length of the name that s begins with.

@@ -14,7 +14,7 @@ func (t *text) unfold() bool {
 	var lines []string
 	var levels []level
 	for i, l := range t.lines {
-		in, lv := unfoldLine(l)
+		in, lv := unfoldLine(l, t.levels[i])
 		if in == nil {
 			if lines != nil {
 				lines, levels = append(lines, l), append(levels, t.levels[i])
@@ -39,7 +39,7 @@ func (t *text) unfold() bool {
 }
 
 // unfoldLine returns the lines that l holds, nil when it is only one.
-func unfoldLine(l string) ([]string, level) {
+func unfoldLine(l string, lv level) ([]string, level) {
 	if foldedJSON(l) {
 		switch told, said, ok := unfoldJSON(l); {
 		case ok && len(told) == 0:
@@ -49,6 +49,9 @@ func unfoldLine(l string) ([]string, level) {
 		}
 		return broken(l), unsaid
 	}
+	if in, lv := unfoldBehind(l); in != nil {
+		return in, lv
+	}
 	if end := lineEnd(l); end != "" {
 		in := unescape(l, end)
 		if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
@@ -56,13 +59,32 @@ func unfoldLine(l string) ([]string, level) {
 		}
 		return in, unsaid
 	}
-	if at := strings.IndexByte(l, '{'); at > 0 && strings.HasPrefix(l[at:], `{"`) && strings.LastIndexByte(l, '}') > at { // behind other words
-		before := strings.TrimSpace(l[:at])
-		if told, said, ok := unfoldJSON(l[at:]); ok && len(told) > 1 {
-			return append([]string{before}, told...), said
-		} else if ok && len(told) == 1 && strings.HasSuffix(before, "=>") {
-			return []string{before + " " + told[0]}, said
-		}
+	return unfoldPairs(l, lv)
+}
+
+// unfoldBehind reads the object that stands behind other words in l.
+func unfoldBehind(l string) ([]string, level) {
+	at := strings.IndexByte(l, '{')
+	if at <= 0 || !strings.HasPrefix(l[at:], `{"`) || strings.LastIndexByte(l, '}') < at {
+		return nil, unsaid
+	}
+	before := strings.TrimSpace(l[:at])
+	var m map[string]any
+	if json.NewDecoder(strings.NewReader(l[at:])).Decode(&m) != nil {
+		return nil, unsaid
+	}
+	e := entry{}
+	e.take(m, 0)
+	if e.stack == "" && e.problem != "" && e.message == "" { // the words are the message
+		e.message = before
+		return e.lines(), levelOf(e.level)
+	}
+	told := e.lines()
+	switch {
+	case len(told) > 1:
+		return append([]string{before}, told...), levelOf(e.level)
+	case len(told) == 1 && strings.HasSuffix(before, "=>"):
+		return []string{before + " " + told[0]}, levelOf(e.level)
 	}
 	return nil, unsaid
 }
@@ -265,10 +287,10 @@ func (e *entry) lines() []string {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
 	if e.stack == "" {
-		if head := e.head(); head != "" {
-			out = append(out, strings.Split(head, "\n")...)
+		if said := e.said(); said != "" {
+			return strings.Split(said, "\n")
 		}
-		return out
+		return nil
 	}
 	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
 	head := e.head()
@@ -285,6 +307,21 @@ func (e *entry) lines() []string {
 		out = append(out, strings.Split(head, "\n")...)
 	}
 	return append(out, stack...)
+}
+
+// said is what an entry without a stack says: what the program did and, behind
+// it, why that failed.
+func (e *entry) said() string {
+	head := e.head()
+	switch {
+	case e.message == "" || strings.Contains(head, e.message):
+		return head
+	case head == "" || strings.Contains(e.message, head):
+		return e.message
+	case e.problem == "" || e.typ != "":
+		return e.message + "\n" + head
+	}
+	return strings.TrimRight(e.message, ":. ") + ": " + head
 }
 
 func (e *entry) head() string {

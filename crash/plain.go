@@ -52,7 +52,7 @@ func (t *text) words(i int) string {
 // tells reports a line that tells of an error.
 func tells(l string) bool {
 	l = strings.ToLower(l[:min(len(l), 300)])
-	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** ", "corrupted"} {
+	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** ", "corrupted", "** (", "_clause,", "{badmatch,", "{undef,"} {
 		at := strings.Index(l, w)
 		if at < 0 {
 			continue

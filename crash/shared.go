@@ -126,13 +126,13 @@ const maxAhead = 3
 // the header.
 func prefixOf(l, below string) int {
 	n, m := shared(l, below)
-	if m < len(below) { // else the line below is a prefix and nothing more
+	k := headColumn(l)
+	if m < len(below) && n != k { // else the line below is a prefix and nothing more
 		n = separated(l, n)
 	}
 	if !isPrefix(l[:n]) {
 		return 0
 	}
-	k := headColumn(l)
 	if frame := strings.TrimLeft(below[m:], " \t"); k <= 0 && len(frame) < len(below)-m && strings.HasPrefix(frame, "at ") {
 		k = n
 	}

@@ -213,6 +213,9 @@ func clock(s string) int {
 		return 0
 	}
 	i := a + 3
+	if rest := s[i:]; strings.HasPrefix(rest, "AM ") || strings.HasPrefix(rest, "PM ") { // 3:04PM
+		return i + 2
+	}
 	if i >= len(s) || s[i] != ':' || countDigits(s[i+1:]) != 2 {
 		return 0
 	}
@@ -223,7 +226,7 @@ func clock(s string) int {
 		}
 	}
 	if rest := s[i:]; strings.HasPrefix(rest, " AM") || strings.HasPrefix(rest, " PM") {
-		i += 3
+		return i + 3
 	}
 	if i < len(s) && s[i] >= '0' && s[i] <= '9' {
 		return 0
