@@ -52,7 +52,7 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 			return guard.ParseRecord(line)
 		}
 	}
-	return guard.Record{}, errors.New("read a query: the object has none: no request, body, sql, pattern or graphql")
+	return guard.Record{}, errors.New("read a query: the object contains no query: no request, body, sql, pattern or graphql")
 }
 
 // errOther is of a line of another form.
