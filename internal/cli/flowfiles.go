@@ -13,7 +13,7 @@ type flowValidateCmd struct {
 
 // Help is shown below the flags.
 func (flowValidateCmd) Help() string {
-	return "Every fault is named with file, line, column and what to write instead. Nothing is run.\n\nExample: bezoar flow validate flows/*.yaml"
+	return "The command lists every fault with file, line, column and fix. It runs nothing.\n\nExample: bezoar flow validate flows/*.yaml"
 }
 
 // validated is what --json prints.

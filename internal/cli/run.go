@@ -65,7 +65,7 @@ func (c *runCmd) Run(s *session) error {
 	return s.serve(cfg, c.Level, Serving{})
 }
 
-// settings turns the flags into what a file would say.
+// settings converts the flags to settings.
 func (c *runCmd) settings() config.Config {
 	cfg, f, r := config.Default(), config.DefaultFleet(), config.DefaultRoute()
 	cfg.StateDir = "" // follows the store
@@ -94,7 +94,7 @@ func (c *runCmd) settings() config.Config {
 	return cfg
 }
 
-// inFlagNames speaks of flags where the settings speak of a file's fields.
+// inFlagNames replaces the names of settings in an error by the names of flags.
 func inFlagNames(err error) error {
 	var faults *config.Faults
 	if !errors.As(err, &faults) {

@@ -12,17 +12,16 @@ import (
 // maxFile bounds what is read of one file.
 const maxFile = 1 << 20
 
-// Guess is how a server is started.
+// Guess describes how to start a server.
 type Guess struct {
-	Command []string // {port} stands for the port; or the program reads $PORT
-	From    string   // the file that says so; "": nothing was found
-	Before  string   // what has to be run first, for people; ""
-	Port    bool     // Command has {port}; else the program has to read $PORT
+	Command []string // {port} is replaced by the port; without it the program reads $PORT
+	From    string   // the file with the command; "": nothing was found
+	Before  string   // a command to run first, for people; "": none
+	Port    bool     // Command has {port}; otherwise the program must read $PORT
 }
 
-// Look guesses from the files of a folder. The first of these counts: Procfile,
-// manage.py, package.json, config.ru, a Python module with an application,
-// go.mod, Dockerfile.
+// Look guesses from the files of a folder. The first of these counts: Procfile, manage.py, package.json, config.ru, a
+// Python module with an application, go.mod, Dockerfile.
 func Look(folder fs.FS) (Guess, error) {
 	for _, rule := range []func(files) (Guess, bool, error){
 		procfile, django, node, rack, python, golang, dockerfile,
@@ -36,7 +35,7 @@ func Look(folder fs.FS) (Guess, error) {
 	return Guess{Command: []string{"./server"}}, nil
 }
 
-// files reads a folder. A file that is not there is empty.
+// files reads a folder. A missing file reads as empty.
 type files struct{ fs.FS }
 
 func (f files) read(name string) (string, error) {
@@ -83,7 +82,7 @@ func django(f files) (g Guess, ok bool, err error) {
 	return Guess{Command: []string{"python3", "manage.py", "runserver", "--noreload", "127.0.0.1:{port}"}, From: "manage.py"}, true, nil
 }
 
-// requirements are the Python packages that a project asks for.
+// requirements returns the Python packages that a project requires.
 func requirements(f files) (string, error) {
 	var all strings.Builder
 	for _, name := range []string{"requirements.txt", "pyproject.toml", "Pipfile"} {
@@ -106,7 +105,7 @@ func node(f files) (g Guess, ok bool, err error) {
 		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal([]byte(text), &doc) != nil {
-		return Guess{}, false, nil // not ours to complain about
+		return Guess{}, false, nil // it is not our task to report this
 	}
 	g = Guess{From: "package.json"}
 	start := strings.Fields(doc.Scripts["start"])
