@@ -199,7 +199,16 @@ func unfoldJSON(l string) (lines []string, lv level, ok bool) {
 	}
 	e := entry{}
 	e.take(m, 0)
-	return e.lines(), levelOf(e.level), true
+	if lines = e.lines(); len(lines) == 0 && (blank(m["message"]) || blank(m["msg"]) || blank(m["log"])) {
+		lines = []string{""} // a line of a trace
+	}
+	return lines, levelOf(e.level), true
+}
+
+// blank reports a text in which nothing is.
+func blank(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.TrimSpace(s) == ""
 }
 
 // entry is what a structured log says about a failure.
