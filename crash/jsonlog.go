@@ -199,12 +199,22 @@ func unfoldJSON(l string) (lines []string, lv level, ok bool) {
 	}
 	e := entry{}
 	e.take(m, 0)
-	return e.lines(), levelOf(e.level), true
+	if lines = e.lines(); len(lines) == 0 && (blank(m["message"]) || blank(m["msg"]) || blank(m["log"])) {
+		lines = []string{""} // a line of a trace
+	}
+	return lines, levelOf(e.level), true
+}
+
+// blank reports a text in which nothing is.
+func blank(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.TrimSpace(s) == ""
 }
 
 // entry is what a structured log says about a failure.
 type entry struct {
-	level, message, stack, typ, problem string
+	level, message, stack, typ, problem, panic string
+	whole                                      bool // the stack is the whole failure: the message only introduces it
 }
 
 // take gathers the known fields of m, whichever library named them.
@@ -266,10 +276,12 @@ func (e *entry) field(key, v string, depth int) {
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
-			e.stack = v
+			e.stack, e.whole = v, true
 		} else {
 			e.problem = v
 		}
+	case "panic":
+		e.panic = v
 	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "kind", "name":
 		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
@@ -283,7 +295,7 @@ func (e *entry) field(key, v string, depth int) {
 // printed it: message, then type and message of the failure, then its stack.
 func (e *entry) lines() []string {
 	var out []string
-	if e.message != "" && e.message != e.stack {
+	if e.message != "" && e.message != e.stack && !e.whole {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
 	if e.stack == "" {
@@ -295,6 +307,8 @@ func (e *entry) lines() []string {
 	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
 	head := e.head()
 	switch first := strings.TrimSpace(stack[0]); {
+	case e.panic != "" && strings.HasPrefix(first, "goroutine "):
+		out = append(out, "panic: "+e.panic, "")
 	case head == "":
 	case strings.HasPrefix(first, `File "`): // Lambda's, without head and end
 		return append(append(append(out, pyHead), stack...), head)

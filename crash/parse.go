@@ -123,13 +123,11 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 	if !ok {
 		return choice{}, why, ErrSilent
 	}
+	message = unthreaded(message)
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
 	c := choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}
 	if s := signalled(message); s != "" {
 		c.typ, c.kind, c.telling = s, s, true
-		if _, known := byWords("", message); !known {
-			c.class = "crash"
-		}
 	}
 	return c, why, nil
 }
