@@ -5,10 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -84,8 +82,8 @@ func (c *workCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if _, err := exec.LookPath(c.Command[0]); err != nil { // before a message comes, which may be tomorrow
-		return hinted(fmt.Errorf("start %s: %w", c.Command[0], errors.Unwrap(err)), "no message is to blame; none was received")
+	if err := startable(c.Command[0]); err != nil { // before a message comes, which may be tomorrow
+		return err
 	}
 	cfg.Command.Output = show.output()
 	cfg.Observe = show.tell
@@ -106,7 +104,9 @@ func (c *workCmd) Run(s *session) error {
 		}
 		defer quiet()
 	}
-	c.missing(cfg.Log)
+	if arg := missingFile(c.Command); arg != "" {
+		cfg.Log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+	}
 	defer s.guard(cfg.Log)()
 	limitMemory(cfg.Log, s.Getenv)
 	var held string // why there was nothing to do
@@ -136,19 +136,20 @@ func (c *workCmd) Run(s *session) error {
 	return err
 }
 
-// missing says that the first argument of the command that is no flag looks like
-// a file, and is not there.
-func (c *workCmd) missing(log *slog.Logger) {
-	for _, arg := range c.Command[1:] {
+// missingFile is the first argument of a command that is no flag, if it looks like a
+// file that is not there; "" otherwise.
+func missingFile(command []string) string {
+	for _, arg := range command[1:] {
 		if strings.HasPrefix(arg, "-") {
 			continue
 		}
 		named := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || scriptName.MatchString(arg)
 		if _, err := os.Stat(arg); named && errors.Is(err, os.ErrNotExist) {
-			log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+			return arg
 		}
-		return
+		break
 	}
+	return ""
 }
 
 // scriptName is what the names of programs look like that interpreters run.
