@@ -129,7 +129,7 @@ func hintFor(err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "is it another Bezoar? --listen and --admin, or the settings, name other addresses"
 	}
-	return ""
+	return startHint(err)
 }
 
 // each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.

@@ -76,7 +76,7 @@ func (c *flowBackfillCmd) Run(s *session) (err error) {
 func (c *flowBackfillCmd) backfill() (flow.Backfill, error) {
 	d, err := flowfile.Load(c.File)
 	if err != nil {
-		return flow.Backfill{}, &exitError{code: exitUsage, err: err}
+		return flow.Backfill{}, flowFileError(err)
 	}
 	b := flow.Backfill{Definition: d, Params: c.Param, Every: c.Every, Parallel: c.Parallel, Share: c.Halt, NoCanary: c.NoCanary}
 	if b.From, err = parseDue(c.From); err != nil {

@@ -56,7 +56,7 @@ func (c *flowRunCmd) Run(s *session) (err error) {
 	if c.File != "" {
 		d, err := flowfile.Load(c.File)
 		if err != nil {
-			return &exitError{code: exitUsage, err: err}
+			return flowFileError(err)
 		}
 		if _, err := d.Values(c.Param); err != nil {
 			return hinted(&exitError{code: exitUsage, err: err}, "-p NAME=VALUE sets a parameter")

@@ -49,8 +49,8 @@ func Main(ctx context.Context, p Process) int {
 	defer signal.Stop(early)
 	var root grammar
 	exited := false
-	parser, err := kong.New(
-		&root,
+	parser, err := kong.New(&root, append(
+		flagValues(),
 		kong.Name("bezoar"),
 		kong.Description("Blames the work, fairly, and keeps the fleet alive."),
 		kong.Writers(p.Stdout, p.Stderr),
@@ -59,7 +59,7 @@ func Main(ctx context.Context, p Process) int {
 		kong.ExplicitGroups(groups()),
 		kong.Help(printHelp),
 		kong.Vars{"version": readVersion().line()},
-	)
+	)...)
 	if err != nil {
 		panic(fmt.Sprintf("cli: the grammar is broken: %v", err))
 	}

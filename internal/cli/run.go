@@ -13,7 +13,7 @@ import (
 const runFleet = "app"
 
 type runCmd struct {
-	Replicas int      `short:"n" placeholder:"N" help:"Copies of CMD to start (default 2)."`
+	Replicas *int     `short:"n" placeholder:"N" help:"Copies of CMD to start (default 2)."`
 	Listen   *string  `placeholder:"ADDR" help:"Serve callers here (default 127.0.0.1:8080)."`
 	Admin    *string  `placeholder:"ADDR" help:"Serve the console, the API and metrics here (default 127.0.0.1:7070); an empty ADDR for none."`
 	Store    *string  `placeholder:"STORE" help:"Keep verdicts and dead letters in sqlite:PATH (default sqlite:bezoar.db), postgres://… or memory:."`
@@ -56,6 +56,17 @@ func (c *runCmd) Run(s *session) error {
 	if len(c.Worker) == 0 && len(c.Command) == 0 {
 		return hinted(exitf(exitUsage, "nothing to run"), "bezoar run -n 8 -- ./server, or bezoar run --worker http://127.0.0.1:9101")
 	}
+	if c.Replicas != nil && *c.Replicas < 1 {
+		return exitf(exitUsage, "-n: %d is too little — write 1 or more", *c.Replicas)
+	}
+	if len(c.Command) > 0 {
+		if err := startable(c.Command[0]); err != nil {
+			return err
+		}
+		if arg := missingFile(c.Command); arg != "" {
+			s.say("bezoar: warning: the argument %s looks like a file that does not exist", clean(arg))
+		}
+	}
 	cfg := c.settings()
 	s.tokenFromEnvironment(&cfg)
 	cfg = cfg.Normalize()
@@ -74,8 +85,9 @@ func (c *runCmd) settings() config.Config {
 	set(&cfg.Store, c.Store)
 	set(&cfg.ShutdownDelay, c.Delay)
 
-	f.Command, f.Workers, f.Replicas = c.Command, c.Worker, c.Replicas
+	f.Command, f.Workers = c.Command, c.Worker
 	f.Health.Path, f.Memory = c.Health, c.Memory
+	set(&f.Replicas, c.Replicas)
 	set(&f.Grace, c.Grace)
 	set(&f.Drain, c.Drain)
 	cfg.Fleets = map[string]config.Fleet{runFleet: f}

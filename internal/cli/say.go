@@ -25,6 +25,7 @@ func spoken(err error) string {
 		text = before + sdkCause(err)
 	}
 	first, rest, more := strings.Cut(text, "\n")
+	first = strings.TrimSuffix(first, ": invalid argument") // what comes before says which, and why
 	parts := strings.Split(first, ": ")
 	kept := parts[:0]
 	for i, part := range parts {

@@ -57,6 +57,9 @@ func (c *siftCmd) Run(s *session) error {
 	if err := cfg.Validate(); err != nil {
 		return &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
 	}
+	if err := startable(c.Command[0]); err != nil {
+		return err
+	}
 	ctx, _, stop := s.heed(0)
 	defer stop()
 	defer s.guard(slog.New(slog.NewTextHandler(s.Stderr, nil)))()

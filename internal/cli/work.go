@@ -5,10 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -84,8 +82,8 @@ func (c *workCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if _, err := exec.LookPath(c.Command[0]); err != nil { // check now, because the first message may come tomorrow
-		return hinted(fmt.Errorf("start %s: %w", c.Command[0], errors.Unwrap(err)), "no message is to blame; none was received")
+	if err := startable(c.Command[0]); err != nil { // check now, because the first message may come tomorrow
+		return err
 	}
 	cfg.Command.Output = show.output()
 	cfg.Observe = show.tell
@@ -106,7 +104,9 @@ func (c *workCmd) Run(s *session) error {
 		}
 		defer quiet()
 	}
-	c.missing(cfg.Log)
+	if arg := missingFile(c.Command); arg != "" {
+		cfg.Log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+	}
 	defer s.guard(cfg.Log)()
 	limitMemory(cfg.Log, s.Getenv)
 	var held string // why no message came
@@ -136,18 +136,20 @@ func (c *workCmd) Run(s *session) error {
 	return err
 }
 
-// missing warns if the command's first argument that is no flag looks like a file and does not exist.
-func (c *workCmd) missing(log *slog.Logger) {
-	for _, arg := range c.Command[1:] {
+// missingFile returns the first argument of a command that is no flag, if it looks like a
+// file that does not exist. Otherwise it returns "".
+func missingFile(command []string) string {
+	for _, arg := range command[1:] {
 		if strings.HasPrefix(arg, "-") {
 			continue
 		}
 		named := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || scriptName.MatchString(arg)
 		if _, err := os.Stat(arg); named && errors.Is(err, os.ErrNotExist) {
-			log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+			return arg
 		}
-		return
+		break
 	}
+	return ""
 }
 
 // scriptName matches names of programs that interpreters run.

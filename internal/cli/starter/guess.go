@@ -56,10 +56,22 @@ func procfile(f files) (g Guess, ok bool, err error) {
 	text, err := f.read("Procfile")
 	for line := range strings.Lines(text) {
 		if command, is := strings.CutPrefix(line, "web:"); is && strings.TrimSpace(command) != "" {
-			return Guess{Command: []string{"sh", "-c", "exec " + strings.TrimSpace(command)}, From: "Procfile"}, true, err
+			return Guess{Command: shell(strings.TrimSpace(command)), From: "Procfile"}, true, err
 		}
 	}
 	return Guess{}, false, err
+}
+
+// assignments are the variables that a command begins with, and the command.
+var assignments = regexp.MustCompile(`^((?:[A-Za-z_]\w*=(?:"[^"]*"|'[^']*'|[^\s"']*)\s+)*)(.*)$`)
+
+// shell runs a line of a shell. The shell makes room for the program if that is all
+// there is, so that signals and exit codes are the program's.
+func shell(line string) []string {
+	if !strings.ContainsAny(line, "&|;\n") {
+		line = assignments.ReplaceAllString(line, "${1}exec $2")
+	}
+	return []string{"sh", "-c", line}
 }
 
 func django(f files) (g Guess, ok bool, err error) {
@@ -152,7 +164,10 @@ func python(f files) (g Guess, ok bool, err error) {
 	return Guess{}, false, nil
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module +(\S+)`)
+var (
+	moduleLine = regexp.MustCompile(`(?m)^module +(\S+)`)
+	plainName  = regexp.MustCompile(`^[\w.+-]+$`) // can stand in a comment and in a command
+)
 
 func golang(f files) (g Guess, ok bool, err error) {
 	mod, err := f.read("go.mod")
@@ -171,28 +186,45 @@ func golang(f files) (g Guess, ok bool, err error) {
 		}
 		name, pkg = path.Base(path.Dir(commands[0])), "./"+path.Dir(commands[0])
 	}
+	if !plainName.MatchString(name) {
+		return Guess{}, false, nil
+	}
 	return Guess{Command: []string{"./" + name}, From: "go.mod", Before: "go build -o " + name + " " + pkg}, true, nil
 }
 
-// instruction is one line of a Dockerfile that has the form of a list.
-var instruction = regexp.MustCompile(`(?mi)^(ENTRYPOINT|CMD) +(\[.*\]) *$`)
+var (
+	// instruction is a line of a Dockerfile about its program, or the begin of a stage.
+	instruction = regexp.MustCompile(`(?mi)^[ \t]*(ENTRYPOINT|CMD|FROM)[ \t]+(.+?)[ \t\r]*$`)
+	// continued is the end of a line that goes on in the next one.
+	continued = regexp.MustCompile(`[ \t]*\\[ \t]*\r?\n[ \t]*`)
+)
 
 func dockerfile(f files) (g Guess, ok bool, err error) {
 	text, err := f.read("Dockerfile")
 	if err != nil {
 		return Guess{}, false, err
 	}
-	var entry, command []string
-	for _, m := range instruction.FindAllStringSubmatch(text, -1) {
+	var (
+		entry, command []string
+		alone          bool
+	)
+	for _, m := range instruction.FindAllStringSubmatch(continued.ReplaceAllString(text, " "), -1) {
 		var words []string
-		if json.Unmarshal([]byte(m[2]), &words) != nil {
-			continue
+		line := json.Unmarshal([]byte(m[2]), &words) != nil
+		if line {
+			words = shell(m[2])
 		}
-		if strings.EqualFold(m[1], "CMD") {
+		switch strings.ToUpper(m[1]) {
+		case "FROM":
+			entry, command, alone = nil, nil, false
+		case "CMD":
 			command = words
-		} else {
-			entry, command = words, nil
+		default:
+			entry, command, alone = words, nil, line // a shell's line takes no arguments
 		}
+	}
+	if alone {
+		command = nil
 	}
 	if words := append(entry, command...); len(words) > 0 {
 		return Guess{Command: words, From: "Dockerfile"}, true, nil
