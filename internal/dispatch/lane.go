@@ -265,6 +265,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			return done(answer)
 		}
 		if c.overtaken(t, w) {
+			e.window = 0 // nothing has run
 			e.finish()
 			return step{again: true}
 		}
@@ -309,6 +310,7 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	// first: give the place back.
 	go func() {
 		d.cfg.Fleet.Release(<-e.turn)
+		e.window = 0
 		e.finish()
 	}()
 	return nil, a

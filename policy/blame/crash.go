@@ -206,6 +206,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 	if a.ticket == none {
 		state.left(k, a, &ev)
 	}
+	k.flight = k.flight || !a.late
 	if f.Gated {
 		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
 	}

@@ -36,6 +36,8 @@ type worker struct {
 	gone     bool               // it is dead, and nobody has noticed
 	bad      bool               // runs the bad build
 	armed    bool               // the next request kills it
+	primed   bool               // a request that fires kills it
+	leaked   int                // requests that take something for good
 	served   int32              // deliveries that it has survived
 	left     int64              // when the last one ended; 0 never
 	shift    int32              // that it is the lane of, or none
@@ -192,7 +194,7 @@ func (w *world) up(i int32) {
 		return
 	}
 	w.epochs++
-	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad, k.armed = w.epochs, serving, false, false, none, w.badNow, false
+	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad, k.armed, k.primed, k.leaked = w.epochs, serving, false, false, none, w.badNow, false, false, 0
 	k.served, k.left, k.laned = 0, 0, bezoar.Fingerprint{}
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
