@@ -220,7 +220,7 @@ func ofRunning() []spoilt {
 		{"a store that does not answer", Fault, "store", "no answer from the store: refused", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, adminapi.PathSettings: `{"store":{"error":"refused"}}`})
 		}},
-		{"another server", Fault, "health", "answers, but is no Bezoar", func(p *place) { p.answers(map[string]string{adminapi.PathHealth: "<h1>hello</h1>"}) }},
+		{"another server", Fault, "health", "answers, but is not Bezoar", func(p *place) { p.answers(map[string]string{adminapi.PathHealth: "<h1>hello</h1>"}) }},
 		{"no answer", Fault, "health", "no answer from the admin API", func(p *place) {
 			p.client()
 			run := p.start()
