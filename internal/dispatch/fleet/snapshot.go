@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
-// Status is how one worker stands, for people.
+// Status is the state of one worker, for people.
 type Status struct {
 	Name     string    `json:"name"`
 	Addr     string    `json:"addr,omitempty"`
@@ -48,7 +48,7 @@ func (f *Fleet) Snapshot() []Status {
 	return out
 }
 
-// judgement fills in what is thought of w. mu is held.
+// judgement adds the opinions about w. The caller holds mu.
 func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 	st.HeldOut, st.Sick = w.heldOut() && !f.panic, w.sick
 	if w.ejected != nil {
@@ -63,7 +63,7 @@ func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 	st.Ejections, st.Latency = w.record.Times(), w.record.Latency()
 }
 
-// Stats is how the fleet stands, for metrics.
+// Stats is the state of the fleet, for metrics.
 type Stats struct {
 	Places     int       `json:"places"`
 	Up         int       `json:"up"`   // that serve or are the lane
@@ -76,7 +76,7 @@ type Stats struct {
 	Overflowed uint64    `json:"overflowed"` // given outside a caller's shard
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (f *Fleet) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *Fleet) Stats() Stats {
 	}
 }
 
-// Serving returns how many workers take work now, the lane included.
+// Serving returns how many workers take work now, including the lane.
 func (f *Fleet) Serving() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +100,7 @@ func (f *Fleet) Serving() int {
 	return n
 }
 
-// Worker returns one life of a worker, or nil when it has ended.
+// Worker returns one life of a worker; nil if it has ended.
 func (f *Fleet) Worker(name string, epoch uint64) *Worker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
