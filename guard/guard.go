@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config is what a Guard is made of. Its zero value is a guard with default
@@ -74,8 +75,8 @@ func or[T int | float64 | time.Duration](v, otherwise T) T {
 
 // Validate joins every fault.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(name string, v any) { faults = append(faults, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
+	var errs faults.List
+	bad := func(name string, v any) { errs = append(errs, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
 	if !(c.LogRate >= 0) {
 		bad("LogRate", c.LogRate)
 	}
@@ -94,10 +95,8 @@ func (c Config) Validate() error {
 	if c.MaxShapes < 0 {
 		bad("MaxShapes", c.MaxShapes)
 	}
-	if err := c.Limits.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("Limits: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(c.Limits.Validate(), "Limits")
+	return errors.Join(errs...)
 }
 
 // Guard judges queries. It is safe for concurrent use.

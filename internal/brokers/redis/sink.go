@@ -9,6 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -75,21 +76,12 @@ func NewSink(c SinkConfig) (*Sink, error) {
 
 // Validate reports every field that is at fault.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.Server == "" {
-		fault("Server: is missing")
-	}
-	if c.Stream == "" || len(c.Stream) > maxName {
-		fault("Stream: %.100q is no name of a stream", c.Stream)
-	}
-	if c.MaxLen < 0 || c.MaxBytes < 0 {
-		fault("MaxLen, MaxBytes: one is below 0")
-	}
-	if c.Source == "" {
-		fault("Source: is missing")
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(c.Server == "", "Server: is missing")
+	errs.If(c.Stream == "" || len(c.Stream) > maxName, "Stream: %.100q is no name of a stream", c.Stream)
+	errs.If(c.MaxLen < 0 || c.MaxBytes < 0, "MaxLen, MaxBytes: one is below 0")
+	errs.If(c.Source == "", "Source: is missing")
+	return errors.Join(errs...)
 }
 
 // Close ends the connections.

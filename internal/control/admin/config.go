@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // MinToken is how many bytes a token must have at least: enough that guessing
@@ -87,7 +88,7 @@ func (c Config) String() string {
 
 // Validate joins every fault. What it refuses would be open to the network.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("admin.address %.100q: want host:port: %w", c.Address, err))
@@ -95,12 +96,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf(
 			"admin.address %.100q is open to the network: set a token, or listen on 127.0.0.1", c.Address))
 	}
-	if c.Token != "" && len(c.Token) < MinToken {
-		errs = append(errs, fmt.Errorf("admin.token has %d bytes, want at least %d", len(c.Token), MinToken))
-	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, errors.New("admin.token may hold only printable ASCII characters without spaces"))
-	}
+	errs.If(c.Token != "" && len(c.Token) < MinToken, "admin.token has %d bytes, want at least %d", len(c.Token), MinToken)
+	errs.If(strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }), "admin.token may hold only printable ASCII characters without spaces")
 	return errors.Join(errs...)
 }
 
