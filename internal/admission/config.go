@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
@@ -106,11 +107,9 @@ func (d *Config) asksNothing() bool {
 
 // Faults returns every fault, each with its field.
 func (d *Config) Faults() []error {
-	var errs []error
+	var errs faults.List
 	client, err := d.clientKey()
-	if err != nil {
-		errs = append(errs, fmt.Errorf("Client %w", err))
-	}
+	errs.If(err != nil, "Client %w", err)
 	errs = append(errs, d.limitFaults("Limits", d.Limits, client)...)
 	most := 0
 	for i, p := range d.Plans {
@@ -149,15 +148,13 @@ func (d *Config) clientKey() (*Key, error) {
 }
 
 func (d *Config) limitFaults(at string, limits []Limit, client *Key) []error {
-	var errs []error
+	var errs faults.List
 	quotas := 0
 	if d.Limiter != nil {
 		quotas = len(d.Limiter.Quotas())
 	}
 	for i, l := range limits {
-		if l.Quota < 0 || l.Quota >= quotas {
-			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, quotas))
-		}
+		errs.If(l.Quota < 0 || l.Quota >= quotas, "%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, quotas)
 		if _, err := ParseKey(l.key(client), client); err != nil {
 			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -122,9 +123,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted), run: new(lastrun.Run)}
 	a.guards.turns = guard.NewTurns()
 	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})

@@ -108,9 +108,7 @@ func (b backend) Quarantine(ctx context.Context, add adminapi.Add) (bezoar.Verdi
 	if o.For == 0 {
 		o.For = b.a.defaultTerm(u.name)
 	}
-	if o.Reason == "" {
-		o.Reason = "ordered by an operator"
-	}
+	o.Reason = cmp.Or(o.Reason, "ordered by an operator")
 	return u.ledger.Quarantine(ctx, o)
 }
 

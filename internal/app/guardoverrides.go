@@ -9,6 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // overrideGuards replaces the overrides of all query guards by these.
@@ -36,7 +37,7 @@ func ofGuard(route string, overrides []live.Override) (out []guard.Override) {
 
 func guardOverride(o live.Override) (guard.Override, error) {
 	out := guard.Override{ID: o.ID, Class: o.Class, Caller: o.Caller, Index: o.Index}
-	var faults []error
+	var errs faults.List
 	switch o.What {
 	case live.Guard:
 		out.Dial = o.Factor
@@ -45,16 +46,14 @@ func guardOverride(o live.Override) (guard.Override, error) {
 	case live.GuardLimit:
 		var err error
 		if out.Predictor, err = cost.ParsePredictor(o.Predictor); err != nil {
-			faults = append(faults, fmt.Errorf("predictor: %w", err))
+			errs = append(errs, fmt.Errorf("predictor: %w", err))
 		}
 		if out.Limit, out.Action, err = guard.ParseLimit(o.Value); err != nil {
-			faults = append(faults, fmt.Errorf("value: %w", err))
+			errs = append(errs, fmt.Errorf("value: %w", err))
 		}
 	}
-	if o.Plan != "" {
-		faults = append(faults, errors.New("plan: query guards have classes, not plans"))
-	}
-	if err := errors.Join(faults...); err != nil {
+	errs.If(o.Plan != "", "plan: query guards have classes, not plans")
+	if err := errors.Join(errs...); err != nil {
 		return out, err
 	}
 	return out, out.Validate()

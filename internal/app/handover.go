@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/state/handover"
@@ -90,7 +91,7 @@ func (a *App) checkFiles() error {
 }
 
 func (a *App) checkGuardFiles() error {
-	var errs []error
+	var errs faults.List
 	for i, r := range a.cfg.Routes {
 		if r.Guard == nil {
 			continue
@@ -101,9 +102,7 @@ func (a *App) checkGuardFiles() error {
 		}
 		_, bad := a.hintsOf(routeName(i, r), r.Guard)
 		for what, err := range map[string]error{"limits": err, "hints": bad} {
-			if err != nil {
-				errs = append(errs, fmt.Errorf("routes[%d].guard.%s: %w", i, what, err))
-			}
+			errs.If(err != nil, "routes[%d].guard.%s: %w", i, what, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
@@ -98,10 +99,8 @@ func product(a, b float64) float64 {
 // checkOverride returns the faults of an override beyond its form.
 func (a *App) checkOverride(o live.Override) error {
 	now := a.now.Load()
-	var errs []error
-	if o.Route != "" && !now.hasRoute(o.Route) {
-		errs = append(errs, fmt.Errorf("route: there is no route %.100q", o.Route))
-	}
+	var errs faults.List
+	errs.If(o.Route != "" && !now.hasRoute(o.Route), "route: there is no route %.100q", o.Route)
 	if _, ok := now.cfg.Plans[o.Plan]; o.Plan != "" && !ok {
 		errs = append(errs, fmt.Errorf("plan: there is no plan %.100q", o.Plan))
 	}
@@ -117,13 +116,9 @@ func (a *App) checkOverride(o live.Override) error {
 			errs = append(errs, err)
 		}
 	case live.Concurrency:
-		if o.Caller == "" && o.Plan == "" {
-			errs = append(errs, errors.New("concurrency: name a caller or a plan: a fleet's limit is in the settings"))
-		}
+		errs.If(o.Caller == "" && o.Plan == "", "concurrency: name a caller or a plan: a fleet's limit is in the settings")
 	}
-	if o.Until.IsZero() || time.Until(o.Until) < 0 {
-		errs = append(errs, errors.New("until: is over already"))
-	}
+	errs.If(o.Until.IsZero() || time.Until(o.Until) < 0, "until: is over already")
 	return errors.Join(errs...)
 }
 

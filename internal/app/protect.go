@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -245,9 +246,7 @@ func breakerOf(b *config.Breaker) breaker.Config {
 		Window: b.Window, MinVolume: b.MinVolume, FailureRatio: ratio(b.FailureRatio), SlowRatio: ratio(b.SlowRatio),
 		Consecutive: b.Consecutive, Open: b.Open, MaxOpen: b.MaxOpen, Probes: b.Probes,
 	}
-	if c.Consecutive == 0 {
-		c.Consecutive = breaker.Off
-	}
+	c.Consecutive = cmp.Or(c.Consecutive, breaker.Off)
 	return c
 }
 

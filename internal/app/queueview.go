@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,9 +21,7 @@ type queueView struct {
 var _ admin.Queues = queueView{}
 
 func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error) {
-	if q.Limit == 0 {
-		q.Limit = adminapi.MaxQueues
-	}
+	q.Limit = cmp.Or(q.Limit, adminapi.MaxQueues)
 	found, err := v.queues.Queues(ctx, q)
 	if err != nil {
 		return adminapi.Queues{}, err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,9 +29,7 @@ type boundRoute struct {
 // routeName names a route in verdicts by what it matches.
 func routeName(i int, r config.Route) string {
 	name := r.Match.Path
-	if name == "" {
-		name = "/*"
-	}
+	name = cmp.Or(name, "/*")
 	if r.Match.Host != "" {
 		name = r.Match.Host + name
 	}

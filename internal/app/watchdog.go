@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -51,9 +52,7 @@ func watchdogOf(f *config.Fleet) (watchdog.Config, bool) {
 		For: w.For, Share: float64(w.Share), MinUptime: w.MinUptime, PerHour: w.PerHour,
 		Patience: replacePatience + f.Drain + f.Grace,
 	}
-	if cfg.MinUptime == 0 {
-		cfg.MinUptime = watchdog.Off
-	}
+	cfg.MinUptime = cmp.Or(cfg.MinUptime, watchdog.Off)
 	return cfg, cfg.Limits != (watchdog.Limits{})
 }
 

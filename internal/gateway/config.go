@@ -14,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/accesslog"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
@@ -167,13 +168,9 @@ func (r *Route) admission(c *Config) admission.Config {
 
 // Validate reports every fault, each with its field.
 func (c Config) Validate() error {
-	var errs []error
-	if len(c.Routes) == 0 {
-		errs = append(errs, errors.New("Routes is empty"))
-	}
-	if c.MaxBuffered < 0 {
-		errs = append(errs, fmt.Errorf("MaxBuffered is %d, want at least 0", c.MaxBuffered))
-	}
+	var errs faults.List
+	errs.If(len(c.Routes) == 0, "Routes is empty")
+	errs.If(c.MaxBuffered < 0, "MaxBuffered is %d, want at least 0", c.MaxBuffered)
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
 		d := r.admission(&c)
@@ -199,75 +196,52 @@ func (r Route) name() string {
 }
 
 func (r Route) faults() []error {
-	var errs []error
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsAny(r.Path, " ?#")) {
-		add("Path is %q, want it to begin with / and without a query", r.Path)
-	}
+	var errs faults.List
+	errs.If(r.Path != "" && (r.Path[0] != '/' || strings.ContainsAny(r.Path, " ?#")), "Path is %q, want it to begin with / and without a query", r.Path)
 	if i := strings.IndexByte(r.Path, '*'); i >= 0 && i != len(r.Path)-1 {
-		add("Path is %q, want * only at its end", r.Path)
+		errs.Add("Path is %q, want * only at its end", r.Path)
 	}
 	for _, h := range r.Hosts {
-		if h == "" || strings.ContainsAny(strings.TrimPrefix(h, "*."), "*/: ") {
-			add("Hosts has %q, want a name or *.name, without a port", h)
-		}
+		errs.If(h == "" || strings.ContainsAny(strings.TrimPrefix(h, "*."), "*/: "), "Hosts has %q, want a name or *.name, without a port", h)
 	}
 	for _, m := range r.Methods {
-		if !h1.Token(m) {
-			add("Methods has %q, which is not a method", m)
-		}
+		errs.If(!h1.Token(m), "Methods has %q, which is not a method", m)
 	}
-	if r.Doer == nil && r.Enqueue == nil && r.Redirect == nil {
-		add("Doer is nil")
-	}
-	if r.Printer == nil && r.Enqueue == nil && r.Redirect == nil {
-		add("Printer is nil")
-	}
-	if r.Doer != nil && r.Enqueue != nil {
-		add("Doer and Enqueue are both set")
-	}
-	if r.Redirect != nil && (r.Doer != nil || r.Enqueue != nil || r.Guard != nil) {
-		add("Redirect is not for a route with a Doer, Enqueue or Guard")
-	}
+	errs.If(r.Doer == nil && r.Enqueue == nil && r.Redirect == nil, "Doer is nil")
+	errs.If(r.Printer == nil && r.Enqueue == nil && r.Redirect == nil, "Printer is nil")
+	errs.If(r.Doer != nil && r.Enqueue != nil, "Doer and Enqueue are both set")
+	errs.If(r.Redirect != nil && (r.Doer != nil || r.Enqueue != nil || r.Guard != nil), "Redirect is not for a route with a Doer, Enqueue or Guard")
 	if err := r.Redirect.check(); err != nil {
 		errs = append(errs, err)
 	}
 	switch r.Replay {
 	case "", ReplayIdempotent, ReplayAll, ReplayNone:
 	default:
-		add("Replay is %q, want idempotent, all or none", string(r.Replay))
+		errs.Add("Replay is %q, want idempotent, all or none", string(r.Replay))
 	}
 	errs = append(append(errs, r.Request.faults("Request")...), r.Answer.faults("Answer")...)
 	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || urlpath.Resolve(p) != p) {
-		add("StripPrefix is %q, want a path such as /api", p)
+		errs.Add("StripPrefix is %q, want a path such as /api", p)
 	}
 	switch r.Paths {
 	case "", PathsNormalise, PathsStrict, PathsRaw:
 	default:
-		add("Paths is %q, want normalise, strict or raw", string(r.Paths))
+		errs.Add("Paths is %q, want normalise, strict or raw", string(r.Paths))
 	}
 	switch r.Lookalikes {
 	case "", LookalikesDrop, LookalikesRefuse:
 	default:
-		add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
+		errs.Add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
 	}
-	if r.Buffer < 0 || r.BufferAnswer < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0 {
-		add("Buffer, BufferAnswer, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
-	}
+	errs.If(r.Buffer < 0 || r.BufferAnswer < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0, "Buffer, BufferAnswer, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
 	if _, err := parseSticky(r.Sticky); err != nil {
-		add("Sticky is %q: %w", r.Sticky, err)
+		errs.Add("Sticky is %q: %w", r.Sticky, err)
 	}
-	if r.Cost < 0 || r.Slow < 0 || r.Shard < 0 || r.Cells < 0 {
-		add("Cost, Slow, Shard or Cells is negative")
-	}
+	errs.If(r.Cost < 0 || r.Slow < 0 || r.Shard < 0 || r.Cells < 0, "Cost, Slow, Shard or Cells is negative")
 	for i := range r.Fallback {
 		f := &r.Fallback[i]
-		if f.Stale != nil && r.Stale == nil {
-			add("Fallback[%d].Stale is set, and Stale is nil", i)
-		}
+		errs.If(f.Stale != nil && r.Stale == nil, "Fallback[%d].Stale is set, and Stale is nil", i)
 	}
-	if r.Enqueue != nil && (r.Breaker != nil || len(r.Fallback) > 0) {
-		add("Breaker and Fallback are not for a route that enqueues")
-	}
+	errs.If(r.Enqueue != nil && (r.Breaker != nil || len(r.Fallback) > 0), "Breaker and Fallback are not for a route that enqueues")
 	return errs
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
@@ -59,7 +60,7 @@ func (e *edit) apply(fields []h1.Field) []h1.Field {
 
 // faults returns the faults of an edit of a request, or of an answer.
 func (e Edit) faults(what string) []error {
-	var errs []error
+	var errs faults.List
 	check := func(name string) {
 		if !h1.Token(name) {
 			errs = append(errs, fmt.Errorf("%s has %q, which is not a header", what, name))
@@ -69,9 +70,7 @@ func (e Edit) faults(what string) []error {
 	}
 	for _, h := range e.Set {
 		check(h.Name)
-		if !h1.PlainText([]byte(h.Value)) {
-			errs = append(errs, fmt.Errorf("%s sets %s to a value that cannot be sent", what, h.Name))
-		}
+		errs.If(!h1.PlainText([]byte(h.Value)), "%s sets %s to a value that cannot be sent", what, h.Name)
 	}
 	for _, name := range e.Remove {
 		check(name)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
@@ -36,15 +37,13 @@ type ServerConfig struct {
 
 // Validate reports every invalid field.
 func (c ServerConfig) Validate() error {
-	var errs []error
+	var errs faults.List
 	if c.Listen != "" {
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 			errs = append(errs, fmt.Errorf("Listen is %q, want host:port", c.Listen))
 		}
 	}
-	if c.MaxHead < 0 || c.MaxHead > 64<<10 {
-		errs = append(errs, fmt.Errorf("MaxHead is %d, want at most 65,536", c.MaxHead))
-	}
+	errs.If(c.MaxHead < 0 || c.MaxHead > 64<<10, "MaxHead is %d, want at most 65,536", c.MaxHead)
 	return errors.Join(append(errs, c.plain().Validate())...)
 }
 
@@ -70,15 +69,9 @@ func NewServer(g *Gateway, cfg ServerConfig) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("gateway server: %w", err)
 	}
-	if cfg.Listen == "" {
-		cfg.Listen = "127.0.0.1:0"
-	}
-	if cfg.DrainTimeout == 0 {
-		cfg.DrainTimeout = 30 * time.Second
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Listen = cmp.Or(cfg.Listen, "127.0.0.1:0")
+	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, 30*time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.On == nil {
 		cfg.On = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
 	}

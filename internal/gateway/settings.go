@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
@@ -26,12 +27,8 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if cfg.MaxBuffered == 0 {
-		cfg.MaxBuffered = DefaultMaxBuffered
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.MaxBuffered = cmp.Or(cfg.MaxBuffered, DefaultMaxBuffered)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: redact.NewNames(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {

@@ -1,10 +1,10 @@
 package guardfront
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // These fields of an answer describe the guard's verdict on its query.
@@ -40,23 +40,17 @@ func (g *Guard) Faults() []error {
 	if g == nil {
 		return nil
 	}
-	var errs []error
-	if g.Guard == nil {
-		errs = append(errs, errors.New("Guard.Guard is nil"))
-	}
+	var errs faults.List
+	errs.If(g.Guard == nil, "Guard.Guard is nil")
 	if _, err := guard.ParseKind(string(g.Kind)); err != nil {
 		errs = append(errs, fmt.Errorf("Guard.Kind: %w", err))
 	}
-	if g.Kind == guard.Regex && len(g.Expressions) == 0 {
-		errs = append(errs, errors.New("Guard.Expressions is empty"))
-	}
+	errs.If(g.Kind == guard.Regex && len(g.Expressions) == 0, "Guard.Expressions is empty")
 	if err := g.checkPrefix(); err != nil {
 		errs = append(errs, err)
 	}
 	for _, place := range append(append([]string(nil), g.Expressions...), g.Statement...) {
-		if err := checkPlace(place); err != nil {
-			errs = append(errs, fmt.Errorf("Guard: %w", err))
-		}
+		errs.In(checkPlace(place), "Guard")
 	}
 	return errs
 }

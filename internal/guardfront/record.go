@@ -1,6 +1,7 @@
 package guardfront
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Bounds of a Recorder.
@@ -34,13 +36,9 @@ type RecorderConfig struct {
 
 // Validate reports every impossible field.
 func (c RecorderConfig) Validate() error {
-	var errs []error
-	if c.File == "" {
-		errs = append(errs, errors.New("File is empty"))
-	}
-	if c.MaxBytes < 0 {
-		errs = append(errs, fmt.Errorf("MaxBytes is %d, want more than 0", c.MaxBytes))
-	}
+	var errs faults.List
+	errs.If(c.File == "", "File is empty")
+	errs.If(c.MaxBytes < 0, "MaxBytes is %d, want more than 0", c.MaxBytes)
 	return errors.Join(errs...)
 }
 
@@ -66,12 +64,8 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("record of queries: %w", err)
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultRecordBytes
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultRecordBytes)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Recorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
 }
 

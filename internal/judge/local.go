@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/state/facts"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -45,7 +46,7 @@ func (c LocalConfig) Validate() error {
 
 // ValidatePolicies reports every policy that is at fault.
 func (c LocalConfig) ValidatePolicies() error {
-	var faults []error
+	var errs faults.List
 	for _, f := range []struct {
 		name string
 		err  error
@@ -56,11 +57,9 @@ func (c LocalConfig) ValidatePolicies() error {
 		{"Retry", c.Retry.Validate()},
 		{"Budget", c.Budget.Validate()},
 	} {
-		if f.err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", f.name, f.err))
-		}
+		errs.If(f.err != nil, "%s: %w", f.name, f.err)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // Local judges one queue that does not judge itself: a [Judge] whose marks are in the workers' fact store, and the cases of

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Defaults of [AccessLogConfig].
@@ -50,33 +52,23 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Every == 0 {
-		c.Every = 1
-	}
-	if c.Rate == 0 {
-		c.Rate = DefaultRate
-	}
-	if c.Burst == 0 {
-		c.Burst = DefaultBurst
-	}
+	c.Every = cmp.Or(c.Every, 1)
+	c.Rate = cmp.Or(c.Rate, DefaultRate)
+	c.Burst = cmp.Or(c.Burst, DefaultBurst)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	switch {
 	case c.Log == nil && c.Combined == nil:
 		errs = append(errs, errors.New("Log is nil"))
 	case c.Log != nil && c.Combined != nil:
 		errs = append(errs, errors.New("Log and Combined are both set"))
 	}
-	if c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
-		errs = append(errs, fmt.Errorf("Rate is %g, want a number of lines a second", c.Rate))
-	}
-	if c.Burst < 0 {
-		errs = append(errs, fmt.Errorf("Burst is %d, want 0 or more", c.Burst))
-	}
+	errs.If(c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0), "Rate is %g, want a number of lines a second", c.Rate)
+	errs.If(c.Burst < 0, "Burst is %d, want 0 or more", c.Burst)
 	return errors.Join(errs...)
 }
 

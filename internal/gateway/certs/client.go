@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -40,12 +41,8 @@ type Client struct {
 
 // NewClient reads the files.
 func NewClient(cfg ClientConfig) (*Client, error) {
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	c := &Client{cfg: cfg, looked: time.Now()}
 	var pool *x509.CertPool
 	var err error

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // ErrPoolClosed is returned for connections to a worker whose epoch has ended.
@@ -26,29 +29,17 @@ type PoolConfig struct {
 
 // Validate reports every invalid field.
 func (c PoolConfig) Validate() error {
-	var errs []error
-	if c.DialTimeout < 0 {
-		errs = append(errs, fmt.Errorf("DialTimeout is %v, want at least 0", c.DialTimeout))
-	}
-	if c.MaxIdle < 0 {
-		errs = append(errs, fmt.Errorf("MaxIdle is %d, want at least 0", c.MaxIdle))
-	}
-	if c.IdleTimeout < 0 {
-		errs = append(errs, fmt.Errorf("IdleTimeout is %v, want at least 0", c.IdleTimeout))
-	}
+	var errs faults.List
+	errs.If(c.DialTimeout < 0, "DialTimeout is %v, want at least 0", c.DialTimeout)
+	errs.If(c.MaxIdle < 0, "MaxIdle is %d, want at least 0", c.MaxIdle)
+	errs.If(c.IdleTimeout < 0, "IdleTimeout is %v, want at least 0", c.IdleTimeout)
 	return errors.Join(errs...)
 }
 
 func (c PoolConfig) orDefaults() PoolConfig {
-	if c.DialTimeout == 0 {
-		c.DialTimeout = time.Second
-	}
-	if c.MaxIdle == 0 {
-		c.MaxIdle = 128
-	}
-	if c.IdleTimeout == 0 {
-		c.IdleTimeout = 30 * time.Second
-	}
+	c.DialTimeout = cmp.Or(c.DialTimeout, time.Second)
+	c.MaxIdle = cmp.Or(c.MaxIdle, 128)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 30*time.Second)
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)

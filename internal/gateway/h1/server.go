@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // ServerConfig bounds what callers may do. Its zero value is useful.
@@ -32,7 +35,7 @@ type ServerConfig struct {
 
 // Validate reports every invalid field.
 func (c ServerConfig) Validate() error {
-	var errs []error
+	var errs faults.List
 	for _, f := range []struct {
 		name  string
 		value time.Duration
@@ -44,13 +47,9 @@ func (c ServerConfig) Validate() error {
 		{"Lifetime", c.Lifetime},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
-		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("%s is %v, want at least 0", f.name, f.value))
-		}
+		errs.If(f.value < 0, "%s is %v, want at least 0", f.name, f.value)
 	}
-	if c.MaxConns < 0 {
-		errs = append(errs, fmt.Errorf("MaxConns is %d, want at least 0", c.MaxConns))
-	}
+	errs.If(c.MaxConns < 0, "MaxConns is %d, want at least 0", c.MaxConns)
 	return errors.Join(errs...)
 }
 
@@ -73,9 +72,7 @@ func (c ServerConfig) orDefaults() ServerConfig {
 	if c.MaxConns == 0 {
 		c.MaxConns = DefaultConns()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -6,6 +6,7 @@
 package h2
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,15 +47,9 @@ type Pool struct {
 
 // NewPool returns a pool for the worker at addr. It connects to nothing yet.
 func NewPool(addr string, cfg Config) *Pool {
-	if cfg.DialTimeout == 0 {
-		cfg.DialTimeout = time.Second
-	}
-	if cfg.IdleTimeout == 0 {
-		cfg.IdleTimeout = 90 * time.Second
-	}
-	if cfg.MaxHead == 0 {
-		cfg.MaxHead = 256 << 10
-	}
+	cfg.DialTimeout = cmp.Or(cfg.DialTimeout, time.Second)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 90*time.Second)
+	cfg.MaxHead = cmp.Or(cfg.MaxHead, 256<<10)
 	p := &Pool{addr: addr, cfg: cfg}
 	p.tr = Transport(func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, addr) })
 	p.tr.IdleConnTimeout, p.tr.MaxResponseHeaderBytes = cfg.IdleTimeout, cfg.MaxHead

@@ -1,10 +1,12 @@
 package stale
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config bounds a cache. The zero value means the defaults below.
@@ -23,18 +25,10 @@ const maxVary = 32
 
 // WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.MaxBytes == 0 {
-		c.MaxBytes = 64 << 20
-	}
-	if c.MaxEntry == 0 {
-		c.MaxEntry = int(min(1<<20, max(c.MaxBytes, 0)))
-	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = 65_536
-	}
-	if c.Refresh == 0 {
-		c.Refresh = time.Second
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
+	c.MaxEntry = cmp.Or(c.MaxEntry, int(min(1<<20, max(c.MaxBytes, 0))))
+	c.MaxEntries = cmp.Or(c.MaxEntries, 65_536)
+	c.Refresh = cmp.Or(c.Refresh, time.Second)
 	if c.Vary == nil {
 		c.Vary = []string{"Accept", "Accept-Encoding", "Accept-Language", "Origin"}
 	}
@@ -44,11 +38,9 @@ func (c Config) WithDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
+	var errs faults.List
 	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+		errs.If(bad, format, args...)
 	}
 	fault(c.MaxBytes < 1, "MaxBytes is %d, want 1 or more", c.MaxBytes)
 	fault(c.MaxEntry < 1 || int64(c.MaxEntry) > max(c.MaxBytes, 1), "MaxEntry is %d, want 1 to MaxBytes (%d)", c.MaxEntry, c.MaxBytes)

@@ -54,9 +54,7 @@ var (
 
 // New returns the source of the outbox that is called name in the settings. log may be nil.
 func New(name string, store outbox.Letters, log *slog.Logger) *Source {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Source{outbox: name, store: store, log: log}
 }
 
