@@ -178,6 +178,10 @@ func date(s string) int {
 // localDate matches the date of a log whose months and days have other names:
 // "avril 16", "5月 29". A clock has to follow.
 func localDate(s string) int {
+	colon := strings.IndexByte(s[:min(len(s), 48)], ':')
+	if colon < 4 || s[colon-1] < '0' || s[colon-1] > '9' {
+		return 0
+	}
 	i := 0
 	for range 2 { // a day of the week may stand first
 		n := 0
