@@ -46,7 +46,8 @@
 //
 // # Bodies
 //
-// JSON (application/json, text/json, anything +json): white space is gone,
+// JSON (application/json, text/json, application/x-amz-json-1.1 and the like of
+// AWS, anything +json): white space is gone,
 // members are sorted by name, unless an object has more than 1,024.
 //
 //   - Numbers keep their digits and never pass through a float, which would
@@ -61,7 +62,8 @@
 //   - Invalid JSON, invalid UTF-8, a byte-order mark and nesting beyond 64 levels
 //     make the body opaque.
 //
-// Lines of JSON (application/x-ndjson, application/ndjson, application/jsonl,
+// Lines of JSON (application/x-ndjson, application/ndjson, text/x-ndjson,
+// application/jsonl, application/x-jsonl, application/jsonlines,
 // application/x-jsonlines): each line is canonicalised, blank lines vanish; one
 // bad line makes the body opaque.
 //
