@@ -134,6 +134,7 @@ var phrases = []phrase{
 	{"bus error", bezoar.Crash},
 	{"zend_mm_heap corrupted", bezoar.Crash},
 	{"oom-kill", bezoar.OOM},
+	{"oom killer", bezoar.OOM},
 }
 
 // byWords classes a failure by its type and the beginning of its message.

@@ -138,6 +138,11 @@ func introduces(l string) bool {
 func (g *genericReader) at(i int) (exception, bool) {
 	e := exception{}
 	e.typ, e.message = genericHead(g.lines[i])
+	if next := i + 1; strings.HasSuffix(e.message, ":") && e.typ == "" && next < len(g.lines) && g.place(next).File == "" && !introduces(g.lines[i]) {
+		if e.typ, _ = genericHead(g.lines[next]); strings.TrimSpace(g.lines[next]) != "" {
+			e.message += " " + strings.TrimSpace(g.lines[next])
+		}
+	}
 	if f := g.place(i); f.File != "" && !genericLibrary(f) {
 		e.frames = []Frame{f}
 		return e, true

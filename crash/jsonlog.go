@@ -13,8 +13,14 @@ import (
 func (t *text) unfold() bool {
 	var lines []string
 	var levels []level
+	paired := false // the line before was made of pairs
 	for i, l := range t.lines {
 		in, lv := unfoldLine(l, t.levels[i])
+		if in == nil && paired && keyLen(l) > 0 && !strings.Contains(l, " ") {
+			in = []string{""} // a line without a message
+		} else {
+			paired = in != nil && keyLen(l) > 0
+		}
 		if in == nil {
 			if lines != nil {
 				lines, levels = append(lines, l), append(levels, t.levels[i])
@@ -332,10 +338,16 @@ func (e *entry) said() string {
 		return head
 	case head == "" || strings.Contains(e.message, head):
 		return e.message
-	case e.problem == "" || e.typ != "":
+	case e.problem == "" || e.typ != "" || beginsTrace(head):
 		return e.message + "\n" + head
 	}
 	return strings.TrimRight(e.message, ":. ") + ": " + head
+}
+
+// beginsTrace reports a line that a reader waits for.
+func beginsTrace(l string) bool {
+	l, _, _ = strings.Cut(l, "\n")
+	return slices.ContainsFunc(knownLanguages(), func(lang language) bool { return lang.begins(l) })
 }
 
 func (e *entry) head() string {

@@ -22,19 +22,19 @@ func New(c Config) (*Parser, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Parser{c: c, table: languages()}, nil
+	return &Parser{c: c, table: knownLanguages()}, nil
 }
 
 // Parse reads the output of a program with the default Config: see
 // [Parser.Parse].
 func Parse(r io.Reader) (Report, error) {
-	p := Parser{table: languages()}
+	p := Parser{table: knownLanguages()}
 	return p.Parse(r)
 }
 
 // ParseBytes is Parse for an output in memory.
 func ParseBytes(b []byte) (Report, error) {
-	p := Parser{table: languages()}
+	p := Parser{table: knownLanguages()}
 	return p.ParseBytes(b)
 }
 

@@ -69,7 +69,7 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		}
 	}
 	if timed {
-		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] == '<'):]
+		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] >= 'a' && l[0] <= 'z' || l[0] == '<'):]
 	} else if n := klog(rest); n > 0 {
 		lv = klogLevel(rest[0])
 		rest, timed = rest[n:], true
