@@ -100,6 +100,9 @@ func wordOf(f *kong.Flag) word {
 			w.values = append(w.values, v)
 		}
 	}
+	if offered := f.Tag.Get("offer"); offered != "" { // others are allowed
+		w.values = strings.Split(offered, ",")
+	}
 	return w
 }
 

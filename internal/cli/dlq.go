@@ -31,7 +31,7 @@ type picked struct {
 	Queue  string        `short:"q" placeholder:"NAME" help:"Only letters in this dead-letter queue; gateway:FLEET for requests."`
 	Group  []string      `short:"g" sep:"none" placeholder:"GROUP" help:"Only letters of this failure group (ID or unique prefix). May be repeated."`
 	Origin string        `placeholder:"QUEUE" help:"Only letters of messages that were received from this queue."`
-	Class  string        `placeholder:"CLASS" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
+	Class  string        `placeholder:"CLASS" offer:"transient,throttled,outage,invalid,bug,crash,oom,timeout" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
 	Since  time.Duration `placeholder:"TIME" help:"Only letters that died within this time, such as 2h."`
 	Before time.Duration `placeholder:"TIME" help:"Only letters that died longer ago than this."`
 

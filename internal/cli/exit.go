@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,22 @@ func hintFor(err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "is it another Bezoar? --listen and --admin, or the settings, name other addresses"
 	}
-	return startHint(err)
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return "no interface of this machine has this address; 0.0.0.0 stands for all that there are"
+	}
+	return cmp.Or(startHint(err), permissionHint(err))
+}
+
+// permissionHint says what a refusal of the system is about; "" if err is none that it
+// knows.
+func permissionHint(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && errors.Is(err, fs.ErrPermission) {
+		return "start Bezoar in a folder that you may write to, or name another: --store sqlite:PATH, or store and state_dir in the settings"
+	}
+	if sent, ok := errors.AsType[*net.OpError](err); ok && sent.Op == "listen" && errors.Is(err, fs.ErrPermission) {
+		return "choose a port above 1023, or allow lower ones as root: setcap cap_net_bind_service=+ep PATH-OF-BEZOAR"
+	}
+	return ""
 }
 
 // each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.

@@ -13,7 +13,7 @@ import (
 type pickedEvents struct {
 	Topic      string        `short:"t" placeholder:"TOPIC" help:"Only events of this topic."`
 	Key        string        `short:"k" placeholder:"KEY" help:"Only events of this key."`
-	Class      string        `placeholder:"CLASS" help:"Only events whose last failure has this class, such as invalid, or lost if the relay died."`
+	Class      string        `placeholder:"CLASS" offer:"transient,throttled,outage,invalid,bug,lost" help:"Only events whose last failure has this class, such as invalid, or lost if the relay died."`
 	WithReason string        `placeholder:"TEXT" help:"Only events whose reason contains this text."`
 	Since      time.Duration `placeholder:"TIME" help:"Only events that were parked within this time, such as 2h."`
 	Before     time.Duration `placeholder:"TIME" help:"Only events that were parked longer ago than this."`

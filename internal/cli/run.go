@@ -26,7 +26,7 @@ type runCmd struct {
 	Memory  config.Size    `placeholder:"SIZE" help:"Memory limit of each worker, such as 256MiB."`
 	Timeout *time.Duration `help:"Time until a worker must begin its answer (default 30s)."`
 	Buffer  *config.Size   `placeholder:"SIZE" help:"Hold bodies up to this size for fingerprint and replay (default 64KiB)."`
-	Replay  *config.Replay `placeholder:"WHICH" help:"Which requests may be repeated after their first byte was sent: idempotent (default), all or none."`
+	Replay  *config.Replay `placeholder:"WHICH" offer:"idempotent,all,none" help:"Which requests may be repeated after their first byte was sent: idempotent (default), all or none."`
 	Ignore  []string       `sep:"none" placeholder:"PART" help:"Leave out of fingerprints: header:NAME, query:NAME, form:NAME or json:$$.a.b; repeatable."`
 	Client  string         `placeholder:"HOW" help:"Tell callers apart by header:NAME or ip."`
 
@@ -36,7 +36,7 @@ type runCmd struct {
 	Max        *time.Duration `help:"Longest time in quarantine (default 1h)."`
 	Quarantine bool           `negatable:"" default:"true" help:"Refuse requests that are proven to crash workers (on by default)."`
 
-	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Level   slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 	Command []string   `arg:"" optional:"" name:"cmd" help:"The server to run, after --. It reads its port from $$PORT, or from an argument in which you write {port}."`
 }
 

@@ -47,7 +47,7 @@ type workCmd struct {
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
 	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
-	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Level   slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 	Command []string   `arg:"" optional:"" name:"cmd" help:"The command that handles each message, after --."`
 }
 
