@@ -44,11 +44,14 @@ type Fleet struct {
 
 	up, well   int  // lives that serve or are the lane, and those not held out
 	panic      bool // opinions are distrusted
+	allSilent  bool // no worker that takes work speaks
 	panicSince time.Time
-	rampEnd    time.Time   // by when no worker is fresh any more; zero when none is
-	weighted   bool        // some place has another weight than 1
-	sums       []int       // of the weights of places up to each; nil until there is use for it
-	notes      []Judgement // to be reported by unlock
+	rampEnd    time.Time     // by when no worker is fresh any more; zero when none is
+	weighted   bool          // some place has another weight than 1
+	sums       []int         // of the weights of places up to each; nil until there is use for it
+	notes      []Judgement   // to be reported by unlock
+	patience   time.Duration // with a worker that gives no answer
+	fooled     time.Time     // when it last had too little, or was halved
 
 	panics, ejections, overflowed uint64
 

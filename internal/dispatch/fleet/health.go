@@ -64,6 +64,9 @@ func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 // Observe tells how one attempt in the fleet went, once per attempt. Attempts in
 // the lane are not told: what runs there is suspected already.
 func (f *Fleet) Observe(now time.Time, w *Worker, o balance.Outcome) {
+	if !o.Failed {
+		w.spoke.Add(1)
+	}
 	if !o.Failed && o.Status < 500 {
 		w.answered.Add(1)
 	}
@@ -189,6 +192,7 @@ func (f *Fleet) Panic() bool {
 // fleet panics now, and serves those who wait. mu is held.
 func (f *Fleet) settled(w *Worker) {
 	f.believe()
+	f.hearken()
 	if f.takes(w) {
 		f.offer(w)
 	} else {

@@ -326,6 +326,13 @@ func (l *Ledger) Opened(epoch uint64) {
 	l.state.OpenEpoch(epoch)
 }
 
+// Silent says that a worker answers neither its work nor a look at it, or does again.
+func (l *Ledger) Silent(epoch uint64, mute bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Silent(epoch, mute)
+}
+
 // Ended ends an epoch: the blame is shared out and stored when it returns.
 func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 	l.locked(func(now time.Time) {
