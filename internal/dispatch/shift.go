@@ -15,6 +15,7 @@ import (
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	wg.Go(func() { d.listen(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

@@ -198,7 +198,10 @@ func (f *Fleet) Release(w *Worker) {
 }
 
 // takes reports whether w takes work, busy or not. The caller holds mu.
-func (f *Fleet) takes(w *Worker) bool {
+func (f *Fleet) takes(w *Worker) bool { return f.fit(w) && (f.allSilent || !w.silence.silent) }
+
+// fit is takes without the rule of silence. The caller holds mu.
+func (f *Fleet) fit(w *Worker) bool {
 	return w.state == Serving && w.place.weight > 0 && (f.panic || !w.heldOut())
 }
 

@@ -44,11 +44,14 @@ type Fleet struct {
 
 	up, well   int  // lives that serve or are the lane; of these, lives not held out
 	panic      bool // health is ignored
+	allSilent  bool // every worker that takes work is silent
 	panicSince time.Time
-	rampEnd    time.Time   // when the last slow start ends; zero: none runs
-	weighted   bool        // some place has a weight other than 1
-	sums       []int       // partial sums of the places' weights; nil until needed
-	notes      []Judgement // unlock reports them
+	rampEnd    time.Time     // when the last slow start ends; zero: none runs
+	weighted   bool          // some place has a weight other than 1
+	sums       []int         // partial sums of the places' weights; nil until needed
+	notes      []Judgement   // unlock reports them
+	patience   time.Duration // how long a worker may give no answer before it is silent
+	fooled     time.Time     // when patience was last too short, or was halved
 
 	panics, ejections, overflowed uint64
 

@@ -61,6 +61,9 @@ func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 // Observe records the result of one attempt in the fleet, once per attempt. Do not record attempts in the lane: work there
 // is suspect already.
 func (f *Fleet) Observe(now time.Time, w *Worker, o balance.Outcome) {
+	if !o.Failed {
+		w.spoke.Add(1)
+	}
 	if !o.Failed && o.Status < 500 {
 		w.answered.Add(1)
 	}
@@ -184,6 +187,7 @@ func (f *Fleet) Panic() bool {
 // mu.
 func (f *Fleet) settled(w *Worker) {
 	f.believe()
+	f.hearken()
 	if f.takes(w) {
 		f.offer(w)
 	} else {

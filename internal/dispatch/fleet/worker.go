@@ -39,6 +39,8 @@ type Worker struct {
 	check    *check        // guarded by Fleet.mu; the check that runs
 	served   atomic.Uint64
 	answered atomic.Uint64 // attempts that ended in an answer below 500
+	spoke    atomic.Uint64 // attempts that ended in an answer, except those in the lane
+	silence  silence       // guarded by Fleet.mu
 	left     atomic.Int64  // when work last left it, in nanoseconds after since; 0: never
 	parked   bool          // guarded by Fleet.mu; it is the lane and only watched
 	baking   bool          // guarded by Fleet.mu; see Fleet.Bake

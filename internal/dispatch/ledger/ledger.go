@@ -316,6 +316,14 @@ func (l *Ledger) Opened(epoch uint64) {
 	l.state.OpenEpoch(epoch)
 }
 
+// Silent records that a worker has stopped to answer both its work and a check of its
+// health, or that it answers again.
+func (l *Ledger) Silent(epoch uint64, mute bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Silent(epoch, mute)
+}
+
 // Ended ends an epoch. When it returns, the blame is shared out and stored.
 func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 	l.locked(func(now time.Time) {
