@@ -4,13 +4,7 @@ import "time"
 
 // String is file or backend.
 func (s Source) String() string {
-	switch s {
-	case Static:
-		return "file"
-	case Polled:
-		return "backend"
-	}
-	return "unknown"
+	return [...]string{"file", "backend", "unknown"}[min(uint(s), 2)]
 }
 
 // HintSource is one source of hints that knows something.
