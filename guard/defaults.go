@@ -6,12 +6,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// DefaultRules are the limits that hold where nobody has said otherwise. They
+// Profile names a set of rules that hold where nobody has said otherwise. They
 // come from the limits of the backends themselves, and where those have none
-// from incidents. An ordinary dashboard stays far below them.
-func DefaultRules() []Rule { return ProfileDefault.Rules() }
-
-// Profile names a set of rules that hold where nobody has said otherwise.
+// from incidents. An ordinary dashboard stays far below those of the default.
 type Profile string
 
 const (

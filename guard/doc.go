@@ -16,7 +16,7 @@
 //
 // # Which rule decides
 //
-// [DefaultRules] lie below, the rules of [Limits] above them. Of the rules on a
+// [Profile.Rules] lie below, the rules of [Limits] above them. Of the rules on a
 // predictor the most specific decides: one of the limits before a default, then
 // one for the caller's class before one for a class that it inherits from,
 // before one for all; then the longer index pattern; then one for a kind. Rules

@@ -33,7 +33,7 @@ func (a Action) weight() int {
 	return 0
 }
 
-// Limits is what queries may cost. Rules lie over DefaultRules; the most
+// Limits is what queries may cost. Rules lie over those of the Profile; the most
 // specific one that is about a value decides.
 type Limits struct {
 	Name string // of the file; in findings

@@ -15,9 +15,6 @@ const (
 	Postgres Format = "postgres"
 )
 
-// Formats are all there are.
-func Formats() []Format { return []Format{Lines, Postgres} }
-
 // ParseFormat reads a format, and names of the logs that are Lines.
 func ParseFormat(name string) (Format, error) {
 	switch name {

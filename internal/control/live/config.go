@@ -60,13 +60,9 @@ type Config struct {
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
-	f := faults{}
-	if c.Store == nil {
-		f.add("Store: is nil")
-	}
-	if c.Apply == nil {
-		f.add("Apply: is nil")
-	}
+	f := flaws{}
+	f.If(c.Store == nil, "Store: is nil")
+	f.If(c.Apply == nil, "Apply: is nil")
 	f.text("Node", c.Node, 1, maxName)
 	for _, d := range []struct {
 		name string
@@ -79,9 +75,7 @@ func (c Config) Validate() error {
 		{"Beat", c.Beat, time.Minute},
 		{"Timeout", c.Timeout, time.Minute},
 	} {
-		if d.d < 0 || d.d > d.most {
-			f.add("%s: %v is not within 0 to %v", d.name, d.d, d.most)
-		}
+		f.If(d.d < 0 || d.d > d.most, "%s: %v is not within 0 to %v", d.name, d.d, d.most)
 	}
 	return f.join()
 }
