@@ -21,7 +21,6 @@ type Config struct {
 	Opened      func(epoch uint64, worker string)          // before the epoch gets work
 	Ended       func(epoch uint64, worker string, end End) // before Settle tells anybody
 	Changed     func()                                     // after any change of state; must not block
-	NextEpoch   func() uint64                              // default: counts from 1
 	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
 	Eject       balance.Eject                              // when a worker is an outlier
 	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
