@@ -347,7 +347,7 @@ func (e *entry) said() string {
 // beginsTrace reports a line that a reader waits for.
 func beginsTrace(l string) bool {
 	l, _, _ = strings.Cut(l, "\n")
-	return slices.ContainsFunc(knownLanguages(), func(lang language) bool { return lang.begins(l) })
+	return slices.ContainsFunc(languages(), func(lang language) bool { return lang.begins(l) })
 }
 
 func (e *entry) head() string {
