@@ -143,13 +143,13 @@ func (n Node) Validate() error {
 	return f.join()
 }
 
-// faults collects errors.
+// flaws collects errors.
 type flaws struct{ faults.List }
 
 func (f *flaws) join() error { return errors.Join(f.List...) }
 
 // text checks that s is valid Unicode of a length from least to most, without control
-// text checks that s is valid Unicode of a length from least to most, without control
+// characters except line breaks and tabs.
 func (f *flaws) text(field, s string, least, most int) {
 	switch {
 	case len(s) < least:
