@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,7 @@ func TestRefusalsOfTheSystemHaveHints(t *testing.T) {
 		{bound(syscall.EADDRNOTAVAIL), exitFailure, "no interface of this machine"},
 		{bound(syscall.EADDRINUSE), exitFailure, "is it another Bezoar?"},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitNotAllowed, ""},
+		{http.ErrSchemeMismatch, exitUnhealthy, "write http:// instead of https://"},
 		{errors.New("else"), exitFailure, ""},
 	} {
 		wrapped := fmt.Errorf("something: %w", c.err)

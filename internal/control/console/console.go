@@ -72,6 +72,9 @@ func kindOf(name string) (string, error) {
 	return "", fmt.Errorf("%s: no content type is known for it", name)
 }
 
+// nothingHere is for those who send a request of a caller to this address.
+const nothingHere = "Nothing is here. This is the admin address of Bezoar: the console is at /, the API below /api/v1/. Callers are served at another address, which the setting listen names."
+
 // ServeHTTP sends one file. Browsers ask each time whether it has changed, so
 // that a new version never runs with an old part.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +85,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, ok := h.files[r.URL.Path]
 	if !ok {
-		http.NotFound(w, r)
+		http.Error(w, nothingHere, http.StatusNotFound)
 		return
 	}
 	head := w.Header()
