@@ -137,6 +137,15 @@ func shardText(s *adminapi.Shard) string {
 	return fmt.Sprintf("shards %s, two callers share all with probability %s; overflow %s, %d overflowed", what, chance(s.Whole), clean(s.Overflow), s.Overflowed)
 }
 
+// stoppedWhy is why a rolling restart stopped, without what was attempted, which is
+// said before it.
+func stoppedWhy(r *adminapi.Rollout) string {
+	if attempt, why, ok := strings.Cut(r.Why, ": "); ok && strings.HasPrefix(attempt, "restart fleet ") {
+		return why
+	}
+	return r.Why
+}
+
 // writeRollout says how the newest rolling restart stands, and if it stopped what to
 // do about that.
 func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
@@ -145,7 +154,7 @@ func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
 		p.printf("  %s\n", p.paint(cyan, fmt.Sprintf("rolling restart since %s: %d of %d workers replaced, now %s",
 			clock(now, r.Began), r.Replaced, r.Workers, clean(r.Worker))))
 	case "stopped":
-		text := fmt.Sprintf("ROLLING RESTART STOPPED %s (%s): %s. %s", clock(now, r.Ended), ago(now, r.Ended), clean(r.Why), clean(r.Next))
+		text := fmt.Sprintf("ROLLING RESTART STOPPED %s (%s): %s. %s", clock(now, r.Ended), ago(now, r.Ended), clean(stoppedWhy(r)), clean(r.Next))
 		for _, line := range wrap(text, p.columns()-4) {
 			p.printf("  %s\n", p.paint(red, line))
 		}
