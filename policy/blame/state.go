@@ -33,6 +33,7 @@ type State struct {
 	groups    groups
 	histories histories
 	company   company
+	trial     trial
 	seen      bloom
 	gate      gate
 	recovery  recovery

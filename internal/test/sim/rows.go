@@ -207,7 +207,7 @@ func lateRows() []Row {
 		return s
 	}}}}
 	// Each is harmless, until the eighth on a worker.
-	leak := Row{Name: "leak", Deaths: -1, Good: 97, Streams: []Stream{{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
+	leak := Row{Name: "leak", Deaths: 30, Good: 97, Streams: []Stream{{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
 		s := evil(get(fmt.Sprint("/thumb?q=neonleak&id=", n), 4*time.Millisecond))
 		s.Kill, s.Leak = 0, 8
 		return s
