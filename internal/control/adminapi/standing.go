@@ -45,6 +45,7 @@ type Shard struct {
 type Held struct {
 	Out       bool      `json:"out"`                    // it gets none; false: its fleet is in panic
 	Sick      string    `json:"sick,omitempty"`         // why its health checks fail
+	Silent    bool      `json:"silent,omitempty"`       // it has work and answers nothing
 	Ejected   time.Time `json:"ejected_until,omitzero"` // because of its results
 	Ejections int       `json:"ejections_in_a_row,omitempty"`
 }

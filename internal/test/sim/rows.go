@@ -226,8 +226,10 @@ func pairRows() (out []Row) {
 		unique  bool
 		callers int
 	}{
-		{"pair", 40, false, 1}, {"pair-callers", 40, false, 2},
-		{"pair-unique", 14, true, 1}, {"pair-unique-callers", 14, true, 2},
+		{"pair", 40, false, 1},
+		{"pair-callers", 40, false, 2},
+		{"pair-unique", 14, true, 1},
+		{"pair-unique-callers", 14, true, 2},
 	} {
 		half := func(what string, caller int) Stream {
 			return Stream{Rate: 2, Make: func(n int, _ *rand.Rand) Shot {

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Bounds of trials.
+// Bounds of experiments.
 const (
 	stormDeaths  = 6    // unexplained deaths within mysteryFor after which one caller is slowed
 	maxBringers  = 1024 // callers that are counted
@@ -21,12 +21,12 @@ const (
 	maxAcquitted = 16
 )
 
-// trial slows the caller who brings most of the new work while workers die one after the
+// experiment slows the caller who brings most of the new work while workers die one after the
 // other and nothing explains it, and looks whether that ends it. What takes a worker's
 // memory for good does not show in shares: before the deaths a caller has no larger part of
 // what was answered than elsewhere, only more of it than others. So whether it is to blame
-// shows only when there is less of it. A trial convicts nobody.
-type trial struct {
+// shows only when there is less of it. An experiment convicts nobody.
+type experiment struct {
 	brought map[bezoar.Fingerprint]float64 // new work that was answered before the deaths, by caller
 	deaths  [stormDeaths]int64             // the latest, in a ring
 	n       int                            // of this storm
@@ -46,7 +46,7 @@ type freed struct {
 
 // storm notes a death that nothing explains, and slows or frees a caller for it.
 func (state *State) storm(now int64, m *mystery) {
-	t := &state.trial
+	t := &state.experiment
 	if m.at-t.last > int64(mysteryFor) {
 		t.calm()
 	}
@@ -74,14 +74,14 @@ func (state *State) storm(now int64, m *mystery) {
 	}
 }
 
-func (t *trial) calm() {
+func (t *experiment) calm() {
 	clear(t.brought)
 	t.n = 0
 }
 
 // begin slows who stands out, if anybody does. So many deaths took so long.
 func (state *State) begin(now, took int64) {
-	t := &state.trial
+	t := &state.experiment
 	client, most, sum := t.bringer(now)
 	if len(t.brought) < leastCallers || most < leastBrought*float64(t.n) || most < standsOut*(sum-most)/float64(len(t.brought)-1) {
 		return
@@ -103,7 +103,7 @@ func (state *State) begin(now, took int64) {
 }
 
 // bringer returns who brought most, of those whom it may help to slow.
-func (t *trial) bringer(now int64) (client bezoar.Fingerprint, most, sum float64) {
+func (t *experiment) bringer(now int64) (client bezoar.Fingerprint, most, sum float64) {
 	for c, n := range t.brought {
 		sum += n
 		if (n > most || n == most && bytes.Compare(c[:], client[:]) < 0) && !t.isFreed(now, c) {
@@ -113,7 +113,7 @@ func (t *trial) bringer(now int64) (client bezoar.Fingerprint, most, sum float64
 	return client, most, sum
 }
 
-func (t *trial) isFreed(now int64, c bezoar.Fingerprint) bool {
+func (t *experiment) isFreed(now int64, c bezoar.Fingerprint) bool {
 	for _, f := range t.freed {
 		if f.client == c && now-f.at <= int64(carefulFor) {
 			return true
@@ -122,10 +122,10 @@ func (t *trial) isFreed(now int64, c bezoar.Fingerprint) bool {
 	return false
 }
 
-// tryOn goes on with a trial after a death at the given time: it was in vain when they go on
+// tryOn goes on with an experiment after a death at the given time: it was in vain when they go on
 // half as fast as before.
 func (state *State) tryOn(now, at int64) {
-	t := &state.trial
+	t := &state.experiment
 	g := state.groups.find(t.client)
 	if g == nil || g.state != suspected {
 		t.client = bezoar.Fingerprint{} // it is over, and has helped

@@ -54,7 +54,7 @@ func slowed(b *clock, n *int, caller string) bool {
 
 // While workers die one after the other and nothing explains it, who brings far more new work
 // than others is slowed, refused by nobody, and let go when the deaths go on without its work.
-func TestWhoBringsMostBeforeUnexplainedDeathsIsSlowedForATrial(t *testing.T) {
+func TestWhoBringsMostBeforeUnexplainedDeathsIsSlowedForAnExperiment(t *testing.T) {
 	b := newState(t, blame.Config{Window: time.Second})
 	known(b)
 	n := 0
@@ -70,7 +70,7 @@ func TestWhoBringsMostBeforeUnexplainedDeathsIsSlowedForATrial(t *testing.T) {
 	told := false
 	for _, v := range b.Verdicts(b.now) {
 		if v.State == bezoar.Quarantined {
-			t.Errorf("a trial convicted %s: %s", v.Scope, v.Reason)
+			t.Errorf("an experiment convicted %s: %s", v.Scope, v.Reason)
 		}
 		told = told || v.Scope == bezoar.ScopeClient && strings.Contains(v.Reason, "to see whether they end")
 	}
@@ -91,8 +91,8 @@ func TestWhoBringsMostBeforeUnexplainedDeathsIsSlowedForATrial(t *testing.T) {
 	}
 }
 
-// A trial goes on while it helps: the deaths are far apart then.
-func TestATrialThatHelpsGoesOn(t *testing.T) {
+// An experiment goes on while it helps: the deaths are far apart then.
+func TestAnExperimentThatHelpsGoesOn(t *testing.T) {
 	b := newState(t, blame.Config{Window: time.Second})
 	known(b)
 	n := 0
