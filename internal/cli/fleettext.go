@@ -73,8 +73,11 @@ func pid(n int) string {
 }
 
 func heldText(h *adminapi.Held) string {
-	if h.Sick != "" {
+	switch {
+	case h.Sick != "":
 		return "sick"
+	case h.Silent:
+		return "silent"
 	}
 	return "ejected"
 }
