@@ -127,7 +127,7 @@ type Route struct {
 	StreamIdle, StreamTotal time.Duration
 	// HalfClose says that callers who have finished sending wait for their answer.
 	// Those who hang up in an orderly way look the same: they are noticed only when
-	// the answer is sent. It holds for HTTP without TLS.
+	// the answer is sent. It holds for HTTP/1.1.
 	HalfClose bool
 
 	// What follows is looked at before the body is read.

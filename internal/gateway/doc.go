@@ -14,8 +14,6 @@
 //     within about a second, or when something is written to them.
 //   - Messages that can be read in two ways are refused (400 to callers, 502 for
 //     workers); what is passed on is written anew. Package internal/gateway/h1 lists them.
-//     Over TLS net/http reads first, and takes bare LF, folded fields and a length
-//     beside chunks: workers still get one reading, a proxy in front may have another.
 //   - Silent callers cannot keep others out: a [Server] has ServerConfig.MaxConns
 //     connections, and when another one comes, the one that has been silent for the
 //     longest goes. One that is idle for a second holds no buffers.
@@ -68,9 +66,9 @@
 //
 // # Two wires, one core
 //
-// Without TLS, a [Server] speaks HTTP/1.1 on a wire of its own. HTTP/2 is net/http's,
-// and so is everything with TLS. [Gateway.ServeHTTP] mounts the same core elsewhere. The
-// own wire is a matter of cost. To workers there are two wires as well: internal/gateway/h1,
+// A [Server] speaks HTTP/1.1 on a wire of its own, with TLS and without. HTTP/2 is
+// net/http's. [Gateway.ServeHTTP] mounts the same core elsewhere. The own wire is a
+// matter of cost. To workers there are two wires as well: internal/gateway/h1,
 // and net/http's HTTP/2 for an Upstream that wants it, over connections that send
 // nothing again (internal/gateway/h2). CPU per proxied request, one core, 64 kept-alive
 // connections, tiny answer, as a ratio to nginx 1.22 in the same run:

@@ -52,7 +52,7 @@ func (c ServerConfig) plain() h1.ServerConfig {
 	return h1.ServerConfig{
 		Limits:      h1.Limits{Head: c.MaxHead},
 		HeadTimeout: c.HeadTimeout, BodyTimeout: c.BodyTimeout, WriteTimeout: c.WriteTimeout,
-		IdleTimeout: c.IdleTimeout, Lifetime: c.Lifetime, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
+		IdleTimeout: c.IdleTimeout, Lifetime: c.Lifetime, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, TLS: c.TLS, Log: c.Log,
 	}
 }
 
@@ -108,9 +108,6 @@ func (s *Server) LastCall(d time.Duration) { s.lastCall.Store(int64(d)) }
 // and waits for what is in flight, for DrainTimeout at most. It returns nil when
 // everything could finish. Call it once.
 func (s *Server) Run(ctx context.Context) error {
-	if s.cfg.TLS != nil {
-		return s.runTLS(ctx)
-	}
 	// Work in flight outlives the order to stop, but not the time to drain: it
 	// may be waiting for a worker, where nothing that happens to the connection
 	// ends it.

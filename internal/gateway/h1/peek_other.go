@@ -19,6 +19,8 @@ type peeker struct{}
 // used.
 func (s *sock) peek() liveness { return quiet }
 
+func (s *sock) beyond() liveness { return talking }
+
 const canRest = false
 
 func (s *sock) rest() error { return errors.ErrUnsupported }

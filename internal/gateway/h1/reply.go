@@ -186,8 +186,13 @@ func (x *Exchange) Flush() error {
 // set a new one; a write that makes no progress for WriteTimeout, or up to twice
 // as long, fails.
 func (x *Exchange) writeVec() error {
+	if x.below != nil {
+		n, err := x.writeTLS()
+		x.sent, x.err = x.sent || n > 0, err
+		return err
+	}
 	for stalled := false; ; {
-		n, err := x.writeOnce()
+		n, err := x.send.write(x.raw, x.nc, &x.vec)
 		x.sent = x.sent || n > 0
 		switch {
 		case err == nil && len(x.vec) == 0:
@@ -206,14 +211,14 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-// writeNet writes vec by package net.
-func (x *Exchange) writeNet() (int64, error) {
-	if len(x.vec) > 1 {
-		return x.vec.WriteTo(x.nc) // skips empty ones
+// writeNet writes parts by package net.
+func writeNet(nc net.Conn, parts *net.Buffers) (int64, error) {
+	if len(*parts) > 1 {
+		return parts.WriteTo(nc) // skips empty ones
 	}
-	n, err := x.nc.Write(x.vec[0])
-	if x.vec[0] = x.vec[0][n:]; len(x.vec[0]) == 0 {
-		x.vec = nil
+	n, err := nc.Write((*parts)[0])
+	if (*parts)[0] = (*parts)[0][n:]; len((*parts)[0]) == 0 {
+		*parts = nil
 	}
 	return int64(n), err
 }
