@@ -14,9 +14,10 @@ type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Lines  []byte // more fields, as AppendField writes them; of no meaning to the wire
-	Length int64  // of the body; below 0 when it is not known
-	Bare   bool   // no body follows; a Content-Length among Fields is kept
+	Lines  []byte    // more fields, as AppendField writes them; of no meaning to the wire
+	Length int64     // of the body; below 0 when it is not known
+	Bare   bool      // no body follows; a Content-Length among Fields is kept
+	At     time.Time // for the Date field; zero means now
 }
 
 // reply is the writing half of an [Exchange].
@@ -103,7 +104,7 @@ func (x *Exchange) Begin(h *Head) error {
 	}
 	out = append(out, h.Lines...)
 	if !dated && h.Status != 101 {
-		out = AppendField(out, "Date", x.srv.date())
+		out = AppendField(out, "Date", x.srv.date(h.At))
 	}
 	switch {
 	case h.Status == 101:

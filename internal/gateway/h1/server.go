@@ -247,9 +247,11 @@ type stamp struct {
 	text string
 }
 
-// date returns the time for a Date field, formatted once a second.
-func (s *Server) date() string {
-	now := time.Now()
+// date returns the time for a Date field, formatted once a second. A zero now is now.
+func (s *Server) date(now time.Time) string {
+	if now.IsZero() {
+		now = time.Now()
+	}
 	if t := s.clock.Load(); t != nil && t.unix == now.Unix() {
 		return t.text
 	}
