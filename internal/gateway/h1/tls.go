@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -187,7 +188,7 @@ func (x *Exchange) shake(t *tls.Conn) bool {
 	if t.SetDeadline(end) != nil || x.leave.Load() { // which may have woken it before
 		return false
 	}
-	if err := t.Handshake(); err != nil {
+	if err := t.HandshakeContext(context.Background()); err != nil { // its deadline ends it
 		x.unshaken(err)
 		return false
 	}
