@@ -119,9 +119,8 @@ type Route struct {
 	// StreamIdle and StreamTotal bound answers that have begun: the time without any data, and the total time. Then both
 	// connections are cut. 0: no bound.
 	StreamIdle, StreamTotal time.Duration
-	// HalfClose says that callers who have finished sending wait for their answer.
-	// Those who hang up in an orderly way look the same: they are noticed only when
-	// the answer is sent. It holds for HTTP/1.1.
+	// HalfClose says that callers who have finished sending wait for their answer. A caller that hangs up in an orderly way
+	// looks the same, so it is noticed only when the answer is sent. It applies to HTTP/1.1.
 	HalfClose bool
 
 	// The following is checked before the body is read.

@@ -12,9 +12,9 @@ const (
 	prefaceRest = "SM\r\n\r\n"
 )
 
-// pass hands a connection that has begun as HTTP/2 does to whom the server's settings
-// name, and waits for its end. It returns why err, the error of the head, stands. Over
-// TLS callers agree on HTTP/2 in the handshake.
+// pass gives a connection that begins with the preface of HTTP/2 to the handler in the server's settings, and waits for its
+// end. It returns err, the error of the head, for a connection that is not passed. Over TLS callers agree on HTTP/2 in the
+// handshake.
 func (x *Exchange) pass(err error) error {
 	if x.served || x.below != nil || x.srv.cfg.HTTP2 == nil {
 		return err
@@ -35,8 +35,7 @@ func (x *Exchange) pass(err error) error {
 	return nil
 }
 
-// passOn passes a connection on, which is a [*below] or has one below TLS, and waits for
-// its end.
+// passOn gives nc to the handler of HTTP/2 and waits for its end. nc is a [*below], or runs over one with TLS.
 func (x *Exchange) passOn(nc net.Conn) {
 	b, ok := nc.(*below)
 	if !ok {
@@ -48,7 +47,7 @@ func (x *Exchange) passOn(nc net.Conn) {
 	}
 }
 
-// idle notes whether a connection that was passed on has no request.
+// idle records whether a connection that was passed on has no request.
 func (x *Exchange) idle(yes bool) {
 	if !yes {
 		x.phase.Store(phaseBody)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// rawIO is one read, and what calls it.
+// rawIO is one read and its callback.
 type rawIO struct {
 	readFn func(fd uintptr) bool
 	p      []byte
@@ -52,13 +52,13 @@ func (r *rawIO) read(fd uintptr) bool {
 	}
 }
 
-// failed is the error of package net for a call that did not work.
+// failed returns the error of package net for a system call that failed.
 func failed(nc net.Conn, op string, e syscall.Errno) error {
 	local, remote := nc.LocalAddr(), nc.RemoteAddr()
 	return &net.OpError{Op: op, Net: local.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(op, e)}
 }
 
-// rawOut is one write, and what calls it.
+// rawOut is one write and its callback.
 type rawOut struct {
 	writeFn func(fd uintptr) bool
 	vec     net.Buffers // not yet written

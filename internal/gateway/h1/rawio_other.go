@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// What Linux does without package net, package net does elsewhere.
+// Other systems use package net for what Linux does with system calls.
 type (
 	rawIO  struct{}
 	rawOut struct{}

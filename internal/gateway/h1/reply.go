@@ -210,7 +210,7 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-// writeNet writes parts by package net.
+// writeNet writes parts with package net.
 func writeNet(nc net.Conn, parts *net.Buffers) (int64, error) {
 	if len(*parts) > 1 {
 		return parts.WriteTo(nc) // skips empty ones
