@@ -138,6 +138,11 @@ func introduces(l string) bool {
 func (g *genericReader) at(i int) (exception, bool) {
 	e := exception{}
 	e.typ, e.message = genericHead(g.lines[i])
+	if next := i + 1; strings.HasSuffix(e.message, ":") && e.typ == "" && next < len(g.lines) && g.place(next).File == "" && !introduces(g.lines[i]) {
+		if e.typ, _ = genericHead(g.lines[next]); strings.TrimSpace(g.lines[next]) != "" {
+			e.message += " " + strings.TrimSpace(g.lines[next])
+		}
+	}
 	if f := g.place(i); f.File != "" && !genericLibrary(f) {
 		e.frames = []Frame{f}
 		return e, true
@@ -203,7 +208,7 @@ func genericLibrary(f Frame) bool {
 	}
 	return containsAny(slashed("/"+f.File), []string{
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
-		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
+		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
 	})
 }
 
@@ -248,6 +253,9 @@ func genericType(l string) string {
 		return name
 	}
 	typ := ""
+	if word, _, ok := strings.Cut(l, ": "); ok && isScopedType(word) {
+		return word
+	}
 	for {
 		word, rest, ok := strings.Cut(l, ": ")
 		if !ok || len(word) > 40 || !endsAsFailure(word) {
@@ -277,6 +285,19 @@ func erlangReason(l string) string {
 		return name
 	}
 	return ""
+}
+
+// isScopedType reports Ruby's and Perl's types: Shop::Missing.
+func isScopedType(s string) bool {
+	if !strings.Contains(s, "::") || s[0] < 'A' || s[0] > 'Z' {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "::") {
+		if part == "" || identLen(part) != len(part) || part[0] < 'A' || part[0] > 'Z' {
+			return false
+		}
+	}
+	return true
 }
 
 // identLen is the length of the name that s begins with.

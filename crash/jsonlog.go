@@ -13,8 +13,14 @@ import (
 func (t *text) unfold() bool {
 	var lines []string
 	var levels []level
+	paired := false // the line before was made of pairs
 	for i, l := range t.lines {
 		in, lv := unfoldLine(l, t.levels[i])
+		if in == nil && paired && keyLen(l) > 0 && !strings.Contains(l, " ") {
+			in = []string{""} // a line without a message
+		} else {
+			paired = in != nil && keyLen(l) > 0
+		}
 		if in == nil {
 			if lines != nil {
 				lines, levels = append(lines, l), append(levels, t.levels[i])
@@ -199,12 +205,22 @@ func unfoldJSON(l string) (lines []string, lv level, ok bool) {
 	}
 	e := entry{}
 	e.take(m, 0)
-	return e.lines(), levelOf(e.level), true
+	if lines = e.lines(); len(lines) == 0 && (blank(m["message"]) || blank(m["msg"]) || blank(m["log"])) {
+		lines = []string{""} // a line of a trace
+	}
+	return lines, levelOf(e.level), true
+}
+
+// blank reports a text in which nothing is.
+func blank(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.TrimSpace(s) == ""
 }
 
 // entry is what a structured log says about a failure.
 type entry struct {
-	level, message, stack, typ, problem string
+	level, message, stack, typ, problem, panic string
+	whole                                      bool // the stack is the whole failure: the message only introduces it
 }
 
 // take gathers the known fields of m, whichever library named them.
@@ -266,10 +282,12 @@ func (e *entry) field(key, v string, depth int) {
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
-			e.stack = v
+			e.stack, e.whole = v, true
 		} else {
 			e.problem = v
 		}
+	case "panic":
+		e.panic = v
 	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "kind", "name":
 		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
@@ -283,7 +301,7 @@ func (e *entry) field(key, v string, depth int) {
 // printed it: message, then type and message of the failure, then its stack.
 func (e *entry) lines() []string {
 	var out []string
-	if e.message != "" && e.message != e.stack {
+	if e.message != "" && e.message != e.stack && !e.whole {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
 	if e.stack == "" {
@@ -295,6 +313,8 @@ func (e *entry) lines() []string {
 	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
 	head := e.head()
 	switch first := strings.TrimSpace(stack[0]); {
+	case e.panic != "" && strings.HasPrefix(first, "goroutine "):
+		out = append(out, "panic: "+e.panic, "")
 	case head == "":
 	case strings.HasPrefix(first, `File "`): // Lambda's, without head and end
 		return append(append(append(out, pyHead), stack...), head)
@@ -318,10 +338,16 @@ func (e *entry) said() string {
 		return head
 	case head == "" || strings.Contains(e.message, head):
 		return e.message
-	case e.problem == "" || e.typ != "":
+	case e.problem == "" || e.typ != "" || beginsTrace(head):
 		return e.message + "\n" + head
 	}
 	return strings.TrimRight(e.message, ":. ") + ": " + head
+}
+
+// beginsTrace reports a line that a reader waits for.
+func beginsTrace(l string) bool {
+	l, _, _ = strings.Cut(l, "\n")
+	return slices.ContainsFunc(knownLanguages(), func(lang language) bool { return lang.begins(l) })
 }
 
 func (e *entry) head() string {

@@ -16,17 +16,17 @@ func kernel() language {
 }
 
 func kernelBegins(l string) bool {
-	if strings.Contains(l, "segfault at ") {
-		return strings.Contains(l, " ip ")
-	}
-	if strings.Contains(l, " ip:") {
-		return strings.Contains(l, "general protection") || strings.Contains(l, " trap ")
+	if at := strings.IndexByte(l, '['); at >= 0 && (strings.Contains(l[at:], "]: segfault at ") || strings.Contains(l[at:], " ip:")) {
+		return strings.Contains(l, " ip ") || strings.Contains(l, "general protection") || strings.Contains(l, " trap ")
 	}
 	return kernelKilled(l)
 }
 
 // kernelKilled reports a line of the out-of-memory killer's.
 func kernelKilled(l string) bool {
+	if _, rest, ok := strings.Cut(l, "ill"); !ok || !strings.Contains(rest, "process ") {
+		return false
+	}
 	return strings.Contains(l, "ut of memory: Kill") || strings.Contains(l, "Killed process ") && strings.Contains(l, " total-vm:")
 }
 

@@ -13,12 +13,16 @@ func unfoldPairs(l string, lv level) ([]string, level) {
 		return nil, unsaid
 	}
 	e := entry{}
-	if n := keyLen(l); n > 0 && (strings.Contains(l, "msg=") || strings.Contains(l, "message=") || strings.Contains(l, "err=") || strings.Contains(l, "error=")) {
+	n := keyLen(l)
+	if n > 0 && (strings.Contains(l, "msg=") || strings.Contains(l, "message=") || strings.Contains(l, "err=") || strings.Contains(l, "error=")) {
 		e.pairs(l)
-		if lv := levelOf(e.level); lv != unsaid && (e.message != "" || e.problem != "") {
+		if lv := levelOf(e.level); (lv != unsaid || strings.HasPrefix(l, `msg="`)) && (e.message != "" || e.problem != "") {
 			return e.lines(), lv
 		}
 		return nil, unsaid
+	}
+	if n > 0 && strings.Contains(l, "level=") && strings.Contains(l, "time=") && strings.Count(l, "=") <= 3 {
+		return []string{""}, unsaid // logrus writes a blank line as no message
 	}
 	if lv < failed {
 		return nil, unsaid

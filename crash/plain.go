@@ -49,6 +49,17 @@ func (t *text) words(i int) string {
 	return s
 }
 
+// unthreaded takes the thread out of "panic(main thread): text": which one it was
+// says nothing of the failure.
+func unthreaded(l string) string {
+	if rest, ok := strings.CutPrefix(l, "panic("); ok {
+		if thread, said, ok := strings.Cut(rest, "): "); ok && len(thread) < 40 {
+			return "panic: " + said
+		}
+	}
+	return l
+}
+
 // tells reports a line that tells of an error.
 func tells(l string) bool {
 	l = strings.ToLower(l[:min(len(l), 300)])

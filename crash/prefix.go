@@ -69,7 +69,7 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		}
 	}
 	if timed {
-		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] == '<'):]
+		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] >= 'a' && l[0] <= 'z' || l[0] == '<'):]
 	} else if n := klog(rest); n > 0 {
 		lv = klogLevel(rest[0])
 		rest, timed = rest[n:], true
@@ -78,7 +78,20 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		lv, rest = max(lv, got), rest[n:]
 	}
 	rest, got := columns(rest, timed)
-	return rest, max(lv, got), more
+	return poolChild(rest), max(lv, got), more
+}
+
+// poolChild takes what PHP-FPM puts around a line of one of its processes:
+// child 7 said into stderr: "text".
+func poolChild(l string) string {
+	if !strings.HasPrefix(l, "child ") {
+		return l
+	}
+	_, said, ok := strings.Cut(l[:min(len(l), maxLine)], ` said into stderr: "`)
+	if !ok {
+		return l
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(said, ", pipe is closed"), `"`)
 }
 
 // logrus is "ERRO[0012] ", seconds after the start.
@@ -155,6 +168,9 @@ func podColumn(l string) int {
 // hostProcess is "host name[123]: " and "app[web.1]: " behind a time, and "host
 // name: " behind syslog's.
 func hostProcess(l string, syslog bool) int {
+	if l == "" || l[0] == '\t' || l[0] == ' ' {
+		return 0
+	}
 	i := 0
 	for word := range 2 {
 		end := strings.IndexByte(l[i:min(len(l), i+80)], ' ')

@@ -76,7 +76,7 @@ func separated(l string, n int) int {
 // read, nor valgrind's, nor the beginning of a frame, nor half of an object.
 func isPrefix(s string) bool {
 	s = strings.TrimSpace(s)
-	return s != "" && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
+	return s != "" && !strings.HasSuffix(s, `="`) && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
 		strings.Count(s, "{") <= strings.Count(s, "}") && strings.Count(s, "[") == strings.Count(s, "]")
 }
 
@@ -126,6 +126,9 @@ const maxAhead = 3
 // the header.
 func prefixOf(l, below string) int {
 	n, m := shared(l, below)
+	if n == 0 || strings.TrimSpace(l[:n]) == "" {
+		return 0
+	}
 	k := headColumn(l)
 	if m < len(below) && n != k { // else the line below is a prefix and nothing more
 		n = separated(l, n)

@@ -10,8 +10,17 @@ import "strings"
 //	Main process exited, code=dumped, status=11/SEGV
 //	terminated by signal 6: Aborted
 func signalled(l string) string {
+	if l == "Killed" { // a shell's word for a program of its own
+		return "SIGKILL"
+	}
 	if !strings.Contains(l, "ig") && !strings.Contains(l, "IG") && !strings.Contains(l, "status=") { // signal, SIGKILL
 		return ""
+	}
+	if _, said, ok := strings.Cut(l, "signal: "); ok { // Go's words for a command's end
+		said, _, _ = strings.Cut(said, "\n")
+		if name := ending(strings.TrimRight(said, " .,;)\"")); name != "" {
+			return name
+		}
 	}
 	for _, w := range [...]string{
 		"on signal ", "by signal ", "by signal: ", "to signal ", "with signal ", "exit signal ", "from signal ", "prematurely: signal ", "was sent SIG", " by SIG", "code=killed, status=", "code=dumped, status=",
@@ -25,11 +34,19 @@ func signalled(l string) string {
 		for n < len(said) && (isWord(said[n]) || said[n] == ' ' && strings.ToLower(said[:1]) != said[:1]) {
 			n++
 		}
-		switch name := signalName(strings.TrimSpace(said[:n])); name {
-		case "", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGPIPE", "SIGALRM":
-		default:
+		if name := ending(strings.TrimSpace(said[:n])); name != "" {
 			return name
 		}
 	}
 	return ""
+}
+
+// ending names the signal in s, unless it is one that asks to stop.
+func ending(s string) string {
+	switch name := signalName(s); name {
+	case "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGPIPE", "SIGALRM":
+		return ""
+	default:
+		return name
+	}
 }

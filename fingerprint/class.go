@@ -235,8 +235,8 @@ func appendName(dst, v []byte, k set) []byte {
 // Words may have one short run of digits: v2, k8s, sha256.
 func isLiteral(v []byte, k set) bool {
 	n := len(v)
-	if n == 0 || n > maxName || !k.within(kName) || looksRandom(v, k) {
-		return false
+	if n == 0 || n > maxName || !k.within(kName) || looksRandom(v, k) || k&kAt != 0 && bytes.IndexByte(v, '@') > 0 {
+		return false // @type is a word, an address is none
 	}
 	if k&kDigit == 0 {
 		return true

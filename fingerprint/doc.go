@@ -46,8 +46,9 @@
 //
 // # Bodies
 //
-// JSON (application/json, text/json, anything +json): white space is dropped, members are
-// sorted by name, unless an object has more than 1,024.
+// JSON (application/json, text/json, application/x-amz-json-1.1 and the like of AWS,
+// anything +json): white space is dropped, members are sorted by name, unless an object
+// has more than 1,024.
 //
 //   - Numbers keep their digits and never pass through a float, which would merge large
 //     integers. Only spellings that every parser reads alike become equal: 1E+05 is 1e5.
@@ -61,7 +62,8 @@
 //   - Invalid JSON, invalid UTF-8, a byte-order mark and nesting beyond 64 levels make
 //     the body opaque.
 //
-// Lines of JSON (application/x-ndjson, application/ndjson, application/jsonl,
+// Lines of JSON (application/x-ndjson, application/ndjson, text/x-ndjson,
+// application/jsonl, application/x-jsonl, application/jsonlines,
 // application/x-jsonlines): each line is canonicalised and blank lines are dropped. One
 // bad line makes the body opaque.
 //

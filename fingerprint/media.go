@@ -68,11 +68,11 @@ func kindOfMedia(t []byte) byte {
 		return jsonBody
 	case "application/x-www-form-urlencoded":
 		return formBody
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines":
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines", "text/x-ndjson":
 		return jsonLines
 	}
 	switch {
-	case bytes.HasSuffix(t, []byte("+json")):
+	case bytes.HasSuffix(t, []byte("+json")), bytes.HasPrefix(t, []byte("application/x-amz-json-")):
 		return jsonBody
 	case bytes.HasPrefix(t, []byte("multipart/")):
 		return multipart

@@ -132,11 +132,17 @@ func (s *scratch) appendSegment(dst, v []byte) []byte {
 	if len(v) == 0 {
 		return dst
 	}
+	if (v[0] == '@' || v[0] == '~') && len(v) > 1 { // somebody's name
+		return appendSegmentClass(append(dst, v[0]), v[1:], kindsOf(v[1:]))
+	}
 	if isLiteral(v, k) && !isSlug(v, k) {
 		return append(dst, v...)
 	}
 	if k&kHash != 0 {
 		v, k = s.unescape(v)
+	}
+	if k&kAt != 0 && classify(v, k) == cEmail { // no file's name
+		return appendSegmentClass(dst, v, k)
 	}
 	// A file's name is data, what kind of file it is says more.
 	if dot := bytes.LastIndexByte(v, '.'); dot > 0 && dot < len(v)-1 && len(v)-dot <= 6 {

@@ -12,8 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// overrideGuards has the guards of queries heed what operators want for a while,
-// and nothing of what they wanted before.
+// overrideGuards replaces the overrides of all query guards by these.
 func (a *App) overrideGuards(overrides []live.Override) {
 	for _, g := range a.guards.list() {
 		if err := g.guard.SetOverrides(ofGuard(g.route, overrides)); err != nil {
@@ -22,8 +21,8 @@ func (a *App) overrideGuards(overrides []live.Override) {
 	}
 }
 
-// ofGuard are those of a route's guard, in the guard's words. What a newer
-// program wrote into the store and this one does not understand, is left out.
+// ofGuard returns the overrides of a route's guard, in the guard's form. It leaves out overrides that a newer program wrote
+// and this one does not understand.
 func ofGuard(route string, overrides []live.Override) (out []guard.Override) {
 	for _, o := range overrides {
 		if !o.ForQueries() || o.Route != "" && o.Route != route {
@@ -53,14 +52,14 @@ func guardOverride(o live.Override) (guard.Override, error) {
 			errs = append(errs, fmt.Errorf("value: %w", err))
 		}
 	}
-	errs.If(o.Plan != "", "plan: guards of queries know classes, not plans")
+	errs.If(o.Plan != "", "plan: query guards have classes, not plans")
 	if err := errors.Join(errs...); err != nil {
 		return out, err
 	}
 	return out, out.Validate()
 }
 
-// checkGuardOverride says what is wrong with an override of guards.
+// checkGuardOverride returns the faults of an override of guards.
 func (a *App) checkGuardOverride(o live.Override) error {
 	_, err := guardOverride(o)
 	guarded, known := false, false
@@ -85,7 +84,7 @@ func (a *App) checkGuardOverride(o live.Override) error {
 	return err
 }
 
-// noClass names the classes that there are: as many as one can take in.
+// noClass returns the error for an unknown class. It lists existing classes, as many as are readable.
 func noClass(name string, classes []string) error {
 	slices.Sort(classes)
 	classes = slices.Compact(classes)
@@ -94,7 +93,7 @@ func noClass(name string, classes []string) error {
 		classes, more = classes[:most], " and others"
 	}
 	if len(classes) == 0 {
-		return fmt.Errorf("class: no limits have a class %.100q, or any other", name)
+		return fmt.Errorf("class: no limits have a class %.100q; they have no classes", name)
 	}
 	return fmt.Errorf("class: no limits have a class %.100q; they have %s%s", name, strings.Join(classes, ", "), more)
 }

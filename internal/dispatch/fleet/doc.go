@@ -36,6 +36,13 @@
 // all the work. An ejection never causes panic mode. [Fleet.Panic], [Fleet.Stats] and
 // [Config.Judged] show it.
 //
+// # Silence
+//
+// A worker with work in flight that has answered nothing for longer than usual may be busy
+// with something slow, or it hangs and will be killed with all that is sent to it until then.
+// [Fleet.Listen] notices it: it gets nothing new until it answers, or a look finds it well. If
+// no worker answers, all get work. Looks at workers that are well make the fleet more patient.
+//
 // # Shards and cells
 //
 // A [Want] with a Caller and a Shard gets only the workers that policy/shard assigns

@@ -11,20 +11,19 @@ import (
 
 // Config bounds a cache. The zero value means the defaults below.
 type Config struct {
-	MaxBytes   int64         // of all answers, with what it takes to keep them; default 64 MiB
-	MaxEntry   int           // bytes of one body at most; default 1 MiB
-	MaxEntries int           // answers at most; default 65,536
-	Refresh    time.Duration // a copy that is younger is good enough and not recorded again; default 1 s, negative: none is
-	// Vary names the request headers whose values are in the caller's keys;
-	// see [Cache.AppendVary]. An answer that varies on another one is not
-	// kept. Default: Accept, Accept-Encoding, Accept-Language, Origin.
+	MaxBytes   int64         // of all answers, with overhead; default 64 MiB
+	MaxEntry   int           // of one body; default 1 MiB
+	MaxEntries int           // number of answers; default 65,536
+	Refresh    time.Duration // a younger copy is not recorded again; default 1 s; negative: every answer is recorded
+	// Vary names the request headers whose values are in the caller's keys; see [Cache.AppendVary]. An answer that varies
+	// on another header is not kept. Default: Accept, Accept-Encoding, Accept-Language, Origin.
 	Vary []string
 }
 
 // maxVary bounds Config.Vary.
 const maxVary = 32
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
 	c.MaxEntry = cmp.Or(c.MaxEntry, int(min(1<<20, max(c.MaxBytes, 0))))

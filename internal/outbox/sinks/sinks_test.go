@@ -177,13 +177,13 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	_ = nobody.Close() // it is not there
 	at := wantsTLS.Addr().String()
 	for url, says := range map[string]string{
-		"kafka://" + away + "/t":        "is a broker running at " + away,
-		"amqp://" + away + "/":          "is a broker running at " + away,
-		"nats://" + away + "/s":         "running at " + away,
-		"redis://" + away + "/s":        "is a server running at " + away,
-		"kafka://" + at + "/t?tls=true": "?ca=FILE names the authority that signed the server's certificate",
-		"amqps://" + at + "/":           "?ca=FILE names the authority that signed the server's certificate",
-		"rediss://" + at + "/s":         "?ca=FILE names the authority that signed the server's certificate",
+		"kafka://" + away + "/t":        "check that a broker runs at " + away,
+		"amqp://" + away + "/":          "check that a broker runs at " + away,
+		"nats://" + away + "/s":         "runs at " + away,
+		"redis://" + away + "/s":        "check that a server runs at " + away,
+		"kafka://" + at + "/t?tls=true": "?ca=FILE sets the authority that signed the server's certificate",
+		"amqps://" + at + "/":           "?ca=FILE sets the authority that signed the server's certificate",
+		"rediss://" + at + "/s":         "?ca=FILE sets the authority that signed the server's certificate",
 		"https://" + at + "/hook":       "certificate signed by unknown authority",
 	} {
 		t.Run(url, func(t *testing.T) {

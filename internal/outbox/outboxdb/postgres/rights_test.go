@@ -93,7 +93,7 @@ func TestDropped(t *testing.T) {
 			return err == nil
 		})
 		eventually(t, "the relay says how to make it after "+drop, func() bool {
-			return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return strings.Contains(a.What, "make it with `bezoar outbox init`") })
+			return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return strings.Contains(a.What, "create it with `bezoar outbox init`") })
 		})
 		if err := postgres.Init(ctx, postgres.Config{URL: d.url, Schema: d.schema}); err != nil {
 			t.Fatal(err)
