@@ -25,7 +25,7 @@ type Config struct {
 }
 
 const (
-	maxQueue = 512                    // who may wait for the lane
+	maxQueue = 512                    // how many may wait for the lane
 	linger   = 100 * time.Millisecond // how long an idle lane keeps its worker
 )
 
