@@ -6,9 +6,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// Profile names a set of default rules. Their limits come from the limits of the backends,
-// or from incidents if a backend has no limit. Ordinary dashboards stay far below those of
-// the default profile.
+// Profile names a set of rules that apply where the limits have no rule. Their limits come
+// from the limits of the backends, or from incidents if a backend has no limit. Ordinary
+// dashboards stay far below those of the default profile.
 type Profile string
 
 const (
