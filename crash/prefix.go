@@ -103,7 +103,7 @@ func logrus(l string) (int, level) {
 	if len(l) < 8 || l[4] != '[' {
 		return 0, unsaid
 	}
-	lv := unsaid
+	var lv level
 	switch l[:4] {
 	case "TRAC", "DEBU", "INFO":
 		lv = calm
