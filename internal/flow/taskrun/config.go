@@ -15,32 +15,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// What zero means in a Config.
+// Values that replace a zero in Config.
 const (
 	DefaultLogLimit = 10 << 20
 	DefaultKeep     = 30 * 24 * time.Hour
 )
 
-// minLogLimit is the least that is kept of a log.
+// minLogLimit is the smallest LogLimit in bytes.
 const minLogLimit = 4 << 10
 
-// Config says how attempts run. Dir is required.
+// Config configures a Runner. Dir is required.
 type Config struct {
-	Dir       string         // the state directory, of this process alone
+	Dir       string         // the state directory, used by this process only
 	Functions flow.Functions // tasks that are functions
 
-	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own environment
-	Inherit proc.Inherit // what commands get of it
-	User    string       // whom commands run as: a name or number, and :GROUP; "": as we do
+	Environ []string     // environment that commands inherit as Inherit says, and source of secrets; nil: this process's own
+	Inherit proc.Inherit // which variables commands inherit
+	User    string       // user of the commands: a name or number, and :GROUP; "": the user of this process
 	Pids    int          // processes and threads of one attempt; default 256, below 0: no limit
 
 	LogLimit int64         // bytes kept of one attempt's log; default 10 MiB
 	Keep     time.Duration // how long logs are kept; default 30 days
 
-	// Query runs the query of an SQL sensor: whether its first row's first column
-	// is neither null, 0 nor false. nil: there are no SQL sensors.
+	// Query runs the query of an SQL sensor. It reports whether the first column of the first row is neither null, 0 nor
+	// false. nil: SQL sensors fail.
 	Query  func(ctx context.Context, dsn, query string) (bool, error)
-	Client *http.Client // of HTTP sensors; nil: a new one
+	Client *http.Client // for HTTP sensors; nil: a new one
 	Log    *slog.Logger // nil discards
 }
 
@@ -57,7 +57,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List
