@@ -186,7 +186,7 @@ func TestWhatRunsAloneWaitsForTheOthers(t *testing.T) {
 			}
 			return v.Instances[0]
 		}
-		if i := state(suspect.ID); i.State != task.Ready || !strings.Contains(i.Why, "has died 5 times while it ran: it runs alone, as soon as nothing else runs on node n1") {
+		if i := state(suspect.ID); i.State != task.Ready || !strings.Contains(i.Why, "has died 5 times while it ran: it will run alone, as soon as no other attempt runs on node n1") {
 			t.Errorf("%s, %q", i.State, i.Why)
 		}
 		if i := state(plain); i.State != task.Ready {

@@ -12,18 +12,18 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// maxBackfill bounds the due times of one backfill.
+// maxBackfill is the most due times of one backfill.
 const maxBackfill = 100_000
 
 // Backfill runs a flow for due times of the past. The first run goes alone until one run
 // has succeeded. Failed runs do not stop the others, unless Share of them fail with one
 // fingerprint in one build: then no more runs start.
 type Backfill struct {
-	ID         string // default: made of flow, range and parameters, so that the same backfill continues where it stopped
+	ID         string // default: derived from flow, range and parameters, so that the same backfill continues where it stopped
 	Definition Definition
 	Params     map[string]string
 	From, To   time.Time     // due times from From to before To, by Definition.Schedule
-	Every      time.Duration // instead of a schedule
+	Every      time.Duration // replaces the schedule
 	Parallel   int           // runs at once; default 4
 	Share      int           // runs that fail with one fingerprint before the backfill halts; default 3
 	NoCanary   bool          // start all runs at once; by default the first run goes alone
@@ -44,19 +44,19 @@ func (b Backfill) WithDefaults() Backfill {
 	return b
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (b Backfill) Validate() error {
 	b = b.WithDefaults()
 	_, errParams := b.Definition.Values(b.Params)
 	errs := faults.List{b.Definition.Validate(), errParams}
 	errs.If(!b.From.Before(b.To), "From: %v is not before To (%v)", b.From, b.To)
-	errs.If(b.Every < 0 || b.Every == 0 && b.Definition.Schedule == nil, "Every: the flow has no schedule: say how far due times are apart")
+	errs.If(b.Every < 0 || b.Every == 0 && b.Definition.Schedule == nil, "Every: the flow has no schedule: set the time between due times")
 	errs.If(b.Parallel < 0, "Parallel: %d is negative", b.Parallel)
 	errs.If(b.Share < 0, "Share: %d is negative", b.Share)
 	return errors.Join(errs...)
 }
 
-// dues are the due times of a backfill.
+// dues returns the due times of a backfill.
 func (b Backfill) dues() ([]time.Time, error) {
 	c := calendar{every: b.Every}
 	first := b.From.Add(-1)
@@ -91,7 +91,7 @@ type BackfillPlan struct {
 	Text     string        `json:"text"` // the arithmetic for people
 }
 
-// BackfillStatus says how far a backfill is.
+// BackfillStatus is the progress of a backfill.
 type BackfillStatus struct {
 	ID      string `json:"id"`
 	Runs    int    `json:"runs"`
@@ -139,11 +139,11 @@ func (e *Engine) PlanBackfill(ctx context.Context, b Backfill) (BackfillPlan, er
 }
 
 func (p BackfillPlan) text(todo, parallel int) string {
-	text := fmt.Sprintf("%d runs, %d are there already, %d are to be run, %d at once; %d tasks each", p.Runs, p.There, todo, parallel, p.Tasks)
+	text := fmt.Sprintf("%d runs, %d exist already, %d will run, %d at once; %d tasks each", p.Runs, p.There, todo, parallel, p.Tasks)
 	if p.Run > 0 {
 		text += fmt.Sprintf("\np95 of the longest path %v × %d ÷ %d = %v", p.Run.Round(time.Millisecond), todo, parallel, p.Time.Round(time.Millisecond))
 	} else {
-		text += "\nno run has succeeded yet: how long one takes is not known"
+		text += "\nno run has succeeded yet, so the duration of one is unknown"
 	}
 	text += fmt.Sprintf("\nretries along one path wait at most %v", p.Retries)
 	if p.Deadline > 0 {
@@ -156,8 +156,7 @@ func (p BackfillPlan) text(todo, parallel int) string {
 	return text
 }
 
-// longest returns, along the path that takes longest, the p95 of all tasks, and
-// all waits of retries.
+// longest returns the p95 of all tasks, and all waits of retries, along the path that takes longest.
 func longest(d *Definition, known *stats) (run, retries time.Duration) {
 	byName := make(map[string]int, len(d.Tasks))
 	for i := range d.Tasks {
@@ -243,15 +242,15 @@ func (e *Engine) Backfill(ctx context.Context, b Backfill, progress func(Backfil
 	}
 }
 
-// filling is a backfill under way.
+// filling is a running backfill.
 type filling struct {
 	*Engine
 	b      Backfill
 	dues   []time.Time
-	causes map[string]string // of runs that failed, by id and version
+	causes map[string]string // of failed runs, by id and version
 }
 
-// step looks where the runs are, and starts those that may be started.
+// step reads the state of the runs, and starts those that may start.
 func (f *filling) step(ctx context.Context) (BackfillStatus, error) {
 	runs, err := f.backfilled(ctx, f.b.ID)
 	if err != nil {
@@ -305,8 +304,8 @@ func (f *filling) step(ctx context.Context) (BackfillStatus, error) {
 	return is, nil
 }
 
-// cause is the fingerprint of the failure that a run of this build waits for, or
-// failed of; "" if there is none that proves anything.
+// cause returns the fingerprint of the failure for which a run of this build is HELD or has failed; "" if the failure
+// proves nothing.
 func (f *filling) cause(ctx context.Context, r Run) (string, error) {
 	key := fmt.Sprint(r.ID, r.Version)
 	if cause, ok := f.causes[key]; ok {

@@ -174,7 +174,7 @@ func TestThePlanOfABackfillShowsItsArithmetic(t *testing.T) {
 		}
 		r.wait(r.start(d))
 		p, err = r.PlanBackfill(t.Context(), b)
-		want := "30 runs, 0 are there already, 30 are to be run, 4 at once; 3 tasks each\np95 of the longest path 40s × 30 ÷ 4 = 5m20s\n" +
+		want := "30 runs, 0 exist already, 30 will run, 4 at once; 3 tasks each\np95 of the longest path 40s × 30 ÷ 4 = 5m20s\n" +
 			"retries along one path wait at most 6s\n40s + 6s = 46s fits the deadline of 2m0s"
 		if err != nil || p.Text != want {
 			t.Errorf("%v\n%s\nwant\n%s", err, p.Text, want)

@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 )
 
-// buildOf names a version of the code when nobody does: a hash of what the tasks
-// run.
+// buildOf returns the version of a definition without one: a hash of what its tasks run.
 func buildOf(d Definition) string {
 	data, err := json.Marshal(struct {
 		Tasks []Task

@@ -61,7 +61,7 @@ func (b *Builder) Task(name string) *TaskBuilder {
 	return t
 }
 
-// Definition returns the definition, or an error with all of its faults.
+// Definition returns the definition, or an error that names every fault.
 func (b *Builder) Definition() (Definition, error) {
 	d := b.d
 	d.Tasks = slices.Clone(d.Tasks)
@@ -90,7 +90,7 @@ func (t *TaskBuilder) Command(program string, args ...string) *TaskBuilder {
 	return t
 }
 
-// Call makes the task call a function, which is known by the name of the task.
+// Call makes the task call a function. The function's name is the task's.
 func (t *TaskBuilder) Call(f Func) *TaskBuilder {
 	t.t.Func = t.t.Name
 	t.b.functions[t.t.Name] = f
@@ -125,7 +125,7 @@ func (t *TaskBuilder) Timeout(d time.Duration) *TaskBuilder {
 	return t
 }
 
-// Attempts bounds the attempts that fail by themselves.
+// Attempts limits the attempts that fail because of the task itself.
 func (t *TaskBuilder) Attempts(n int) *TaskBuilder {
 	t.t.Retry.Attempts = n
 	return t

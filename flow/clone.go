@@ -23,11 +23,10 @@ func (q AttemptQuery) Most() int {
 	return q.Limit
 }
 
-// Over reports whether a run has ended. Only a retry of a failed or cancelled run opens it
-// again.
+// Over reports whether a run has ended. Only a retry of a failed or cancelled run opens it again.
 func (s RunState) Over() bool { return s != RunRunning && s != RunHeld }
 
-// Reopens reports whether an order opens a run that is over.
+// Reopens reports whether an order reopens a run in this state.
 func (s RunState) Reopens(v Verb) bool {
 	return v == VerbRetry && (s == RunFailed || s == RunCancelled)
 }
@@ -61,7 +60,7 @@ func (b Batch) Touches() []string {
 	return out
 }
 
-// micros is a time as stores keep it.
+// micros returns a time in the form that stores keep.
 func micros(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -69,8 +68,8 @@ func micros(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// CloneRun copies a run. The copies share the definition, which never changes. Times are
-// as stores keep them: in UTC, with microseconds.
+// CloneRun copies a run. The copies share the definition, which never changes. Times are in UTC and cut to microseconds, as
+// in stores.
 func CloneRun(r Run) Run {
 	r.Params, r.Pages = maps.Clone(r.Params), slices.Clone(r.Pages)
 	r.Due, r.Created, r.Deadline, r.Ended = micros(r.Due), micros(r.Created), micros(r.Deadline), micros(r.Ended)

@@ -25,14 +25,14 @@ type Config struct {
 	Pools     map[string]int        // sizes of pools that definitions do not set
 	Flows     []Definition          // their schedules start runs
 	Breaker   breaker.Config        // of each downstream, if Judge is nil
-	Judge     *judge.Judge          // judges the downstreams; nil: a judge that knows only what this engine has seen
+	Judge     *judge.Judge          // judges the downstreams; nil: a judge that knows only this engine's attempts
 	Letters   Letters               // nil: dead letters are only in the runs
 	Pager     Pager                 // nil: pages go to the log
 	Lease     time.Duration         // how long a node may be silent before others take over; default 15 s
 	Poll      time.Duration         // how often the engine reads what other nodes did; default 500 ms
 	Keep      time.Duration         // how long runs are kept after their end; default 30 days
-	KeepKeys  time.Duration         // how long a side effect is remembered, and its run at least; default 400 days
-	Renewed   func(until time.Time) // called with the time until which each lease lasts at least, by the clock of this machine; may be nil
+	KeepKeys  time.Duration         // how long a side effect is remembered; its run is kept at least as long; default 400 days
+	Renewed   func(until time.Time) // called with the time until which each lease lasts at least, by this machine's clock; may be nil
 	Log       *slog.Logger          // nil discards
 }
 
@@ -51,7 +51,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
@@ -77,14 +77,14 @@ func (c Config) Validate() error {
 type Letters interface {
 	// Put stores a letter. It stores a letter with the same ID only once.
 	Put(ctx context.Context, l Letter) error
-	// Settle says that a letter needs no more attention, because its instance was retried,
-	// skipped or cancelled. A missing letter is no error.
+	// Settle marks a letter as handled, because its instance was retried, skipped or cancelled. A missing letter is not an
+	// error.
 	Settle(ctx context.Context, id, why string) error
 }
 
 // Letter is the dead letter of an instance. It waits for a person.
 type Letter struct {
-	ID       string // run, task, index and attempt
+	ID       string // made of run, task, index and attempt
 	Flow     string
 	Run      string
 	Task     string
@@ -98,8 +98,7 @@ type Letter struct {
 	At       time.Time
 }
 
-// Pager tells people about incidents. The engine calls Page again after an error, and
-// perhaps after a crash of Bezoar.
+// Pager notifies people of incidents. The engine calls Page again after an error, and possibly after a crash of Bezoar.
 type Pager interface {
 	Page(ctx context.Context, i Incident) error
 }
@@ -113,7 +112,7 @@ const (
 	KindBackfill   = "backfill"    // a backfill has halted
 )
 
-// Incident is one cause of failures in a run. People are told of it once.
+// Incident is one cause of failures in a run. People are notified of it once.
 type Incident struct {
 	Kind   string    `json:"kind"`
 	Flow   string    `json:"flow"`

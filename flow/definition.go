@@ -19,7 +19,7 @@ const (
 	MaxRow       = 256 << 10 // bytes of one bad row
 	MaxRows      = 1_000     // bad rows of one attempt that become letters
 	MaxOutputs   = 64 << 20  // bytes of all outputs of one run
-	MaxPages     = 100       // failure groups of one run that people are told of
+	MaxPages     = 100       // failure groups of one run that lead to a page
 )
 
 // Definition is a flow: tasks, and the order between them. A run keeps the definition that
@@ -91,8 +91,8 @@ type Each struct {
 	From string   `json:"from,omitempty"` // a task that this one needs: its output is a JSON array or lines
 }
 
-// Retry bounds attempts. Attempts that the infrastructure killed, that timed out, or that
-// could not start have budgets of their own; see package policy/task.
+// Retry limits attempts. Attempts that the infrastructure killed, that timed out, or that could not start have their own
+// budgets; see package policy/task.
 type Retry struct {
 	Attempts int            `json:"attempts,omitempty"` // default 3, the first included
 	Backoff  backoff.Config `json:"backoff,omitzero"`   // default full jitter between 1 s and 5 min
@@ -106,7 +106,7 @@ type Poison struct {
 	Siblings    int  `json:"siblings,omitempty"`     // dead letters of one cause after which the other instances are held without a run; default 3
 }
 
-// Sensor waits for something outside of the flow. It holds no slot between two looks.
+// Sensor waits for an event outside the flow. It holds no slot between two checks.
 type Sensor struct {
 	Command []string      `json:"command,omitempty"` // exit code 0: found; 75: not yet; others are failures
 	File    string        `json:"file,omitempty"`    // a glob

@@ -16,7 +16,7 @@ type Engine struct {
 	exec  Executor
 	stats *stats
 	wake  chan struct{}
-	flows atomic.Pointer[[]Definition] // whose schedules start runs
+	flows atomic.Pointer[[]Definition] // flows with schedules
 }
 
 // New returns an engine.
@@ -35,8 +35,7 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep their
-// definitions.
+// SetFlows replaces the flows whose schedules start runs. Runs that have begun keep their definitions.
 func (e *Engine) SetFlows(all []Definition) error {
 	for i := range all {
 		if err := all[i].Validate(); err != nil {
@@ -49,12 +48,12 @@ func (e *Engine) SetFlows(all []Definition) error {
 	return nil
 }
 
-// StartRequest says which run to create.
+// StartRequest describes the run to create.
 type StartRequest struct {
 	Definition Definition
 	Params     map[string]string
 	Due        time.Time // zero: now
-	Key        string    // at most one run has it; "": any number
+	Key        string    // unique among runs; "": none
 	Backfill   string
 }
 
@@ -90,7 +89,7 @@ func (e *Engine) Show(ctx context.Context, id string) (View, error) {
 	return Show(ctx, e.cfg.Store, id)
 }
 
-// Wait returns when the run is over or HELD. It looks every so often.
+// Wait returns when the run is over or HELD. It checks the run at the given interval.
 func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View, error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -110,7 +109,7 @@ func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View
 	}
 }
 
-// Wake makes the engine look at the store now.
+// Wake makes the engine read the store now.
 func (e *Engine) Wake() {
 	select {
 	case e.wake <- struct{}{}:

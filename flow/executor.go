@@ -11,21 +11,20 @@ import (
 // Executor runs attempts. The local one starts child processes; others may
 // start containers or jobs elsewhere. It must guarantee:
 //
-//   - Start is idempotent: a token starts at most once, also when Start is called
-//     again after an error or by the next life of the process.
-//   - Wait returns only when nothing of the attempt runs any more, and returns
-//     the same answer to whoever asks again.
-//   - Absent returns nil only if nothing of the attempt runs and nothing ever
-//     will, also if Start was interrupted half way. It ends what it finds.
-//   - Logs are kept from the first byte, whatever happens to the attempt.
+//   - Start is idempotent: a token starts at most once, even if Start is called
+//     again after an error or by a later process.
+//   - Wait returns only when no process of the attempt runs any more. Later calls
+//     return the same answer.
+//   - Absent returns nil only if no process of the attempt runs and none ever
+//     will, even if Start was interrupted. It ends the processes that it finds.
+//   - Logs are kept from the first byte, however the attempt ends.
 //
-// An executor that cannot say so for certain returns an error, and the next
-// attempt waits.
+// An executor that is not certain returns an error. The next attempt then waits.
 type Executor interface {
 	Start(ctx context.Context, s Spec) error
 	Wait(ctx context.Context, token int64) (Ending, error)
-	// Stop ends an attempt: by a signal first, by force after its grace. It does not wait.
-	// The attempt then has the given class, unless it reached another one itself.
+	// Stop ends an attempt: by a signal first, by force after its grace. It does not wait. The attempt then has the given
+	// class, unless it ended with another one itself.
 	Stop(ctx context.Context, token int64, class bezoar.Class, why string) error
 	Absent(ctx context.Context, token int64) error
 	// Logs reads the log of an attempt from offset. With follow, it continues until the
@@ -33,8 +32,8 @@ type Executor interface {
 	Logs(ctx context.Context, token, offset int64, follow bool) (io.ReadCloser, error)
 }
 
-// Spec is an attempt with everything that it needs to run. Templates are rendered;
-// references to secrets are not resolved.
+// Spec is an attempt with everything that it needs to run. Its templates are rendered; its references to secrets are not
+// resolved.
 type Spec struct {
 	Token   int64
 	Run     string
@@ -53,6 +52,6 @@ type Spec struct {
 	Timeout time.Duration
 	Grace   time.Duration
 	Memory  int64
-	Alone   bool  // nothing else may run on the node at the same time; the engine ensures it
+	Alone   bool  // no other attempt may run on the node at the same time; the engine ensures it
 	Input   Input // for functions
 }

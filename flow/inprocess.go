@@ -34,7 +34,7 @@ func (e *classified) Error() string       { return e.err.Error() }
 func (e *classified) Unwrap() error       { return e.err }
 func (e *classified) Class() bezoar.Class { return e.class }
 
-// keepEndings is how many ends of attempts are remembered for whoever asks again.
+// keepEndings is how many ends of attempts are kept for repeated calls of Wait.
 const keepEndings = 1024
 
 // InProcess returns an executor of functions in this process. A timeout only ends the
@@ -46,9 +46,9 @@ func InProcess(f Functions) Executor {
 
 type inProcess struct {
 	functions Functions
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	calls     map[int64]*call
-	kept      []int64 // tokens of calls that are over, the oldest first
+	kept      []int64 // tokens of finished calls, oldest first
 }
 
 type call struct {
@@ -57,7 +57,7 @@ type call struct {
 	end    Ending
 }
 
-// stopped is why a call was cancelled.
+// stopped is the cause of a cancelled call.
 type stopped struct{ Stop }
 
 func (s *stopped) Error() string { return s.Why }
@@ -66,7 +66,7 @@ func (x *inProcess) Start(_ context.Context, s Spec) error {
 	f := x.functions[s.Func]
 	if f == nil {
 		if s.Func == "" {
-			return fmt.Errorf("task %s is no function: this engine runs nothing else", s.Task)
+			return fmt.Errorf("task %s is not a function: this engine runs only functions", s.Task)
 		}
 		return fmt.Errorf("there is no function %.80q in this program", s.Func)
 	}
@@ -107,7 +107,7 @@ func (x *inProcess) run(ctx context.Context, f Func, s Spec, c *call) {
 	}
 }
 
-// invoke calls a function, and survives its panic.
+// invoke calls a function and recovers its panic.
 func invoke(ctx context.Context, f Func, in Input) (end Ending) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +128,7 @@ func invoke(ctx context.Context, f Func, in Input) (end Ending) {
 	return end
 }
 
-// panicked tells panics apart by their place.
+// panicked returns the fingerprint of a panic, derived from its place.
 func panicked(p any) (fingerprint, group, quality string) {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -151,7 +151,7 @@ func rootType(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// folded is a text without its numbers.
+// folded returns a text without its numbers.
 func folded(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
@@ -192,13 +192,13 @@ func (x *inProcess) Stop(_ context.Context, token int64, class bezoar.Class, why
 	return nil
 }
 
-// Absent waits for the function; what an earlier process ran died with it.
+// Absent waits for the function; functions of an earlier process died with it.
 func (x *inProcess) Absent(ctx context.Context, token int64) error {
 	c := x.call(token)
 	if c == nil {
 		return nil
 	}
-	c.cancel(&stopped{Stop{Token: token, Class: bezoar.Interrupted, Why: "its engine is gone"}})
+	c.cancel(&stopped{Stop{Token: token, Class: bezoar.Interrupted, Why: "its engine has ended"}})
 	_, err := x.Wait(ctx, token)
 	return err
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
-// loop is one life of an engine: from one lease to its end. Its goroutine owns
-// everything but the channels.
+// loop is one life of an engine: the time of one lease. Its goroutine owns every field except the channels.
 type loop struct {
 	*Engine
 	store Store
@@ -26,17 +25,17 @@ type loop struct {
 	hold  Hold
 
 	plans  map[string]*plan
-	round  []*plan // in the order in which they take turns
+	round  []*plan // in the order of their turns
 	local  map[int64]*job
 	away   map[int64]*job // on other nodes, or offered to them
 	keyed  map[string][]*job
-	later  []*job         // wait for a side effect of others
-	held   []*job         // to run alone here, once nothing else does
-	closed bool           // nothing else begins here: see alone
-	seen   map[int64]bool // foreign attempts whose stop was carried out
+	later  []*job         // waiting for another attempt's side effect
+	held   []*job         // to run alone here, once no other attempt does
+	closed bool           // no other attempt begins here: see alone
+	seen   map[int64]bool // attempts of other planners whose stop was carried out
 
-	ended    []Attempt // to be written down with the next batch
-	reports  []Attempt // ends of attempts that others planned
+	ended    []Attempt // to be stored with the next batch
+	reports  []Attempt // ends of attempts that other nodes planned
 	ends     chan ending
 	notes    chan func()
 	dead     chan struct{} // closed when the life ends
@@ -45,25 +44,25 @@ type loop struct {
 	settles  *sender[settlement]
 	pages    *sender[Incident]
 	timed    []*clock
-	flows    *[]Definition // that timed is of
+	flows    *[]Definition // the flows of timed
 	stopping bool
 	stopBy   time.Time
 	polled   time.Time
 	forgot   time.Time
 }
 
-// job is an attempt that is not over, and whose it is.
+// job is an attempt that is not over, with its plan.
 type job struct {
 	attempt Attempt
 	plan    *plan // nil: another node planned it
 	inst    *inst
 	spec    Spec
-	leave   *judge.Trial // the leave of a downstream that is tried again
-	lost    time.Time    // when its node was found to be lost
-	ended   bool         // its end waits for its rows
+	leave   *judge.Trial // permission to test a downstream
+	lost    time.Time    // when its node was lost
+	ended   bool         // it has ended; its rows are still to be stored
 }
 
-// ending is that an attempt has ended.
+// ending is the end of an attempt.
 type ending struct {
 	token   int64
 	started time.Time
@@ -71,9 +70,9 @@ type ending struct {
 	rowsKept bool
 }
 
-// Run works until ctx is over. Then it stops the attempts of this node. They become
-// INTERRUPTED, which counts against no budget, and continue after a restart. If another
-// process takes the name or the lease of this node, Run stops everything and starts anew.
+// Run works until ctx ends. Then it stops the attempts of this node. They become INTERRUPTED, which counts against no
+// budget, and continue after a restart. If another process takes the name or the lease of this node, Run stops everything
+// and begins a new life.
 func (e *Engine) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := e.life(ctx)
@@ -83,7 +82,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		if !errors.Is(err, ErrFenced) {
 			return err
 		}
-		e.cfg.Log.WarnContext(ctx, "lost the lease; all attempts of this node are stopped, and it begins anew", "node", e.cfg.Node, "err", err)
+		e.cfg.Log.WarnContext(ctx, "lost the lease: this node stops all its attempts and takes a new lease", "node", e.cfg.Node, "err", err)
 		select {
 		case <-time.After(e.cfg.Poll):
 		case <-ctx.Done():
@@ -107,7 +106,7 @@ func (e *Engine) life(ctx context.Context) error {
 		seen: map[int64]bool{},
 		ends: make(chan ending, e.cfg.Slots+64), notes: make(chan func(), 64), dead: make(chan struct{}),
 	}
-	hard, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, so that what ends then is written down
+	hard, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, so that attempts that end then are stored
 	l.send(hard)
 	fenced := l.renew(hard)
 	err = l.work(ctx, hard, fenced)
@@ -118,7 +117,7 @@ func (e *Engine) life(ctx context.Context) error {
 	return err
 }
 
-// begin takes a lease, however long the store does not answer.
+// begin takes a lease. It waits while the store does not answer.
 func (e *Engine) begin(ctx context.Context) (Node, error) {
 	for wait := e.cfg.Poll; ; wait = min(2*wait, e.cfg.Lease) {
 		began := time.Now()
@@ -138,7 +137,7 @@ func (e *Engine) begin(ctx context.Context) (Node, error) {
 	}
 }
 
-// renew keeps the lease. The channel tells once that it is lost.
+// renew keeps the lease. The channel receives an error when the lease is lost.
 func (l *loop) renew(ctx context.Context) <-chan error {
 	lost := make(chan error, 1)
 	l.jobs.Go(func() {
@@ -171,7 +170,7 @@ func (l *loop) renew(ctx context.Context) <-chan error {
 	return lost
 }
 
-// work runs until ctx is over or the lease is lost.
+// work runs until ctx ends or the lease is lost.
 func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 	if err := l.look(hard); err != nil {
 		return err
@@ -227,7 +226,7 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 	}
 }
 
-// drain takes what has come meanwhile, so that it shares a batch.
+// drain takes all events that are pending, so that they share a batch.
 func (l *loop) drain(ctx context.Context) {
 	for range 4096 {
 		select {
@@ -241,7 +240,7 @@ func (l *loop) drain(ctx context.Context) {
 	}
 }
 
-// wakeAt is when something is due.
+// wakeAt returns when the next event is due.
 func (l *loop) wakeAt() time.Time {
 	at, now := l.polled.Add(l.cfg.Poll), time.Now()
 	if l.stopping {
@@ -268,11 +267,10 @@ func (l *loop) wakeAt() time.Time {
 	return at
 }
 
-// stopFor is how long attempts that do not end hold up the end of the process,
-// beyond their grace.
+// stopFor is how long the process waits for its attempts to end, beyond their grace.
 const stopFor = 30 * time.Second
 
-// stop ends the attempts of this node because the process ends.
+// stop ends the attempts of this node because the process stops.
 func (l *loop) stop(ctx context.Context) {
 	l.stopping, l.stopBy = true, time.Now().Add(stopFor)
 	for token, j := range l.local {
@@ -288,7 +286,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// leave ends the lease, so that others take over at once.
+// leave ends the lease, so that other nodes take over at once.
 func (l *loop) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -298,7 +296,7 @@ func (l *loop) leave(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends what this life has left, because another one goes on.
+// abandon ends the attempts of this life, because another life continues.
 func (l *loop) abandon(ctx context.Context) {
 	if len(l.local) == 0 {
 		return
@@ -315,7 +313,7 @@ func (l *loop) abandon(ctx context.Context) {
 
 func randomFloat() float64 { return rand.Float64() }
 
-// files are the files that a pattern names, in byte order.
+// files returns the files that match a pattern, in byte order.
 func files(pattern string) ([]string, error) {
 	all, err := filepath.Glob(pattern)
 	slices.Sort(all)

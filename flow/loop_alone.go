@@ -8,9 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// alone begins an instance that has to run alone, once nothing else runs on this
-// node. It reports whether nothing else may begin here: such an instance runs, or
-// waits until what runs here has ended.
+// alone begins an instance that must run alone, once nothing else runs on this node. It reports whether no other attempt
+// may begin here: because such an instance runs, or waits for the running attempts.
 func (l *loop) alone(ctx context.Context, u *usage, now time.Time, out *[]*job) (closed bool) {
 	if len(l.held) > 0 {
 		return true
@@ -41,20 +40,19 @@ func (l *loop) alone(ctx context.Context, u *usage, now time.Time, out *[]*job) 
 	return false
 }
 
-// waitsAlone says why nothing begins on this node.
+// waitsAlone records why no attempt begins on this node.
 func (l *loop) waitsAlone(ctx context.Context, p *plan, i *inst) {
-	why := fmt.Sprintf("Bezoar, or its machine, has died %d times while it ran: it runs alone, as soon as nothing else runs on node %s", i.History.Lost, l.node.Name)
+	why := fmt.Sprintf("Bezoar, or its machine, has died %d times while it ran: it will run alone, as soon as no other attempt runs on node %s", i.History.Lost, l.node.Name)
 	if i.Why == why {
 		return
 	}
 	i.Why = why
 	p.touch(i)
-	l.log.WarnContext(ctx, "no task begins on this node until one has run alone: it may be what kills Bezoar",
+	l.log.WarnContext(ctx, "one task must run alone on this node, because it may be what kills Bezoar: other tasks wait",
 		"run", i.Run, "task", i.Task, "index", i.Index, "deaths", i.History.Lost)
 }
 
-// waits drops what is not ready any more from the front of a lane, and reports
-// whether anything is left.
+// waits drops instances that are no longer ready from the front of a lane, and reports whether any are left.
 func (p *plan) waits(l *lane) bool {
 	for len(l.all) > 0 && l.all[0].State != task.Ready {
 		l.all[0].queued = false
@@ -64,15 +62,14 @@ func (p *plan) waits(l *lane) bool {
 	return len(l.all) > 0
 }
 
-// holdBack keeps an attempt that another node planned, and that has to run alone, until
-// nothing else runs here.
+// holdBack keeps an attempt of another planner that must run alone, until nothing else runs here.
 func (l *loop) holdBack(ctx context.Context, j *job) {
 	l.local[j.attempt.Token] = j
 	l.held = append(l.held, j)
 	l.release(ctx)
 }
 
-// release starts the first attempt that is held when nothing else runs here.
+// release starts the first attempt kept by holdBack, when nothing else runs here.
 func (l *loop) release(ctx context.Context) {
 	if len(l.held) == 0 || len(l.local) > len(l.held) {
 		return
@@ -82,8 +79,7 @@ func (l *loop) release(ctx context.Context) {
 	l.start(ctx, j)
 }
 
-// unhold ends an attempt that is to be stopped before it has started. It reports
-// whether it is one.
+// unhold ends a held attempt that is stopped before it started. It reports whether there was one.
 func (l *loop) unhold(s Stop) bool {
 	for k, j := range l.held {
 		if j.attempt.Token != s.Token {

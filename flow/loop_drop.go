@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// without takes out of a batch the runs that this node does not hold any more,
-// although its lease is good: a person had a run that was over opened again. It
-// reports whether there were any.
+// without removes from a batch the runs that this node no longer holds although its lease is valid: an order has reopened
+// them. It reports whether there were any.
 func (l *loop) without(ctx context.Context, b *Batch) bool {
 	n, err := l.store.Renew(ctx, l.node, l.cfg.Lease)
 	if err != nil || n.Epoch != l.node.Epoch {
@@ -21,7 +20,7 @@ func (l *loop) without(ctx context.Context, b *Batch) bool {
 		}
 		if r.Owner != l.node.Name || r.Epoch != l.hold.Runs[id] {
 			gone[id] = true
-			l.log.WarnContext(ctx, "a run is not this node's any more", "run", id)
+			l.log.WarnContext(ctx, "another node has taken a run from this one", "run", id)
 			l.drop(ctx, id)
 		}
 	}
@@ -29,7 +28,7 @@ func (l *loop) without(ctx context.Context, b *Batch) bool {
 	b.Instances = slices.DeleteFunc(b.Instances, func(i Instance) bool { return gone[i.Run] })
 	b.Begin = slices.DeleteFunc(b.Begin, func(a Attempt) bool { return gone[a.Run] })
 	for _, a := range b.End {
-		if gone[a.Run] { // whoever holds the run takes it as from another node
+		if gone[a.Run] { // the new holder treats it as another node's attempt
 			l.reports = append(l.reports, a)
 		}
 	}
@@ -37,7 +36,7 @@ func (l *loop) without(ctx context.Context, b *Batch) bool {
 	return len(gone) > 0
 }
 
-// drop forgets a run. What runs of it here is for whoever plans it from now on.
+// drop forgets a run. Its attempts here belong to the run's next planner.
 func (l *loop) drop(ctx context.Context, id string) {
 	p := l.plans[id]
 	if p == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
-// unshared is where a judge keeps what nobody else is told.
+// unshared is the state of a judge that is not shared.
 type unshared struct{}
 
 func (unshared) Marks(context.Context, string) ([]marks.Mark, error) { return nil, nil }
@@ -21,11 +21,10 @@ func (unshared) PutMark(_ context.Context, m marks.Mark) (marks.Mark, error) {
 
 func (unshared) DeleteMark(context.Context, string, int64) error { return nil }
 
-// minLeave is how long a task without a timeout may try its downstream, at least,
-// until that counts as failed.
+// minLeave is the least time for which a task without a timeout may test its downstream before the test counts as failed.
 const minLeave = 10 * time.Minute
 
-// admitted asks whether an instance may use its downstream. If not, its lane waits.
+// admitted checks whether an instance may use its downstream. If not, its lane waits.
 func (l *loop) admitted(ctx context.Context, lane *lane, j *job, now time.Time) bool {
 	i, t := j.inst, j.inst.node.task
 	if t.Downstream == "" {
@@ -51,14 +50,14 @@ func (l *loop) admitted(ctx context.Context, lane *lane, j *job, now time.Time) 
 	return false
 }
 
-// giveBack returns a leave of a downstream that was not used.
+// giveBack returns an unused permission to test a downstream.
 func (l *loop) giveBack(ctx context.Context, j *job) {
 	l.cfg.Judge.Waste(ctx, time.Now(), j.leave)
 	j.leave = nil
 }
 
-// regate has instances ask again that wait for a downstream: others may have found
-// out that it works, or a person may say so.
+// regate makes instances that wait for a downstream ask again: another node may have found that it works, or an operator
+// may have said so.
 func (l *loop) regate() {
 	for _, p := range l.round {
 		for _, lane := range p.ready.all {
@@ -69,7 +68,7 @@ func (l *loop) regate() {
 	}
 }
 
-// result tells the judge how an attempt that used a downstream ended.
+// result reports the end of an attempt that used a downstream to the judge.
 func (l *loop) result(ctx context.Context, j *job, e Ending, now time.Time) {
 	name, leave := j.inst.node.task.Downstream, j.leave
 	if name == "" {

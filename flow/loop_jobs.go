@@ -8,13 +8,13 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// start has an attempt run here.
+// start runs an attempt here.
 func (l *loop) start(ctx context.Context, j *job) {
 	token := j.attempt.Token
 	l.local[token] = j
 	spec := j.spec
 	spec.Token = token
-	if j.inst != nil && j.inst.stop != nil { // while it was written down
+	if j.inst != nil && j.inst.stop != nil { // it was stopped while the batch was written
 		l.stopJob(ctx, Stop{token, interrupted, j.inst.stop.why})
 	}
 	l.jobs.Go(func() {
@@ -32,7 +32,7 @@ func (l *loop) tell(e ending) {
 	}
 }
 
-// attempt runs one attempt to its end. It is not ok if ctx was over first.
+// attempt runs one attempt to its end. ok is false if ctx ended first.
 func (l *loop) attempt(ctx context.Context, s Spec) (end ending, ok bool) {
 	end = ending{token: s.Token, started: time.Now()}
 	if err := l.exec.Start(ctx, s); err != nil {
@@ -55,8 +55,7 @@ func (l *loop) attempt(ctx context.Context, s Spec) (end ending, ok bool) {
 	return end, true
 }
 
-// absent waits until it is proven that nothing of an attempt runs, however long
-// that takes, unless limit is more than 0.
+// absent waits until no process of an attempt runs. It waits without limit, unless limit is more than 0.
 func (l *loop) absent(ctx context.Context, token int64, limit time.Duration) bool {
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -69,7 +68,7 @@ func (l *loop) absent(ctx context.Context, token int64, limit time.Duration) boo
 			return true
 		}
 		if ctx.Err() == nil {
-			l.log.WarnContext(ctx, "nothing proves that an attempt is gone; the next one waits", "attempt", token, "err", err)
+			l.log.WarnContext(ctx, "it is not proven that an attempt has ended: the next one waits", "attempt", token, "err", err)
 		}
 		select {
 		case <-time.After(wait):
@@ -79,7 +78,7 @@ func (l *loop) absent(ctx context.Context, token int64, limit time.Duration) boo
 	}
 }
 
-// bury has an attempt of an earlier life of this node proven to be gone.
+// exhume makes sure that an attempt of an earlier life of this node is gone.
 func (l *loop) exhume(ctx context.Context, j *job) {
 	token := j.attempt.Token
 	l.local[token] = j
@@ -87,7 +86,7 @@ func (l *loop) exhume(ctx context.Context, j *job) {
 		if !l.absent(ctx, token, 0) {
 			return
 		}
-		end, err := l.exec.Wait(ctx, token) // it may have ended before that was written down
+		end, err := l.exec.Wait(ctx, token) // it may have ended before its end was stored
 		if err != nil || end.Class == bezoar.Interrupted {
 			end = Ending{Class: bezoar.Interrupted, Lost: true, Reason: "Bezoar was killed, or its machine, while it ran"}
 		}
@@ -106,7 +105,7 @@ func (l *loop) stopJob(ctx context.Context, s Stop) {
 	})
 }
 
-// end takes that an attempt of this node has ended.
+// end handles the end of an attempt on this node.
 func (l *loop) end(ctx context.Context, e ending) {
 	j := l.local[e.token]
 	if j == nil {
@@ -133,16 +132,15 @@ func over(a Attempt, e ending, now time.Time) Attempt {
 	return a
 }
 
-// keepRows makes dead letters of the bad rows of an attempt that is done, before its
-// end is written down. An attempt that failed is tried again, and names them again. It
-// reports whether the end comes again when that is done.
+// keepRows turns the bad rows of a successful attempt into dead letters before its end is stored. An attempt that failed is
+// tried again, and names them again. It reports whether it will pass the end on again afterwards.
 func (l *loop) keepRows(ctx context.Context, j *job, e ending) bool {
 	if len(e.Rows) == 0 || e.rowsKept || e.Class != bezoar.Done {
 		return false
 	}
 	run, all, left, err := rowRun(&j.plan.run, &j.inst.Instance, &j.attempt, e.Rows[:min(len(e.Rows), MaxRows)], time.Now())
 	if left > 0 {
-		l.log.WarnContext(ctx, "bad rows stay with their attempt: they cannot be tried alone",
+		l.log.WarnContext(ctx, "bad rows cannot be tried alone, and stay with their attempt",
 			"run", j.attempt.Run, "task", j.attempt.Task, "rows", left, "err", err)
 	}
 	if err != nil || len(all) < 2 {
@@ -157,16 +155,16 @@ func (l *loop) keepRows(ctx context.Context, j *job, e ending) bool {
 	return true
 }
 
-// createRows stores a run of bad rows, however long the store does not answer.
+// createRows stores a run of bad rows. It waits while the store does not answer.
 func (l *loop) createRows(ctx context.Context, run Run, all []Instance) bool {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := l.store.CreateRun(ctx, run, all)
 		switch {
 		case err == nil:
-			l.log.WarnContext(ctx, "a task has named bad rows, which wait for a person", "flow", run.Flow, "rows", len(all)-1, "run", run.ID)
+			l.log.WarnContext(ctx, "a task reported bad rows: they wait for a person", "flow", run.Flow, "rows", len(all)-1, "run", run.ID)
 			l.Wake()
 			return true
-		case errors.Is(err, ErrExists): // Bezoar was killed after it had stored them
+		case errors.Is(err, ErrExists): // an earlier life stored them and was killed then
 			return true
 		case ctx.Err() != nil:
 			return false
@@ -180,10 +178,10 @@ func (l *loop) createRows(ctx context.Context, run Run, all []Instance) bool {
 	}
 }
 
-// finish takes the end of an attempt that this node planned.
+// finish handles the end of an attempt that this node planned.
 func (l *loop) finish(ctx context.Context, j *job, e ending) {
 	now := time.Now()
-	if j.attempt.State != AttemptEnded { // else the node that ran it has written it down
+	if j.attempt.State != AttemptEnded { // otherwise its node has stored the end
 		l.ended = append(l.ended, over(j.attempt, e, now))
 	}
 	l.result(ctx, j, e.Ending, now)
@@ -204,7 +202,7 @@ func (l *loop) finish(ctx context.Context, j *job, e ending) {
 	}
 }
 
-// unkey has instances that waited for a concurrency key try again.
+// unkey lets instances that waited for a concurrency key try again.
 func (l *loop) unkey(key string, most int) {
 	all := l.keyed[key]
 	for len(all) > 0 && most > 0 {

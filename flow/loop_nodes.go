@@ -26,7 +26,7 @@ func (l *loop) offers(ctx context.Context) error {
 			j.attempt = a
 			delete(l.away, a.Token)
 		case a.Spec == nil:
-			l.reports = append(l.reports, over(a, ending{Ending: Ending{Class: bezoar.SpawnFailed, Reason: "the attempt does not say what to run"}}, time.Now()))
+			l.reports = append(l.reports, over(a, ending{Ending: Ending{Class: bezoar.SpawnFailed, Reason: "the attempt contains no command"}}, time.Now()))
 			continue
 		default:
 			j = &job{attempt: a}
@@ -43,7 +43,7 @@ func (l *loop) offers(ctx context.Context) error {
 	return nil
 }
 
-// report tells the planners of other nodes how their attempts ended.
+// report tells the planners on other nodes how their attempts ended.
 func (l *loop) report(ctx context.Context) error {
 	if len(l.reports) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (l *loop) report(ctx context.Context) error {
 	return l.tolerate(ctx, err)
 }
 
-// wishes carries out the stops of attempts that other nodes planned.
+// wishes stops attempts as their planners on other nodes ask.
 func (l *loop) wishes(ctx context.Context) error {
 	foreign := false
 	for _, j := range l.local {
@@ -77,8 +77,8 @@ func (l *loop) wishes(ctx context.Context) error {
 	return nil
 }
 
-// others takes the ends of attempts on other nodes. One whose node is lost ends
-// when that node's guardian has had the time to end it.
+// others handles the ends of attempts on other nodes. An attempt on a lost node ends once that node's guardian has had the
+// time to kill it.
 func (l *loop) others(ctx context.Context) error {
 	first := map[string]int64{}
 	for token, j := range l.away {
@@ -121,6 +121,6 @@ func (l *loop) elsewhere(ctx context.Context, j *job, a Attempt, now time.Time) 
 	j.attempt = a
 	j.ended = true
 	delete(l.away, a.Token)
-	l.local[a.Token] = j // until its end is taken
+	l.local[a.Token] = j // until its end is handled
 	l.end(ctx, e)
 }

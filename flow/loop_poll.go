@@ -11,10 +11,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// maxTake is how many runs are taken at once.
+// maxTake is the most runs taken at once.
 const maxTake = 100
 
-// poll looks for all that others did.
+// poll reads all changes that other nodes made.
 func (l *loop) poll(ctx context.Context) error {
 	for key := range l.keyed {
 		l.unkey(key, len(l.keyed[key]))
@@ -35,13 +35,13 @@ func (l *loop) poll(ctx context.Context) error {
 	return nil
 }
 
-// How often runs are forgotten, and how many at once.
+// How often old runs are deleted, and how many at once.
 const (
 	forgetEvery = time.Minute
 	forgetMost  = 100
 )
 
-// forgetOld deletes runs that ended long ago, and side effects that are older still.
+// forgetOld deletes runs that ended long ago, and side effects that are even older.
 func (l *loop) forgetOld(ctx context.Context) error {
 	if l.cfg.Works || l.stopping || time.Since(l.forgot) < forgetEvery {
 		return nil
@@ -53,13 +53,12 @@ func (l *loop) forgetOld(ctx context.Context) error {
 	}
 	effects, err := l.store.ForgetEffects(ctx, l.cfg.KeepKeys, forgetMost)
 	if n == forgetMost || effects == forgetMost {
-		l.forgot = time.Time{} // there is more
+		l.forgot = time.Time{} // there are more
 	}
 	return err
 }
 
-// tolerate keeps going when the store does not answer: only the loss of the
-// lease ends a life.
+// tolerate ignores errors of the store: only the loss of the lease ends a life.
 func (l *loop) tolerate(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrFenced) || ctx.Err() != nil {
 		return err
@@ -68,7 +67,7 @@ func (l *loop) tolerate(ctx context.Context, err error) error {
 	return nil
 }
 
-// look takes runs, orders and attempts that are offered.
+// look takes runs, orders and offered attempts.
 func (l *loop) look(ctx context.Context) error {
 	l.polled = time.Now()
 	if l.stopping {
@@ -109,10 +108,10 @@ func (l *loop) take(ctx context.Context) error {
 	}
 }
 
-// adopt makes the plan of a run that this node has taken. What ran in the life
-// of whoever held it before is proven to be gone before it goes on.
+// adopt creates the plan of a run that this node has taken. Before the run continues, it makes sure that attempts of the
+// previous holder are gone.
 func (l *loop) adopt(ctx context.Context, run Run) error {
-	l.drop(ctx, run.ID) // it was over, and a person had it opened again
+	l.drop(ctx, run.ID) // it was over, and an order has reopened it
 	l.hold.Runs[run.ID] = run.Epoch
 	all, err := l.store.Instances(ctx, run.ID)
 	if err != nil {
@@ -150,16 +149,15 @@ func (l *loop) adopt(ctx context.Context, run Run) error {
 		}
 	}
 	p.repage()
-	// A backfill starts no more than may run, and what a person has a run do that
-	// was held does not wait for other runs.
+	// Runs of a backfill are limited by the backfill. A run that was held follows an operator's order without waiting for
+	// other runs.
 	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 || run.State == RunHeld
 	l.plans[run.ID] = p
 	l.round = append(l.round, p)
 	return nil
 }
 
-// lastAttempt finds the attempt of an instance that was running, and whose end
-// nobody has taken.
+// lastAttempt returns the attempt of an instance that was running and whose end was not handled.
 func (l *loop) lastAttempt(ctx context.Context, i *inst) (Attempt, error) {
 	all, err := l.store.ListAttempts(ctx, AttemptQuery{Run: i.Run, Task: i.Task, Index: i.Index})
 	if err != nil {
@@ -176,7 +174,7 @@ func (l *loop) lastAttempt(ctx context.Context, i *inst) (Attempt, error) {
 	}, nil
 }
 
-// resume goes on with an attempt of an earlier life.
+// resume continues with an attempt of an earlier life.
 func (l *loop) resume(ctx context.Context, p *plan, i *inst, a Attempt, now time.Time) {
 	i.attempt = &a
 	j := &job{attempt: a, plan: p, inst: i}
@@ -224,8 +222,7 @@ func (l *loop) orders(ctx context.Context) error {
 	return nil
 }
 
-// admitAll asks again for runs that wait for others: one of these may have ended
-// on another node, or wait for a person.
+// admitAll checks again the runs that wait for other runs: one of those may have ended on another node, or become HELD.
 func (l *loop) admitAll(ctx context.Context) error {
 	asked := map[string]bool{}
 	for _, p := range l.round {
@@ -240,7 +237,7 @@ func (l *loop) admitAll(ctx context.Context) error {
 	return nil
 }
 
-// admit says which runs of a flow may begin attempts: the oldest ones.
+// admit decides which runs of a flow may begin attempts: the oldest ones.
 func (l *loop) admit(ctx context.Context, name string) error {
 	waiting, most := false, 0
 	for _, p := range l.round {
@@ -285,8 +282,7 @@ func (l *loop) admit(ctx context.Context, name string) error {
 	return nil
 }
 
-// learn reads how long the tasks of a flow took in its latest runs, if anything
-// depends on that.
+// learn reads how long the tasks of a flow took in its latest runs, if a decision depends on it.
 func (l *loop) learn(ctx context.Context, d Definition) error {
 	timed := d.Deadline > 0 || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Timeout > 0 })
 	if !timed || l.stats.knows(d.Name) {
@@ -295,7 +291,7 @@ func (l *loop) learn(ctx context.Context, d Definition) error {
 	return learn(ctx, l.store, l.stats, d.Name)
 }
 
-// learnRuns is how many runs are read for that.
+// learnRuns is how many runs learn reads.
 const learnRuns = 5
 
 func learn(ctx context.Context, s Store, known *stats, name string) error {

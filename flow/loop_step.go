@@ -14,12 +14,12 @@ import (
 
 const (
 	interrupted = bezoar.Interrupted
-	maxAway     = 1000 // attempts that are offered to other nodes, or run there
+	maxAway     = 1000 // attempts offered to other nodes, or running there
 	maxBatch    = 2000 // attempts that begin in one batch
 )
 
-// step writes down what has changed, with the attempts that may begin, and
-// starts these. It reports whether there is more to do at once.
+// step stores all changes together with the attempts that may begin, and starts these. It reports whether there is more to
+// do at once.
 func (l *loop) step(ctx context.Context) (again bool, err error) {
 	now := time.Now()
 	var b Batch
@@ -57,7 +57,7 @@ func (l *loop) step(ctx context.Context) (again bool, err error) {
 	return l.forget(ctx)
 }
 
-// effectsOf hands over what a plan wants of the world.
+// effectsOf passes a plan's letters, pages and orders on.
 func (l *loop) effectsOf(ctx context.Context, p *plan, b *Batch) {
 	for _, s := range p.out.stops {
 		if l.local[s.Token] != nil {
@@ -79,8 +79,8 @@ func (l *loop) effectsOf(ctx context.Context, p *plan, b *Batch) {
 	p.out.letters, p.out.settled, p.out.pages = nil, nil, nil
 }
 
-// apply writes a batch, however long the store does not answer. While ctx is
-// not over it gives up only when another node has taken over.
+// apply writes a batch. It waits while the store does not answer. Before ctx ends, it gives up only if another node has
+// taken over.
 func (l *loop) apply(ctx context.Context, b Batch) (Applied, error) {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		applied, err := l.store.Apply(ctx, l.hold, b)
@@ -102,10 +102,10 @@ func (l *loop) apply(ctx context.Context, b Batch) (Applied, error) {
 	}
 }
 
-// usage is what open attempts that this engine knows take.
+// usage counts the slots and keys of open attempts that this engine knows.
 type usage struct {
 	pools, keys map[string]int
-	alone       map[string]int // by labels: offered to other nodes, or running there alone
+	alone       map[string]int // by labels: attempts that run alone, offered to other nodes or running there
 	local, away int
 }
 
@@ -121,7 +121,7 @@ func (u *usage) add(a *Attempt) {
 	}
 }
 
-// fill chooses what begins now: runs take turns.
+// fill chooses the attempts that begin now. Runs take turns.
 func (l *loop) fill(ctx context.Context, now time.Time) (out []*job) {
 	u := &usage{pools: map[string]int{}, keys: map[string]int{}, alone: map[string]int{}, local: len(l.local), away: len(l.away)}
 	for _, j := range l.local {
@@ -143,13 +143,13 @@ func (l *loop) fill(ctx context.Context, now time.Time) (out []*job) {
 			}
 		}
 	}
-	if len(l.round) > 1 { // another run is first the next time
+	if len(l.round) > 1 { // next time another run is first
 		l.round = append(l.round[1:], l.round[0])
 	}
 	return out
 }
 
-// fairShare is how many attempts of one lane begin before the next one's turn.
+// fairShare is how many attempts of one lane begin before the next lane's turn.
 const fairShare = 16
 
 func (l *loop) fromLane(ctx context.Context, p *plan, lane *lane, u *usage, now time.Time, out *[]*job) (took bool) {
@@ -186,8 +186,8 @@ func (lane *lane) poolSize(others map[string]int) int {
 	return others[lane.pool]
 }
 
-// propose makes the attempt of one instance, unless its pool, its key or its
-// breaker says no. It returns false when the lane is blocked.
+// propose creates the attempt of one instance, unless its pool, its key or its breaker forbids it. It returns false if the
+// lane is blocked.
 func (l *loop) propose(ctx context.Context, p *plan, lane *lane, i *inst, u *usage, size int, now time.Time, out *[]*job) bool {
 	t := i.node.task
 	if lane.pool != "" && u.pools[lane.pool]+t.Slots > size {
@@ -230,7 +230,7 @@ type attemptID struct {
 
 func idOf(a *Attempt) attemptID { return attemptID{a.Run, a.Task, a.Index, a.N} }
 
-// begun starts what was written down, and puts back what was not.
+// begun starts the attempts that were stored, and puts the others back.
 func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.Time) error {
 	written := make(map[attemptID]*Attempt, len(applied.Begun))
 	for k := range applied.Begun {
@@ -238,7 +238,7 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 	}
 	for _, j := range all {
 		a := written[idOf(&j.attempt)]
-		if l.plans[j.attempt.Run] != j.plan { // it is not this node's any more
+		if l.plans[j.attempt.Run] != j.plan { // another node has taken the run
 			l.giveBack(ctx, j)
 			continue
 		}
@@ -261,7 +261,7 @@ func (l *loop) begun(ctx context.Context, all []*job, applied Applied, now time.
 	return nil
 }
 
-// putBack says what an instance waits for whose attempt was not begun.
+// putBack records what an instance waits for whose attempt was not stored.
 func (l *loop) putBack(ctx context.Context, j *job, taken []Effect, now time.Time) error {
 	k := slices.IndexFunc(taken, func(e Effect) bool { return e.Key == j.attempt.Effect })
 	if j.attempt.Effect != "" && k >= 0 {
@@ -273,14 +273,14 @@ func (l *loop) putBack(ctx context.Context, j *job, taken []Effect, now time.Tim
 	}
 	for _, lane := range j.plan.ready.all {
 		if lane.pool == j.attempt.Pool {
-			lane.blocked = now.Add(l.cfg.Poll) // others have its slots
+			lane.blocked = now.Add(l.cfg.Poll) // other attempts have its slots
 		}
 	}
 	j.plan.back(j.inst)
 	return nil
 }
 
-// taken has an instance go by what became of its side effect elsewhere.
+// taken makes an instance follow the state of its side effect elsewhere.
 func (l *loop) taken(ctx context.Context, j *job, e Effect, now time.Time) error {
 	where := fmt.Sprintf("in run %s, task %s", e.Run, e.Task)
 	if e.Done {
@@ -301,7 +301,7 @@ func (l *loop) taken(ctx context.Context, j *job, e Effect, now time.Time) error
 	return nil
 }
 
-// forget lets go of runs that are over and written.
+// forget drops runs that are over and stored.
 func (l *loop) forget(ctx context.Context) (again bool, err error) {
 	for _, p := range slices.Clone(l.round) {
 		again = again || p.ready.n > 0 && p.open && !l.closed && p.couldBegin(time.Now()) && len(l.local) < l.cfg.Slots || len(p.dirty) > 0
@@ -319,7 +319,7 @@ func (l *loop) forget(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// couldBegin reports whether a lane waits for nothing but a slot.
+// couldBegin reports whether a lane waits only for a slot.
 func (p *plan) couldBegin(now time.Time) bool {
 	return slices.ContainsFunc(p.ready.all, func(l *lane) bool { return len(l.all) > 0 && !now.Before(l.blocked) })
 }

@@ -9,33 +9,32 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// plan is one run in memory. It is pure: time, randomness and what the world
-// says are arguments. The engine's loop owns it.
+// plan is one run in memory. It is pure: time, randomness and outside facts are arguments. The engine's loop owns it.
 type plan struct {
 	run    Run
-	nodes  []*node // as in the definition
+	nodes  []*node // in the order of the definition
 	byName map[string]*node
-	needs  [][]int // of each task, as places in nodes
+	needs  [][]int // of each task, as indexes of nodes
 	cache  templates
-	plain  bool // nothing in the flow's environment is a template
+	plain  bool // the flow's environment contains no template
 	stats  *stats
 	random func() float64
 	glob   func(pattern string) ([]string, error)
 
 	counts   map[task.State]int
-	work     []*node // to be looked at, because what they need has changed
-	unfolded []*inst // tasks with Each whose items are to be found
+	work     []*node // to be checked, because their needs have changed
+	unfolded []*inst // tasks with Each whose items must be found
 	ready    lanes
 	timers   timers
 	dirty    []*inst
-	changed  bool // the run's row is to be written
-	over     bool // the run is over, and that is to be written
-	total    int  // bytes of outputs
-	size     int  // instances
-	overdue  bool // the deadline was acted upon
+	changed  bool // the run itself must be stored
+	over     bool // the run is over, and that must be stored
+	total    int  // bytes of all outputs
+	size     int  // number of instances
+	overdue  bool // the deadline was handled
 	open     bool // it may begin attempts: see Definition.MaxRuns
 	runView  map[string]any
-	rest     []time.Duration // p95 of what follows each task
+	rest     []time.Duration // p95 of the path after each task
 	restAt   time.Time
 	orders   []*order
 	out      outbox
@@ -45,19 +44,19 @@ type plan struct {
 type node struct {
 	task  *Task
 	rules task.Rules
-	at    int // in the definition
+	at    int // index in the definition
 	needs []*node
 	kids  []*node
-	plain bool // nothing of it is a template
+	plain bool // the task contains no template
 
-	let, failed, held int // of needs
+	let, failed, held int // number of needs in that state
 	rep               *inst
-	insts             []*inst // by index; of a task without Each it is rep
+	insts             []*inst // by index; for a task without Each, only rep
 	by                map[task.State]int
 	queued            bool
-	dead              map[string]int // dead instances by what they have in common
-	suspects          map[string]int // others that failed alike, and are tried again
-	parked            []*inst        // ready, but siblings are suspect
+	dead              map[string]int // dead instances by failure group
+	suspects          map[string]int // instances with such failures that are tried again
+	parked            []*inst        // ready, but waiting for suspects
 }
 
 // inst is one instance.
@@ -65,31 +64,31 @@ type inst struct {
 	Instance
 	node    *node
 	attempt *Attempt // while RUNNING
-	stop    *stop    // why its attempt is to end
-	suspect string   // as it is counted in suspects
-	buried  string   // as it is counted in dead
+	stop    *stop    // why its attempt must end
+	suspect string   // its key in suspects
+	buried  string   // its key in dead
 	dirty   bool
-	queued  bool // in a lane
-	timer   int  // place in timers, from 1
-	asked   bool // a person wants it run, whatever its siblings did
+	queued  bool // it is in a lane
+	timer   int  // index in timers, from 1
+	asked   bool // an operator has ordered it, whatever its siblings did
 	last    Ending
 }
 
-// stop is what becomes of an instance when its attempt has ended.
+// stop says what happens to an instance when its attempt has ended.
 type stop struct {
 	event task.Event
 	why   string
 	order *order
 }
 
-// newPlan makes a plan of a run as it is in the store.
+// newPlan creates the plan of a run from its state in the store.
 func newPlan(run Run, all []Instance, s *stats, random func() float64, glob func(string) ([]string, error)) (*plan, error) {
 	p := &plan{
 		run: run, cache: templates{}, stats: s, random: random, glob: glob, counts: map[task.State]int{}, open: true,
 		byName: make(map[string]*node, len(run.Definition.Tasks)),
 	}
 	p.ready.byKey = map[laneKey]*lane{}
-	p.over = run.State.Over() // it was taken for its pages
+	p.over = run.State.Over() // it was taken to send its pages
 	p.plain = !hasTemplates(run.Definition.Env)
 	p.addNodes()
 	for k := range all {
@@ -150,7 +149,7 @@ func rulesOf(t *Task, build string) task.Rules {
 	return r
 }
 
-// place puts an instance where it belongs, in the state that it is in.
+// place puts an instance where it belongs in its state.
 func (p *plan) place(i *inst) {
 	n := i.node
 	p.counts[i.State]++
@@ -182,7 +181,7 @@ func (p *plan) place(i *inst) {
 	}
 }
 
-// weigh counts a need, by add of 1 or -1.
+// weigh counts a need; add is 1 or -1.
 func (n *node) weigh(s task.State, permit bool, add int) {
 	switch {
 	case s.Lets(permit):
@@ -194,7 +193,7 @@ func (n *node) weigh(s task.State, permit bool, add int) {
 	}
 }
 
-// move has e happen to an instance, if it can.
+// move applies an event to an instance, if its state permits that.
 func (p *plan) move(i *inst, e task.Event, why string, now time.Time) bool {
 	next, ok := i.State.Next(e)
 	if !ok {
@@ -212,7 +211,7 @@ func (p *plan) move(i *inst, e task.Event, why string, now time.Time) bool {
 	return true
 }
 
-// set changes the state and all that is counted by it.
+// set changes the state, and everything derived from it.
 func (p *plan) set(i *inst, next task.State) {
 	old, n := i.State, i.node
 	i.State = next
@@ -248,11 +247,10 @@ func (p *plan) push(n *node) {
 	}
 }
 
-// settle carries changes on to what depends on them, and says where the run
-// stands then.
+// settle applies changes to the tasks that depend on them, and updates the state of the run.
 func (p *plan) settle(now time.Time) {
 	for len(p.work) > 0 || len(p.unfolded) > 0 {
-		for k := 0; k < len(p.work); k++ { // what is found grows it
+		for k := 0; k < len(p.work); k++ { // the loop itself may extend it
 			n := p.work[k]
 			n.queued = false
 			if n.unfolded() {
@@ -274,10 +272,10 @@ func (p *plan) settle(now time.Time) {
 	p.conclude(now)
 }
 
-// unfolded reports whether the instances of a task with Each are there.
+// unfolded reports whether the instances of a task with Each exist.
 func (n *node) unfolded() bool { return n.task.Each != nil && len(n.insts) > 0 }
 
-// gate has a task go by what it needs.
+// gate updates a task from its needs.
 func (p *plan) gate(n *node, now time.Time) {
 	i := n.rep
 	switch i.State {
@@ -302,7 +300,7 @@ func (p *plan) gate(n *node, now time.Time) {
 	}
 }
 
-// because names a need that is so.
+// because describes the first need for which is returns true.
 func (p *plan) because(n *node, what string, is func(s task.State, lets bool) bool) string {
 	for _, need := range n.needs {
 		if is(need.rep.State, need.rep.State.Lets(need.task.Permit)) {
@@ -315,7 +313,7 @@ func (p *plan) because(n *node, what string, is func(s task.State, lets bool) bo
 	return ""
 }
 
-// gather has a task with Each go by its instances.
+// gather updates a task with Each from its instances.
 func (p *plan) gather(n *node, now time.Time) {
 	by, i := n.by, n.rep
 	waiting := by[task.DeadLetter] + by[task.Held]
@@ -344,7 +342,7 @@ func (p *plan) gather(n *node, now time.Time) {
 	p.move(i, event, why, now)
 }
 
-// all are the instances of a task, its own first.
+// all returns the instances of a task, its own first.
 func (n *node) all() []*inst {
 	if n.task.Each == nil {
 		return n.insts

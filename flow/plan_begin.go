@@ -12,29 +12,29 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// laneKey is what decides together whether instances may begin.
+// laneKey holds the conditions that instances of one lane share.
 type laneKey struct {
 	pool, downstream, labels string
 	alone                    bool // they run alone on their node
 }
 
-// lane holds instances that are ready, the oldest first.
+// lane holds ready instances, oldest first.
 type lane struct {
 	laneKey
 	labels  []string
 	size    int // of the pool
 	all     []*inst
-	blocked time.Time // nothing begins before
+	blocked time.Time // no instance begins before
 }
 
-// lanes are those of one run.
+// lanes holds the lanes of one run.
 type lanes struct {
 	byKey map[laneKey]*lane
 	all   []*lane
-	n     int // instances
+	n     int // number of instances
 }
 
-// enqueue has an instance that is ready wait for its turn.
+// enqueue adds a ready instance to its lane.
 func (p *plan) enqueue(i *inst) {
 	if i.Index < 0 {
 		p.unfolded = append(p.unfolded, i)
@@ -64,7 +64,7 @@ func (p *plan) next(l *lane) *inst {
 		p.ready.n--
 		i.queued = false
 		switch {
-		case i.State != task.Ready: // it was cancelled, say
+		case i.State != task.Ready: // for example, it was cancelled
 		case i.History.Attempts == 0 && !i.asked && i.node.gated():
 			i.node.parked = append(i.node.parked, i)
 		default:
@@ -82,8 +82,8 @@ func (p *plan) back(i *inst) {
 	}
 }
 
-// prepare makes the next attempt of an instance. It returns false when there can
-// be none: what is wrong is a dead letter then.
+// prepare creates the next attempt of an instance. It returns false if that is impossible: the instance then becomes a dead
+// letter.
 func (p *plan) prepare(i *inst, now time.Time) (Attempt, Spec, bool) {
 	spec, key, effect, err := p.spec(i)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *plan) prepare(i *inst, now time.Time) (Attempt, Spec, bool) {
 	return a, spec, true
 }
 
-// begin has an instance run its attempt.
+// begin marks an instance as running its attempt.
 func (p *plan) begin(i *inst, a Attempt, now time.Time) {
 	p.move(i, task.Begin, "", now)
 	i.History.Attempts++
@@ -111,11 +111,10 @@ func (p *plan) begin(i *inst, a Attempt, now time.Time) {
 	i.attempt = &a
 }
 
-// began takes that an attempt was written down.
+// began records that an attempt was stored.
 func (p *plan) began(i *inst, a Attempt) { i.attempt = &a }
 
-// notBegun takes that it was not: no slot is free. The instance remains in no
-// lane.
+// notBegun records that it was not: no slot is free. The instance is then in no lane.
 func (p *plan) notBegun(i *inst, now time.Time) {
 	if i.History.Attempts--; i.History.Attempts == 0 {
 		i.First = time.Time{}
@@ -124,7 +123,7 @@ func (p *plan) notBegun(i *inst, now time.Time) {
 	p.set(i, task.Ready)
 }
 
-// refuse sets aside what cannot begin.
+// refuse sets aside an instance that cannot begin.
 func (p *plan) refuse(i *inst, err error, now time.Time) {
 	e := Ending{Class: bezoar.Invalid, Reason: err.Error()}
 	i.last = e
@@ -133,10 +132,10 @@ func (p *plan) refuse(i *inst, err error, now time.Time) {
 	p.setAside(i, v, now)
 }
 
-// unfold finds the items of a task with Each, and makes its instances.
+// unfold finds the items of a task with Each, and creates its instances.
 func (p *plan) unfold(i *inst, now time.Time) {
 	n := i.node
-	if n.unfolded() { // it was retried
+	if n.unfolded() { // after a retry
 		p.move(i, task.Begin, "", now)
 		return
 	}
@@ -185,7 +184,7 @@ func (p *plan) items(i *inst) ([]string, error) {
 	}
 }
 
-// itemsOf reads the outputs of a task: JSON arrays or lines.
+// itemsOf returns the items in the outputs of a task: JSON arrays or lines.
 func itemsOf(n *node) (all []string, err error) {
 	for _, i := range n.insts {
 		if i.State != task.Success {
@@ -202,7 +201,7 @@ func itemsOf(n *node) (all []string, err error) {
 		}
 		var raw []json.RawMessage
 		if err := json.Unmarshal([]byte(text), &raw); err != nil {
-			return nil, fmt.Errorf("the output of %s is no JSON array: %w", n.task.Name, err)
+			return nil, fmt.Errorf("the output of %s is not a JSON array: %w", n.task.Name, err)
 		}
 		for _, one := range raw {
 			var s string

@@ -9,10 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// restFor is how long the p95 of what follows is believed.
+// restFor is how long the computed p95 of the rest is used.
 const restFor = 10 * time.Second
 
-// ended takes the end of the attempt of an instance that is RUNNING.
+// ended handles the end of the attempt of a RUNNING instance.
 func (p *plan) ended(i *inst, e Ending, now time.Time) {
 	i.attempt = nil
 	e = p.bounded(i, e)
@@ -34,7 +34,7 @@ func (p *plan) ended(i *inst, e Ending, now time.Time) {
 	p.canary(i, now)
 }
 
-// bounded cuts off what an executor should not have let through.
+// bounded cuts an ending to the limits, in case the executor did not.
 func (p *plan) bounded(i *inst, e Ending) Ending {
 	if len(e.Rows) > MaxRows {
 		e.Rows = e.Rows[:MaxRows]
@@ -83,7 +83,7 @@ func (p *plan) judge(i *inst, e Ending, now time.Time) {
 	}
 }
 
-// room is the time that the next attempt has.
+// room returns the time that the next attempt has.
 func (p *plan) room(i *inst, e task.End, now time.Time) task.Room {
 	room := task.Room{Now: now, First: i.First, Deadline: p.run.Deadline}
 	if e.Class == bezoar.Done && !e.NotYet {
@@ -101,7 +101,7 @@ func (p *plan) room(i *inst, e task.End, now time.Time) task.Room {
 	return room
 }
 
-// groupOf is what tells incidents apart.
+// groupOf returns the failure group of an ending.
 func (p *plan) groupOf(i *inst, e Ending) string {
 	switch {
 	case e.Group != "":
@@ -113,7 +113,7 @@ func (p *plan) groupOf(i *inst, e Ending) string {
 	}
 }
 
-// setAside takes a verdict after which nothing is tried again.
+// setAside handles a verdict that ends the retries.
 func (p *plan) setAside(i *inst, v task.Verdict, now time.Time) {
 	if i.Group == "" {
 		i.Group = p.groupOf(i, i.last)
@@ -133,7 +133,7 @@ func (p *plan) setAside(i *inst, v task.Verdict, now time.Time) {
 	p.page(p.incident(i, kind, group, v.Why), now)
 }
 
-// recount keeps what is known of failures that siblings have in common.
+// recount updates the counts of failures that siblings have in common.
 func (p *plan) recount(i *inst) {
 	n := i.node
 	if n.task.Each == nil || i.Index < 0 {
@@ -171,13 +171,11 @@ func recounted(m map[string]int, old, is string) (map[string]int, string) {
 	return m, is
 }
 
-// maxCauses is how many failures the instances of one task may have in turn
-// before nobody looks for one that they share.
+// maxCauses is the most different failures of one task's instances before the plan stops looking for a common one.
 const maxCauses = 256
 
-// gated reports whether siblings that have not run must wait, until it is known
-// whether those that failed are poisoned. While none has succeeded, no more are
-// at risk than it takes to know.
+// gated reports whether siblings that have not run must wait until it is known whether the failed ones are poisoned. While
+// none has succeeded, only as many instances run as are needed to find out.
 func (n *node) gated() bool {
 	k, causes := n.task.Poison.Siblings, len(n.suspects)+len(n.dead)
 	if n.task.Poison.Off || k <= 0 || causes == 0 || causes > maxCauses {
@@ -207,13 +205,13 @@ func (n *node) gated() bool {
 	return false
 }
 
-// ended is how many instances of a task have ended in whatever way.
+// ended returns how many instances of a task have ended.
 func (n *node) ended() int {
 	return n.by[task.Success] + n.by[task.Failed] + n.by[task.DeadLetter]
 }
 
-// siblings holds back what has not run when too many instances died alike, and
-// lets go on what waited for that to be decided.
+// siblings holds back instances that have not run when too many died of one failure, and releases the waiting ones once
+// that is decided.
 func (p *plan) siblings(n *node, now time.Time) {
 	if n.task.Each == nil || n.task.Poison.Off || len(n.parked) == 0 && len(n.dead) == 0 {
 		return
@@ -222,7 +220,7 @@ func (p *plan) siblings(n *node, now time.Time) {
 		if len(n.dead) > maxCauses || !task.SiblingsPoisoned(n.task.Poison.Siblings, dead, n.ended()) {
 			continue
 		}
-		why := fmt.Sprintf("%d of %d instances that ended died of one failure (%s): the others are held without a run", dead, n.ended(), p.reasonOf(n, alike))
+		why := fmt.Sprintf("%d of %d ended instances died of one failure (%s): the others are held and do not run", dead, n.ended(), p.reasonOf(n, alike))
 		for _, i := range n.insts {
 			if !i.asked && (i.History.Attempts == 0 && i.State == task.Ready || i.State == task.Interrupted) {
 				p.move(i, task.HoldBack, why, now)
@@ -240,7 +238,7 @@ func (p *plan) siblings(n *node, now time.Time) {
 	}
 }
 
-// reasonOf is what a dead instance said.
+// reasonOf returns the reason of a dead instance with that failure.
 func (p *plan) reasonOf(n *node, alike string) string {
 	for _, i := range n.insts {
 		if i.buried == alike && len(i.History.Last) > 0 {
@@ -250,7 +248,7 @@ func (p *plan) reasonOf(n *node, alike string) string {
 	return ""
 }
 
-// end has the attempt of an instance stopped.
+// end stops the attempt of an instance.
 func (p *plan) end(i *inst, s *stop) {
 	if i.stop != nil && i.stop.order != nil {
 		i.stop.order.left--

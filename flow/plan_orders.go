@@ -8,14 +8,14 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// order is one that is being carried out.
+// order is an order in progress.
 type order struct {
 	Order
-	left   int  // attempts that have to end first
-	canary bool // a retry tries one instance first
+	left   int  // attempts that must end first
+	canary bool // a retry that tries one instance first
 }
 
-// obey carries an order out as far as that is possible now.
+// obey carries an order out as far as possible now.
 func (p *plan) obey(o Order, now time.Time) {
 	for _, is := range p.orders {
 		if is.ID == o.ID {
@@ -35,7 +35,7 @@ func (p *plan) obey(o Order, now time.Time) {
 	p.settle(now)
 }
 
-// done returns the orders that were carried out, and forgets them.
+// done returns the completed orders, and forgets them.
 func (p *plan) done() (ids []int64) {
 	kept := p.orders[:0]
 	for _, o := range p.orders {
@@ -60,7 +60,7 @@ func (o *order) by(what string) string {
 	return text
 }
 
-// targets are the instances that an order is about.
+// targets returns the instances of an order.
 func (p *plan) targets(o *order, want func(*inst) bool) (all []*inst) {
 	for _, n := range p.nodes {
 		if o.Task != "" && n.task.Name != o.Task {
@@ -75,7 +75,7 @@ func (p *plan) targets(o *order, want func(*inst) bool) (all []*inst) {
 	return all
 }
 
-// each has e happen to what an order is about; what runs is stopped first.
+// each applies e to the instances of an order. It stops running ones first.
 func (p *plan) each(o *order, want func(*inst) bool, e task.Event, now time.Time) {
 	what := map[task.Event]string{task.Skip: "skipped", task.Cancel: "cancelled"}[e]
 	for _, i := range p.targets(o, want) {
@@ -92,7 +92,7 @@ func (p *plan) each(o *order, want func(*inst) bool, e task.Event, now time.Time
 	}
 }
 
-// retryable reports whether a person can have an instance tried again.
+// retryable reports whether an order can retry an instance.
 func (p *plan) retryable(o *order) func(*inst) bool {
 	return func(i *inst) bool {
 		switch i.State {
@@ -100,7 +100,7 @@ func (p *plan) retryable(o *order) func(*inst) bool {
 			return i.Index >= 0 || !i.node.unfolded()
 		case task.Failed, task.Cancelled:
 			return (i.Index >= 0 || !i.node.unfolded()) && (o.Task != "" || !i.node.task.Permit)
-		case task.Held: // because of siblings
+		case task.Held: // held because of its siblings
 			return i.node.task.Each != nil && i.Index >= 0 && o.Group == ""
 		default:
 			return false
@@ -108,13 +108,12 @@ func (p *plan) retryable(o *order) func(*inst) bool {
 	}
 }
 
-// retry has instances tried again with fresh budgets. Of several instances of
-// one task that are dead or held, one goes first.
+// retry tries instances again with new budgets. If several instances of one task are dead or held, one goes first.
 func (p *plan) retry(o *order, now time.Time) {
 	all := p.targets(o, p.retryable(o))
 	if len(all) > 0 && !p.run.Deadline.IsZero() && !p.run.Deadline.After(now) {
 		p.run.Deadline, p.changed = time.Time{}, true
-		p.run.Why = o.by("retried after the deadline, which holds no more,")
+		p.run.Why = o.by("retried after the deadline, which no longer applies,")
 	}
 	dead := map[*node][]*inst{}
 	for _, i := range all {
@@ -135,7 +134,7 @@ func (p *plan) retry(o *order, now time.Time) {
 }
 
 func (p *plan) retrySiblings(o *order, n *node, all []*inst, now time.Time) {
-	for _, i := range n.insts { // the canary of an earlier life is on its way
+	for _, i := range n.insts { // the canary of an earlier life is in progress
 		if i.Canary == o.ID {
 			if i.State != task.Success {
 				o.canary = true
@@ -169,7 +168,7 @@ func (p *plan) retrySiblings(o *order, n *node, all []*inst, now time.Time) {
 	}
 }
 
-// again has one instance tried again.
+// again tries one instance again.
 func (p *plan) again(i *inst, o *order, now time.Time) {
 	if i.node.task.SideEffect {
 		if _, _, effect, err := p.spec(i); err == nil && effect != "" {
@@ -189,19 +188,19 @@ func (p *plan) again(i *inst, o *order, now time.Time) {
 	i.First, i.asked = time.Time{}, true
 	p.move(i, task.Retry, o.by("retried"), now)
 	if i.State == task.Pending && i.Index >= 0 && i.node.task.Each != nil {
-		p.move(i, task.NeedsMet, i.Why, now) // it has items: what it needs was met
+		p.move(i, task.NeedsMet, i.Why, now) // it has items: its needs were met
 	}
 	p.push(i.node)
 }
 
-// release has the others follow a canary that worked.
+// release lets the other instances follow a canary that succeeded.
 func (p *plan) release(o *order, all []*inst, now time.Time) {
 	for _, i := range all {
 		p.again(i, o, now)
 	}
 }
 
-// canary looks whether an instance was one, and what follows from its end.
+// canary handles the end of an instance that was a canary.
 func (p *plan) canary(i *inst, now time.Time) {
 	if i.Canary == 0 || !i.State.Over() && i.State != task.DeadLetter && i.State != task.Held {
 		return

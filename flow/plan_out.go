@@ -9,13 +9,13 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// outbox is what a plan wants of the world.
+// outbox holds a plan's requests to the outside.
 type outbox struct {
 	stops   []Stop
 	letters []Letter
 	settled []settlement
 	pages   []Incident
-	free    []string // effects
+	free    []string // keys of effects
 }
 
 type settlement struct{ id, why string }
@@ -39,14 +39,14 @@ func letterID(run, name string, index, n int) string {
 	return fmt.Sprintf("%s/%s/%d/%d", run, name, index, n)
 }
 
-// bury makes a dead letter of an instance.
+// bury creates the dead letter of an instance.
 func (p *plan) bury(i *inst) {
 	e := i.last
 	e.Rows, e.Output = nil, nil
 	if e.Reason == "" && e.Fingerprint == "" && len(i.History.Last) > 0 { // the engine died before it was told
 		f := i.History.Last[len(i.History.Last)-1]
 		e.Reason, e.Fingerprint, e.Group, e.Quality = f.Reason, f.Fingerprint, f.Group, f.Quality
-		_ = e.Class.UnmarshalText([]byte(f.Class)) // an unknown class is that of zero
+		_ = e.Class.UnmarshalText([]byte(f.Class)) // an unknown class becomes the zero class
 	}
 	p.out.letters = append(p.out.letters, Letter{
 		ID: letterID(i.Run, i.Task, i.Index, i.History.Attempts), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index, Item: i.Item,
@@ -54,7 +54,7 @@ func (p *plan) bury(i *inst) {
 	})
 }
 
-// settled says that nobody has to deal with the letter of an instance any more.
+// settled marks the letter of an instance as handled.
 func (p *plan) settled(i *inst, why string) {
 	if i.State != task.DeadLetter && i.Letter == "" {
 		return
@@ -68,7 +68,7 @@ func (p *plan) settled(i *inst, why string) {
 	p.touch(i)
 }
 
-// incident tells of one instance.
+// incident returns an incident of one instance.
 func (p *plan) incident(i *inst, kind, group, why string) Incident {
 	return Incident{
 		Kind: kind, Group: group, Task: i.Task, Index: i.Index, Item: i.Item, Class: i.last.Class.String(), Reason: clip(i.last.Reason, 1000),
@@ -76,7 +76,7 @@ func (p *plan) incident(i *inst, kind, group, why string) Incident {
 	}
 }
 
-// page tells people, once for each group.
+// page notifies people, once per failure group.
 func (p *plan) page(in Incident, now time.Time) {
 	for _, was := range p.run.Pages {
 		if was.Group == in.Group {
@@ -87,7 +87,7 @@ func (p *plan) page(in Incident, now time.Time) {
 		return
 	}
 	if len(p.run.Pages) == MaxPages-1 {
-		in.Group, in.Why = "more", fmt.Sprintf("there are more than %d failure groups; there are no pages for the others: %s", MaxPages-1, in.Why)
+		in.Group, in.Why = "more", fmt.Sprintf("there are more than %d failure groups; the others send no pages: %s", MaxPages-1, in.Why)
 	}
 	in.Flow, in.Run, in.Due, in.At = p.run.Flow, p.run.ID, p.run.Due, now
 	p.run.Pages = append(slices.Clip(p.run.Pages), Page{Group: in.Group, Kind: in.Kind, At: now})
@@ -95,7 +95,7 @@ func (p *plan) page(in Incident, now time.Time) {
 	p.out.pages = append(p.out.pages, in)
 }
 
-// counted adds how many instances an incident concerns now.
+// counted adds the present number of instances to an incident.
 func (p *plan) counted(in Incident) Incident {
 	in.Dead, in.Held = 0, p.counts[task.Held]
 	for _, n := range p.nodes {
@@ -108,7 +108,7 @@ func (p *plan) counted(in Incident) Incident {
 	return in
 }
 
-// repage makes the incidents again that nobody was told of.
+// repage repeats the incidents whose pages were not sent.
 func (p *plan) repage() {
 	for _, page := range p.run.Pages {
 		if page.Sent {
@@ -132,7 +132,7 @@ func (p *plan) repage() {
 	}
 }
 
-// sent takes that people were told of a group.
+// sent records that the page of a group was sent.
 func (p *plan) sent(group string) {
 	all := append([]Page(nil), p.run.Pages...)
 	for k := range all {
@@ -143,7 +143,7 @@ func (p *plan) sent(group string) {
 	p.run.Pages = all
 }
 
-// clip is the beginning of a text.
+// clip returns the beginning of a text.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// conclude says where the run stands.
+// conclude updates the state of the run.
 func (p *plan) conclude(now time.Time) {
 	c := p.counts
 	active := c[task.Pending] + c[task.Ready] + c[task.Running] + c[task.Retrying] + c[task.Sensing] + c[task.Interrupted]
@@ -33,7 +33,7 @@ func (p *plan) conclude(now time.Time) {
 	}
 }
 
-// outcome is how a run ended of which nothing goes on.
+// outcome returns the final state of a run, and the reason.
 func (p *plan) outcome() (RunState, string) {
 	failed, cancelled, first := 0, 0, ""
 	for _, n := range p.nodes {
@@ -81,7 +81,7 @@ func (t *timers) Pop() any {
 	return i
 }
 
-// tick has happen whose time has come.
+// tick handles all instances that are due.
 func (p *plan) tick(now time.Time) {
 	for len(p.timers) > 0 && !p.timers[0].NextAt.After(now) {
 		i := p.timers[0]
@@ -94,7 +94,7 @@ func (p *plan) tick(now time.Time) {
 	}
 }
 
-// dueAt is when tick is to be called; zero means never.
+// dueAt returns when tick must be called next; zero means never.
 func (p *plan) dueAt() (next time.Time) {
 	if len(p.timers) > 0 {
 		next = p.timers[0].NextAt
@@ -105,10 +105,10 @@ func (p *plan) dueAt() (next time.Time) {
 	return next
 }
 
-// deadline ends what has not ended by the run's deadline.
+// deadline ends everything still open at the run's deadline.
 func (p *plan) deadline(now time.Time) {
 	p.overdue = true
-	why := fmt.Sprintf("the run's deadline, %s, is over", p.run.Deadline.UTC().Format(time.DateTime))
+	why := fmt.Sprintf("the run's deadline, %s, has passed", p.run.Deadline.UTC().Format(time.DateTime))
 	n := 0
 	for _, node := range p.nodes {
 		for _, i := range node.all() {
@@ -127,7 +127,7 @@ func (p *plan) deadline(now time.Time) {
 	p.settle(now)
 }
 
-// waiting says how many instances wait for a person.
+// waiting describes how many instances wait for a person.
 func waiting(dead, held int) string {
 	why := fmt.Sprintf("%d dead letters wait for a person", dead)
 	if dead == 1 {

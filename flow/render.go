@@ -12,10 +12,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// templates are parsed once for each text.
+// templates caches parsed templates by their text.
 type templates map[string]*template.Template
 
-// maxRendered bounds what one template may become.
+// maxRendered is the most bytes of a rendered template.
 const maxRendered = 1 << 20
 
 func templateFuncs() template.FuncMap {
@@ -32,8 +32,8 @@ func templateFuncs() template.FuncMap {
 	}
 }
 
-// CheckTemplate reports what is wrong with the syntax of a template. Missing data shows
-// only when the template is rendered.
+// CheckTemplate returns an error if the syntax of a template is wrong. Missing data is found only when the template is
+// rendered.
 func CheckTemplate(text string) error {
 	_, err := parseTemplate(text)
 	return err
@@ -43,7 +43,7 @@ func parseTemplate(text string) (*template.Template, error) {
 	return template.New("").Option("missingkey=error").Funcs(templateFuncs()).Parse(text)
 }
 
-// render fills a template in.
+// render renders a template.
 func (c templates) render(text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
@@ -67,12 +67,12 @@ type limitedBuilder struct{ strings.Builder }
 
 func (b *limitedBuilder) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxRendered {
-		return 0, fmt.Errorf("it becomes longer than %d bytes", maxRendered)
+		return 0, fmt.Errorf("the result is longer than %d bytes", maxRendered)
 	}
 	return b.Builder.Write(p)
 }
 
-// data is what the templates of an instance see.
+// data returns the data for the templates of an instance.
 func (p *plan) data(i *inst) (map[string]any, error) {
 	if p.runView == nil {
 		zone := time.UTC
@@ -93,7 +93,7 @@ func (p *plan) data(i *inst) (map[string]any, error) {
 	}, nil
 }
 
-// params are the run's, with what an operator changed for the instance.
+// params returns the run's parameters, with an operator's changes for the instance.
 func (p *plan) params(i *inst) map[string]string {
 	if len(i.Set) == 0 {
 		return p.run.Params
@@ -104,7 +104,7 @@ func (p *plan) params(i *inst) map[string]string {
 	return all
 }
 
-// outputsOf are the outputs of what a task needs.
+// outputsOf returns the outputs of the needed tasks.
 func (p *plan) outputsOf(n *node) map[string]any {
 	out := make(map[string]any, len(n.needs))
 	for _, need := range n.needs {
@@ -160,7 +160,7 @@ func (r *renderer) values(sets ...map[string]Value) map[string]Value {
 	return out
 }
 
-// simple reports whether nothing of a task is a template.
+// simple reports whether a task contains no template.
 func simple(t *Task) bool {
 	texts := append(slices.Clone(t.Command), t.Stdin, t.Dir, t.Key, t.Idempotent)
 	for _, v := range t.Env {
@@ -169,8 +169,7 @@ func simple(t *Task) bool {
 	return t.Sensor == nil && t.Sift == nil && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "{{") })
 }
 
-// spec renders what an attempt runs, its concurrency key and the key of its side
-// effect.
+// spec renders an attempt, its concurrency key and the key of its side effect.
 func (p *plan) spec(i *inst) (s Spec, key, effect string, err error) {
 	t, d := i.node.task, &p.run.Definition
 	r := &renderer{cache: p.cache}
@@ -210,7 +209,7 @@ func (p *plan) spec(i *inst) (s Spec, key, effect string, err error) {
 	return s, key, effect, r.err
 }
 
-// inputs are the outputs of what a function needs.
+// inputs returns the outputs of the tasks that a function needs.
 func (p *plan) inputs(i *inst) map[string][][]byte {
 	if i.node.task.Func == "" || len(i.node.needs) == 0 {
 		return nil

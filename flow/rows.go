@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// maxRowRun bounds the bytes of all rows of one run of rows.
+// maxRowRun is the most bytes of all rows in one run of rows.
 const maxRowRun = 16 << 20
 
 // RowStore is the part of a Store that RetryRows needs.
@@ -26,10 +26,9 @@ type RowStore interface {
 	Order(ctx context.Context, o Order) error
 }
 
-// RetryRows orders the retry of all bad rows that the last attempt of an instance named.
-// Each row becomes an instance of a new run: see the package comment. It returns that run
-// and the number of rows. ErrOver means that no row of the instance waits for a person any
-// more.
+// RetryRows orders the retry of all bad rows that the last attempt of an instance named. Each row becomes an instance of a
+// new run: see the package comment. It returns that run and the number of rows. The error is ErrOver if no row of the
+// instance waits for a person.
 func RetryRows(ctx context.Context, s RowStore, id, name string, index int, who, reason string) (rows Run, n int, err error) {
 	defer func() {
 		if err != nil {
@@ -45,7 +44,7 @@ func RetryRows(ctx context.Context, s RowStore, id, name string, index int, who,
 			return retryRows(ctx, s, &a, Order{Verb: VerbRetry, Task: name, Index: -1, Who: who, Reason: reason, At: time.Now()})
 		}
 	}
-	return Run{}, 0, fmt.Errorf("it has named no bad rows: %w", ErrNotFound)
+	return Run{}, 0, fmt.Errorf("the attempt reported no bad rows: %w", ErrNotFound)
 }
 
 func retryRows(ctx context.Context, s RowStore, a *Attempt, o Order) (Run, int, error) {
@@ -54,7 +53,7 @@ func retryRows(ctx context.Context, s RowStore, a *Attempt, o Order) (Run, int, 
 		return Run{}, 0, err
 	}
 	if len(found) == 0 {
-		return Run{}, 0, fmt.Errorf("the rows of attempt %d are no dead letters: %w", a.N, ErrNotFound)
+		return Run{}, 0, fmt.Errorf("the rows of attempt %d are not dead letters: %w", a.N, ErrNotFound)
 	}
 	all, err := s.Instances(ctx, found[0].ID)
 	if err != nil {
@@ -73,13 +72,11 @@ func retryRows(ctx context.Context, s RowStore, a *Attempt, o Order) (Run, int, 
 	return found[0], n, s.Order(ctx, o)
 }
 
-// rowsKey is the key of the run of an attempt's bad rows.
+// rowsKey returns the key of the run for an attempt's bad rows.
 func rowsKey(a *Attempt) string { return "rows " + letterID(a.Run, a.Task, a.Index, a.N) }
 
-// rowRun makes the run of the bad rows of an attempt: the task alone, without what
-// it needs. It has one instance for each row, which is a dead letter, and which gets
-// the row on standard input when it is retried. left are rows that cannot be tried
-// alone.
+// rowRun creates the run for the bad rows of an attempt: the task alone, without its needs. Each row is an instance, which
+// is a dead letter and gets the row on standard input when it is retried. left counts the rows that cannot be tried alone.
 func rowRun(run *Run, i *Instance, a *Attempt, rows []Row, now time.Time) (made Run, all []Instance, left int, err error) {
 	r, err := rowRequest(run, i, a)
 	if err != nil {
@@ -135,7 +132,7 @@ func rowRequest(run *Run, i *Instance, a *Attempt) (StartRequest, error) {
 	return StartRequest{Definition: d, Params: params, Due: run.Due, Key: rowsKey(a)}, nil
 }
 
-// withItem has the templates of a task take the item from a parameter.
+// withItem makes the templates of a task take the item from a parameter.
 func withItem(t Task) Task {
 	action, item := regexp.MustCompile(`\{\{[^}]*\}\}`), regexp.MustCompile(`\.item\b`)
 	swap := func(s string) string {

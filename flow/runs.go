@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// View is everything that is known about a run.
+// View is a run with its instances and attempts.
 type View struct {
 	Run       Run
 	Instances []Instance
@@ -75,8 +75,8 @@ func startIn(ctx context.Context, s interface {
 	return run, nil
 }
 
-// prepare makes a run with its first instances: one for each task. The items of
-// a task with Each are found when what it needs is over.
+// prepare creates a run with its first instances: one for each task. The items of a task with Each are found once its needs
+// are over.
 func prepare(r StartRequest, now time.Time) (Run, []Instance, error) {
 	d := r.Definition.WithDefaults()
 	params, errParams := d.Values(r.Params)
@@ -107,7 +107,7 @@ func prepare(r StartRequest, now time.Time) (Run, []Instance, error) {
 	return run, all, nil
 }
 
-// newID names a run: 56 bits of microseconds, 72 random ones.
+// newID returns a run's ID: 56 bits of microseconds, then 72 random bits.
 func newID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)

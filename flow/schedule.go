@@ -10,14 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/cron"
 )
 
-// maxMissed bounds the due times that are caught up with at once.
+// maxMissed is the most missed due times that are run at once.
 const maxMissed = 1000
 
-// calendar says when a flow is due.
+// calendar holds the due times of a flow.
 type calendar struct {
 	cron  cron.Schedule
 	zone  *time.Location
-	every time.Duration // instead of cron
+	every time.Duration // replaces cron
 }
 
 func newCalendar(s Schedule) (calendar, error) {
@@ -39,7 +39,7 @@ func (c calendar) next(after time.Time) time.Time {
 	return c.cron.Next(after, c.zone)
 }
 
-// between are the due times after a time until another one, at most most.
+// between returns the due times after one time and up to another, at most most.
 func (c calendar) between(after, until time.Time, most int) (all []time.Time) {
 	for at := c.next(after); !at.IsZero() && !at.After(until) && len(all) < most; at = c.next(at) {
 		all = append(all, at)
@@ -47,8 +47,7 @@ func (c calendar) between(after, until time.Time, most int) (all []time.Time) {
 	return all
 }
 
-// missed are the due times after last until now that are to be run: those within
-// catchUp, or the newest one.
+// missed returns the due times after last and up to now that must still run: those within catchUp, or the newest one.
 func (c calendar) missed(last, now time.Time, catchUp time.Duration) []time.Time {
 	from := now.Add(-catchUp - 1)
 	if from.Before(last) {
@@ -78,12 +77,11 @@ func (c calendar) missed(last, now time.Time, catchUp time.Duration) []time.Time
 type clock struct {
 	calendar
 	flow *Definition
-	last time.Time // the latest due time that was decided about
+	last time.Time // the latest due time that was handled
 	due  time.Time // the next one
 }
 
-// clocks are those of all flows with a schedule. A schedule that was there before
-// goes on.
+// clocks returns the clocks of all flows with a schedule. An unchanged schedule keeps its clock.
 func (l *loop) clocks(ctx context.Context, flows []Definition) ([]*clock, error) {
 	var out []*clock
 	for k := range flows {
@@ -118,8 +116,7 @@ func (l *loop) clocks(ctx context.Context, flows []Definition) ([]*clock, error)
 	return out, nil
 }
 
-// schedules starts the runs that are due. All nodes do; the run's key lets one
-// of them.
+// schedules starts the runs that are due. All nodes try; the run's key lets one of them succeed.
 func (l *loop) schedules(ctx context.Context) (err error) {
 	if l.cfg.Works || l.stopping {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sender does one thing after another, each until it works.
+// sender processes items in order, and repeats each until it succeeds.
 type sender[T any] struct {
 	do   func(context.Context, T) error
 	done func(T) // may be nil
@@ -27,7 +27,7 @@ func newSender[T any](ctx context.Context, what string, log *slog.Logger, do fun
 	}
 }
 
-// add has something done; what nobody can do is dropped.
+// add queues an item. Without a function, it is dropped.
 func (s *sender[T]) add(one T) {
 	if s.do == nil {
 		return
@@ -41,7 +41,7 @@ func (s *sender[T]) add(one T) {
 	}
 }
 
-// run does what was added until the context is over.
+// run processes items until the context ends.
 func (s *sender[T]) run() {
 	for {
 		s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *sender[T]) run() {
 	}
 }
 
-// until does one thing until it works, and reports whether it did.
+// until repeats one item until it succeeds, and reports whether it did.
 func (s *sender[T]) until(one T) bool {
 	ctx := s.ctx()
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
@@ -79,7 +79,7 @@ func (s *sender[T]) until(one T) bool {
 			return true
 		}
 		if ctx.Err() == nil {
-			s.log.WarnContext(ctx, s.what+" failed; it is tried again", "err", err, "in", wait)
+			s.log.WarnContext(ctx, s.what+" failed and will be repeated", "err", err, "in", wait)
 		}
 		select {
 		case <-time.After(wait):
@@ -89,7 +89,7 @@ func (s *sender[T]) until(one T) bool {
 	}
 }
 
-// send starts what tells others of this life's findings.
+// send starts the senders of letters, pages and the like.
 func (l *loop) send(ctx context.Context) {
 	var put func(context.Context, Letter) error
 	var settle func(context.Context, settlement) error
@@ -120,7 +120,7 @@ func (l *loop) note(f func()) {
 	}
 }
 
-// stored takes that a dead letter is where people look.
+// stored records that a dead letter was stored.
 func (l *loop) stored(letter Letter) {
 	l.note(func() {
 		p := l.plans[letter.Run]
@@ -136,7 +136,7 @@ func (l *loop) stored(letter Letter) {
 	})
 }
 
-// paged takes that people were told.
+// paged records that a page was sent.
 func (l *loop) paged(in Incident) {
 	l.note(func() {
 		if p := l.plans[in.Run]; p != nil {

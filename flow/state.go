@@ -8,11 +8,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// RunState says where a run is.
+// RunState is the state of a run.
 type RunState string
 
-// The states of runs. Held: something waits for a person, and nothing else can
-// go on.
+// The states of runs. Held: an instance waits for a person, and nothing else can continue.
 const (
 	RunRunning   RunState = "RUNNING"
 	RunHeld      RunState = "HELD"
@@ -33,10 +32,10 @@ type Run struct {
 	Created    time.Time
 	Deadline   time.Time // absolute; zero: none
 	Ended      time.Time
-	Key        string // unique among runs: the flow and due time of a schedule; "": none
-	Backfill   string // the backfill that it belongs to
+	Key        string // unique among runs: flow and due time of a schedule; "": none
+	Backfill   string // the backfill that started it; "": none
 	Owner      string // the node that plans it
-	Epoch      int64  // of the hold of its owner; grows with each owner
+	Epoch      int64  // of its owner's hold; grows with each owner
 	Version    int64  // grows with each change
 	Pages      []Page // at most MaxPages
 }
@@ -58,7 +57,7 @@ type Page struct {
 type Instance struct {
 	Run     string
 	Task    string
-	Index   int    // -1: the task itself, which gets instances when its items are known
+	Index   int    // -1: the task itself; its instances exist once its items are known
 	Item    string // of Each
 	State   task.State
 	Why     string // for people
@@ -66,7 +65,7 @@ type Instance struct {
 	NextAt  time.Time         // of RETRYING, SENSING, INTERRUPTED
 	Output  []byte            // at most MaxOutput
 	Set     map[string]string // parameters that an operator changed for this instance
-	Letter  string            // the dead letter that it became
+	Letter  string            // the ID of its dead letter
 	Group   string            // failure group of its last failure
 	Since   time.Time         // of State
 	First   time.Time         // when it first ran
@@ -80,16 +79,16 @@ type Attempt struct {
 	Task     string
 	Index    int
 	N        int    // of this instance, from 1
-	Node     string // "": any node that has the labels may take it
+	Node     string // "": any node with the labels may take it
 	Labels   []string
 	Pool     string
-	Slots    int    // it takes from the pool
-	PoolSize int    // slots that the pool has
+	Slots    int    // slots of the pool that it takes
+	PoolSize int    // slots of the pool
 	Key      string // the concurrency key's value
 	Limit    int    // attempts at a time with this Key
 	Effect   string // idempotency key of a side effect
 	Spec     *Spec  // what to run, if the attempt names no node at its begin; else nil
-	Stop     *Stop  // not nil: its planner wants it to end
+	Stop     *Stop  // not nil: its planner asks it to end
 	State    AttemptState
 	Intended time.Time // before anything starts
 	Started  time.Time
@@ -104,11 +103,10 @@ type Stop struct {
 	Why   string       `json:"why,omitempty"`
 }
 
-// AttemptState says where an attempt is.
+// AttemptState is the state of an attempt.
 type AttemptState string
 
-// The states of attempts. Lost: its node's lease ended, and nothing proves yet
-// that it is gone.
+// The states of attempts. Lost: its node's lease ended, and it is not proven that the attempt is gone.
 const (
 	AttemptIntended AttemptState = "intended"
 	AttemptRunning  AttemptState = "running"
@@ -116,7 +114,7 @@ const (
 	AttemptEnded    AttemptState = "ended"
 )
 
-// Ending says how an attempt ended.
+// Ending is the end of an attempt.
 type Ending struct {
 	Class       bezoar.Class
 	Reason      string // for people
@@ -125,7 +123,7 @@ type Ending struct {
 	Quality     string // A, B, C or D
 	Downstream  string
 	RetryAfter  time.Duration
-	NotYet      bool // a sensor did not find what it waits for
+	NotYet      bool // a sensor's condition is not met yet
 	Free        bool // Interrupted because its node stops: it counts against no budget
 	Lost        bool // Interrupted because Bezoar or its machine died
 	ExitCode    int

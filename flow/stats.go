@@ -9,11 +9,11 @@ import (
 // keepDurations is how many successful runs of one task are remembered.
 const keepDurations = 256
 
-// durations are of the latest successful attempts of one task.
+// durations holds the latest successful attempts of one task.
 type durations struct {
 	last   []time.Duration
 	next   int
-	sorted []time.Duration // nil: to be made
+	sorted []time.Duration // nil: not computed
 }
 
 func (d *durations) add(t time.Duration) {
@@ -26,7 +26,7 @@ func (d *durations) add(t time.Duration) {
 	d.next = (d.next + 1) % keepDurations
 }
 
-// percentile is that of the nearest rank.
+// percentile returns the percentile by the nearest rank.
 func (d *durations) percentile(p int) time.Duration {
 	if d == nil || len(d.last) == 0 {
 		return 0
@@ -37,7 +37,7 @@ func (d *durations) percentile(p int) time.Duration {
 	return d.sorted[(len(d.sorted)*p+99)/100-1]
 }
 
-// stats remember how long tasks take. It is safe for concurrent use.
+// stats remembers how long tasks take. It is safe for concurrent use.
 type stats struct {
 	mu    sync.Mutex                       // guards known
 	known map[string]map[string]*durations // by flow and task
@@ -59,14 +59,14 @@ func (s *stats) add(flow, task string, d time.Duration) {
 	tasks[task].add(d)
 }
 
-// knows reports whether anything is known of a flow.
+// knows reports whether there are durations of a flow.
 func (s *stats) knows(flow string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[flow] != nil
 }
 
-// of returns p95 and p99 of a task, and of how many runs.
+// of returns p95 and p99 of a task, and the number of runs that they come from.
 func (s *stats) of(flow, task string) (p95, p99 time.Duration, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *stats) of(flow, task string) (p95, p99 time.Duration, n int) {
 	return d.percentile(95), d.percentile(99), len(d.last)
 }
 
-// follows returns for each task, by its place in the definition, the p95 of the
-// longest path of tasks that need it, itself excluded.
+// follows returns for each task, by its index in the definition, the p95 of the longest path of tasks that need it, without
+// the task itself.
 func (s *stats) follows(d *Definition, needs [][]int) []time.Duration {
 	rest := make([]time.Duration, len(d.Tasks))
 	for _, i := range slices.Backward(inOrder(needs)) {
@@ -90,7 +90,7 @@ func (s *stats) follows(d *Definition, needs [][]int) []time.Duration {
 	return rest
 }
 
-// inOrder sorts tasks so that each comes after what it needs.
+// inOrder sorts tasks so that each comes after its needs.
 func inOrder(needs [][]int) []int {
 	kids, open := make([][]int, len(needs)), make([]int, len(needs))
 	out := make([]int, 0, len(needs))

@@ -9,7 +9,7 @@ import (
 // Errors of a [Store].
 var (
 	ErrNotFound = errors.New("not found")
-	ErrExists   = errors.New("there is such a run")
+	ErrExists   = errors.New("the run exists already")
 	ErrFenced   = errors.New("another node has taken over")
 	ErrOver     = errors.New("the run is over")
 )

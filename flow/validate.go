@@ -155,11 +155,11 @@ func (c *checker) work(t *Task) {
 			n++
 		}
 	}
-	c.when(n != 1, t.Name, "command", "", "exactly one of command, func, sensor and sift is wanted, there are %d", n)
-	c.when(t.SideEffect && t.Idempotent == "", t.Name, "idempotency_key", "", "a side effect needs one: what happens once for each value of it")
+	c.when(n != 1, t.Name, "command", "", "want exactly one of command, func, sensor and sift, got %d", n)
+	c.when(t.SideEffect && t.Idempotent == "", t.Name, "idempotency_key", "", "a side effect needs a key: it happens once for each value of the key")
 	c.when(!t.SideEffect && t.Idempotent != "", t.Name, "idempotency_key", "", "it is for a task with side_effect: true")
-	c.when(t.SideEffect && t.Sensor != nil, t.Name, "side_effect", "", "a sensor looks many times")
-	c.when(t.Pool != "" && c.d.Pools[t.Pool] > 0 && t.Slots > c.d.Pools[t.Pool], t.Name, "slots", "", "%d of a pool that has %d: the task would wait for ever", t.Slots, c.d.Pools[t.Pool])
+	c.when(t.SideEffect && t.Sensor != nil, t.Name, "side_effect", "", "a sensor runs many times")
+	c.when(t.Pool != "" && c.d.Pools[t.Pool] > 0 && t.Slots > c.d.Pools[t.Pool], t.Name, "slots", "", "the task takes %d slots of a pool with %d: it would wait for ever", t.Slots, c.d.Pools[t.Pool])
 	c.when(t.Pool == "" && t.Slots != 0, t.Name, "slots", "", "they are of a pool: name it")
 }
 
@@ -189,7 +189,7 @@ func (c *checker) each(t *Task, e *Each) {
 			n++
 		}
 	}
-	c.when(n > 1, t.Name, "each", "", "one of list, glob and from is wanted, there are %d", n)
+	c.when(n > 1, t.Name, "each", "", "want one of list, glob and from, got %d", n)
 	c.when(e.From != "" && !slices.Contains(t.Needs, e.From), t.Name, "each.from", e.From, "add %q to needs: its output has to be there first", e.From)
 	c.when(len(e.List) > MaxInstances, t.Name, "each.list", "", "there are %d items, want at most %d", len(e.List), MaxInstances)
 }

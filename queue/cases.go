@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// Payloads lists what is known about payloads of a queue, the latest first: those in a
-// state, or all if it is negative. limit is 1 to MaxCases; 0 means 1,000.
+// Payloads lists the cases of payloads of a queue, latest first: those in one state, or all if state is negative. limit is 1
+// to MaxCases; 0 means 1,000.
 func (e *Engine) Payloads(ctx context.Context, queue string, state, limit int) (cases []PayloadCase, err error) {
 	limit = cmp.Or(limit, 1000)
 	if limit < 0 || limit > MaxCases || state > int(poison.Quarantined) {

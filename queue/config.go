@@ -22,16 +22,16 @@ type Config struct {
 	// ExpireEvery is how often expired messages and leftovers are removed; 0 means 10 s. Expired messages are never
 	// received, even before they are removed.
 	ExpireEvery time.Duration
-	// PollEvery is how often a waiting receive asks a store that other processes use, too;
+	// PollEvery is how often a waiting receive asks a store that other processes use too;
 	// 0 means 250 ms.
 	PollEvery time.Duration
 	// Key is the secret of the deployment, by which payloads are recognised. The zero Key
 	// means a random one: payloads are then not recognised across processes and restarts.
 	Key fingerprint.Key
 	// VanishGrace is how long after [Engine.Vanished] another connection may still settle
-	// messages; 0 means 1 s, which is the least.
+	// messages; at least 1 s, and 0 means 1 s.
 	VanishGrace time.Duration
-	// Outage says when a queue is paused because different messages fail in the same way.
+	// Outage configures when a queue is paused because different messages fail in the same way.
 	Outage outage.Config
 	// Breaker says when the queues of a downstream group stop delivering. Its Node names
 	// this process among those that share the store; "" means a random name.

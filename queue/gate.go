@@ -16,7 +16,7 @@ const (
 	maxTrial    = 24 * time.Hour
 )
 
-// knownMarks is how long this process believes what it read, and how late it learns what others found out.
+// knownMarks is how long this process uses a value that it read, and so how late it learns of another process's change.
 const knownMarks = time.Second
 
 // trial is a delivery that shows whether a queue, or a group, works again.
@@ -45,7 +45,7 @@ func (t *trials) take(r Receipt) *judge.Trial {
 	return found.Trial
 }
 
-// newJudge makes the engine's judge, which keeps what it knows in the store.
+// newJudge returns the engine's judge, which keeps its state in the store.
 func (e *Engine) newJudge() *judge.Judge {
 	return judge.New(judge.Config{
 		Store: e.store, Shared: e.store.Shared(), Trust: knownMarks, Max: maxConditions,
@@ -66,10 +66,10 @@ func (q *Queue) source() judge.Source {
 	return judge.Source{Queue: q.Name, Group: q.Settings.Downstream, Budget: q.Settings.Retry.Budget}
 }
 
-// refresh reads what others found out.
+// refresh reads the state of the judge as other processes changed it.
 func (e *Engine) refresh(ctx context.Context) { e.judge.Refresh(ctx, time.Now()) }
 
-// readMarks reads what the queues themselves share.
+// readMarks reads the marks that the processes of a queue share.
 func (e *Engine) readMarks(ctx context.Context) error {
 	blamed, err := e.store.Marks(ctx, blamedMarks)
 	if err != nil {

@@ -51,7 +51,7 @@ func newHoldings() *holdings {
 	}
 }
 
-// add remembers what a worker has received.
+// add records the messages that a worker has received.
 func (h *holdings) add(worker string, queue int64, until time.Time, messages []Message) {
 	if worker == "" || len(messages) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Letter says why a message is in a dead-letter queue, and where it came from.
+// Letter holds the reason why a message is in a dead-letter queue, and its origin.
 type Letter struct {
 	Origin   string             `json:"origin"` // the queue it was received from
 	Died     time.Time          `json:"died"`

@@ -22,7 +22,7 @@ const maxSchemas = 512 << 10
 // may take a processor for half a second, and 85 MB.
 const maxChecks = 4
 
-// rules are what a queue's settings compile to.
+// rules are the compiled settings of a queue.
 type rules struct {
 	version int64
 	text    int // bytes of the schema
@@ -37,7 +37,7 @@ type ruleCache struct {
 	plain *fingerprint.Printer // of queues without rules of their own
 	turns chan struct{}        // of checks against schemas
 
-	mu      sync.Mutex // guards what follows; never held while waiting
+	mu      sync.Mutex // guards the fields below; never held while waiting
 	rules   map[int64]rules
 	schemas int // bytes of the schemas of rules
 }

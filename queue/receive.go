@@ -225,7 +225,7 @@ func (e *Engine) onlyIdle(ctx context.Context, q *Queue, p Policy, worker string
 	return errBusy
 }
 
-// roomIn refuses to lease more than may be in flight. It counts what named workers of this engine hold.
+// roomIn returns an error if too many messages are in flight. It counts the messages of this engine's named workers.
 func (e *Engine) roomIn(q *Queue, now time.Time) error {
 	limit := MaxInFlight
 	if q.Settings.FIFO {

@@ -34,7 +34,7 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 	return results, err
 }
 
-// maxTx is how many messages one call of SendTx may send.
+// maxTx is the most messages of one call of SendTx.
 const maxTx = 10_000
 
 // SendTx is SendBatch in a transaction that the caller has begun in the database of the

@@ -26,7 +26,7 @@ type Condition struct {
 	Forced  bool      `json:"forced,omitempty"` // by an operator
 }
 
-// Conditions lists what holds queues back: conditions of queues first, by name.
+// Conditions lists the conditions that hold queues back: those of queues first, by name.
 func (e *Engine) Conditions(ctx context.Context) []Condition {
 	e.refresh(ctx)
 	now := time.Now()
@@ -106,10 +106,10 @@ func (e *Engine) ForceBreaker(ctx context.Context, group string, state breaker.S
 	return fail(err)
 }
 
-// stats count what happened since the engine was made.
+// stats holds counters since the engine was created.
 type stats struct{ vanished, mass atomic.Int64 }
 
-// Stats are counts since the engine was made, and what it holds now.
+// Stats holds counters since the engine was created, and its present holdings.
 type Stats struct {
 	Vanished int64 // workers that vanished while they held messages
 	Mass     int64 // of these, workers that vanished together with many others

@@ -124,7 +124,7 @@ type Policy struct {
 	KeepExpired bool          // set messages aside that are older than the retention
 }
 
-// Claim says which messages to lease.
+// Claim selects the messages to lease.
 type Claim struct {
 	Policy
 	Max        int
@@ -160,7 +160,7 @@ type Upkeep interface {
 	Clean(ctx context.Context, limit int) (int, error)
 }
 
-// Swept is what one Sweep did.
+// Swept is the result of one Sweep.
 type Swept struct {
 	Moved  int
 	Queues []string      // that gained messages

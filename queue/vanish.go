@@ -10,7 +10,7 @@ import (
 const (
 	massWindow = time.Second
 	massLeast  = 3
-	// blameFor is how long a store is asked to note who vanished.
+	// blameFor is how long a store is asked to record a vanished worker.
 	blameFor = time.Minute
 )
 
@@ -140,7 +140,7 @@ type lot struct {
 	flags int // LoneHolding, PatientHolding
 }
 
-// blame returns what to note about one departure.
+// blame returns the receipts to mark for one departure, and how many messages its worker held.
 func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, holding int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,5 +1,5 @@
 // Command go-server is an ordinary server that some requests kill: /crash and
-// /hang. ../README.md says how to put Bezoar before it.
+// /hang. ../README.md shows how to run it behind Bezoar.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 var catalogue = []string{"bezoar stone", "bloodstone", "moonstone", "amber", "jet"}
 
-// shop holds what all requests share.
+// shop holds the state that all requests share.
 type shop struct {
 	mu sync.Mutex // guards sales
 	// sales counts searches by word.
@@ -34,7 +34,7 @@ func (s *shop) search(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *shop) healthz(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock() // a shop that cannot count is not well
+	s.mu.Lock() // a shop that cannot count is unhealthy
 	defer s.mu.Unlock()
 	fmt.Fprintln(w, "ok")
 }
@@ -56,7 +56,7 @@ func crash(http.ResponseWriter, *http.Request) {
 	select {}
 }
 
-// hang takes the lock that everybody needs, and keeps it.
+// hang takes the lock that all requests need, and keeps it.
 func (s *shop) hang(http.ResponseWriter, *http.Request) {
 	s.mu.Lock()
 	select {}

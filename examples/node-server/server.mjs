@@ -1,5 +1,5 @@
 // An ordinary server that some requests kill: /crash and /hang.
-// ../README.md says how to put Bezoar before it.
+// ../README.md shows how to run it behind Bezoar.
 import { createServer } from 'node:http';
 
 const catalogue = ['bezoar stone', 'bloodstone', 'moonstone', 'amber', 'jet'];

@@ -1,6 +1,6 @@
 """An ordinary server that some requests kill: /crash and /hang.
 
-../README.md says how to put Bezoar before it.
+../README.md shows how to run it behind Bezoar.
 """
 import ctypes
 import os

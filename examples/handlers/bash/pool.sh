@@ -3,7 +3,7 @@
 # One jq reads the lines for all of them; a second one works.
 set -uo pipefail
 
-exec {answers}>&1 1>&2 # from here on a print is no answer
+exec {answers}>&1 1>&2 # from now on prints are not answers
 
 answer() { printf '{"bezoar":1%s}\n' "$1" >&"$answers"; }
 

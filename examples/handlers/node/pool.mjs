@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 
 const answer = (more) => process.stdout.write(JSON.stringify({ bezoar: 1, ...more }) + "\n");
-console.log = console.info = console.error; // a print is no answer
+console.log = console.info = console.error; // prints are not answers
 
 // Returns what is worth saying of a message. What it throws is a bug of ours.
 async function work(body) {

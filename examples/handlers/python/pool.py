@@ -9,7 +9,7 @@ import time
 import traceback
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)  # from here on a print, of whomever, is no answer
+os.dup2(2, 1)  # from now on no print of any code is an answer
 
 
 def work(body):

@@ -31,7 +31,7 @@ func at(path string, values ...string) string {
 	return path
 }
 
-// query leaves out what is zero.
+// query omits zero values.
 func query(pairs ...any) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -49,7 +49,7 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// Flows lists what can be started.
+// Flows lists the flows that can be started.
 func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
 	var out List
 	err := c.api.Call(ctx, http.MethodGet, PathFlows, nil, nil, &out)
@@ -100,7 +100,7 @@ func (c *Client) Logs(ctx context.Context, run string, token, offset int64, foll
 	return body, wrap(err, "read the log of attempt %d", token)
 }
 
-// Order writes an order down.
+// Order stores an order.
 func (c *Client) Order(ctx context.Context, run string, o Order) (Ordered, error) {
 	var out Ordered
 	err := c.api.Call(ctx, http.MethodPost, at(PathOrders, run), nil, o, &out)

@@ -10,10 +10,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// usuals keeps how long each task took in the last run that worked before one
-// run. It holds the answer for one run at a time: people watch one.
+// usuals returns how long each task took in the last successful run before a given one. It caches the answer for one run:
+// people watch one at a time.
 type usuals struct {
-	mu  sync.Mutex // guards the rest
+	mu  sync.Mutex // guards the fields below
 	run string
 	dur map[string]time.Duration
 }
@@ -26,7 +26,7 @@ func (u *usuals) of(ctx context.Context, s Store, r *flow.Run) (map[string]time.
 	}
 	last, err := s.ListRuns(ctx, flow.RunQuery{Flow: r.Flow, State: flow.RunSuccess, Before: r.ID, Limit: 1})
 	if err != nil {
-		return nil, fmt.Errorf("find the last run of %s that worked: %w", r.Flow, err)
+		return nil, fmt.Errorf("find the last successful run of %s: %w", r.Flow, err)
 	}
 	dur := map[string]time.Duration{}
 	if len(last) == 1 {
@@ -40,8 +40,7 @@ func (u *usuals) of(ctx context.Context, s Store, r *flow.Run) (map[string]time.
 	return dur, nil
 }
 
-// took says how long each task took, from its first instance's start to its
-// last one's end.
+// took returns how long each task took, from the start of its first instance to the end of its last one.
 func took(all []flow.Instance) map[string]time.Duration {
 	type span struct{ from, to time.Time }
 	spans := map[string]span{}
@@ -66,8 +65,8 @@ func took(all []flow.Instance) map[string]time.Duration {
 	return out
 }
 
-// left is the longest way through what is not over; 0 when a task on it has no
-// usual time, or when nothing goes on.
+// left returns the duration of the longest path through the tasks that are not over; 0 if a task on it has no usual
+// duration, or if no task runs.
 func left(tasks []Task, now time.Time) time.Duration {
 	by := make(map[string]*Task, len(tasks))
 	for i := range tasks {
@@ -84,7 +83,7 @@ func left(tasks []Task, now time.Time) time.Duration {
 		if d, ok := ends[name]; ok {
 			return d
 		}
-		ends[name] = 0 // a cycle cannot be, and would end here
+		ends[name] = 0 // validation excludes cycles; this would end one
 		before := time.Duration(0)
 		for _, n := range t.Needs {
 			before = max(before, end(n))

@@ -33,7 +33,7 @@ func (s *Service) rows(ctx context.Context, run string, o Order) (Ordered, error
 	return Ordered{Run: rows.ID, Instances: n}, nil
 }
 
-// check refuses orders that make no sense for the run.
+// check refuses orders that do not fit the run.
 func check(r *flow.Run, o Order) error {
 	var faults []string
 	faultIf := func(bad bool, format string, args ...any) {

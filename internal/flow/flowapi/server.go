@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// patience bounds every call but logs that are followed.
+// patience is the time limit of every call except followed logs.
 const patience = 30 * time.Second
 
 // Server answers HTTP calls about flows.
@@ -25,9 +25,8 @@ type Server struct {
 	mux   adminapi.Mux
 }
 
-// NewServer returns a handler for everything below [adminapi.PathFlows]. Who may
-// call it is the caller's to say. log is told of calls that failed through no
-// fault of theirs; nil discards that.
+// NewServer returns a handler for all paths below [adminapi.PathFlows]. The caller must check who may call it. log receives
+// calls that failed because of the server; nil discards.
 func NewServer(f Flows, log *slog.Logger) *Server {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	s := &Server{flows: f, log: log}
@@ -53,7 +52,7 @@ func NewServer(f Flows, log *slog.Logger) *Server {
 	return s
 }
 
-// Calls are the patterns of all that this server answers.
+// Calls returns the patterns of all calls that this server answers.
 func (s *Server) Calls() []string { return s.mux.Patterns() }
 
 type handler func(http.ResponseWriter, *http.Request) error
@@ -66,7 +65,7 @@ func (s *Server) answered(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		if err == nil || r.Context().Err() != nil {
-			return // answered, or nobody is there to hear it
+			return // answered, or the caller is gone
 		}
 		p, ok := errors.AsType[*adminapi.Problem](err)
 		_, tooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -168,7 +167,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) error {
 	return adminapi.Answer(w, http.StatusAccepted, done, err)
 }
 
-// logs sends plain bytes as they come. They are hostile: never a page.
+// logs sends a log as plain bytes. Their content is untrusted, so they are never sent as HTML.
 func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	q, err := adminapi.Query(r.URL, "offset", "follow")
 	if err != nil {
@@ -200,7 +199,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// copyOut sends what is read at once, for a log that is followed.
+// copyOut flushes after every read, for a followed log.
 func copyOut(w http.ResponseWriter, log io.Reader) {
 	c := http.NewResponseController(w)
 	buf := make([]byte, 32<<10)
@@ -210,7 +209,7 @@ func copyOut(w http.ResponseWriter, log io.Reader) {
 			if _, err := w.Write(buf[:n]); err != nil {
 				return // the reader is gone
 			}
-			_ = c.Flush() // what cannot flush sends it at the end
+			_ = c.Flush() // without flushing, the data is sent at the end
 		}
 		if err != nil {
 			return

@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// Store is what a [Service] reads of a [flow.Store], and where it puts orders.
+// Store is the part of a [flow.Store] that a [Service] needs.
 type Store interface {
 	Run(ctx context.Context, id string) (flow.Run, error)
 	ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, error)
@@ -25,29 +25,29 @@ type Store interface {
 	Order(ctx context.Context, o flow.Order) error
 }
 
-// Config sets a [Service] up.
+// Config configures a Service.
 type Config struct {
 	Store Store
 	// Logs reads the logs of attempts. Nil means that no attempt runs here.
 	Logs interface {
 		Logs(ctx context.Context, token, offset int64, follow bool) (io.ReadCloser, error)
 	}
-	Node string // whose logs these are; "": of all attempts
-	// Flows are those that can be started, and Start starts one and returns its
-	// run. Nil means that nothing can be started here.
+	Node string // the node whose logs these are; "": of all attempts
+	// Flows returns the flows that can be started. Start starts one and returns its run. Nil means that no flow can be
+	// started here.
 	Flows func() []flow.Definition
 	Start func(ctx context.Context, s Start) (run string, err error)
 	Rows  flow.RowStore // nil: bad rows cannot be retried here
-	// Ordered is called when an order is written. Nil means that nobody is told.
+	// Ordered is called after an order was stored. It may be nil.
 	Ordered func(o flow.Order)
 	Now     func() time.Time // default time.Now
 }
 
-// Validate reports every fault.
+// Validate returns an error that names every fault.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Store == nil, "Store: is missing")
-	errs.If((c.Flows == nil) != (c.Start == nil), "Flows, Start: one is given without the other")
+	errs.If((c.Flows == nil) != (c.Start == nil), "Flows, Start: set both or neither")
 	return errors.Join(errs...)
 }
 
@@ -76,7 +76,7 @@ func conflict(format string, args ...any) error {
 	return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, fmt.Sprintf(format, args...))
 }
 
-// Flows lists what can be started.
+// Flows lists the flows that can be started.
 func (s *Service) Flows(context.Context) ([]Flow, error) {
 	out := []Flow{}
 	if s.c.Flows == nil {
@@ -245,7 +245,7 @@ func (s *Service) Start(ctx context.Context, st Start) (Run, error) {
 	return s.Run(ctx, id)
 }
 
-// Order writes an order down.
+// Order stores an order.
 func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, error) {
 	r, all, err := s.load(ctx, run)
 	if err != nil {
@@ -298,14 +298,14 @@ func names(r *flow.Run) string {
 	return strings.Join(out, ", ")
 }
 
-// applies reports whether an order is about an instance as it stands.
+// applies reports whether an order applies to an instance in its present state.
 func applies(r *flow.Run, in *flow.Instance, o Order) bool {
 	if o.Task != "" && in.Task != o.Task || o.Index != nil && in.Index != *o.Index || o.Group != "" && in.Group != o.Group {
 		return false
 	}
 	t := taskOf(r, in.Task)
 	if t == nil || isParent(in) && in.State.Over() {
-		return false // a parent that is over follows its instances
+		return false // a parent follows its instances
 	}
 	switch o.Verb {
 	case flow.VerbRetry:
@@ -317,21 +317,21 @@ func applies(r *flow.Run, in *flow.Instance, o Order) bool {
 	}
 }
 
-// retries reports whether an instance can be tried again, as the engine does.
+// retries reports whether an instance can be retried, by the engine's rules.
 func retries(t *flow.Task, in *flow.Instance, o Order) bool {
 	switch in.State {
 	case task.DeadLetter, task.Retrying:
 		return true
 	case task.Failed, task.Cancelled:
 		return o.Task != "" || !t.Permit
-	case task.Held: // because of siblings
+	case task.Held: // held because of its siblings
 		return t.Each != nil && !isParent(in) && o.Group == ""
 	default:
 		return false
 	}
 }
 
-// nothing says why an order applies to nothing.
+// nothing explains why an order applies to no instance.
 func nothing(r *flow.Run, all []flow.Instance, o Order) string {
 	if o.Task == "" {
 		return fmt.Sprintf("nothing in run %s can be %s: it is %s", r.ID, done(o.Verb), r.State)

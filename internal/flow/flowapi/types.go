@@ -30,22 +30,20 @@ const (
 	maxShown  = 20      // instances of one task in a Run
 )
 
-// Flows is what people see of flows and do with them. An error that is an
-// [*adminapi.Problem] says what was wrong with the call.
+// Flows reads flows and gives orders. An error that is an [*adminapi.Problem] describes a faulty call.
 type Flows interface {
 	Flows(ctx context.Context) ([]Flow, error)
 	Runs(ctx context.Context, q RunQuery) ([]Run, error)
 	Run(ctx context.Context, id string) (Run, error)
 	Instances(ctx context.Context, run string, q InstanceQuery) ([]Instance, error)
 	Attempts(ctx context.Context, run string, q AttemptQuery) ([]Attempt, error)
-	// Logs returns an attempt's log from offset on. With follow it ends with the
-	// attempt.
+	// Logs returns an attempt's log from offset on. With follow, it ends with the attempt.
 	Logs(ctx context.Context, run string, token, offset int64, follow bool) (io.ReadCloser, error)
 	Order(ctx context.Context, run string, o Order) (Ordered, error)
 	Start(ctx context.Context, s Start) (Run, error)
 }
 
-// Flow is one that can be started.
+// Flow is a flow that can be started.
 type Flow struct {
 	Name     string       `json:"name"`
 	Tasks    int          `json:"tasks"`
@@ -54,7 +52,7 @@ type Flow struct {
 	Zone     string       `json:"zone,omitempty"`
 }
 
-// Run is one run. Lists leave Tasks and Counts out.
+// Run is one run. Lists omit Tasks and Counts.
 type Run struct {
 	ID       string             `json:"id"`
 	Flow     string             `json:"flow"`
@@ -70,12 +68,11 @@ type Run struct {
 	Version  int64              `json:"version"`        // grows with each change
 	Counts   map[task.State]int `json:"counts,omitempty"`
 	Tasks    []Task             `json:"tasks,omitempty"`
-	// Left is how long the rest takes if tasks take as long as in the last run
-	// that worked. It is missing when that is not known.
+	// Left is the remaining duration if tasks take as long as in the last successful run. It is missing if unknown.
 	Left adminapi.Duration `json:"left,omitempty"`
 }
 
-// Over reports whether a run goes on by itself no more.
+// Over reports whether a run no longer continues by itself.
 func (r *Run) Over() bool { return r.State != flow.RunRunning }
 
 // Task is one task of a run with all its instances.
@@ -90,8 +87,7 @@ type Task struct {
 	First  time.Time          `json:"first,omitzero"` // when the first instance ran
 	Ended  time.Time          `json:"ended,omitzero"` // when the last one was over
 	Usual  adminapi.Duration  `json:"usual,omitempty"`
-	// Instances are the first of those that need a person, run, or wait; all of
-	// them are at [PathInstances].
+	// Instances holds the first instances that need a person, run, or wait. [PathInstances] returns all.
 	Instances []Instance `json:"instances,omitempty"`
 }
 
@@ -142,7 +138,7 @@ type RunQuery struct {
 	Flow     string
 	State    flow.RunState
 	Backfill string
-	Before   string // ids older than this one
+	Before   string // only older ids
 	Limit    int    // 1 to MaxPage; 0 means 100
 }
 
@@ -162,7 +158,7 @@ type AttemptQuery struct {
 	Limit int // 1 to MaxPage; 0 means 100
 }
 
-// Order asks the node that plans a run to do something.
+// Order is a request to the node that plans a run.
 type Order struct {
 	Verb   flow.Verb         `json:"verb"`
 	Task   string            `json:"task,omitempty"`  // "": all that the verb applies to
@@ -174,13 +170,13 @@ type Order struct {
 	Who    string            `json:"-"` // the server takes it from the call
 }
 
-// Ordered says how many instances an order applies to now.
+// Ordered returns the number of instances to which an order applies now.
 type Ordered struct {
 	Run       string `json:"run"`
 	Instances int    `json:"instances"`
 }
 
-// Start asks for a run.
+// Start is a request to start a run.
 type Start struct {
 	Flow   string            `json:"flow"`
 	Params map[string]string `json:"params,omitempty"`
@@ -188,22 +184,22 @@ type Start struct {
 	Who    string            `json:"-"` // the server takes it from the call
 }
 
-// Runs answers GET [PathRuns], the newest first.
+// Runs is the answer to GET [PathRuns], newest first.
 type Runs struct {
 	Runs []Run `json:"runs"`
 }
 
-// Instances answers GET [PathInstances].
+// Instances is the answer to GET [PathInstances].
 type Instances struct {
 	Instances []Instance `json:"instances"`
 }
 
-// Attempts answers GET [PathAttempts].
+// Attempts is the answer to GET [PathAttempts].
 type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// List answers GET [PathFlows].
+// List is the answer to GET [PathFlows].
 type List struct {
 	Flows []Flow `json:"flows"`
 }

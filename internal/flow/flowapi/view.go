@@ -49,8 +49,7 @@ func taskOf(r *flow.Run, name string) *flow.Task {
 	return &r.Definition.Tasks[i]
 }
 
-// isParent reports whether an instance stands for a task whose items have
-// instances of their own.
+// isParent reports whether an instance represents a task whose items have their own instances.
 func isParent(in *flow.Instance) bool {
 	return in.Index < 0
 }
@@ -68,8 +67,8 @@ func kindOf(t *flow.Task) string {
 	}
 }
 
-// urgency orders states by what they say of a task: what runs or will run comes
-// before what waits for a person, and that before what is over.
+// urgency orders the states of instances for the state of their task: running and later ones first, then those that wait
+// for a person, then those that are over.
 func urgency() []task.State {
 	return []task.State{
 		task.Running, task.Retrying, task.Interrupted, task.Sensing, task.Ready, task.DeadLetter, task.Held, task.Pending,
@@ -77,7 +76,7 @@ func urgency() []task.State {
 	}
 }
 
-// attention orders states by how much a person wants to see their instances.
+// attention orders states by how important their instances are to a person.
 func attention(s task.State) int {
 	order := []task.State{
 		task.DeadLetter, task.Failed, task.Running, task.Retrying, task.Interrupted, task.Sensing, task.Ready, task.Held,
@@ -86,7 +85,7 @@ func attention(s task.State) int {
 	return slices.Index(order, s)
 }
 
-// tasksOf sums instances up by task, in the definition's order.
+// tasksOf groups instances by task, in the definition's order.
 func (s *Service) tasksOf(r *flow.Run, all []flow.Instance) (map[task.State]int, []Task) {
 	total := map[task.State]int{}
 	by := make(map[string][]*flow.Instance, len(r.Definition.Tasks))

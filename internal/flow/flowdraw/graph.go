@@ -7,13 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// graph is a definition whose needs are numbers of tasks. What is not there, and
-// what closes a circle, is left out.
+// graph is a definition whose needs are numbers of tasks. It omits missing tasks, and needs that would close a circle.
 type graph struct {
 	d     *flow.Definition
 	needs [][]int
-	rank  []int // the longest path to a task
-	lasts []int // what a task needs and what comes last; -1: nothing
+	rank  []int // length of the longest path to a task
+	lasts []int // the last of each task's needs; -1: none
 }
 
 func newGraph(d *flow.Definition) *graph {
@@ -50,7 +49,7 @@ func newGraph(d *flow.Definition) *graph {
 		}
 	}
 	for i := range g.needs {
-		if !placed[i] { // in a circle, or behind one
+		if !placed[i] { // in a circle, or after one
 			g.needs[i], g.rank[i] = nil, 0
 		}
 		g.lasts[i] = -1
@@ -65,20 +64,19 @@ func newGraph(d *flow.Definition) *graph {
 
 func (g *graph) last(i int) int { return g.lasts[i] }
 
-// slot is a place in a layer: of a task, or of a line that passes.
+// slot is a place in a layer, for a task or for a line that passes.
 type slot struct {
 	task     int // -1: a line
 	layer    int
-	from, to []*slot // neighbours in the layers before and behind
+	from, to []*slot // neighbours in the previous and the next layer
 	y        float64
-	at       int // its number in the layer
+	at       int // index in the layer
 }
 
 // sweeps is how often the order of the layers is improved.
 const sweeps = 6
 
-// layers puts the tasks into layers, and the lines between them through those that
-// they pass.
+// layers puts the tasks into layers, and the lines between them through the layers in between.
 func (g *graph) layers() (layers [][]*slot, of []*slot) {
 	of = make([]*slot, len(g.rank))
 	add := func(task, layer int) *slot {
@@ -115,7 +113,7 @@ func (g *graph) layers() (layers [][]*slot, of []*slot) {
 	return layers, of
 }
 
-// order sorts a layer by where the neighbours of its slots are on average.
+// order sorts a layer by the average position of the slots' neighbours.
 func order(layer []*slot, neighbours func(*slot) []*slot) {
 	weight := make(map[*slot]float64, len(layer))
 	for _, s := range layer {

@@ -8,22 +8,22 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// MaxDrawn bounds the tasks of a drawing, and the places that lines pass.
+// MaxDrawn is the most tasks of a drawing, and maxSlots the most places including lines.
 const (
 	MaxDrawn = 2_000
 	maxLines = 50_000
 )
 
-// ErrTooLarge is of a flow that is too large for a drawing.
+// ErrTooLarge means that a flow is too large for a drawing.
 var ErrTooLarge = errors.New("the flow is too large for a drawing: draw it as text")
 
-// Box is where a task is.
+// Box is the position of a task.
 type Box struct {
 	Task       string
 	X, Y, W, H float64
 }
 
-// Line leads from a task to one that needs it.
+// Line connects a task to one that needs it.
 type Line struct {
 	From, To string
 	Points   []Point // at least two
@@ -32,7 +32,7 @@ type Line struct {
 // Point is a place in a drawing.
 type Point struct{ X, Y float64 }
 
-// Layout is where everything is.
+// Layout holds the positions of all parts of a drawing.
 type Layout struct {
 	W, H  float64
 	Boxes []Box // in the order of the definition
@@ -51,7 +51,7 @@ const (
 	minWidth  = 96.0
 )
 
-// Place lays a flow out.
+// Place computes the layout of a flow.
 func Place(d flow.Definition) (Layout, error) {
 	if len(d.Tasks) > MaxDrawn {
 		return Layout{}, ErrTooLarge
@@ -74,7 +74,7 @@ func Place(d flow.Definition) (Layout, error) {
 	return g.layout(layers, of), nil
 }
 
-// layout is where everything is, once all heights are found.
+// layout returns the positions once all heights are known.
 func (g *graph) layout(layers [][]*slot, of []*slot) Layout {
 	out := Layout{Boxes: make([]Box, len(of))}
 	left, right := make([]float64, len(layers)), make([]float64, len(layers))
@@ -109,7 +109,7 @@ func (g *graph) layout(layers [][]*slot, of []*slot) Layout {
 	return out
 }
 
-// before is the slot in front of one on the line from a task.
+// before returns the slot before s on the line from a task.
 func before(s, task *slot) *slot {
 	for _, b := range s.from {
 		for first := b; ; first = first.from[0] {
@@ -124,8 +124,7 @@ func before(s, task *slot) *slot {
 	return task
 }
 
-// settle finds heights: each slot near the middle of its neighbours, in its order,
-// and apart from the next one.
+// settle computes the heights: each slot near the middle of its neighbours, in order, and without overlap.
 func settle(layers [][]*slot) {
 	for _, layer := range layers {
 		y := margin
@@ -165,12 +164,11 @@ func settle(layers [][]*slot) {
 	}
 }
 
-// apart moves the slots of a layer until none overlaps another: those that want to
-// be at one place share it around its middle.
+// apart moves the slots of a layer until none overlaps another. Slots that want the same place are centred on it.
 func apart(layer []*slot) {
 	type group struct{ first, end int }
 	var groups []group
-	// want is where the first of a group would be if all came as near as they can.
+	// want returns the best position for the first slot of a group.
 	want := func(g group) float64 {
 		sum, offset := 0.0, 0.0
 		for i := g.first; i < g.end; i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// SVG draws a flow. It is well-formed whatever the names are, and loads nothing.
+// SVG draws a flow. The result is well-formed for any names, and loads no other resources.
 func SVG(d flow.Definition, look Look) ([]byte, error) {
 	l, err := Place(d)
 	if err != nil {
@@ -28,7 +28,7 @@ func SVG(d flow.Definition, look Look) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// path is a line through points, which leaves and reaches each from the side.
+// path is a line through points that leaves and reaches each horizontally.
 func path(points []Point) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%.1f %.1f", points[0].X, points[0].Y)
@@ -40,7 +40,7 @@ func path(points []Point) string {
 	return b.String()
 }
 
-// paint is how a state looks, beside its name.
+// paint is the colour of a state.
 type paint struct{ fill, stroke, dash string }
 
 func paintOf(state string) paint {
@@ -61,8 +61,7 @@ func paintOf(state string) paint {
 	return paint{"#fff", "#667", ""}
 }
 
-// drawBox draws a task: its form says what it is, its colour, dashes and text its
-// state.
+// drawBox draws a task: its shape shows its kind; its colour, dashes and text show its state.
 func drawBox(b *strings.Builder, t *flow.Task, box Box, state string) {
 	p := paintOf(state)
 	radius := 4.0
@@ -74,7 +73,7 @@ func drawBox(b *strings.Builder, t *flow.Task, box Box, state string) {
 		style += fmt.Sprintf(` stroke-dasharray="%s"`, p.dash)
 	}
 	fmt.Fprintf(b, "<g><title>%s</title>", escaped(strings.Join([]string{t.Name, state, kind(t)}, " ")))
-	if t.Each != nil { // a second one behind it
+	if t.Each != nil { // a second box behind it
 		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" %s/>`, box.X+4, box.Y-4, box.W, box.H, radius, style)
 	}
 	if t.Sensor != nil {
@@ -93,6 +92,6 @@ func drawBox(b *strings.Builder, t *flow.Task, box Box, state string) {
 
 func escaped(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a builder does not fail
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder returns no error
 	return b.String()
 }

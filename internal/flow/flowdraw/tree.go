@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// Look says how tasks look. Its zero value shows the definition alone.
+// Look describes what is drawn for each task. Its zero value shows only the definition.
 type Look struct {
 	State func(task string) string // SUCCESS, RUNNING …; "": none
 }
@@ -20,7 +20,7 @@ func (l Look) state(task string) string {
 	return l.State(task)
 }
 
-// kind is what a task is, in a few words.
+// kind describes the kind of a task in a few words.
 func kind(t *flow.Task) string {
 	var what string
 	switch {
@@ -47,8 +47,7 @@ func kind(t *flow.Task) string {
 	}, what)
 }
 
-// Text draws a tree. A task stands once: below the task that it needs and that comes
-// last; what else it needs is named behind it.
+// Text draws a tree. Each task appears once, below the last of its needs; the line names its other needs.
 func Text(d flow.Definition, look Look) string {
 	g := newGraph(&d)
 	below := make([][]int, len(d.Tasks))
@@ -87,7 +86,7 @@ func Text(d flow.Definition, look Look) string {
 	return b.String()
 }
 
-// line is a task of a tree.
+// line returns the line of a task.
 func (g *graph) line(i int, look Look) string {
 	t := &g.d.Tasks[i]
 	text := t.Name
@@ -109,7 +108,7 @@ func (g *graph) line(i int, look Look) string {
 	return text
 }
 
-// Mermaid draws a chart for Mermaid.
+// Mermaid returns a chart for Mermaid.
 func Mermaid(d flow.Definition, look Look) string {
 	g := newGraph(&d)
 	var b strings.Builder
@@ -139,7 +138,7 @@ func Mermaid(d flow.Definition, look Look) string {
 	return b.String()
 }
 
-// mermaidText writes everything but letters, digits and a few signs as entities.
+// mermaidText escapes everything except letters, digits and a few signs.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/cron"
 )
 
-// checker gathers faults. Their places are found by their paths.
+// checker collects faults, and finds their places by their paths.
 type checker struct {
 	f      *file
 	faults []config.Fault
@@ -26,7 +26,7 @@ func (c *checker) add(path, problem, fix string) {
 	c.faults = append(c.faults, config.Fault{Path: path, Problem: problem, Fix: fix})
 }
 
-// check looks at the whole.
+// check checks the whole file.
 func (c *checker) check(d *flow.Definition) {
 	c.schedule()
 	c.templates(d)
@@ -44,7 +44,7 @@ func (c *checker) check(d *flow.Definition) {
 	}
 }
 
-// parts are the errors that are joined in one.
+// parts returns the errors joined in err.
 func parts(err error) []error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func parts(err error) []error {
 	return []error{err}
 }
 
-// found takes in a fault of the definition.
+// found adds a fault of the definition.
 func (c *checker) found(f *flow.Fault, d *flow.Definition, names []string) {
 	path, fix := f.Field, ""
 	if f.Task != "" {
@@ -86,7 +86,7 @@ func (c *checker) found(f *flow.Fault, d *flow.Definition, names []string) {
 	c.add(path, problem, fix)
 }
 
-// Circle draws tasks that need each other, as [flow.Definition.Cycle] returns them.
+// Circle formats tasks that need each other, as [flow.Definition.Cycle] returns them.
 func Circle(cycle []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "    ┌─► %s\n", cycle[0])
@@ -118,7 +118,7 @@ func (c *checker) schedule() {
 	}
 }
 
-// strategy is the jitter of a retry.
+// strategy returns the jitter of a retry.
 func (c *checker) strategy(path, jitter string) backoff.Strategy {
 	switch jitter {
 	case "", "full":

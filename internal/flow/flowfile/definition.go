@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// definition is the flow that is written, whose file is in a folder.
+// definition converts the file, which is in dir, into a flow.
 func (c *checker) definition(dir string) flow.Definition {
 	f := c.f
 	d := flow.Definition{
@@ -44,14 +44,14 @@ func (c *checker) definition(dir string) flow.Definition {
 	return d
 }
 
-// inOrder are the keys of a mapping as the file has them.
+// inOrder returns the keys of a mapping in the order of the file.
 func inOrder[T any](m map[string]T, place func(T) at) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(place(m[a]).before(place(m[b])), strings.Compare(a, b))
 	})
 }
 
-// below is a path that may be relative to a folder. It may be a template.
+// below resolves a path relative to a folder. The path may be a template.
 func below(dir, path string) string {
 	switch {
 	case path == "":
@@ -59,7 +59,7 @@ func below(dir, path string) string {
 	case filepath.IsAbs(path), strings.HasPrefix(path, "{{"):
 		return path
 	case strings.Contains(path, "{{"):
-		return dir + string(filepath.Separator) + path // not cleaned: dots may be a template's
+		return dir + string(filepath.Separator) + path // not cleaned: dots may belong to a template
 	}
 	return filepath.Join(dir, path)
 }
@@ -107,7 +107,7 @@ func (c *checker) values(path string, in map[string]value, dir string) map[strin
 	return out
 }
 
-// value is a text or a reference to a secret.
+// value returns a text or a reference to a secret.
 func (c *checker) value(path string, v value, dir string) flow.Value {
 	if v.Secret == "" {
 		return flow.Value{Text: v.text}

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// file is a flow as it is written.
+// file is a flow in its YAML form.
 type file struct {
 	Name         string           `yaml:"name"`
 	Params       map[string]param `yaml:"params"`
@@ -26,8 +26,7 @@ type file struct {
 	Build        string           `yaml:"build"`
 }
 
-// at is where something is written. The first place counts: that of an alias's value
-// comes later.
+// at is a place in the file. The first place wins: an alias sets that of its value later.
 type at struct{ line, column int }
 
 func (a *at) SetPlace(line, column int) {
@@ -56,7 +55,7 @@ func (*param) Keys() (func(string) bool, string) {
 	return variable, "use letters, digits and _, and begin with no digit: templates write {{ .params.NAME }}"
 }
 
-// variable reports whether s may be the name of a variable.
+// variable reports whether s is a valid name of a variable.
 func variable(s string) bool {
 	return s != "" && len(s) <= flow.MaxName && (s[0] < '0' || s[0] > '9') &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""

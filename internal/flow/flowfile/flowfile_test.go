@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 			`f.yaml:5:13: tasks.c.sift.command: is missing — add command: [PROGRAM, ARGUMENT]`,
 			`f.yaml:5:13: tasks.c.sift.rows: is missing — add rows: FILE`,
 			`f.yaml:6:25: tasks.d.env.A.secret: "vault:x" is not a reference to a secret — write env:NAME or file:PATH`,
-			`f.yaml:7:6: tasks.e.idempotency_key: a side effect needs one: what happens once for each value of it`,
+			`f.yaml:7:6: tasks.e.idempotency_key: a side effect needs a key: it happens once for each value of the key`,
 		}},
 		"empty": {"", []string{"f.yaml: tasks: there is none, want at least one"}},
 	} {

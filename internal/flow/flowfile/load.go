@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// MaxFile bounds a file: it has room for [flow.MaxTasks] tasks.
+// MaxFile is the most bytes of a file: enough for [flow.MaxTasks] tasks.
 const MaxFile = 16 << 20
 
 func bounds() config.Bounds {
@@ -30,7 +30,7 @@ func Load(path string) (flow.Definition, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a flow; name stands for the file.
+// Parse parses a flow; name is used in messages.
 func Parse(name string, data []byte) (flow.Definition, error) {
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -53,10 +53,10 @@ func Parse(name string, data []byte) (flow.Definition, error) {
 	return d, nil
 }
 
-// Files are the flows of a folder, by the paths of their files.
+// Files holds the flows of a folder by the paths of their files.
 type Files map[string]flow.Definition
 
-// Definitions returns the flows in the order of their files.
+// Definitions returns the flows in the order of their paths.
 func (f Files) Definitions() []flow.Definition {
 	all := make([]flow.Definition, 0, len(f))
 	for _, path := range slices.Sorted(maps.Keys(f)) {
@@ -65,10 +65,9 @@ func (f Files) Definitions() []flow.Definition {
 	return all
 }
 
-// Reread reads the flows in all *.yaml and *.yml files of a folder. Faults of all files are
-// joined; two flows with one name are a fault. In the place of a file with a fault it
-// returns the flow that the file was before, if any, beside the faults. If the folder
-// cannot be read nothing has changed.
+// Reread reads the flows in all *.yaml and *.yml files of a folder. Faults of all files are joined. Two flows with one name
+// are a fault. For a file with a fault it returns the flow from was, if any, together with the faults. If the folder cannot
+// be read, it returns was unchanged.
 func Reread(dir string, was Files) (Files, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// templates looks at every template of a flow.
+// templates checks every template of a flow.
 func (c *checker) templates(d *flow.Definition) {
 	params := make([]string, len(d.Params))
 	for i, p := range d.Params {
 		params[i] = p.Name
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
-		// The flow's environment is that of every task: it may name what all of them have.
+		// All tasks use the flow's environment: its templates may use names that all tasks have.
 		c.template(scope{params: params}, config.Path("env", name), d.Env[name].Text)
 	}
 	for i := range d.Tasks {
@@ -44,7 +44,7 @@ func (c *checker) taskTemplates(s scope, t *flow.Task) {
 	one("idempotency_key", t.Idempotent)
 	if e := t.Each; e != nil {
 		before := s
-		before.item = false // there are no items yet
+		before.item = false // the items are not known yet
 		list("each.list", before, e.List)
 		c.template(before, path+".each.glob", e.Glob)
 	}
@@ -61,15 +61,15 @@ func (c *checker) taskTemplates(s scope, t *flow.Task) {
 	}
 }
 
-// scope is what a template may name.
+// scope holds the names that a template may use.
 type scope struct {
 	params []string
 	needs  []string
-	item   bool // there are items
-	task   bool // it is of a task, not of the flow
+	item   bool // the task has items
+	task   bool // the template belongs to a task, not to the flow
 }
 
-// template looks at one template.
+// template checks one template.
 func (c *checker) template(s scope, path, text string) {
 	if !strings.Contains(text, "{{") {
 		return
@@ -91,7 +91,7 @@ func (c *checker) template(s scope, path, text string) {
 	}
 }
 
-// hint says what may be meant by a template that cannot be parsed.
+// hint suggests a correction for a template that cannot be parsed.
 func (s scope) hint(text string) string {
 	for _, need := range s.needs {
 		if strings.Contains(text, ".tasks."+need) && strings.Trim(need, "-.") != "" && strings.ContainsAny(need, "-.") {
@@ -101,7 +101,7 @@ func (s scope) hint(text string) string {
 	return "write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}"
 }
 
-// walker looks for names in a template.
+// walker checks the names in a template.
 type walker struct {
 	scope
 	faults []config.Fault
@@ -111,8 +111,7 @@ func (w *walker) fault(problem, fix string) {
 	w.faults = append(w.faults, config.Fault{Problem: problem, Fix: fix})
 }
 
-// walk looks at a node and all below it. root says that the dot is the template's
-// data.
+// walk checks a node and all nodes below it. root: the dot is the template's data.
 func (w *walker) walk(n parse.Node, root bool) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -165,7 +164,7 @@ func (w *walker) pipe(n *parse.PipeNode, root bool) {
 	}
 }
 
-// indexed returns what (index .tasks "name") names; nil if it is something else.
+// indexed returns the name that (index .tasks "name") refers to; nil for other expressions.
 func (w *walker) indexed(cmd *parse.CommandNode, root bool) []string {
 	if len(cmd.Args) < 3 {
 		return nil
@@ -191,14 +190,14 @@ func (w *walker) indexed(cmd *parse.CommandNode, root bool) []string {
 	for _, arg := range cmd.Args[2:] {
 		s, ok := arg.(*parse.StringNode)
 		if !ok {
-			break // a number, or what is known later
+			break // a number, or a value known only later
 		}
 		ident = append(ident, s.Text)
 	}
 	return ident
 }
 
-// name looks at a name such as params.day or tasks.fetch.output.
+// name checks a name such as params.day or tasks.fetch.output.
 func (w *walker) name(ident []string) {
 	if len(ident) == 0 {
 		return
@@ -231,8 +230,7 @@ func (w *walker) name(ident []string) {
 	}
 }
 
-// member looks at the second part of a name. It reports whether that is known, or
-// not written.
+// member checks the second part of a name. It reports whether that is known or missing.
 func (w *walker) member(ident, known []string, problem, fix string) bool {
 	if len(ident) < 2 || slices.Contains(known, ident[1]) {
 		return true

@@ -21,46 +21,45 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Prefix begins the names of the queues that dead letters of flows are shown in.
+// Prefix begins the names of the queues that show dead letters of flows.
 const Prefix = "flow:"
 
 const (
-	maxRuns    = 200             // that are looked at: the newest ones
-	maxLetters = 10_000          // that are shown
-	fresh      = 5 * time.Second // how long what a run holds is taken as known
-	patience   = time.Minute     // how long a redrive waits for what becomes of it
+	maxRuns    = 200             // newest runs that are read
+	maxLetters = 10_000          // letters that are shown
+	fresh      = 5 * time.Second // how long the letters of a run are cached
+	patience   = time.Minute     // how long a redrive waits for its result
 	often      = 100 * time.Millisecond
 )
 
-// Store is what a [Source] reads of a [flow.Store], and where it puts orders.
+// Store is the part of a [flow.Store] that a [Source] needs.
 type Store interface {
 	ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, error)
 	Instances(ctx context.Context, run string) ([]flow.Instance, error)
 	Order(ctx context.Context, o flow.Order) error
 }
 
-// Source is the dead letters of one flow. It is safe for concurrent use.
+// Source shows the dead letters of one flow. It is safe for concurrent use.
 type Source struct {
 	triage.Listing
 	flow  string
 	store Store
 	wake  func()
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	known map[string]held
 }
 
-// held is what a run holds.
+// held holds the letters of a run.
 type held struct {
 	version int64
 	at      time.Time
-	letters []queue.Death // the newest first
+	letters []queue.Death // newest first
 }
 
 var _ triage.Source = (*Source)(nil)
 
-// New returns the source of one flow. wake is called after an order, and may be
-// nil.
+// New returns the source of one flow. wake is called after an order, and may be nil.
 func New(name string, store Store, wake func()) *Source {
 	if wake == nil {
 		wake = func() {}
@@ -70,22 +69,22 @@ func New(name string, store Store, wake func()) *Source {
 	return s
 }
 
-// Name is the queue of the flow.
+// Name returns the name of the flow's queue.
 func (s *Source) Name() string { return Prefix + s.flow }
 
-// idOf names a letter. It is the same as long as the instance has the same one.
+// idOf returns the ID of a letter. It stays the same as long as the instance has that letter.
 func idOf(in *flow.Instance) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", in.Run, in.Task, in.Index, in.History.Attempts))
 	return "fl-" + hex.EncodeToString(sum[:6])
 }
 
-// where reads from a letter which instance it is.
+// where returns the instance of a letter.
 func where(m *queue.Death) (run, name string, index int) {
 	index, _ = strconv.Atoi(m.Attributes["Index"].String)
 	return m.Attributes["Run"].String, m.Attributes["Task"].String, index
 }
 
-// all returns what a selection picks, the newest first.
+// all returns the letters of a selection, newest first.
 func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, error) {
 	var runs []flow.Run
 	for _, state := range []flow.RunState{flow.RunHeld, flow.RunRunning} {
@@ -120,7 +119,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	return out[:min(len(out), maxLetters)], nil
 }
 
-// of returns what a run holds.
+// of returns the letters of a run.
 func (s *Source) of(ctx context.Context, r *flow.Run) ([]queue.Death, error) {
 	s.mu.Lock()
 	k, ok := s.known[r.ID]
@@ -144,7 +143,7 @@ func (s *Source) of(ctx context.Context, r *flow.Run) ([]queue.Death, error) {
 	return k.letters, nil
 }
 
-// death is an instance as a dead letter. Its body says what ran with what.
+// death converts an instance into a dead letter. Its body describes the command and its inputs.
 func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 	params := make(map[string]string, len(r.Params))
 	maps.Copy(params, r.Params)
@@ -154,7 +153,7 @@ func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 	var attempts []queue.Attempt
 	for _, f := range in.History.Last {
 		one := queue.Outcome{Failure: f.Fingerprint, Reason: f.Reason}
-		_ = one.Class.UnmarshalText([]byte(f.Class)) // a class of a later version is shown as done
+		_ = one.Class.UnmarshalText([]byte(f.Class)) // an unknown class of a later version is shown as done
 		o.Class = one.Class
 		attempts = append(attempts, queue.Attempt{Received: f.At, Ended: f.At, Outcome: one})
 	}
@@ -190,8 +189,8 @@ func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
 	return all[0], nil
 }
 
-// Redrive retries one, and says what became of it. One that runs for long is
-// taken as done: it is no letter any more, and becomes another one if it fails.
+// Redrive retries one letter and returns the result. A retry that takes longer than patience counts as done: the letter is
+// gone, and a later failure creates a new one.
 func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
 	in, err := s.order(ctx, id, flow.VerbRetry, "redriven")
 	if err != nil {
@@ -209,7 +208,7 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 		case now.State == task.DeadLetter && idOf(&now) != id, now.State.Over() && now.State != task.Success:
 			o := queue.Outcome{Class: bezoar.Bug, Reason: now.Why}
 			if n := len(now.History.Last); n > 0 {
-				_ = o.Class.UnmarshalText([]byte(now.History.Last[n-1].Class)) // it remains a bug
+				_ = o.Class.UnmarshalText([]byte(now.History.Last[n-1].Class)) // an unknown class stays bug
 			}
 			return o, nil
 		case now.State == task.Success:
@@ -229,7 +228,7 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 	}
 }
 
-// Discard cancels the instance: what needs it does not run.
+// Discard cancels the instance. Tasks that need it do not run.
 func (s *Source) Discard(ctx context.Context, id string) error {
 	_, err := s.order(ctx, id, flow.VerbCancel, "discarded")
 	return err
@@ -256,7 +255,7 @@ func (s *Source) order(ctx context.Context, id string, v flow.Verb, why string) 
 	return in, nil
 }
 
-// instance reads one instance as it is now.
+// instance reads the present state of an instance.
 func (s *Source) instance(ctx context.Context, of *flow.Instance) (flow.Instance, error) {
 	all, err := s.store.Instances(ctx, of.Run)
 	if err != nil {

@@ -25,23 +25,23 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
-// Default is the state directory of the current folder.
+// Default is the state directory below the current directory.
 const Default = ".bezoar/flow"
 
 // node is the name of the only node of a state directory.
 const node = "local"
 
-// ErrInUse says that another process runs the state directory.
+// ErrInUse means that another process uses the state directory.
 var ErrInUse = errors.New("another bezoar runs this state directory")
 
-// Config says what to run and how. Dir is required.
+// Config configures a Local. Dir is required.
 type Config struct {
-	Dir     string      // the state directory; made if it is not there
+	Dir     string      // the state directory; created if missing
 	Slots   int         // attempts at once; 0: the engine's default
-	Labels  []string    // that this node has
-	Environ []string    // what commands inherit, and where secrets are looked for
-	Secrets []string    // names of variables that commands do not get
-	Mail    tell.Server // of pages by mail
+	Labels  []string    // of this node
+	Environ []string    // environment of commands, and source of secrets
+	Secrets []string    // names of variables that commands do not inherit
+	Mail    tell.Server // for pages by mail
 	Secret  tell.Secret // signs pages by webhook
 	Log     *slog.Logger
 }
@@ -55,7 +55,7 @@ type Local struct {
 	api    *flowapi.Service
 }
 
-// Open takes a state directory.
+// Open locks and opens a state directory.
 func Open(ctx context.Context, c Config) (_ *Local, err error) {
 	if c.Dir == "" {
 		return nil, errors.New("open a state directory: Dir: is missing")
@@ -115,7 +115,7 @@ func Exists(dir string) bool {
 // Engine returns the engine, for starts and backfills.
 func (l *Local) Engine() *flow.Engine { return l.engine }
 
-// Flows is what people see and do.
+// Flows returns the API over this directory.
 func (l *Local) Flows() flowapi.Flows { return l.api }
 
 // Settled reports whether every order about a run has been carried out.
@@ -128,8 +128,8 @@ func (l *Local) Settled(ctx context.Context, run string) (bool, error) {
 	return !slices.ContainsFunc(orders, func(o flow.Order) bool { return o.Run == run }), err
 }
 
-// Run plans, runs attempts and answers on the socket until ctx is over. Then it
-// ends attempts, which go on when the directory is run again.
+// Run plans runs, executes attempts and answers on the socket until ctx ends. Then it stops the attempts; they continue
+// when the directory is run again.
 func (l *Local) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,7 +144,7 @@ func (l *Local) Run(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(l.c.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	// The runner goes last: the engine stops its attempts by it.
+	// The runner stops last: the engine needs it to stop its attempts.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var parts sync.WaitGroup
@@ -186,7 +186,7 @@ func (l *Local) Close() error {
 	return errors.Join(faults...)
 }
 
-// Dial returns a client for the process that runs dir; nil when nobody does.
+// Dial returns a client for the process that runs dir; nil if there is none.
 func Dial(ctx context.Context, dir, actor string) (*flowapi.Client, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -194,12 +194,12 @@ func Dial(ctx context.Context, dir, actor string) (*flowapi.Client, error) {
 	}
 	path, done, err := socket(dir)
 	if err != nil {
-		return nil, nil //nolint:nilerr // there is no such directory, so nobody runs it
+		return nil, nil //nolint:nilerr // without the directory, no process runs it
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
 		done()
-		return nil, nil //nolint:nilerr // nobody listens
+		return nil, nil //nolint:nilerr // no listener
 	}
 	_ = conn.Close() // it answers
 	api, err := adminapi.New(adminapi.Config{Socket: path, Actor: actor})

@@ -11,11 +11,11 @@ import (
 
 const (
 	socketName = "flow.sock"
-	maxSocket  = 100 // bytes of a path that every system takes
+	maxSocket  = 100 // bytes of a path that every system supports
 )
 
-// socket returns a path to a directory's socket that is short enough for the
-// kernel. done is to be called when it is not used any more.
+// socket returns a path to a directory's socket that is short enough for the kernel. The caller must call done when the
+// path is no longer used.
 func socket(dir string) (path string, done func(), err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxSocket {
@@ -28,8 +28,7 @@ func socket(dir string) (path string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), socketName), func() { _ = f.Close() }, nil
 }
 
-// listen opens the socket of a directory that this process owns. What is there
-// was left by one that was killed.
+// listen opens the socket of a directory that this process has locked. It replaces a socket that a killed process left.
 func listen(dir string) (l net.Listener, close func(), err error) {
 	if err := os.Remove(filepath.Join(dir, socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("open the socket: %w", err)

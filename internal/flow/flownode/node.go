@@ -16,29 +16,29 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// DefaultSlots is how many attempts a node runs at once unless it is told.
+// DefaultSlots is the default of Config.Slots.
 const DefaultSlots = 8
 
-// Config says what to run and how. Store, Dir and Name are required.
+// Config configures a Node. Store, Dir and Name are required.
 type Config struct {
 	Store  flow.Store
-	Dir    string // for logs and the journal of attempts; made if it is not there
-	Name   string // of the node, the same in its next life
+	Dir    string // for logs and the journal of attempts; created if missing
+	Name   string // of the node, the same after a restart
 	Labels []string
 	Slots  int // attempts at once; 0: DefaultSlots
 	Works  bool
-	Pools  map[string]int // sizes of pools that definitions do not tell
+	Pools  map[string]int // sizes of pools that definitions do not set
 	Flows  []flow.Definition
 	Lease  time.Duration // 0: the engine's default
 	Pager  flow.Pager
-	Judge  *judge.Judge // knows the downstreams; nil: the node's own
+	Judge  *judge.Judge // judges the downstreams; nil: the node's own judge
 
-	Inherit proc.Inherit // what commands get of it
-	User    string       // whom commands run as; "": as we do
-	// Query answers SQL sensors; nil: there are none.
+	Inherit proc.Inherit // which variables commands inherit
+	User    string       // user of the commands; "": the user of this process
+	// Query runs the queries of SQL sensors; nil: SQL sensors fail.
 	Query func(ctx context.Context, dsn, query string) (bool, error)
-	// Watch starts what kills this node's jobs when it does not renew its lease; nil:
-	// nothing does. A store that one process has for itself needs none.
+	// Watch starts the guardian that kills this node's jobs if it does not renew its lease; nil: none. A store that only
+	// one process uses needs none.
 	Watch func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error)
 	Log   *slog.Logger // nil discards
 }
@@ -51,7 +51,7 @@ func (c Config) engine(e flow.Executor) flow.Config {
 	}
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	err := c.engine(nil).Validate()
 	if c.Dir == "" {
@@ -67,7 +67,7 @@ type Node struct {
 	watch  *guardian.Watch // nil: none
 }
 
-// Open takes the directory. The caller owes the node a Run and a Close.
+// Open opens the directory. The caller must call Run and Close.
 func Open(ctx context.Context, c Config) (*Node, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Slots = cmp.Or(c.Slots, DefaultSlots)
@@ -95,8 +95,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// guarded starts the guardian of this node's jobs. What it returns tells the guardian
-// of each lease.
+// guarded starts the guardian of this node's jobs. The returned function passes each renewed lease to it.
 func (n *Node) guarded(c Config) (renewed func(time.Time), err error) {
 	if c.Watch == nil {
 		return nil, nil
@@ -111,7 +110,7 @@ func (n *Node) guarded(c Config) (renewed func(time.Time), err error) {
 	}
 	return func(until time.Time) {
 		if err := n.watch.Beat(until); err != nil {
-			c.Log.Warn("should this process be stopped beyond its lease, its jobs go on", "err", err)
+			c.Log.Warn("this node's jobs have no guardian: if this process is suspended for longer than its lease, its jobs keep running", "err", err)
 		}
 	}, nil
 }
@@ -122,7 +121,7 @@ func (n *Node) Engine() *flow.Engine { return n.engine }
 // Logs returns the executor, which has the logs of this node's attempts.
 func (n *Node) Logs() *taskrun.Runner { return n.runner }
 
-// Run works until ctx is over or a part fails.
+// Run works until ctx ends or a part fails.
 func (n *Node) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -130,11 +129,11 @@ func (n *Node) Run(ctx context.Context) error {
 	defer quit()
 	ran := make(chan error, 1)
 	go func() {
-		defer stop() // without it no attempt runs
+		defer stop() // without it, no attempt can run
 		ran <- n.runner.Run(base)
 	}()
 	err := n.engine.Run(ctx)
-	quit() // the engine has stopped its attempts: it needs the executor for that
+	quit() // only now: the engine needs the executor to stop its attempts
 	err = errors.Join(err, <-ran)
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -142,7 +141,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Close gives the directory up. Run must have returned.
+// Close releases the directory. Run must have returned.
 func (n *Node) Close() error {
 	if n.watch != nil {
 		n.watch.Stop()

@@ -17,21 +17,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
-// maxTold bounds what is remembered of hooks that were told.
+// maxTold is the most hooks remembered as notified.
 const maxTold = 10_000
 
-// Config sets a [Pager] up.
+// Config configures a Pager.
 type Config struct {
 	Teller *tell.Teller
-	Secret tell.Secret  // signs what webhooks get; "": unsigned
-	Log    *slog.Logger // is told as well; nil discards
+	Secret tell.Secret  // signs webhooks; "": unsigned
+	Log    *slog.Logger // also receives pages; nil discards
 }
 
-// Pager tells the hooks of an incident. It is safe for concurrent use.
+// Pager notifies the hooks of an incident. It is safe for concurrent use.
 type Pager struct {
 	c Config
 
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	told map[string]bool
 }
 
@@ -46,15 +46,14 @@ func New(c Config) (*Pager, error) {
 	return &Pager{c: c, told: map[string]bool{}}, nil
 }
 
-// Document is what webhooks and commands get, as JSON. Fields are only ever
-// added.
+// Document is the JSON that webhooks and commands get. New versions only add fields.
 type Document struct {
 	ID   string `json:"id"`   // the same each time that it is told
 	Text string `json:"text"` // one sentence for people
 	flow.Incident
 }
 
-// Page tells every hook, and says which could not be told.
+// Page notifies every hook. Its error names those that failed.
 func (p *Pager) Page(ctx context.Context, i flow.Incident) error {
 	doc := Document{ID: idOf(i), Text: sentence(i), Incident: i}
 	body, err := json.Marshal(doc)
@@ -104,7 +103,7 @@ func (p *Pager) note(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.told) >= maxTold {
-		clear(p.told) // the engine has written down what was sent
+		clear(p.told) // the engine has stored what was sent
 	}
 	p.told[key] = true
 }
@@ -114,7 +113,7 @@ func idOf(i flow.Incident) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// sentence says what happened in one line.
+// sentence describes an incident in one line.
 func sentence(i flow.Incident) string {
 	what := i.Reason
 	what = cmp.Or(what, i.Why)
@@ -140,7 +139,7 @@ func sentence(i flow.Incident) string {
 	}
 }
 
-// letter is the text of a mail.
+// letter returns the text of a mail.
 func letter(d *Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", d.Text)

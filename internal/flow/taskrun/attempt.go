@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/evidence"
 )
 
-// errOverdue is the cause of the end of what runs in this process, at its timeout.
+// errOverdue is the cancel cause of a function or sensor that reached its timeout.
 var errOverdue = errors.New("overdue")
 
 // run runs an attempt of any kind.
@@ -39,7 +39,7 @@ func (r *Runner) run(ctx context.Context, a *attempt) flow.Ending {
 	return e
 }
 
-// notStarted is the end of an attempt that never ran.
+// notStarted returns the end of an attempt that never ran.
 func notStarted(command string, err error) flow.Ending {
 	f := evidence.OfChild(&child.Result{Class: bezoar.SpawnFailed, ExitCode: -1, Detail: err.Error(), Err: err}, command)
 	return flow.Ending{
@@ -47,7 +47,7 @@ func notStarted(command string, err error) flow.Ending {
 	}
 }
 
-// failed is the end of an attempt that failed in this process.
+// failed returns the end of an attempt that failed in this process.
 func failed(class bezoar.Class, failure, reason string) flow.Ending {
 	f := evidence.Failure{Class: class}
 	f.Add(crash.OfRun(nil, crash.Ending{Code: 1, Failure: failure}))
@@ -61,7 +61,7 @@ func ofFailure(f evidence.Failure, reason string) flow.Ending {
 	}
 }
 
-// here returns the context of what runs in this process.
+// here returns the context of an attempt in this process.
 func here(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -69,8 +69,7 @@ func here(ctx context.Context, timeout time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, timeout, errOverdue)
 }
 
-// stopped is the end of what runs in this process and ended because its context
-// did; false if it did not.
+// stopped returns the end of an attempt in this process whose context has ended; false if it has not.
 func stopped(ctx context.Context, timeout time.Duration) (flow.Ending, bool) {
 	if ctx.Err() == nil {
 		return flow.Ending{}, false

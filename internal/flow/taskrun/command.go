@@ -20,10 +20,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// maxRowBytes bounds all bad rows of one attempt together.
+// maxRowBytes is the most bytes of all bad rows of one attempt.
 const maxRowBytes = 16 << 20
 
-// job is what runs as a child process for an attempt.
+// job returns the child process of an attempt.
 func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
 	s := &a.spec
 	timeout := s.Timeout
@@ -70,17 +70,17 @@ func (r *Runner) command(ctx context.Context, a *attempt, env *environment, comm
 	return e
 }
 
-// stuckPause is between two tries to end what a job left.
+// stuckPause is the time between two tries to kill the processes that a job left.
 const stuckPause = time.Second
 
-// do runs a job until nothing of it is left.
+// do runs a job until no process of it is left.
 func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
 	res := r.child.Do(ctx, j)
 	closeMask(j.Stdout)
 	closeMask(j.Stderr)
 	for tries := 0; res.Left != nil; tries++ {
 		if tries == 0 {
-			r.cfg.Log.Error("what an attempt left does not end; the next attempt waits", "attempt", a.spec.Token, "err", res.Left)
+			r.cfg.Log.Error("processes of an attempt cannot be killed: the next attempt waits", "attempt", a.spec.Token, "err", res.Left)
 		}
 		time.Sleep(stuckPause)
 		if res.Left.End() == nil {
@@ -90,14 +90,14 @@ func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
 	return res
 }
 
-// ofResult says how a child process ended.
+// ofResult converts the result of a child process.
 func ofResult(res *child.Result, command string) flow.Ending {
 	e := flow.Ending{Class: res.Class, Reason: res.Detail, ExitCode: res.ExitCode}
 	switch {
 	case res.Class == bezoar.Done:
 		e.Reason = ""
 	case res.Class == bezoar.Interrupted:
-	case res.Class == bezoar.Crash && res.Unexplained: // nobody knows whose fault it is, and the task has left no trace
+	case res.Class == bezoar.Crash && res.Unexplained: // the cause is unknown, and the task wrote nothing
 		e.Class = bezoar.Interrupted
 	default:
 		f := evidence.OfChild(res, command)
@@ -116,13 +116,13 @@ func ofResult(res *child.Result, command string) flow.Ending {
 	return e
 }
 
-// badRows are the rows that a task names: with a body, or as lines of its stdin.
+// badRows collects the rows that a task reports: with a body, or as line numbers of its stdin.
 type badRows struct {
 	stdin []byte
-	lines [][]byte // of stdin, once they are asked for
+	lines [][]byte // of stdin, once needed
 	rows  []flow.Row
 	size  int
-	more  int // for which there is no room
+	more  int // rows beyond the limits
 }
 
 func (b *badRows) add(said child.Row) {
@@ -145,7 +145,7 @@ func (r *Runner) outPath(token int64) string {
 	return filepath.Join(r.cfg.Dir, "out", strconv.FormatInt(token, 10))
 }
 
-// makeOut makes the folder for outputs. Whoever runs commands may write there.
+// makeOut creates the folder for outputs. The user of the commands may write there.
 func (r *Runner) makeOut() error {
 	dir := filepath.Join(r.cfg.Dir, "out")
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -154,8 +154,7 @@ func (r *Runner) makeOut() error {
 	return nil
 }
 
-// openOutput returns the name of the file for an output. Another user than ours
-// cannot make it.
+// openOutput creates the file for an output and returns its name. Another user cannot create it.
 func (r *Runner) openOutput(token int64) (string, error) {
 	path := r.outPath(token)
 	if r.cfg.User == "" {
@@ -172,7 +171,7 @@ func (r *Runner) openOutput(token int64) (string, error) {
 	return path, errors.Join(user.Give(f), f.Close())
 }
 
-// readOutput returns what a task wrote, and whether the file is there.
+// readOutput returns a task's output, and whether the file exists.
 func readOutput(path string) (b []byte, wrote bool, err error) {
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil

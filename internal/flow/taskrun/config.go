@@ -14,23 +14,23 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// The bounds of logs.
+// Limits of logs.
 const (
 	maxLog  = 10 << 20            // bytes kept of one attempt's
 	keepLog = 30 * 24 * time.Hour // how long
 )
 
-// Config says how attempts run. Dir is required.
+// Config configures a Runner. Dir is required.
 type Config struct {
-	Dir       string         // the state directory, of this process alone
+	Dir       string         // the state directory, used by this process only
 	Functions flow.Functions // tasks that are functions
 
-	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own environment
-	Inherit proc.Inherit // what commands get of it
-	User    string       // whom commands run as: a name or number, and :GROUP; "": as we do
+	Environ []string     // environment that commands inherit as Inherit says, and source of secrets; nil: this process's own
+	Inherit proc.Inherit // which variables commands inherit
+	User    string       // user of the commands: a name or number, and :GROUP; "": the user of this process
 
-	// Query runs the query of an SQL sensor: whether its first row's first column
-	// is neither null, 0 nor false. nil: there are no SQL sensors.
+	// Query runs the query of an SQL sensor. It reports whether the first column of the first row is neither null, 0 nor
+	// false. nil: SQL sensors fail.
 	Query func(ctx context.Context, dsn, query string) (bool, error)
 	Log   *slog.Logger // nil discards
 }
@@ -43,7 +43,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List

@@ -17,10 +17,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// maxSecret bounds one secret.
+// maxSecret is the most bytes of one secret.
 const maxSecret = 64 << 10
 
-// environment is what an attempt gets beside what all get, and the secrets in it.
+// environment holds an attempt's own variables and the secrets in them.
 type environment struct {
 	vars    []string
 	dsn     string // of an SQL sensor
@@ -75,7 +75,7 @@ func (r *Runner) resolveDSN(e *environment, s *flow.Sensor) (err error) {
 	return nil
 }
 
-// secret reads what a reference names.
+// secret reads the secret of a reference.
 func (r *Runner) secret(ref string) (string, error) {
 	kind, name, _ := strings.Cut(ref, ":")
 	switch kind {
@@ -85,7 +85,7 @@ func (r *Runner) secret(ref string) (string, error) {
 				return value, nil
 			}
 		}
-		return "", fmt.Errorf("the variable %s of the secret is not set where Bezoar runs", name)
+		return "", fmt.Errorf("the secret's variable %s is not set in Bezoar's environment", name)
 	case "file":
 		b, err := regular.Read(name, maxSecret)
 		if err != nil {
@@ -96,7 +96,7 @@ func (r *Runner) secret(ref string) (string, error) {
 	return "", fmt.Errorf("secret %.40q: want env:NAME or file:PATH", ref)
 }
 
-// hide takes the secrets out of what is kept of an attempt.
+// hide removes the secrets from an ending.
 func (e *environment) hide(end *flow.Ending) {
 	if e.known == nil {
 		return
@@ -109,7 +109,7 @@ func (e *environment) hide(end *flow.Ending) {
 	}
 }
 
-// masked is a log without the secrets.
+// masked returns a writer that removes the secrets from a log.
 func (e *environment) masked(log io.Writer) io.Writer {
 	if e.known == nil {
 		return log
@@ -117,8 +117,7 @@ func (e *environment) masked(log io.Writer) io.Writer {
 	return &mask{of: e, to: log}
 }
 
-// mask hides secrets in a stream. What may be the beginning of one is held back
-// until it is known not to be.
+// mask hides secrets in a stream. It holds back bytes that may begin a secret until the following bytes decide.
 type mask struct {
 	of   *environment
 	to   io.Writer
@@ -133,21 +132,21 @@ func (m *mask) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close writes what is held back.
+// Close writes the bytes held back.
 func (m *mask) Close() error {
 	_, err := m.to.Write(m.of.known.Hide(m.held))
 	m.held = nil
 	return err
 }
 
-// closeMask ends a log that may be masked.
+// closeMask closes a log that may be masked.
 func closeMask(w io.Writer) {
 	if m, ok := w.(*mask); ok {
 		_ = m.Close()
 	}
 }
 
-// begins is how many bytes at the end of b are the beginning of a secret: the most.
+// begins returns the length of the longest end of b that begins a secret.
 func (e *environment) begins(b []byte) (most int) {
 	for _, s := range e.secrets {
 		if len(s) < redact.MinValue {
@@ -162,7 +161,7 @@ func (e *environment) begins(b []byte) (most int) {
 	return most
 }
 
-// nameOf names a directory.
+// nameOf returns the identity of a directory.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:8])

@@ -15,13 +15,12 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// A journal is two files of records, the older one of which is dropped when the
-// newer one is full. A record is a head of 17 bytes — CRC-32C of all that follows,
-// length of the text, token, kind — and the text: of an end its Ending in JSON.
+// A journal is two files of records; the older one is dropped when the newer one is full. A record is a head of 17 bytes —
+// CRC-32C of the rest, length of the text, token, kind — followed by the text: for an end, its Ending in JSON.
 type journal struct {
 	dir string
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	files [2]*os.File
 	size  int64 // of files[0], the newer one
 	index map[int64]place
@@ -29,7 +28,7 @@ type journal struct {
 	buf   []byte
 }
 
-// place is where the last record of a token is.
+// place is the position of a token's last record.
 type place struct {
 	at   int64
 	len  uint32
@@ -47,7 +46,7 @@ const (
 const (
 	kindBegun = 'b'
 	kindEnded = 'e'
-	kindVoid  = 'v' // it must not start any more
+	kindVoid  = 'v' // the attempt must not start any more
 )
 
 func openJournal(dir string) (*journal, error) {
@@ -69,7 +68,7 @@ func (j *journal) name(i int) string {
 	return filepath.Join(j.dir, [...]string{"journal", "journal.1"}[i])
 }
 
-// load reads one file. What follows a torn record was never told to anybody.
+// load reads one file. Records after a torn one were never acknowledged.
 func (j *journal) load(f *os.File, gen uint32) (size int64, err error) {
 	b, err := io.ReadAll(f)
 	if err != nil {
@@ -95,8 +94,8 @@ func (j *journal) load(f *os.File, gen uint32) (size int64, err error) {
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// begin writes down that an attempt is about to start. It reports false when its
-// token is known: it began already, or must not begin.
+// begin records that an attempt is about to start. It reports false if the token is known: it began already, or must not
+// begin.
 func (j *journal) begin(token int64) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -113,7 +112,7 @@ func (j *journal) isVoid(token int64) bool {
 	return j.index[token].kind == kindVoid
 }
 
-// void writes down that an attempt must not begin, unless it has ended.
+// void records that an attempt must not begin, unless it has ended.
 func (j *journal) void(token int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -123,7 +122,7 @@ func (j *journal) void(token int64) error {
 	return j.append(token, kindVoid, nil)
 }
 
-// end writes down how an attempt ended.
+// end records the end of an attempt.
 func (j *journal) end(token int64, e *flow.Ending) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -152,10 +151,10 @@ func (j *journal) append(token int64, kind byte, text []byte) error {
 	return nil
 }
 
-// maxOutputRecord is how large a buffer is kept.
+// maxOutputRecord is the largest buffer in bytes that is kept.
 const maxOutputRecord = 256 << 10
 
-// find says what is known of a token. An ending is nil unless it has ended.
+// find returns the state of a token. The ending is nil unless it has ended.
 func (j *journal) find(token int64) (e *flow.Ending, known bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -174,14 +173,14 @@ func (j *journal) find(token int64) (e *flow.Ending, known bool, err error) {
 	return e, true, nil
 }
 
-// full reports whether it is time to [journal.turn].
+// full reports whether [journal.turn] must be called.
 func (j *journal) full() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.size >= journalSize
 }
 
-// turn drops the older file and begins a new one with what still runs.
+// turn drops the older file and begins a new one with the running attempts.
 func (j *journal) turn(running []int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
-// life is a process that had the state directory.
+// life is a process that used the state directory.
 type life struct {
 	PID  int    `json:"pid"`
 	Born uint64 `json:"born"`
@@ -24,16 +24,16 @@ type life struct {
 
 func (l life) owner() proc.Owner { return proc.Owner{PID: l.PID, Born: l.Born} }
 
-// lives are those before us of which something may still run.
+// lives holds earlier processes whose attempts may still run.
 type lives struct {
 	path string
 	self life
 
-	mu   sync.Mutex // guards left, and ending what they left
+	mu   sync.Mutex // guards left, and killing what they left
 	left []life
 }
 
-// openLives reads who had the directory, and writes down that we have it.
+// openLives reads the earlier users of the directory, and records this process.
 func openLives(dir string) (*lives, error) {
 	me := proc.Self()
 	l := &lives{path: filepath.Join(dir, "lives"), self: life{PID: me.PID, Born: me.Born, Boot: startlog.Boot()}}
@@ -43,12 +43,12 @@ func openLives(dir string) (*lives, error) {
 	}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &l.left); err != nil {
-			return nil, fmt.Errorf("%s: %w: it is unknown which processes still run attempts of this directory; when none does, remove the file", l.path, err)
+			return nil, fmt.Errorf("%s: %w: Bezoar cannot tell which processes still run attempts of this directory: when none does, remove the file", l.path, err)
 		}
 	}
 	kept := l.left[:0]
 	for _, old := range l.left {
-		// Of a machine's earlier boot nothing runs. A process may open a directory twice.
+		// After a reboot no process of earlier lives runs. A process may open a directory twice.
 		if old != l.self && (old.Boot == l.self.Boot || old.Boot == "") {
 			kept = append(kept, old)
 		}
@@ -57,7 +57,7 @@ func openLives(dir string) (*lives, error) {
 	return l, l.write()
 }
 
-// write replaces the file, whole or not at all.
+// write replaces the file atomically.
 func (l *lives) write() error {
 	text, err := json.Marshal(append(append([]life(nil), l.left...), l.self))
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *lives) write() error {
 	return statefile.Replace(l.path, text)
 }
 
-// prove ends what earlier lives have left. When it returns nil nothing of them runs.
+// prove kills processes that earlier lives left. When it returns nil, none of them runs.
 func (l *lives) prove(ctx context.Context) (ended int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *lives) prove(ctx context.Context) (ended int, err error) {
 	for _, old := range l.left {
 		n, err := 0, ctx.Err()
 		if err == nil && old.owner().Alive() {
-			err = fmt.Errorf("process %d, which had this directory before, is alive", old.PID)
+			err = fmt.Errorf("process %d, which used this directory before, is still running", old.PID)
 		}
 		if err == nil {
 			n, err = guardian.Sweep(old.owner())
@@ -89,7 +89,7 @@ func (l *lives) prove(ctx context.Context) (ended int, err error) {
 	}
 	l.left = left
 	if len(errs) > 0 {
-		return ended, fmt.Errorf("prove that nothing of an earlier life runs: %w", errors.Join(errs...))
+		return ended, fmt.Errorf("make sure that no process of an earlier run is left: %w", errors.Join(errs...))
 	}
 	return ended, l.write()
 }

@@ -9,34 +9,31 @@ import (
 	"sync"
 )
 
-// logFile is the log of an attempt that runs. Its file holds the first half of the
-// limit, and behind it a ring of the last half; when the attempt ends the ring is
-// put in order. The file is made with the first byte.
+// logFile is the log of a running attempt. Its file holds the first half of the limit, followed by a ring of the last half.
+// When the attempt ends, the ring is put in order. The first byte creates the file.
 type logFile struct {
-	path, mark string // the file, and the note of where the ring is
+	path, mark string // the file, and the note with the ring's position
 	limit      int64
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	f       *os.File
-	note    *os.File // once the ring is in use
-	n       int64    // bytes that came
-	err     error    // why no more is written
+	note    *os.File // set while the ring is in use
+	n       int64    // bytes written by the attempt
+	err     error    // why the log stopped
 	over    bool
 	readers int
-	changed chan struct{} // closed with the next byte or the end; nil: nobody waits
+	changed chan struct{} // closed at the next byte or the end; nil: no reader waits
 }
 
-// ring says where what is in a log's file: head bytes, then a ring of size bytes of
-// the n that came.
+// ring describes a log's file: head bytes, then a ring of size bytes; the attempt wrote n bytes in all.
 type ring struct{ n, head, size int64 }
 
 func ringOf(n, limit int64) ring { return ring{n, limit / 2, limit - limit/2} }
 
-// oldest is the first byte behind the head that is still there.
+// oldest returns the first byte after the head that the ring still has.
 func (r ring) oldest() int64 { return max(r.head, r.n-r.size) }
 
-// at is where a byte is in the file, and how many that follow it are there in one
-// piece.
+// at returns the position of a byte in the file, and how many bytes follow it without a break.
 func (r ring) at(i int64) (offset, piece int64) {
 	if i < r.head {
 		return i, r.head - i
@@ -45,12 +42,12 @@ func (r ring) at(i int64) (offset, piece int64) {
 	return r.head + k, r.size - k
 }
 
-// gap is the line in the place of bytes that are not kept.
+// gap returns the line that replaces missing bytes.
 func (r ring) gap(missing int64) []byte {
 	return fmt.Appendf(nil, "\n[bezoar: %d bytes are left out here: a log keeps its first %d and its last %d bytes]\n", missing, r.head, r.size)
 }
 
-// Write never fails: that a log cannot be written is no failure of the attempt.
+// Write never fails: a log that cannot be written is not a failure of the attempt.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +68,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeNote keeps where the ring is, for who finds the file after a kill.
+// writeNote stores the ring's position, for a process that finds the file after a kill.
 func (l *logFile) writeNote() (err error) {
 	if l.note == nil {
 		if l.note, err = os.OpenFile(l.mark, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
@@ -85,7 +82,7 @@ func (l *logFile) writeNote() (err error) {
 
 const noteForm = "%019d %019d %019d\n"
 
-// atStart writes over the start of a file.
+// atStart overwrites the start of a file.
 type atStart struct{ f *os.File }
 
 func (a *atStart) Write(p []byte) (int, error) { return a.f.WriteAt(p, 0) }
@@ -97,7 +94,7 @@ func (l *logFile) wake() {
 	}
 }
 
-// finish puts the file in order and on the disk. It returns how many bytes came.
+// finish puts the file in order and syncs it. It returns how many bytes the attempt wrote.
 func (l *logFile) finish() (n int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +152,7 @@ func straighten(path, mark string, r ring) (err error) {
 	return os.Remove(mark)
 }
 
-// straightenLeft is straighten for what a killed process has left.
+// straightenLeft is straighten for a file that a killed process left.
 func straightenLeft(path, mark string) error {
 	f, err := os.Open(mark)
 	if err != nil {

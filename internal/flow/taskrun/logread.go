@@ -6,18 +6,18 @@ import (
 	"os"
 )
 
-// reader reads a log that is being written.
+// reader reads a log while it is written.
 type reader struct {
-	done   <-chan struct{} // nobody reads any more
+	done   <-chan struct{} // closed when the reader is abandoned
 	why    func() error
 	l      *logFile
 	follow bool
 	at     int64
-	gap    []byte // is read first
+	gap    []byte // read first
 	closed bool
 }
 
-// open returns a reader; nil when the log is at rest, and its file can be read.
+// open returns a reader; nil if the log is complete and its file can be read.
 func (l *logFile) open(ctx context.Context, offset int64, follow bool) *reader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *logFile) open(ctx context.Context, offset int64, follow bool) *reader {
 	return &reader{done: ctx.Done(), why: ctx.Err, l: l, follow: follow, at: offset}
 }
 
-// Read waits for more if the reader follows.
+// Read waits for more bytes if the reader follows.
 func (r *reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -46,7 +46,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 }
 
-// read reads what is there, or returns what to wait for.
+// read returns available bytes, or a channel to wait for.
 func (r *reader) read(p []byte) (n int, wait <-chan struct{}, err error) {
 	l := r.l
 	l.mu.Lock()
@@ -97,8 +97,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// logAtRest opens the log of an attempt that is over. One that wrote nothing has
-// none.
+// logAtRest opens the log of an attempt that is over. An attempt without output has none.
 func logAtRest(path string, offset int64) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	switch {

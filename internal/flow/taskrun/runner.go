@@ -26,7 +26,7 @@ var (
 	ErrStopped = errors.New("the runner has stopped")
 )
 
-// Runner runs attempts. It is a [flow.Executor]. Create it with [Open].
+// Runner runs attempts. It implements [flow.Executor]. Create it with [Open].
 type Runner struct {
 	cfg     Config
 	lock    io.Closer
@@ -34,7 +34,7 @@ type Runner struct {
 	journal *journal
 	child   *child.Runner
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	attempts map[int64]*attempt
 	stopped  bool
 	running  sync.WaitGroup
@@ -42,18 +42,17 @@ type Runner struct {
 
 var _ flow.Executor = (*Runner)(nil)
 
-// attempt is one that runs in this life.
+// attempt is an attempt of this life.
 type attempt struct {
 	spec   flow.Spec
 	cancel context.CancelCauseFunc
 	log    *logFile
 	done   chan struct{}
-	ending flow.Ending // once done is closed
-	err    error       // likewise: why the ending could not be written down
+	ending flow.Ending // valid once done is closed
+	err    error       // likewise: why the ending could not be stored
 }
 
-// Open takes a state directory, and ends what an earlier process with it has left
-// running. The caller owes it Run and Close.
+// Open opens a state directory, and kills processes that an earlier process left. The caller must call Run and Close.
 func Open(ctx context.Context, c Config) (_ *Runner, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("taskrun: %w", err)
@@ -91,22 +90,21 @@ func Open(ctx context.Context, c Config) (_ *Runner, err error) {
 	return r, nil
 }
 
-// Jobs is what child processes of this directory are known by.
+// Jobs identifies the child processes of this directory.
 func (r *Runner) Jobs() guardian.Jobs {
 	return guardian.Jobs{Mark: r.mark(), Cells: r.child.Cells()}
 }
 
 func (r *Runner) mark() string { return "flow-" + nameOf(r.cfg.Dir) }
 
-// clear ends what earlier lives have left, and puts their logs in order. What does
-// not work is tried again by Absent.
+// clear kills processes that earlier lives left, and puts their logs in order. Absent repeats what fails here.
 func (r *Runner) clear(ctx context.Context) {
 	n, err := r.lives.prove(ctx)
 	if n > 0 {
-		r.cfg.Log.Info("ended what an earlier process had left running", "processes", n)
+		r.cfg.Log.Info("killed processes that an earlier process left", "processes", n)
 	}
 	if err != nil {
-		r.cfg.Log.Warn("what an earlier process has left may still run; its attempts wait", "err", err)
+		r.cfg.Log.Warn("processes that an earlier process left may still run: its attempts wait", "err", err)
 	}
 	marks, _ := filepath.Glob(filepath.Join(r.cfg.Dir, "rings", "*"))
 	for _, mark := range marks {
@@ -115,22 +113,22 @@ func (r *Runner) clear(ctx context.Context) {
 			continue
 		}
 		if err := straightenLeft(filepath.Join(r.cfg.Dir, "logs", filepath.Base(mark)), mark); err != nil {
-			r.cfg.Log.Warn("a log is not in order", "log", filepath.Base(mark), "err", err)
+			r.cfg.Log.Warn("cannot put a log in order", "log", filepath.Base(mark), "err", err)
 		}
 	}
 	if err := os.RemoveAll(filepath.Join(r.cfg.Dir, "out")); err != nil {
-		r.cfg.Log.Warn("outputs of attempts that were cut off stay", "err", err)
+		r.cfg.Log.Warn("cannot remove outputs of interrupted attempts", "err", err)
 	}
 	if err := r.makeOut(); err != nil {
 		r.cfg.Log.Warn("attempts cannot write outputs", "err", err)
 	}
 }
 
-// lookEvery is how often old logs and a full journal are looked for.
+// lookEvery is how often the runner checks for old logs and a full journal.
 const lookEvery = time.Minute
 
-// Run lets attempts run. When ctx ends it stops them all, as interrupted, and
-// returns when nothing of any runs. It can be called once.
+// Run lets attempts run. When ctx ends it stops all of them, as interrupted, and returns when no process of any is left. It
+// can be called once.
 func (r *Runner) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	base, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -167,14 +165,14 @@ func (r *Runner) upkeep(now time.Time) {
 		running := slices.Collect(maps.Keys(r.attempts))
 		r.mu.Unlock()
 		if err := r.journal.turn(running); err != nil {
-			r.cfg.Log.Warn("the journal of attempts grows", "err", err)
+			r.cfg.Log.Warn("cannot shorten the journal of attempts", "err", err)
 		}
 	}
 	for _, dir := range []string{"logs", "sift"} {
 		dir = filepath.Join(r.cfg.Dir, dir)
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			r.cfg.Log.Warn("old logs stay", "err", err)
+			r.cfg.Log.Warn("cannot remove old logs", "err", err)
 		}
 		for _, e := range entries {
 			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > keepLog && !r.runs(e.Name()) {
@@ -195,7 +193,7 @@ func (r *Runner) runs(log string) bool {
 	return false
 }
 
-// Close gives the state directory up. Run must have returned.
+// Close releases the state directory. Run must have returned.
 func (r *Runner) Close() error {
 	var errs []error
 	if r.journal != nil {
@@ -222,7 +220,7 @@ func (r *Runner) Start(ctx context.Context, s flow.Spec) error {
 		if r.journal.isVoid(s.Token) {
 			return fmt.Errorf("start attempt %d: %w", s.Token, ErrVoid)
 		}
-		return nil // an earlier life did; Wait knows how it ended
+		return nil // an earlier life started it; Wait returns how it ended
 	}
 	a := &attempt{spec: s, done: make(chan struct{}), log: &logFile{
 		path: r.logPath(s.Token), mark: filepath.Join(r.cfg.Dir, "rings", logName(s.Token)), limit: maxLog,
@@ -234,7 +232,7 @@ func (r *Runner) Start(ctx context.Context, s flow.Spec) error {
 	return nil
 }
 
-// attend runs an attempt to its end, and writes that down.
+// attend runs an attempt to its end, and stores the end.
 func (r *Runner) attend(ctx context.Context, a *attempt) {
 	began := time.Now()
 	a.ending = r.run(ctx, a)
@@ -248,18 +246,18 @@ func (r *Runner) attend(ctx context.Context, a *attempt) {
 	}
 	a.err = r.journal.end(a.spec.Token, &a.ending)
 	if a.err != nil {
-		r.cfg.Log.Error("how an attempt ended cannot be written down", "attempt", a.spec.Token, "err", a.err)
+		r.cfg.Log.Error("cannot store the end of an attempt", "attempt", a.spec.Token, "err", a.err)
 	}
 	a.cancel(nil)
 	close(a.done)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a.err == nil { // else it is only here
+	if a.err == nil { // otherwise the end is only in memory
 		delete(r.attempts, a.spec.Token)
 	}
 }
 
-// Wait waits until nothing of an attempt runs, and says how it ended.
+// Wait waits until no process of an attempt runs, and returns its end.
 func (r *Runner) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	if a := r.attempt(token); a != nil {
 		select {
@@ -298,8 +296,7 @@ func (r *Runner) Stop(_ context.Context, token int64, class bezoar.Class, why st
 	return nil
 }
 
-// Absent stops an attempt if it runs. When it returns nil nothing of it runs, and
-// nothing will.
+// Absent stops an attempt if it runs. When it returns nil, no process of it runs or will run.
 func (r *Runner) Absent(ctx context.Context, token int64) error {
 	r.mu.Lock()
 	a, err := r.attempts[token], error(nil)
@@ -325,7 +322,7 @@ func (r *Runner) Absent(ctx context.Context, token int64) error {
 	return nil
 }
 
-// Logs reads what an attempt wrote, stdout and stderr as they came.
+// Logs reads an attempt's stdout and stderr, in the order in which they were written.
 func (r *Runner) Logs(ctx context.Context, token, offset int64, follow bool) (io.ReadCloser, error) {
 	if offset < 0 {
 		return nil, fmt.Errorf("logs of attempt %d: offset %d is negative", token, offset)

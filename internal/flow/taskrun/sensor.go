@@ -16,10 +16,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/evidence"
 )
 
-// lookTimeout is how long one look may take, if the task does not say.
+// lookTimeout is the default timeout of one check.
 const lookTimeout = time.Minute
 
-// look looks once whether what a sensor waits for is there.
+// look checks a sensor's condition once.
 func (r *Runner) look(ctx context.Context, a *attempt, env *environment) flow.Ending {
 	s := a.spec.Sensor
 	a.spec.Timeout = cmp.Or(a.spec.Timeout, lookTimeout)
@@ -66,7 +66,7 @@ func (r *Runner) look(ctx context.Context, a *attempt, env *environment) flow.En
 // exitNotYet is the exit code of a sensor's command for "not yet".
 const exitNotYet = 75
 
-// lookFor looks for a file.
+// lookFor checks for a file.
 func (r *Runner) lookFor(glob, dir string) (there bool, why string, err error) {
 	glob = below(dir, glob)
 	found, err := filepath.Glob(glob)
@@ -76,8 +76,7 @@ func (r *Runner) lookFor(glob, dir string) (there bool, why string, err error) {
 	return len(found) > 0, "there is no " + glob, nil
 }
 
-// ask asks a server. One that is down, and one that knows no such thing, may know
-// it later.
+// ask sends a request to a server. A server that is down, and one that answers "not found", may answer with success later.
 func (r *Runner) ask(ctx context.Context, url string) (there bool, why string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -103,5 +102,5 @@ func (r *Runner) ask(ctx context.Context, url string) (there bool, why string, e
 	}
 }
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is the most bytes read of an answer.
 const maxAnswer = 64 << 10

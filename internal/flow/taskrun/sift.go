@@ -17,8 +17,8 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// sift runs a command over the rows of a file. What is done is kept for the next
-// attempt, unless the file is another one by then.
+// sift runs a command over the rows of a file. Its progress is kept for the next attempt, unless the file has changed by
+// then.
 func (r *Runner) sift(ctx context.Context, a *attempt, env *environment) flow.Ending {
 	s := &a.spec
 	ctx, cancel := here(ctx, s.Timeout)
@@ -60,7 +60,7 @@ func (r *Runner) sift(ctx context.Context, a *attempt, env *environment) flow.En
 	return e
 }
 
-// siftFailed is the end of a sifting that cannot go on.
+// siftFailed returns the end of a sift that cannot continue.
 func siftFailed(ctx context.Context, s *flow.Spec, err error) flow.Ending {
 	if e, ok := stopped(ctx, s.Timeout); ok {
 		return e
@@ -80,8 +80,7 @@ func siftFailed(ctx context.Context, s *flow.Spec, err error) flow.Ending {
 	return failed(bezoar.Invalid, "rows", err.Error())
 }
 
-// siftState is where it is written down which rows are done. It is the same for all
-// attempts of one instance.
+// siftState returns the path of the progress file. It is the same for all attempts of one instance.
 func (r *Runner) siftState(s *flow.Spec) (string, error) {
 	dir := filepath.Join(r.cfg.Dir, "sift")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -99,7 +98,7 @@ func forget(state string) bool {
 	return len(found) > 0
 }
 
-// formatOf is the format of a file by its name.
+// formatOf returns the format of a file by its name.
 func formatOf(name string) rows.Format {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".csv":
@@ -110,7 +109,7 @@ func formatOf(name string) rows.Format {
 	return rows.Lines
 }
 
-// below is a path that may be relative to a folder.
+// below resolves a path relative to a folder.
 func below(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -27,7 +27,7 @@ func TestHangForever(t *testing.T) {
 	s := shell(1, `trap 'echo asked to stop' TERM; echo begun; while :; do sleep 0.01; done`)
 	s.Timeout, s.Grace = 100*time.Millisecond, 50*time.Millisecond
 	e := run(t, r, s)
-	if e.Class != bezoar.Timeout || !strings.Contains(e.Reason, "stopped after 100ms") || !strings.Contains(e.Reason, "had not heeded SIGTERM") {
+	if e.Class != bezoar.Timeout || !strings.Contains(e.Reason, "stopped after 100ms") || !strings.Contains(e.Reason, "ignored SIGTERM") {
 		t.Errorf("ending %+v", e)
 	}
 	if e.Elapsed < s.Timeout+s.Grace {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Able says by an error why this user cannot make groups with a memory limit beneath
-// the group of a process. It makes none.
+// Able returns nil if this user can create groups with a memory limit beneath the group of process pid, and the reason
+// otherwise. It creates none.
 func Able(pid int) error {
 	g, err := groupOf(pid, "memory")
 	if err != nil {
@@ -29,9 +29,9 @@ func Able(pid int) error {
 	return nil
 }
 
-// handsOut returns the group of version 2 beneath which groups with a controller can be
-// made: this one, or with systemd's DelegateSubgroup the one above it. A group that
-// holds processes hands out nothing, unless it is the machine's first.
+// handsOut returns the version 2 group beneath which groups with a controller can be created: g, or with systemd's
+// DelegateSubgroup the one above it. A group that holds processes cannot give controllers to its children, except the
+// machine's root group.
 func (g *Group) handsOut(controller string) (dir string, err error) {
 	lists := func(dir, file string) bool {
 		text, err := os.ReadFile(filepath.Join(dir, file))

@@ -11,36 +11,34 @@ import (
 	"time"
 )
 
-// Need says what a cell should limit. Zero is no limit.
+// Need holds the limits that a cell should enforce. Zero means no limit.
 type Need struct {
 	Memory int64 // bytes
 	Pids   int   // processes and threads
 }
 
-// Cell is a place for the processes of one job at a time: a group that limits
-// memory and how many there are, as far as that is permitted. It is used again
-// for the next job when it is proven empty, because making and removing groups
-// costs more than starting a process.
+// Cell is a group for the processes of one job at a time. It limits memory and the number of processes, as far as this
+// process has permission. The next job uses it again once it is proven empty, because creating and removing groups costs
+// more than starting a process.
 //
-// In version 2 processes are born into it ([Cell.Apply]). In version 1 they are
-// born where the thread that forks them is, so a thread of ours lives there
-// ([Cell.Enter]): moving it in and out for each would cost as much as the fork.
+// In version 2 processes start in the group ([Cell.Apply]). In version 1 they start where the thread that forks them is, so
+// one of our threads stays in the group ([Cell.Enter]): moving it in and out for each job would cost as much as the fork.
 type Cell struct {
 	memory, pids *Group   // nil when not limited; in version 2 the same
-	groups       []*Group // those, each once
-	limit        int      // what pids.max says
-	resident     int      // our thread's id; 0 none
-	procs        string   // lists who is in the first group
+	groups       []*Group // the distinct ones of memory and pids
+	limit        int      // value of pids.max
+	resident     int      // id of our thread in the group; 0: none
+	procs        string   // file that lists the processes of the first group
 	events       *os.File // of the memory group; nil without
-	usage        *os.File // likewise
+	usage        *os.File // of the memory group; nil without
 	count        *os.File // of the group that limits processes; nil without
 	fd           *os.File // of the version 2 group's directory; nil without
 	missing      error
-	kills        int64 // out-of-memory kills that have been told
+	kills        int64 // out-of-memory kills that OOMKills has returned
 }
 
-// NewCell makes a cell beneath our own group. What is needed and not permitted
-// is left out ([Cell.Missing]); when that is all, the error is [ErrUnavailable].
+// NewCell creates a cell beneath this process's own group. Limits for which the permission is missing are left out
+// ([Cell.Missing]). If none is left, the error is [ErrUnavailable].
 func NewCell(name string, need Need) (*Cell, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || need.Memory < 0 || need.Pids < 0 {
 		return nil, fmt.Errorf("create cell %q for %+v: want a plain name and no limit below 0", name, need)
@@ -55,7 +53,7 @@ func NewCell(name string, need Need) (*Cell, error) {
 	}
 	c.missing = errors.Join(missing...)
 	if len(c.groups) == 0 {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errors.New("no group is to be had"), c.missing))
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errors.New("no group can be created"), c.missing))
 	}
 	if err := c.open(); err != nil {
 		return nil, errors.Join(err, c.Remove())
@@ -108,7 +106,7 @@ func (c *Cell) limitPids(name string, limit int) error {
 	return nil
 }
 
-// open opens what is read after every job.
+// open opens the files that are read after every job.
 func (c *Cell) open() (err error) {
 	open := func(f **os.File, g *Group, v1, v2 string) {
 		if err != nil {
@@ -139,7 +137,7 @@ func (c *Cell) open() (err error) {
 	return err
 }
 
-// Missing says what was needed and could not be had; nil when nothing.
+// Missing returns why some limits are not enforced, or nil if all are.
 func (c *Cell) Missing() error { return c.missing }
 
 // Memory reports whether the cell limits memory.
@@ -148,7 +146,7 @@ func (c *Cell) Memory() bool { return c.memory != nil }
 // Pids reports whether the cell limits the number of processes.
 func (c *Cell) Pids() bool { return c.pids != nil }
 
-// Version returns 1, 2, or 1 when it is both.
+// Version returns the version of the cgroup hierarchy, 1 or 2; 1 if the cell is in both.
 func (c *Cell) Version() int { return c.groups[0].version }
 
 // OOMKills returns how many processes the kernel has killed for memory in the
@@ -168,12 +166,12 @@ func (c *Cell) OOMKills() (int64, error) {
 	return max(0, since), err
 }
 
-// Held returns how much memory is charged to the cell, in bytes. What is left
-// of an empty cell is what its jobs have left in files.
+// Held returns how much memory is charged to the cell, in bytes. In an empty cell, this is memory of files that its jobs
+// left.
 func (c *Cell) Held() int64 { return readNumber(c.usage) }
 
-// Counted returns how many processes and threads count against the cell's limit,
-// our thread not among them. The dead count until they are collected.
+// Counted returns how many processes and threads count against the cell's limit, without our own thread. Dead processes
+// count until they are reaped.
 func (c *Cell) Counted() int {
 	n := int(readNumber(c.count))
 	if c.pids != nil && c.pids.version == 1 && c.resident != 0 {
@@ -192,24 +190,22 @@ func readNumber(f *os.File) int64 {
 	return number
 }
 
-// Empty reports whether nobody alive is in the cell but our thread.
+// Empty reports whether the cell has no live process, apart from our own thread.
 func (c *Cell) Empty() (bool, error) {
 	var buf [64]byte // more than one id
-	// Opened anew each time: what version 1 shows of a file that stays open may
-	// be a second old.
+	// The file is opened each time: in version 1 the content of an open file may be a second old.
 	n, err := peek(c.procs, buf[:])
 	if err != nil {
-		return false, fmt.Errorf("look into cell: %w", err)
+		return false, fmt.Errorf("read the cell's processes: %w", err)
 	}
 	return n == 0 || c.resident != 0 && string(buf[:n]) == strconv.Itoa(c.resident)+"\n", nil
 }
 
-// Kill ends everything in the cell and waits until it is empty. Those that have
-// become our children it collects. Nothing can be started there meanwhile. It gives up after three seconds: a process may be
-// stuck in the kernel.
+// Kill kills every process in the cell, reaps those that have become our children, and waits until the cell is empty.
+// Nothing can start there meanwhile. It gives up after three seconds: a process may be stuck in the kernel.
 func (c *Cell) Kill() error {
 	if c.pids != nil && c.pids.version == 1 {
-		// A bomb forks faster than a list can be read.
+		// A fork bomb forks faster than its processes can be listed.
 		_ = write(filepath.Join(c.pids.dir, "pids.max"), "0")
 		defer func() { _ = write(filepath.Join(c.pids.dir, "pids.max"), strconv.Itoa(c.limit)) }()
 	}
@@ -232,7 +228,7 @@ func (c *Cell) Kill() error {
 	}
 }
 
-// Remove kills everything in the cell and removes it. Our thread must have left.
+// Remove kills everything in the cell and removes it. Our thread must have left it.
 func (c *Cell) Remove() error {
 	for _, f := range []*os.File{c.events, c.usage, c.count, c.fd} {
 		if f != nil {
@@ -246,15 +242,14 @@ func (c *Cell) Remove() error {
 	return errors.Join(errs...)
 }
 
-// Left is a group that another process has made.
+// Left is a group that another process created.
 type Left struct {
 	Owner int    // its process id
-	Name  string // what it called it
+	Name  string // the name that its owner gave it
 	group *Group
 }
 
-// Leftovers returns the groups beneath ours, of any owner, whose name begins
-// with tag.
+// Leftovers returns the groups beneath ours, of any owner, whose name begins with tag.
 func Leftovers(tag string) []Left {
 	var left []Left
 	seen := map[string]bool{}
@@ -283,8 +278,8 @@ func Leftovers(tag string) []Left {
 	return left
 }
 
-// Kill kills everything in the group but its owner, which is in it by one thread, and
-// returns the ids that it found there. The group stays.
+// Kill kills everything in the group except its owner, which has one thread in it, and returns the ids that it found there.
+// The group remains.
 func (l Left) Kill() []int {
 	pids, _ := l.group.Procs() // it may be gone already
 	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == l.Owner })

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// prefix begins the name of every group that we make: "bezoar-<our pid>-name".
+// prefix begins the name of every group that we create: "bezoar-<our pid>-name".
 const prefix = "bezoar-"
 
-// Create makes a memory group with the given limit in bytes beneath our own
-// group. name must be unique among the groups of this process. What is swapped
-// counts too, so a limit is a limit.
+// Create creates a memory group beneath our own group. limit is in bytes and includes swap. name must be unique among the
+// groups of this process.
 func Create(name string, limit int64) (*Group, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || limit <= 0 {
 		return nil, fmt.Errorf("create memory group %q with a limit of %d bytes: want a plain name and more than 0", name, limit)
@@ -34,8 +33,7 @@ func Create(name string, limit int64) (*Group, error) {
 	return g, nil
 }
 
-// home returns our own group and the one beneath which groups with a controller
-// can be made.
+// home returns our own group, and the one beneath which groups with a controller can be created.
 func home(controller string) (own *Group, above string, err error) {
 	own, err = groupOf(os.Getpid(), controller)
 	if err != nil {
@@ -48,8 +46,8 @@ func home(controller string) (own *Group, above string, err error) {
 	if err == nil {
 		return own, own.dir, nil
 	}
-	// Our own group holds us, so it may hand out nothing. With systemd's
-	// DelegateSubgroup the group above is ours as well, and has no processes.
+	// Our own group contains this process, so it may not be able to give controllers to its children. With systemd's
+	// DelegateSubgroup the group above is delegated to us as well, and contains no processes.
 	if above := filepath.Dir(own.dir); len(above) >= len(own.top) && delegated(above) {
 		if err = enable(above, controller); err == nil {
 			return own, above, nil
@@ -71,7 +69,7 @@ func enable(dir, controller string) error {
 	return write(file, "+"+controller)
 }
 
-// create makes a group beneath above, without a limit.
+// create creates a group without a limit beneath above.
 func create(own *Group, above, name string) (*Group, error) {
 	removeStale(above)
 	g := &Group{
@@ -106,11 +104,11 @@ func (g *Group) writeMemory(limit string) error {
 	if err := optional(write(filepath.Join(g.dir, "memory.swap.max"), "0")); err != nil {
 		return err
 	}
-	// A worker that lost one of its processes is no worker: all or none.
+	// A worker that has lost one of its processes cannot work: kill all of them or none.
 	return optional(write(filepath.Join(g.dir, "memory.oom.group"), "1"))
 }
 
-// optional forgives that a file is not there: no swap accounting, older kernel.
+// optional ignores a missing file: an older kernel, or one without swap accounting.
 func optional(err error) error {
 	if os.IsNotExist(err) {
 		return nil
@@ -118,7 +116,7 @@ func optional(err error) error {
 	return err
 }
 
-// write writes to a file of the kernel's, which must exist.
+// write writes to an existing file of the kernel.
 func write(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -131,8 +129,8 @@ func write(name, text string) error {
 	return err
 }
 
-// removeStale removes the empty groups of owners that were killed before they
-// could. Only empty groups can be removed, so a wrong guess does no harm.
+// removeStale removes the empty groups of owners that were killed before they could remove them. Only empty groups can be
+// removed, so a wrong guess is harmless.
 func removeStale(above string) {
 	entries, err := os.ReadDir(above)
 	if err != nil {

@@ -16,20 +16,19 @@ type Group struct {
 	dir     string
 	version int
 	top     string // where its hierarchy is mounted
-	parent  string // the group we came from; set when we made this one
-	limit   int64  // bytes; 0 when we set none
-	spare   int    // a process that is not killed, beside ourselves
+	parent  string // the group that our thread came from; set when we created this group
+	limit   int64  // bytes; 0 if we set none
+	spare   int    // a process that is not killed, besides our own
 }
 
-// Of returns the memory group of a process. It may be read, not removed.
+// Of returns the memory group of a process. It can be read, but not removed.
 func Of(pid int) (*Group, error) { return groupOf(pid, "memory") }
 
-// Unified returns the version 2 group of a process, whatever version controls
-// its memory: only there is pressure measured. It may be read, not removed.
+// Unified returns the version 2 group of a process, even if version 1 controls its memory: only version 2 measures
+// pressure. It can be read, but not removed.
 func Unified(pid int) (*Group, error) { return groupOf(pid, "") }
 
-// groupOf returns the group of a process in which a controller would be; "" for
-// any of version 2.
+// groupOf returns the group of a process in the hierarchy that has the controller; "": in version 2.
 func groupOf(pid int, controller string) (*Group, error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	mf, err := os.Open("/proc/self/mountinfo")
@@ -69,9 +68,8 @@ func (g *Group) Version() int { return g.version }
 // Limit returns the limit that Create set, in bytes.
 func (g *Group) Limit() int64 { return g.limit }
 
-// OOMKills returns how many processes of the group the out-of-memory killer
-// has killed so far. In version 2 the groups beneath count too, and where the
-// group has no memory controller the nearest one above that has it is read.
+// OOMKills returns how many processes of the group the out-of-memory killer has killed so far. In version 2 this includes
+// the groups beneath. If the group has no memory controller, the nearest group above that has one is read.
 func (g *Group) OOMKills() (int64, error) {
 	if g.version == 1 {
 		return readCount(filepath.Join(g.dir, "memory.oom_control"))
@@ -101,7 +99,7 @@ func readCount(name string) (int64, error) {
 	return countIn(string(b), name)
 }
 
-// maxCounts bounds what is read of the kernel's counters.
+// maxCounts is the most bytes read of a counter file.
 const maxCounts = 64 << 10
 
 // countIn finds the oom_kill line.
@@ -115,7 +113,7 @@ func countIn(text, name string) (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: %s has no oom_kill line (Linux 4.13 or newer has)", ErrUnavailable, name)
+	return 0, fmt.Errorf("%w: %s has no oom_kill line (it needs Linux 4.13 or newer)", ErrUnavailable, name)
 }
 
 // Procs returns the ids of the group's processes.
@@ -133,16 +131,15 @@ func (g *Group) Procs() ([]int, error) {
 	return pids, nil
 }
 
-// removePatience is how long Remove waits for what it killed. The dead count
-// until their parent has collected them, and some are collected by an init that
-// looks once per second.
+// removePatience is how long Remove waits for the processes that it killed. They count until their parent has reaped them,
+// and some init processes reap only once per second.
 const removePatience = 3 * time.Second
 
-// Remove kills everything in a group that Create made and removes it. It gives
-// up after three seconds: a process may be stuck in the kernel.
+// Remove kills everything in a group that Create created, and removes the group. It gives up after three seconds: a process
+// may be stuck in the kernel.
 func (g *Group) Remove() error {
 	if g.parent == "" {
-		return fmt.Errorf("remove memory group %s: it is not ours", g.dir)
+		return fmt.Errorf("remove memory group %s: this process did not create it", g.dir)
 	}
 	deadline := time.Now().Add(removePatience)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {

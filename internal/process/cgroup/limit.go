@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// MemoryLimit returns how much memory the processes of the group may have together:
-// the least that the group, or one above it that is mounted here, is allowed. ok is
-// false where there is no limit.
+// MemoryLimit returns how many bytes of memory the processes of the group may use together: the smallest limit of the group
+// and of the mounted groups above it. ok is false if there is no limit.
 func (g *Group) MemoryLimit() (bytes int64, ok bool, err error) {
 	names := []string{"memory.max", "memory.high"}
 	if g.version == 1 {
@@ -34,12 +33,11 @@ func (g *Group) MemoryLimit() (bytes int64, ok bool, err error) {
 	}
 }
 
-// unlimited is from where on a limit is none: version 1 writes the largest number
-// of pages.
+// unlimited is the value from which a limit means none: version 1 then shows the largest number of pages.
 const unlimited = 1 << 60
 
-// readLimit reads a limit; the largest number is none. The file is not there at the
-// top, and where the group has no memory controller.
+// readLimit reads a limit; the largest number means none. The file is missing in the root group, and in groups without a
+// memory controller.
 func readLimit(name string) (int64, error) {
 	b, err := os.ReadFile(name)
 	text := strings.TrimSpace(string(b))
@@ -56,18 +54,16 @@ func readLimit(name string) (int64, error) {
 	return int64(min(n, math.MaxInt64)), nil
 }
 
-// Of the memory that a group may have, so much is the Go runtime's. The rest is for
-// what it does not count: pages of the embedded store, what the kernel keeps for
-// connections and files, and processes that are started in the group.
+// The share of the group's memory that the Go runtime may use. The rest is for memory that the runtime does not count:
+// pages of the embedded store, kernel memory for connections and files, and processes started in the group.
 const (
 	runtimeParts = 4
 	ofParts      = 5
 )
 
-// LimitRuntime has the Go runtime keep within the memory that the kernel allows this
-// process, unless the environment has a GOMEMLIMIT: it collects garbage more often
-// before the kernel kills. It returns the runtime's limit and the kernel's; 0: none
-// was set.
+// LimitRuntime makes the Go runtime keep within the memory that the kernel allows this process, unless the environment has
+// GOMEMLIMIT: near the limit it collects garbage more often. It returns the runtime's limit and the kernel's, in bytes; 0:
+// none was set.
 func LimitRuntime(getenv func(string) string) (limit, allowed int64, err error) {
 	if getenv("GOMEMLIMIT") != "" {
 		return 0, 0, nil

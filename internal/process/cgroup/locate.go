@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// ErrUnavailable says that groups cannot be used as asked: none are
-// mounted, they are read-only, or nothing may be made beneath ours. The error
-// that wraps it says which.
+// ErrUnavailable means that groups cannot be used as requested: none is mounted, they are read-only, or this process may
+// not create any beneath its own. The error that wraps it says which.
 var ErrUnavailable = errors.New("cgroup unavailable")
 
 // mount is one mounted hierarchy.
 type mount struct {
 	version int      // 1 or 2
-	options []string // of version 1: its controllers are among them
+	options []string // of version 1: they include its controllers
 	root    string   // the group that the mount shows at its top
-	dir     string   // where
+	dir     string   // the mount point
 }
 
-// maxLines bounds what is read of the kernel's files.
+// maxLines is the most lines read of a kernel file.
 const maxLines = 65536
 
 // parseMounts reads /proc/<pid>/mountinfo.
@@ -73,8 +72,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// parseGroups reads /proc/<pid>/cgroup: the process's group in the version 1
-// hierarchy of a controller and in version 2, "" when it is in none.
+// parseGroups reads /proc/<pid>/cgroup: the process's group in the version 1 hierarchy of a controller and in version 2, ""
+// if it is in none.
 func parseGroups(r io.Reader, controller string) (v1, v2 string, err error) {
 	sc := bufio.NewScanner(r)
 	for range maxLines {
@@ -96,7 +95,7 @@ func parseGroups(r io.Reader, controller string) (v1, v2 string, err error) {
 
 // locate finds the directory of a process's group that has a controller.
 func locate(mounts []mount, controller, v1, v2 string) (dir string, m mount, err error) {
-	for _, m := range mounts { // version 1 first: what it has, version 2 does not
+	for _, m := range mounts { // version 1 first: version 2 does not have its controllers
 		if m.version == 1 && v1 != "" && slices.Contains(m.options, controller) {
 			if dir, ok := m.path(v1); ok {
 				return dir, m, nil
@@ -113,7 +112,7 @@ func locate(mounts []mount, controller, v1, v2 string) (dir string, m mount, err
 	return "", mount{}, fmt.Errorf("%w: no mounted hierarchy shows the group %q (version 1) or %q (version 2)", ErrUnavailable, v1, v2)
 }
 
-// path returns where the mount shows group, if it does.
+// path returns the path of group beneath the mount, if the mount shows it.
 func (m mount) path(group string) (string, bool) {
 	root := strings.TrimSuffix(m.root, "/")
 	rest, ok := strings.CutPrefix(group, root)

@@ -14,15 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts cmd in the group: it is there before its first instruction. The
-// calling goroutine must be locked to its thread, which in version 1 visits the
-// group for the time of the fork, because children begin where their parent
-// thread is. It must not be the process's first thread: that one stands for the
-// whole process, whose memory would be charged to the group, and which would be
-// killed for what the group's other members use.
+// Start starts cmd in the group: cmd is in it before its first instruction. The calling goroutine must be locked to its
+// thread. In version 1 the thread enters the group for the time of the fork, because children start where their parent
+// thread is. It must not be the process's first thread: that one counts as the whole process. The process's memory would be
+// charged to the group, and the kernel could kill the process for the memory of other members.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	if g.parent == "" {
-		return fmt.Errorf("start in memory group %s: it is not ours", g.dir)
+		return fmt.Errorf("start in memory group %s: this process did not create it", g.dir)
 	}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -43,13 +41,12 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	if err := write(filepath.Join(g.dir, "tasks"), tid); err != nil {
 		return fmt.Errorf("%w: enter memory group: %w", ErrUnavailable, err)
 	}
-	// Should the way back fail, the thread stays where it costs nothing but a
-	// group that cannot be removed.
+	// If the way back fails, the thread stays in the group. The only harm is that the group cannot be removed.
 	defer func() { _ = write(filepath.Join(g.parent, "tasks"), tid) }()
 	return cmd.Start()
 }
 
-// Kill sends SIGKILL to every process in a group that Create made.
+// Kill sends SIGKILL to every process in a group that Create created.
 func (g *Group) Kill() {
 	if g.parent == "" {
 		return
@@ -60,13 +57,12 @@ func (g *Group) Kill() {
 	g.killListed(false)
 }
 
-// killBatch bounds the handles that are open at once.
+// killBatch is the most handles open at once.
 const killBatch = 256
 
-// killListed kills the processes that the group lists. An id may pass to a
-// process elsewhere after it was read, so each is held by a handle and looked
-// for again: what is listed twice was a member while it was held. With adopt it
-// collects those that are, or have become, our children.
+// killListed kills the processes that the group lists. After an id was read, another process may get it. So each process is
+// held by a handle and then looked for again: a process that is listed twice was a member while it was held. With adopt,
+// killListed reaps those that are or have become our children.
 func (g *Group) killListed(adopt bool) {
 	first, err := g.Procs()
 	if err != nil {
@@ -105,20 +101,20 @@ func (g *Group) killListed(adopt bool) {
 // dyingFor bounds how long collect waits for one process to die.
 const dyingFor = 100 * time.Millisecond
 
-// collect waits for the deaths of the killed and collects those that are ours.
+// collect waits for the deaths of the killed processes and reaps those that are our children.
 func collect(handles []int) {
 	late := time.Now().Add(dyingFor)
 	for _, fd := range handles {
 		left := max(0, time.Until(late))
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
 	}
-	for _, fd := range handles { // by now those whose parents were among them are ours
-		// Of another's child it is an error.
+	for _, fd := range handles { // those whose parents were killed as well are ours by now
+		// For a child of another process this returns an error.
 		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil)
 	}
 }
 
-// peek reads the start of a file of the kernel's.
+// peek reads the start of a kernel file.
 func peek(name string, buf []byte) (int, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -133,7 +129,7 @@ func peek(name string, buf []byte) (int, error) {
 	}
 }
 
-// readStart reads the start of an open file of the kernel's, in one call.
+// readStart reads the start of an open kernel file in one call.
 func readStart(f *os.File, buf []byte) int {
 	n, err := unix.Pread(int(f.Fd()), buf, 0)
 	if err != nil {
@@ -142,9 +138,8 @@ func readStart(f *os.File, buf []byte) int {
 	return n
 }
 
-// Enter makes the calling thread live in a version 1 cell; in version 2 it does
-// nothing. The calling goroutine must be locked to its thread, which must not be
-// the process's first; see [Group.Start].
+// Enter moves the calling thread into a version 1 cell; in version 2 it does nothing. The calling goroutine must be locked
+// to its thread, which must not be the process's first; see [Group.Start].
 func (c *Cell) Enter() error {
 	tid := unix.Gettid()
 	for _, g := range c.groups {
@@ -163,30 +158,28 @@ func (c *Cell) Enter() error {
 	return nil
 }
 
-// Leave takes the thread back to where it came from.
+// Leave moves the thread back to the group it came from.
 func (c *Cell) Leave() {
 	if c.resident == 0 {
 		return
 	}
 	for _, g := range c.groups {
 		if g.version == 1 {
-			// Should that fail, the thread stays where it costs nothing but a
-			// group that cannot be removed.
+			// If this fails, the thread stays in the group. The only harm is that the group cannot be removed.
 			_ = write(filepath.Join(g.parent, "tasks"), strconv.Itoa(c.resident))
 		}
 	}
 	c.resident = 0
 }
 
-// Apply makes a child be born in a version 2 cell; in version 1 it is the thread
-// that has to be there.
+// Apply makes a child start in a version 2 cell. In version 1, the forking thread must be in the cell instead.
 func (c *Cell) Apply(attr *syscall.SysProcAttr) {
 	if c.fd != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(c.fd.Fd())
 	}
 }
 
-// delegated reports whether the service manager has handed a group to us.
+// delegated reports whether the service manager has delegated the group to us.
 func delegated(dir string) bool {
 	var b [8]byte
 	for _, attr := range []string{"user.delegate", "trusted.delegate"} {

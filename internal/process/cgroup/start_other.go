@@ -11,7 +11,7 @@ import (
 // Start returns ErrUnavailable: only Linux has memory groups.
 func (g *Group) Start(*exec.Cmd) error { return ErrUnavailable }
 
-// Kill does nothing: no group can have been made.
+// Kill does nothing: Create never succeeds here.
 func (g *Group) Kill() {}
 
 // Enter returns ErrUnavailable.

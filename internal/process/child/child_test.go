@@ -166,7 +166,7 @@ func TestDeadline(t *testing.T) {
 		class     bezoar.Class
 		detail    string
 	}{
-		{"stubborn", "", bezoar.Timeout, "signal: killed, after it had not heeded SIGTERM"},
+		{"stubborn", "", bezoar.Timeout, "signal: killed, after it ignored SIGTERM"},
 		{"sleeper", "", bezoar.Timeout, "signal: terminated"},
 		{"polite", "", bezoar.Timeout, "exit code 0"},
 		{"polite", `{"class":"done"}`, bezoar.Done, "done after all"},

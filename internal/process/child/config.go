@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// What Config means by zero.
+// Values that replace a zero in Config.
 const (
 	DefaultGrace = 5 * time.Second
 	DefaultPids  = 256
@@ -23,7 +23,7 @@ const (
 
 // The bounds of a Config.
 const (
-	MinMemory = 4 << 20 // below it hardly a runtime starts
+	MinMemory = 4 << 20 // most runtimes need more to start
 	MaxTail   = 16 << 20
 	maxMark   = 200 // bytes
 )
@@ -31,13 +31,13 @@ const (
 // Config describes a command that is run once per job.
 type Config struct {
 	Command []string // program and arguments; may be empty with PerJob
-	PerJob  bool     // every job brings a command of its own
-	Dir     string   // where it runs; "" means here
+	PerJob  bool     // every job has its own command
+	Dir     string   // working directory; "": the current one
 	Env     []string // KEY=value, for every job, over Environ
-	// Environ is what jobs inherit as Inherit says; nil means our own environment.
+	// Environ is the environment that jobs inherit, as Inherit says; nil: this process's own.
 	Environ []string
 	Inherit proc.Inherit
-	User    string // whom they run as, see [proc.FindUser]; "": as we do
+	User    string // user of the jobs, see [proc.FindUser]; "": the user of this process
 
 	Timeout time.Duration // per job; 0 means none
 	Grace   time.Duration // between SIGTERM and SIGKILL; default 5 s
@@ -45,9 +45,8 @@ type Config struct {
 	CPU     time.Duration // processor time per process, in whole seconds; 0 means no limit
 	Pids    int           // processes and threads per job; default 256, below 0 means no limit
 
-	// Mark names this owner. Jobs carry it, so that [Runner.Sweep] finds what a
-	// dead owner of the same mark left. Two owners alive at once on one machine
-	// need two marks. Default "default".
+	// Mark identifies this owner. Jobs carry it, so that [Runner.Sweep] finds jobs left by a dead owner with the same mark.
+	// Two owners that run at the same time on one machine need different marks. Default "default".
 	Mark string
 	Tail int          // bytes kept of each stream; default 64 KiB
 	Log  *slog.Logger // nil discards
@@ -65,7 +64,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List

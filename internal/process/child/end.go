@@ -11,8 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// attend sees the process to its end: the death, the end of all that it left,
-// the rest of its output, the judgement.
+// attend waits for the process's end, kills everything it left, reads the rest of its output and judges the result.
 func (p *Process) attend(ctx context.Context) {
 	defer close(p.done)
 	drained := p.heed(ctx)
@@ -23,8 +22,8 @@ func (p *Process) attend(ctx context.Context) {
 	p.conclude(ctx, oom, err)
 }
 
-// heed makes the end of ctx a drain, or the [Stop] that is its cause. The function
-// that it returns ends that.
+// heed stops the process when ctx ends: as a drain, or as the [Stop] that is ctx's cause says. The returned function ends
+// that.
 func (p *Process) heed(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() {
 		why, ok := errors.AsType[*Stop](context.Cause(ctx))
@@ -35,7 +34,7 @@ func (p *Process) heed(ctx context.Context) func() bool {
 	})
 }
 
-// conclude judges the dead and gives its place to the next.
+// conclude judges the dead process and frees its place.
 func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	d := death{
 		status: p.status, lost: lost, asked: p.asked, oomKills: oom, cpu: p.cpu,
@@ -52,7 +51,7 @@ func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	p.result = judge(d)
 	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), p.rss
 	if p.left != nil {
-		p.family.Session = 0 // its leader is collected: the number may be another's
+		p.family.Session = 0 // its leader is reaped: another process may get the number
 		p.result.Left = &Left{p.family, p.left}
 	}
 	p.result.Stdout = p.slot.stdout.Bytes()
@@ -66,8 +65,8 @@ func (r *Runner) bury(p *Process) {
 	r.give(p.slot)
 }
 
-// end ends everything that a dead leader has left, while its number is its. It
-// returns how many the kernel had killed for memory.
+// end kills all processes that a dead leader left, before the leader is reaped and its number may be reused. It returns how
+// many the kernel had killed for memory.
 func (p *Process) end() int64 {
 	p.ended = time.Now()
 	p.mu.Lock()
@@ -79,9 +78,8 @@ func (p *Process) end() int64 {
 	log := p.r.cfg.Log
 	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
 	cell := p.slot.cell
-	// The leader is not collected yet, so that it counts. If one counts, that is the
-	// leader, and nobody else is in the cell. A leader that is root may have left the
-	// cell; its orphans come to us all the same.
+	// The leader is not reaped yet, so it still counts. If the count is 1, that is the leader, and the cell has no other
+	// process. A leader that is root may have left the cell; its orphans are reparented to us anyway.
 	lone := cell != nil && cell.Counted() == 1
 	if cell != nil && !lone {
 		if empty, err := cell.Empty(); err != nil || !empty {
@@ -91,8 +89,7 @@ func (p *Process) end() int64 {
 			}
 		}
 	}
-	// With the death of each its children come to us, so that in the end all
-	// have.
+	// When a process dies, its children are reparented to us, so in the end we have all of them.
 	if n, err := proc.EndAdopted(p.family, stuckFor); err != nil {
 		p.slot.spoilt, p.left = true, err
 		log.Warn("cannot kill what a job left running", "job", p.name, "why", err)
@@ -107,12 +104,12 @@ func (p *Process) end() int64 {
 		log.Warn("cannot tell kills for lack of memory from others", "job", p.name, "why", err)
 	}
 	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || !lone && cell.Counted() > 1 {
-		p.slot.spoilt = true // only the leader should count
+		p.slot.spoilt = true // only the leader should still count
 	}
 	return kills
 }
 
-// collect buries the dead.
+// collect reaps the leader.
 func (p *Process) collect() error {
 	if p.os == nil {
 		return p.collectPolled()
@@ -125,7 +122,7 @@ func (p *Process) collect() error {
 	return nil
 }
 
-// drain waits for the output of the dead, and then for nothing more.
+// drain reads the rest of the output, for a bounded time.
 func (p *Process) drain() {
 	for _, o := range p.outs {
 		if o != nil {
@@ -138,8 +135,8 @@ func (p *Process) drain() {
 	p.reads.Wait()
 }
 
-// drainFollows reports whether we are asked to stop as well: a service manager
-// signals every process of a service at once.
+// drainFollows reports whether this process is asked to stop as well: a service manager signals every process of a service
+// at once.
 func (p *Process) drainFollows(ctx context.Context) bool {
 	t := time.NewTimer(dyingFor)
 	defer t.Stop()
@@ -152,10 +149,9 @@ func (p *Process) drainFollows(ctx context.Context) bool {
 	return true
 }
 
-// guard kills a process without a memory group that holds too much. A limit of
-// the process itself would be exact, but runtimes that meet one often die in
-// ways that cannot be told from other crashes, or hang: it is set far above, for
-// those that outrun the looks.
+// guard kills a process without a memory group that uses too much memory. A limit set on the process itself would be exact,
+// but many runtimes that meet one hang, or die like in other crashes. So that limit is far higher, and only stops processes
+// that grow too fast for the checks.
 func (p *Process) guard() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -12,22 +12,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// The exit codes that mean something, of sysexits.h and of shells.
+// Exit codes with a meaning in sysexits.h and in shells.
 const (
 	exitTempFail   = 75
 	exitDataErr    = 65
 	exitNoExec     = 126
 	exitNoCommand  = 127
-	stderrOfNobody = 1 << 10 // bytes that a launcher says when it finds nothing to launch
+	stderrOfNobody = 1 << 10 // most bytes that a launcher writes if it finds no program
 )
 
 // death is everything known about the end of a process.
 type death struct {
 	status    syscall.WaitStatus
-	lost      error // why the status is not known
-	asked     *stop // by us; nil nothing
-	drained   bool  // we were asked to stop right after
-	oomKills  int64 // that the kernel counted in the job's own group
+	lost      error // why the status is unknown
+	asked     *stop // our own stop; nil: none
+	drained   bool  // this process was asked to stop right after
+	oomKills  int64 // counted by the kernel in the job's own group
 	cpu       time.Duration
 	memory    int64
 	cpuLimit  time.Duration
@@ -37,7 +37,7 @@ type death struct {
 	reportErr error
 }
 
-// judge says what a death was. The package comment gives the order.
+// judge classifies a death. The package comment gives the order of the rules.
 func judge(d death) Result {
 	res := Result{
 		Detail: proc.Describe(d.status), ExitCode: -1, CPU: d.cpu,
@@ -53,7 +53,7 @@ func judge(d death) Result {
 	switch {
 	case d.lost != nil:
 		res.Class, res.Err, res.ExitCode = bezoar.Crash, d.lost, -1
-		res.Detail, res.Unexplained = "its end is not known: "+d.lost.Error(), true
+		res.Detail, res.Unexplained = "its end is unknown: "+d.lost.Error(), true
 	case d.asked != nil && d.asked.class == bezoar.OOM && sig == syscall.SIGKILL:
 		res.Class, res.Detail = bezoar.OOM, "killed: "+d.asked.why+" (out of memory"+limitText(d.memory)+")"
 	case d.oomKills > 0 && res.ExitCode != 0:
@@ -69,14 +69,12 @@ func judge(d death) Result {
 	return res
 }
 
-// judgeStopped judges what ended after we asked it to. A job that was to make
-// room may have finished all the same. One that was overdue must say that it has
-// in so many words: programs that answer SIGTERM by exit code 0 are many, and
-// the work would be lost.
+// judgeStopped classifies the end of a job that we asked to stop. A preempted job may still have finished. A job that was
+// overdue must report success explicitly: many programs exit with code 0 on SIGTERM, and their work would be lost.
 func (d death) judgeStopped(res *Result) {
 	ended := res.Detail
 	if d.asked.forced {
-		ended += ", after it had not heeded SIGTERM"
+		ended += ", after it ignored SIGTERM"
 	}
 	saidDone := res.ExitCode == 0 && d.report != nil && d.report.Class == bezoar.Done.String()
 	switch {
@@ -89,13 +87,13 @@ func (d death) judgeStopped(res *Result) {
 	}
 }
 
-// reachedAnEnd reports whether a job that was asked to stop came to an end of its
-// own: any other exit code may be its way to obey.
+// reachedAnEnd reports whether a job that was asked to stop still finished by itself. Any other exit code may be its
+// reaction to the signal.
 func (d death) reachedAnEnd(code int) bool {
 	return code == 0 || code == exitTempFail || code == exitDataErr || code > 0 && d.report != nil && d.report.Class != ""
 }
 
-// judgeSignal judges what nobody of us has killed.
+// judgeSignal classifies a death by a signal that we did not send.
 func (d death) judgeSignal(res *Result, sig syscall.Signal) {
 	res.Class = bezoar.Crash
 	switch {
@@ -110,16 +108,16 @@ func (d death) judgeSignal(res *Result, sig syscall.Signal) {
 		res.Detail += ": unexplained SIGKILL"
 	case d.drained:
 		res.Class = bezoar.Interrupted
-		res.Detail += ": stopped together with us"
+		res.Detail += ": stopped together with Bezoar"
 	}
 }
 
-// judgeExit judges an exit code, and what the child says of it.
+// judgeExit classifies an exit code together with the child's report.
 func (d death) judgeExit(res *Result) {
 	switch res.ExitCode {
 	case 0:
 		res.Class = bezoar.Done
-		if d.reportErr != nil { // it had something to say, perhaps that it is not done
+		if d.reportErr != nil { // it had a report, which may have said that it is not done
 			res.Class = bezoar.Bug
 			res.Detail += ", and " + d.reportErr.Error()
 		}
@@ -146,13 +144,12 @@ func (d death) judgeExit(res *Result) {
 	}
 	var said bezoar.Class
 	if said.UnmarshalText([]byte(d.report.Class)) != nil || said == bezoar.Done && res.ExitCode != 0 {
-		return // an exit code that says failure is not talked away
+		return // a report cannot turn a failing exit code into success
 	}
 	res.Class = said
 }
 
-// stoppedByOther reports whether somebody other than us has asked the process to
-// end.
+// stoppedByOther reports whether another process has asked this one to end.
 func (d death) stoppedByOther() bool {
 	switch proc.FatalSignal(d.status) {
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
@@ -161,10 +158,8 @@ func (d death) stoppedByOther() bool {
 	return false
 }
 
-// foundNoCommand reports whether what ended with 126 or 127 was a launcher that
-// found nothing to launch: env, or a shell that was given one plain command. A
-// script whose last command is missing for one job and not for another ends so
-// as well, and is not meant.
+// foundNoCommand reports whether exit code 126 or 127 came from a launcher that found no program to start: env, or a shell
+// with one plain command. A script whose last command is missing for some jobs ends with the same code; it does not count.
 func (d death) foundNoCommand(code int) bool {
 	if code != exitNoExec && code != exitNoCommand || len(d.stderr) > stderrOfNobody {
 		return false
@@ -179,13 +174,12 @@ func (d death) foundNoCommand(code int) bool {
 		return len(d.command) >= 3 && d.command[1] == "-c" && !strings.ContainsAny(d.command[2], shellSyntax) &&
 			filepath.Base(who) == launcher
 	default:
-		// Also the env in a script's first line.
+		// This includes env in a script's first line.
 		return who == "env" || who == "/usr/bin/env" || filepath.Base(who) == launcher && launches(launcher)
 	}
 }
 
-// shellSyntax are the characters by which a shell's command depends on more than
-// its own text.
+// shellSyntax holds the characters that make a shell's command depend on more than its own text.
 const shellSyntax = "$`;|&()<>*?[]{}~!\\\"'#\n"
 
 func launches(name string) bool {

@@ -50,14 +50,14 @@ func TestJudge(t *testing.T) {
 		{"overdue, says it is done", death{status: exited(0), asked: overdue, report: says("done")}, bezoar.Done, "done after all"},
 		{"overdue, says invalid", death{status: exited(1), asked: overdue, report: says("invalid")}, bezoar.Timeout, ""},
 		{"drained", death{status: signalled(syscall.SIGTERM), asked: drained}, bezoar.Interrupted, "drained: signal: terminated"},
-		{"drained by force", death{status: signalled(syscall.SIGKILL), asked: &stop{class: bezoar.Interrupted, why: "drained", forced: true}}, bezoar.Interrupted, "not heeded SIGTERM"},
+		{"drained by force", death{status: signalled(syscall.SIGKILL), asked: &stop{class: bezoar.Interrupted, why: "drained", forced: true}}, bezoar.Interrupted, "ignored SIGTERM"},
 		{"drained, exit 0", death{status: exited(0), asked: drained}, bezoar.Done, ""},
 		{"drained, exit 1", death{status: exited(1), asked: drained}, bezoar.Interrupted, ""},
 		{"drained, exit 65", death{status: exited(65), asked: drained}, bezoar.Invalid, ""},
 		{"drained, says invalid", death{status: exited(1), asked: drained, report: says("invalid")}, bezoar.Invalid, ""},
 		{"drained, died of it", death{status: signalled(syscall.SIGSEGV), asked: drained}, bezoar.Interrupted, ""},
 		{"SIGTERM of another", death{status: signalled(syscall.SIGTERM)}, bezoar.Crash, ""},
-		{"SIGTERM for all", death{status: signalled(syscall.SIGTERM), drained: true}, bezoar.Interrupted, "together with us"},
+		{"SIGTERM for all", death{status: signalled(syscall.SIGTERM), drained: true}, bezoar.Interrupted, "together with Bezoar"},
 		{"SIGXCPU", death{status: signalled(syscall.SIGXCPU), cpuLimit: time.Second}, bezoar.Timeout, "its 1s of processor time"},
 		{"152", death{status: exited(152), cpuLimit: time.Second}, bezoar.Timeout, ""},
 		{"SIGXCPU, not limited", death{status: signalled(syscall.SIGXCPU)}, bezoar.Crash, ""},
@@ -76,7 +76,7 @@ func TestJudge(t *testing.T) {
 		{"a shell's only command", death{status: exited(127), command: plain, stderr: []byte("sh: 1: x: not found\n")}, bezoar.SpawnFailed, ""},
 		{"a shell's script", death{status: exited(127), command: []string{"sh", "-c", "read x; $x"}, stderr: []byte("sh: 1: x: not found\n")}, bezoar.Bug, ""},
 		{"a shell's file", death{status: exited(127), command: []string{"sh", "file"}, stderr: []byte("sh: 1: x: not found\n")}, bezoar.Bug, ""},
-		{"lost", death{lost: errors.New("no child")}, bezoar.Crash, "its end is not known"},
+		{"lost", death{lost: errors.New("no child")}, bezoar.Crash, "its end is unknown"},
 	} {
 		res := judge(c.d)
 		if res.Class != c.class || !strings.Contains(res.Detail, c.detail) {

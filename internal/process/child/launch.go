@@ -14,8 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// newProcess prepares a job in a slot of its own. What is returned must be
-// started, and buried.
+// newProcess prepares a job in its own slot. The caller must start the process and later bury it.
 func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, error) {
 	p := r.processOf(j)
 	if err := errors.Join(checkEnv("env", j.Env), checkCommand(p.command), checkMemory(j.Memory)); err != nil {
@@ -39,7 +38,7 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
 	}
-	// Also in a cell: of the dead only the tag tells whose they were.
+	// Needed in a cell as well: for a dead process, only the tag tells to which job it belonged.
 	l.held = r.means.hold && !privileged(path, p.dir)
 	if l.held {
 		proc.Hold(l.sys)
@@ -50,7 +49,7 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 	return p, l, nil
 }
 
-// processOf is what a job's process will be, which has no place yet.
+// processOf returns the process of a job, without a slot.
 func (r *Runner) processOf(j *Job) *Process {
 	p := &Process{
 		r: r, name: j.Name, command: r.cfg.Command, dir: cmp.Or(j.Dir, r.cfg.Dir), done: make(chan struct{}),
@@ -62,7 +61,7 @@ func (r *Runner) processOf(j *Job) *Process {
 	return p
 }
 
-// launch is what a process is started with.
+// launch holds the parameters for starting a process.
 type launch struct {
 	path   string
 	env    []string
@@ -71,9 +70,8 @@ type launch struct {
 	held   bool
 }
 
-// restrict limits what has just been started, on the thread that started it,
-// and lets it run. Where it could not be held it runs already, but has got
-// nothing to do yet. When it cannot be limited it is ended.
+// restrict sets the limits of a started process, on the thread that started it, and lets it run. If it could not be held
+// before its first instruction, it runs already but has no input yet. If the limits cannot be set, it is killed.
 func (p *Process) restrict(l launch) error {
 	p.family.Session = p.Pid
 	err := p.r.user.As(func() error { return l.limits.Apply(p.Pid) })
@@ -88,7 +86,7 @@ func (p *Process) restrict(l launch) error {
 	return err
 }
 
-// begin makes the process one that is known, and one that will be overdue.
+// begin registers the process and starts its timeout.
 func (p *Process) begin(j *Job) {
 	if j.Started != nil {
 		j.Started(p.Pid)
@@ -111,7 +109,7 @@ func (p *Process) begin(j *Job) {
 	}
 }
 
-// start starts a job whose streams are read by goroutines.
+// start starts a job whose streams goroutines read.
 func (r *Runner) start(ctx context.Context, j *Job, piped bool) (*Process, error) {
 	p, l, err := r.newProcess(ctx, j)
 	if err != nil {
@@ -127,7 +125,7 @@ func (r *Runner) start(ctx context.Context, j *Job, piped bool) (*Process, error
 	return p, nil
 }
 
-// spawn starts the process with pipes of its own.
+// spawn starts the process with its own pipes.
 func (p *Process) spawn(l launch) (err error) {
 	if p.pipes, err = openPipes(); err != nil {
 		return err
@@ -149,7 +147,7 @@ func (p *Process) spawn(l launch) (err error) {
 	return err
 }
 
-// listen reads what the job writes and writes what it shall read.
+// listen reads the job's output and writes its input.
 func (p *Process) listen(j *Job, piped bool) {
 	for i := stdout; i < pipeCount; i++ {
 		if f := p.pipes.ours[i]; f != nil {
@@ -174,7 +172,7 @@ func (p *Process) listen(j *Job, piped bool) {
 	p.feed(j.Stdin)
 }
 
-// feed writes the body. That the job does not read it is its own business.
+// feed writes the body. A job need not read it.
 func (p *Process) feed(body []byte) {
 	in := p.pipes.ours[stdin]
 	if len(body) <= inlineMax {

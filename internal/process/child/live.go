@@ -7,14 +7,13 @@ import (
 	"syscall"
 )
 
-// live passes an output on, and can be asked to have passed on all that was
-// written up to now: who owns a process for many messages wants to know where
-// in its stderr one of them ends.
+// live passes on an output. On request it passes on everything written so far: the owner of a process that handles many
+// messages needs to know where the stderr of one message ends.
 type live struct {
 	o   *outlet
-	raw syscall.RawConn // nil where a pipe cannot be read without waiting
+	raw syscall.RawConn // nil if reading the pipe always blocks
 
-	mu  sync.Mutex // guards what follows, and reading from raw
+	mu  sync.Mutex // guards the fields below and reading from raw
 	to  io.Writer
 	buf [4 << 10]byte
 }
@@ -27,7 +26,7 @@ func newLive(o *outlet, to io.Writer) *live {
 	return l
 }
 
-// drain passes everything on, to its end.
+// drain passes on everything until the end of the output.
 func (l *live) drain(c *chunks) {
 	if l.raw != nil {
 		_ = l.raw.Read(func(fd uintptr) bool {
@@ -36,7 +35,7 @@ func (l *live) drain(c *chunks) {
 			return l.empty(fd)
 		})
 	}
-	// What is left when the pipe expires; all of it where it cannot be asked.
+	// The rest after the pipe has expired, or everything if non-blocking reads are not possible.
 	drain(l.o, writerFunc(func(b []byte) (int, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -44,17 +43,17 @@ func (l *live) drain(c *chunks) {
 	}), c)
 }
 
-// catchUp passes on what has been written up to now.
+// catchUp passes on what has been written so far.
 func (l *live) catchUp() {
 	if l.raw == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.raw.Control(func(fd uintptr) { l.empty(fd) }) // closed: it has been
+	_ = l.raw.Control(func(fd uintptr) { l.empty(fd) }) // closed: drain has passed on everything
 }
 
-// empty passes on what is in the pipe. It reports whether no more can come.
+// empty passes on what is in the pipe. It reports whether the output has ended.
 func (l *live) empty(fd uintptr) (ended bool) {
 	for {
 		n, err := readNow(fd, l.buf[:])
@@ -66,7 +65,7 @@ func (l *live) empty(fd uintptr) (ended bool) {
 		}
 		_, _ = l.to.Write(l.buf[:n])
 		if n < len(l.buf) {
-			return false // empty as far as is known; a pipe that is at its end is readable again
+			return false // empty for now; a pipe at its end is readable again
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// drainFor is how long after a job's end the rest of its output is waited
-	// for. Whoever escaped may hold the pipe for ever.
+	// drainFor is how long to wait for the rest of the output after a job's end. A process that escaped may keep the pipe
+	// open for ever.
 	drainFor  = 250 * time.Millisecond
-	chunk     = 64 << 10 // bytes read at once: what a pipe holds
+	chunk     = 64 << 10 // bytes per read: the capacity of a pipe
 	inlineMax = 4 << 10  // bytes that fit into an empty pipe, always
 )
 
@@ -24,7 +24,7 @@ const (
 	stdin = iota
 	stdout
 	stderr
-	report // only where children can have a fourth descriptor
+	report // only on systems where children can inherit a fourth descriptor
 	pipeCount
 )
 
@@ -59,12 +59,12 @@ func (p *pipes) closeTheirs() { closeAll(p.theirs[:]) }
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {
-			_ = f.Close() // a second time is no harm
+			_ = f.Close() // a second Close is harmless
 		}
 	}
 }
 
-// chunks are reused: most jobs write little, and each needs three.
+// chunks holds buffers for reuse: most jobs write little, and each needs three.
 type chunks struct{ pool sync.Pool }
 
 func (c *chunks) get() *[chunk]byte {
@@ -74,19 +74,18 @@ func (c *chunks) get() *[chunk]byte {
 	return new([chunk]byte)
 }
 
-// outlet is our end of an output pipe. It ends when nobody can write any more,
-// or some time after [outlet.expire], whoever still can.
+// outlet is our end of an output pipe. It ends when no process can write any more, or some time after [outlet.expire].
 type outlet struct {
 	f *os.File
 
 	mu    sync.Mutex // guards until
-	until time.Time  // zero: not yet
+	until time.Time  // zero: expire was not called
 }
 
 func (o *outlet) Read(b []byte) (int, error) {
 	n, err := o.f.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// What was written before the end may still be there.
+		// Output written before the end may still be in the pipe.
 		o.mu.Lock()
 		late := time.Since(o.until) > drainFor
 		_ = o.f.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -99,14 +98,14 @@ func (o *outlet) Read(b []byte) (int, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = io.EOF // closed under us
+		err = io.EOF // closed meanwhile
 	}
 	return n, err
 }
 
 func (o *outlet) Close() error { return o.f.Close() }
 
-// expire gives whoever may still write a last moment.
+// expire sets a deadline for processes that may still write.
 func (o *outlet) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,10 +129,10 @@ func drain(o *outlet, to io.Writer, c *chunks) {
 	}
 }
 
-// copied writes to a tail, and to somebody who may fail without harm to the job.
+// copied writes to a tail and to a second writer; an error of the second does not affect the job.
 type copied struct {
 	tail *proc.Tail
-	to   io.Writer // nil: nobody, or it has failed
+	to   io.Writer // nil: none, or it has failed
 }
 
 func (c *copied) Write(b []byte) (int, error) {
@@ -146,7 +145,7 @@ func (c *copied) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// head keeps the first bytes, as many as a report may have and one more.
+// head keeps the first bytes, one more than a report may have.
 type head struct{ b []byte }
 
 func (h *head) Write(p []byte) (int, error) {

@@ -11,18 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polled is one job whose thread does everything: it forks, feeds, reads and
-// waits. Goroutines that read by turns would cost half as much again as a short
-// job.
+// polled is one job for which a single thread does everything: fork, feed, read and wait. Goroutines would make a short job
+// half as expensive again.
 type polled struct {
 	p      *Process
 	pidfd  int
-	fds    [pipeCount]int // ours; -1 once closed
+	fds    [pipeCount]int // our ends; -1 once closed
 	to     [pipeCount]io.Writer
-	body   []byte // what is still to be written
-	given  int    // bytes of the body that have been written
-	unread bool   // it ended and had read nothing of what was written
-	peer   int    // the job's end of stdin, for what is left in it; -1 once closed
+	body   []byte // the rest of the body still to write
+	given  int    // bytes of the body written so far
+	unread bool   // it ended and had read none of the body
+	peer   int    // the job's end of stdin, to count unread bytes; -1 once closed
 }
 
 func canPoll() bool {
@@ -33,7 +32,7 @@ func canPoll() bool {
 	return err == nil
 }
 
-// doPolled is Do.
+// doPolled is [Runner.Do] on one thread.
 func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	p, l, err := r.newProcess(ctx, j)
 	if err != nil {
@@ -54,8 +53,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	return p.result
 }
 
-// run starts the process and sees it to its end. It returns how many the kernel had
-// killed for memory.
+// run starts the process and waits for its end. It returns how many processes the kernel had killed for memory.
 func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err error) {
 	if err := q.spawn(l); err != nil {
 		return 0, err
@@ -72,7 +70,7 @@ func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err erro
 	return oom, nil
 }
 
-// spawn starts the process with pipes of its own.
+// spawn starts the process with its own pipes.
 func (q *polled) spawn(l launch) error {
 	p := q.p
 	var theirs [pipeCount]uintptr
@@ -121,16 +119,15 @@ func (q *polled) spawn(l launch) error {
 	return p.restrict(l)
 }
 
-// wait waits until something can be done and does it. It reports whether the
-// process has ended, or nobody can write any more, or timeout (in milliseconds;
-// below 0 none) has passed.
+// wait waits for the next event and handles it. It reports whether the process has ended, no process can write any more, or
+// timeout (in milliseconds; below 0: none) has passed.
 func (q *polled) wait(timeout int) bool {
 	set := [pipeCount + 1]unix.PollFd{
 		{Fd: int32(q.fds[stdin]), Events: unix.POLLOUT},
 		{Fd: int32(q.fds[stdout]), Events: unix.POLLIN},
 		{Fd: int32(q.fds[stderr]), Events: unix.POLLIN},
 		{Fd: int32(q.fds[report]), Events: unix.POLLIN},
-		{Fd: int32(q.pidfd), Events: unix.POLLIN}, // all those below 0 are not looked at
+		{Fd: int32(q.pidfd), Events: unix.POLLIN}, // poll ignores all descriptors below 0
 	}
 	n, err := unix.Poll(set[:], timeout)
 	if err != nil {
@@ -167,8 +164,7 @@ func (q *polled) read(i int) bool {
 	return false
 }
 
-// write writes as much of the body as there is room for. That the job does not
-// read it is its own business.
+// write writes as much of the body as fits into the pipe. A job need not read it.
 func (q *polled) write() {
 	for len(q.body) > 0 {
 		n, err := unix.Write(q.fds[stdin], q.body)
@@ -184,11 +180,10 @@ func (q *polled) write() {
 	q.closeOne(stdin)
 }
 
-// rest reads what the dead have written, and then waits for nothing more.
-// Whoever escaped may hold a pipe for ever.
+// rest reads the remaining output for a bounded time. A process that escaped may keep a pipe open for ever.
 func (q *polled) rest() {
 	if q.peer >= 0 {
-		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
+		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // TIOCINQ is FIONREAD
 		q.unread = err == nil && q.given > 0 && left == q.given
 		q.closePeer()
 	}
@@ -236,7 +231,7 @@ func (q *polled) close() {
 	}
 }
 
-// collectPolled buries the dead.
+// collectPolled reaps the leader.
 func (p *Process) collectPolled() error {
 	var ru unix.Rusage
 	var ws unix.WaitStatus

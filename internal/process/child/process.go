@@ -15,16 +15,16 @@ import (
 // The variables that every job gets.
 const (
 	EnvMark   = proc.EnvMark       // Config.Mark
-	EnvOwner  = proc.EnvOwner      // which job of which process it is
+	EnvOwner  = proc.EnvOwner      // identifies the process and the job
 	EnvName   = "BEZOAR_JOB"       // Job.Name
 	EnvReport = "BEZOAR_REPORT_FD" // the descriptor for a [Report]
 	envReport = EnvReport + "=3"
 )
 
 const (
-	lookEvery    = 50 * time.Millisecond  // at the memory of a job without a group
-	dataHeadroom = 512 << 20              // bytes above its limit that one may reach between two looks
-	stuckFor     = 2 * time.Second        // until what was killed and does not die is left behind
+	lookEvery    = 50 * time.Millisecond  // between memory checks of a job without a group
+	dataHeadroom = 512 << 20              // bytes above its limit that a job may reach between two checks
+	stuckFor     = 2 * time.Second        // how long to wait for a killed process to die
 	dyingFor     = 250 * time.Millisecond // between a service manager's signal to a job and the one to us
 )
 
@@ -36,7 +36,7 @@ type Process struct {
 
 	r       *Runner
 	slot    *slot
-	os      *os.Process // nil when it is polled
+	os      *os.Process // nil if it is polled
 	family  proc.Family
 	name    string
 	command []string
@@ -44,29 +44,28 @@ type Process struct {
 	grace   time.Duration
 	began   time.Time
 	ended   time.Time
-	status  syscall.WaitStatus // once it has ended, as the next two
+	status  syscall.WaitStatus // valid once it has ended, like the next two fields
 	cpu     time.Duration
 	rss     int64
-	lost    error         // why its end is not known
-	limit   time.Duration // 0 none
+	lost    error         // why its end is unknown
+	limit   time.Duration // 0: none
 	pipes   pipes
 	outs    [pipeCount]*outlet
 	live    *live // stderr; nil from Do
 	said    head
-	rows    *rowLines // nil: there are none
+	rows    *rowLines // nil: none
 	reads   sync.WaitGroup
-	left    error  // why not all that it left could be ended
+	left    error  // why some process that it left could not be killed
 	result  Result // valid once done is closed
 	done    chan struct{}
 
-	mu    sync.Mutex // guards what follows
-	dead  bool       // no more signals: its id may belong to another
+	mu    sync.Mutex // guards the fields below
+	dead  bool       // send no more signals: another process may get its id
 	asked *stop
 	timer *time.Timer // for the deadline, then for the grace
 }
 
-// Stop is a cause of a context's end that says what the end of a job will be called
-// and why, as [Process.Kill] does.
+// Stop is a context's cancel cause that gives the class and reason of a job's end, as [Process.Kill] does.
 type Stop struct {
 	Class bezoar.Class
 	Why   string
@@ -74,14 +73,14 @@ type Stop struct {
 
 func (s *Stop) Error() string { return s.Why }
 
-// stop is what we asked of a process, and why.
+// stop holds our request to stop a process, and the reason.
 type stop struct {
 	class  bezoar.Class
 	why    string
 	forced bool // SIGTERM was not enough
 }
 
-// Left is what a job has left that could not be ended.
+// Left names processes of a job that could not be killed.
 type Left struct {
 	family proc.Family
 	err    error
@@ -89,16 +88,15 @@ type Left struct {
 
 func (l *Left) Error() string { return l.err.Error() }
 
-// End tries again. When it returns nil nothing is left.
+// End tries to kill them again. It returns nil when none is left.
 func (l *Left) End() error {
 	_, err := proc.Sweep(l.family.Has)
 	return err
 }
 
-// Kill stops the process: SIGTERM to its group, grace, SIGKILL. It does not
-// wait. class is what the end will be called if this is what ends it
-// ([bezoar.Timeout] or [bezoar.Interrupted]); why is said in its Detail. The
-// first call counts.
+// Kill stops the process: SIGTERM to its group, then SIGKILL after the grace. It does not wait. If the job ends because of
+// it, class ([bezoar.Timeout] or [bezoar.Interrupted]) is the job's class, and why is part of its Detail. Only the first
+// call has an effect. It may be called from several goroutines.
 func (p *Process) Kill(class bezoar.Class, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +113,7 @@ func (p *Process) Kill(class bezoar.Class, why string) {
 
 func (p *Process) overdue() { p.Kill(bezoar.Timeout, "stopped after "+p.limit.String()) }
 
-// force ends what did not heed SIGTERM.
+// force kills a process that ignored SIGTERM.
 func (p *Process) force() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,21 +121,19 @@ func (p *Process) force() {
 		return
 	}
 	p.asked.forced = true
-	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL) // its leader cannot leave it
+	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL) // its leader cannot leave the group
 }
 
-// CatchUp returns once all that a process from [Runner.Start] has written to
-// stderr until now has been written to Job.Stderr.
+// CatchUp returns when Job.Stderr has received everything that a process of [Runner.Start] has written to stderr so far.
 func (p *Process) CatchUp() { p.live.catchUp() }
 
-// Wait waits until nothing of the job is left and says how it ended. It may be
-// called more than once.
+// Wait waits until no process of the job is left and returns its result. It may be called more than once.
 func (p *Process) Wait() Result {
 	<-p.done
 	return p.result
 }
 
-// owner is what tells a job from all others.
+// owner returns the value that distinguishes a job from all others.
 func (id identity) owner(seq uint64) string {
 	return proc.Owner{PID: id.pid, Born: id.born}.Prefix() + strconv.FormatUint(seq, 10)
 }

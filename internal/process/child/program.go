@@ -7,20 +7,19 @@ import (
 	"sync"
 )
 
-// paths remembers where programs are: a search of PATH for each job would cost a
-// part of its fork.
+// paths caches the paths of programs: a search of PATH for each job would cost a noticeable part of the fork.
 type paths struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards all fields
 	all map[string]string
 }
 
-// maxPaths bounds what is remembered.
+// maxPaths is the most entries of the cache.
 const maxPaths = 1000
 
 // find returns the path of the program to start.
 func (p *paths) find(name string) (string, error) {
 	if filepath.Base(name) != name {
-		return name, nil // the kernel looks, from the job's folder
+		return name, nil // the kernel resolves it from the job's directory
 	}
 	p.mu.Lock()
 	path := p.all[name]
@@ -41,15 +40,14 @@ func (p *paths) find(name string) (string, error) {
 	return path, nil
 }
 
-// forget is for a program that could not be started: it may have moved.
+// forget removes a program that could not be started: it may have moved.
 func (p *paths) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, name)
 }
 
-// privileged reports whether a program gets privilege from its file's mode, which
-// it would not get when it is held.
+// privileged reports whether a program gets privileges from its file's mode. It would not get them while it is held.
 func privileged(path, dir string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)

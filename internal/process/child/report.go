@@ -14,23 +14,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// The bounds of a report. What is longer is refused, not cut: a cut list of rows
-// would blame too few.
+// The limits of a report. A longer report is refused and not truncated: a truncated list of rows would name too few.
 const (
-	MaxReport     = 64 << 10           // bytes of the line, its end not counted
+	MaxReport     = 64 << 10           // bytes of the line without its end
 	MaxReportText = 8 << 10            // bytes of each text
-	MaxRetryAfter = 7 * 24 * time.Hour // longer waits are cut to it
+	MaxRetryAfter = 7 * 24 * time.Hour // longer waits are reduced to it
 )
 
-// Report is what a child may say about its job on descriptor 3, as one line of
-// JSON. Every field may be missing; unknown fields are ignored.
+// Report is a child's report about its job: one line of JSON on descriptor 3. Every field may be missing; unknown fields
+// are ignored.
 type Report struct {
-	Class      string // one of [bezoar.Class]'s names; "" means that the exit code decides
+	Class      string // name of a [bezoar.Class]; "": the exit code decides
 	Reason     string
-	Failure    string // what failed, in words that are the same each time
+	Failure    string // what failed, in the same words each time
 	RetryAfter time.Duration
-	Downstream string // which service failed it
-	Rows       []Row  // which lines of the body failed
+	Downstream string // the service whose failure caused this one
+	Rows       []Row  // the lines of the body that failed
 }
 
 // Row is one bad line of the body.
@@ -40,7 +39,7 @@ type Row struct {
 	Body   string `json:"body,omitempty"` // of a row that the child got elsewhere
 }
 
-// reportWire is a Report as JSON has it.
+// reportWire is the JSON form of a Report.
 type reportWire struct {
 	Class      string          `json:"class,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
@@ -88,7 +87,7 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 	for i, row := range w.Rows {
 		if row.Index < 0 {
 			errs = append(errs, fmt.Errorf("rows[%d].index is %d, want 0 or more", i, row.Index))
-			break // the others are of the same kind
+			break // one error of this kind is enough
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -98,7 +97,7 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON encodes what UnmarshalJSON takes.
+// MarshalJSON encodes a report so that UnmarshalJSON can decode it.
 func (r Report) MarshalJSON() ([]byte, error) {
 	w := reportWire{Class: r.Class, Reason: r.Reason, Failure: r.Failure, Downstream: r.Downstream, Rows: r.Rows}
 	if r.RetryAfter > 0 {
@@ -107,8 +106,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// claimable reports which classes a child may give itself. That it was
-// interrupted or never started is for us to say: both are free of blame.
+// claimable returns an error for classes that a child may not report. Only Bezoar decides whether a job was interrupted or
+// never started: neither blames the message.
 func claimable(name string) error {
 	if name == "" {
 		return nil
@@ -118,13 +117,12 @@ func claimable(name string) error {
 		return err
 	}
 	if c == bezoar.Interrupted || c == bezoar.SpawnFailed {
-		return fmt.Errorf("class %q is not for a child to claim", name)
+		return fmt.Errorf("a child may not report class %q", name)
 	}
 	return nil
 }
 
-// parseDelay reads seconds (30, 1.5, "30", as in Retry-After) or a duration
-// ("1m30s").
+// parseDelay parses seconds (30, 1.5, "30", as in Retry-After) or a duration ("1m30s").
 func parseDelay(raw json.RawMessage) (time.Duration, error) {
 	text := strings.TrimSpace(string(raw))
 	if text == "" || text == "null" {
@@ -152,7 +150,7 @@ func checkDelay(seconds float64, text string) (time.Duration, error) {
 	return time.Duration(min(seconds, MaxRetryAfter.Seconds()) * float64(time.Second)), nil
 }
 
-// UnmarshalJSON takes an object or a bare number.
+// UnmarshalJSON decodes an object or a bare number.
 func (r *Row) UnmarshalJSON(b []byte) error {
 	var index int
 	if err := json.Unmarshal(b, &index); err == nil {

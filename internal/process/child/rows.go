@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// MaxRowLine bounds a line that names a bad row.
+// MaxRowLine is the most bytes of a line that names a bad row.
 const MaxRowLine = 1 << 20
 
-// rowWire is a row as JSON has it.
+// rowWire is the JSON form of a Row.
 type rowWire struct {
 	Row    *int            `json:"row"`   // in a line of its own
 	Index  *int            `json:"index"` // in a report
@@ -27,7 +27,7 @@ func (w *rowWire) row(index int) Row {
 	return r
 }
 
-// told is who gets what the job writes to descriptor 3.
+// told returns the writer for the job's output on descriptor 3.
 func (p *Process) told(j *Job) io.Writer {
 	if j.Row == nil {
 		return &p.said
@@ -36,8 +36,8 @@ func (p *Process) told(j *Job) io.Writer {
 	return p.rows
 }
 
-// rowLines takes the lines that name bad rows out of a stream. The rest is a report,
-// and so is a line that is too long for a row: as a report it is refused.
+// rowLines separates the lines that name bad rows from a stream. The rest is the report. A line that is too long for a row
+// is part of the report, which is then refused.
 type rowLines struct {
 	told func(Row)
 	rest io.Writer
@@ -58,7 +58,7 @@ func (l *rowLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end takes a line, also one without an end.
+// end handles a complete line, or the last one without a line end.
 func (l *rowLines) end() {
 	line := l.line
 	l.line = l.line[:0]

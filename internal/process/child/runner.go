@@ -21,13 +21,13 @@ var (
 	errTwice   = errors.New("child: Run was called before")
 )
 
-// Runner runs jobs, as many at once as it is asked for. Create it with [New].
+// Runner runs any number of jobs at once. Create it with [New]. Its methods may be called from several goroutines.
 type Runner struct {
 	cfg    Config
 	id     identity
-	env    []string // what every job gets
+	env    []string // variables of every job
 	user   *proc.User
-	means  means // by which limits are kept
+	means  means // that enforce limits
 	polls  bool  // one thread does everything for a job of Do
 	seq    atomic.Uint64
 	paths  paths
@@ -35,17 +35,16 @@ type Runner struct {
 	chunks chunks
 	ran    atomic.Bool   // Run has been called
 	begun  chan struct{} // closed when jobs may start
-	closed chan struct{} // closed when no more may
+	closed chan struct{} // closed when no more jobs may start
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stopped bool
-	idle    []*slot // the one used last is the last
+	idle    []*slot // the most recently used one is the last
 	live    map[*Process]struct{}
-	jobs    sync.WaitGroup // those that hold a slot
+	jobs    sync.WaitGroup // jobs that hold a slot
 }
 
-// New returns a Runner that has started nothing yet. It finds out which limits
-// can be had.
+// New returns a Runner that has started nothing yet. It finds out which limits the system can enforce.
 func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("child: %w", err)
@@ -65,19 +64,18 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// reapEvery is how often the dead that nobody can name are collected.
+// reapEvery is the time between reaps of dead processes that belong to no known job.
 const reapEvery = 30 * time.Second
 
-// Run owns the threads that jobs are forked from and the groups that they run
-// in. When ctx ends it starts no more jobs, stops those that run as if their own
-// context had ended, and returns when nothing is left of any. It makes this
-// process the parent of its descendants' orphans. It can be called once.
+// Run owns the threads that fork jobs and the groups in which jobs run. When ctx ends it starts no more jobs, stops the
+// running ones as if their own context had ended, and returns when no process of any job is left. It makes this process the
+// parent of its descendants' orphans. It can be called once.
 func (r *Runner) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return errTwice
 	}
 	if err := proc.BecomeSubreaper(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		r.cfg.Log.Warn("orphans of jobs do not come to us, so that some may survive", "why", err)
+		r.cfg.Log.Warn("orphans of jobs are not reparented to this process, so some may survive", "why", err)
 	}
 	r.cfg.Log.Debug("jobs are isolated", "limits", r.Limits())
 	close(r.begun)
@@ -102,14 +100,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.jobs.Wait()
 	var errs []error
-	for _, s := range r.idle { // nobody takes from it any more
+	for _, s := range r.idle { // no job takes a slot any more
 		errs = append(errs, s.close())
 	}
 	r.idle = nil
 	return errors.Join(errs...)
 }
 
-// knows reports whether a process is one that we wait for.
+// knows reports whether the runner waits for this process itself.
 func (r *Runner) knows(pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,8 +119,7 @@ func (r *Runner) knows(pid int) bool {
 	return false
 }
 
-// take returns a slot for one job that may use so much memory. It waits for Run to
-// begin.
+// take returns a slot for one job with a memory limit in bytes. It waits until Run has begun.
 func (r *Runner) take(ctx context.Context, memory int64) (*slot, error) {
 	select {
 	case <-r.begun:
@@ -142,7 +139,7 @@ func (r *Runner) take(ctx context.Context, memory int64) (*slot, error) {
 			r.idle = slices.Delete(r.idle, i, i+1)
 		}
 	}
-	if s == nil && len(r.idle) > 0 { // of those for other jobs the one that was not used for the longest time
+	if s == nil && len(r.idle) > 0 { // no slot has this limit: take the least recently used one
 		other = r.idle[0]
 		r.idle = slices.Delete(r.idle, 0, 1)
 	}
@@ -156,7 +153,7 @@ func (r *Runner) take(ctx context.Context, memory int64) (*slot, error) {
 	return s, nil
 }
 
-// give takes a slot back, as soon as nothing of its job is left.
+// give returns a slot once no process of its job is left.
 func (r *Runner) give(s *slot) {
 	defer r.jobs.Done()
 	s.stdout.Reset()
@@ -172,13 +169,12 @@ func (r *Runner) give(s *slot) {
 
 func (r *Runner) close(s *slot) {
 	if err := s.close(); err != nil {
-		r.cfg.Log.Warn("a job's group stays", "why", err)
+		r.cfg.Log.Warn("cannot remove a job's group", "why", err)
 	}
 }
 
-// Do runs one job to its end, when nothing of it is left. The end of ctx is a
-// drain: SIGTERM, grace, SIGKILL, and the class is [bezoar.Interrupted] unless
-// the job reached another by itself within the grace.
+// Do runs one job and returns when no process of it is left. The end of ctx is a drain: SIGTERM, grace, SIGKILL. The class
+// is then [bezoar.Interrupted], unless the job finished by itself within the grace.
 func (r *Runner) Do(ctx context.Context, j Job) Result {
 	if r.polls {
 		return r.doPolled(ctx, &j)
@@ -191,9 +187,9 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 	return p.result
 }
 
-// Start starts a job whose stdin and stdout belong to the caller. When ctx ends
-// it is stopped as by Kill with [bezoar.Interrupted]. Job.Stdin and Job.Stdout
-// are not used; Job.Stderr is. It holds its place until its end, which [Process.Wait] tells.
+// Start starts a job whose stdin and stdout belong to the caller. When ctx ends, the job is stopped as by Kill with
+// [bezoar.Interrupted]. Job.Stdin and Job.Stdout are ignored; Job.Stderr is used. The job holds its slot until its end; see
+// [Process.Wait].
 func (r *Runner) Start(ctx context.Context, j Job) (*Process, error) {
 	p, err := r.start(ctx, &j, true)
 	if err != nil {
@@ -203,7 +199,7 @@ func (r *Runner) Start(ctx context.Context, j Job) (*Process, error) {
 	return p, nil
 }
 
-// notStarted is the result of a job that never ran.
+// notStarted returns the result of a job that never ran.
 func notStarted(err error) Result {
 	res := Result{Class: bezoar.SpawnFailed, ExitCode: -1, Detail: err.Error(), Err: err}
 	if errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -212,11 +208,11 @@ func notStarted(err error) Result {
 	return res
 }
 
-// identity is how an owner's jobs are told from all others.
+// identity distinguishes the jobs of one owner from all others.
 type identity struct {
 	mark    string
 	pid     int
-	born    uint64 // when we were started; tells us from who had our id before
+	born    uint64 // start time of this process; distinguishes it from earlier ones with its id
 	procTag proc.Tag
 }
 

@@ -12,23 +12,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// slot is a place for one job at a time: a thread to fork from, and where it may
-// be had a cell to run in. It is used again: making both for each job would cost
-// as much as the job's fork.
+// slot holds what one job at a time needs: a thread that forks it and, where possible, a cell. It is used again: creating
+// both for each job would cost as much as the fork.
 type slot struct {
 	thread *proc.Thread
 	cell   *cgroup.Cell // nil without
-	memory int64        // that its jobs may use; 0: no limit
+	memory int64        // limit of its jobs in bytes; 0: none
 	spoilt bool         // must not be used again
-	null   *os.File     // the stdin of jobs that get none; nil until there is one
+	null   *os.File     // the stdin of jobs without input; nil until needed
 
-	// The memory of these is used again.
-	buf            []byte // of [chunk] bytes, once it was needed
+	// Reused buffers.
+	buf            []byte // of [chunk] bytes, once needed
 	stdout, stderr proc.Tail
 }
 
-// spoiltShare of the memory limit may be left charged to a cell before it is
-// made anew: files in memory that a job has left would count against the next.
+// spoiltShare: a cell is replaced when more than this part of its memory limit stays charged to it. In-memory files that a
+// job left would count against the next job.
 const spoiltShare = 8
 
 func (r *Runner) newSlot(memory int64) *slot {
@@ -49,13 +48,13 @@ func (r *Runner) newSlot(memory int64) *slot {
 		r.cfg.Log.Warn("a job runs without a cgroup", "why", err)
 		return s
 	case cell.Missing() != nil && !r.means.partial:
-		r.cfg.Log.Warn("not all limits of a job are kept by a group", "why", cell.Missing())
+		r.cfg.Log.Warn("the kernel's groups enforce only some of a job's limits", "why", cell.Missing())
 	}
 	s.cell = cell
 	return s
 }
 
-// nothing returns a stdin that is at its end.
+// nothing returns a stdin without any data.
 func (s *slot) nothing() (fd uintptr, err error) {
 	if s.null == nil {
 		if s.null, err = os.Open(os.DevNull); err != nil {
@@ -65,7 +64,7 @@ func (s *slot) nothing() (fd uintptr, err error) {
 	return s.null.Fd(), nil
 }
 
-// close ends what the slot holds. Its job must be over.
+// close releases everything that the slot holds. Its job must have ended.
 func (s *slot) close() (err error) {
 	if s.null != nil {
 		_ = s.null.Close()
@@ -82,10 +81,10 @@ func (r *Runner) need(memory int64) cgroup.Need {
 	return cgroup.Need{Memory: memory, Pids: max(0, r.cfg.Pids)}
 }
 
-// Cells begins the names of all memory groups of the runner's mark.
+// Cells returns the prefix of the names of all memory groups of the runner's mark.
 func (r *Runner) Cells() string { return r.id.tag() }
 
-// tag begins the names of all cells of one mark.
+// tag returns the prefix of the names of all cells of one mark.
 func (id identity) tag() string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id.mark))
@@ -94,15 +93,15 @@ func (id identity) tag() string {
 
 func (id identity) cellName(n uint64) string { return fmt.Sprintf("%s%d.%d", id.tag(), id.born, n) }
 
-// means says by what limits are kept on this machine.
+// means holds the ways in which this machine can enforce limits.
 type means struct {
-	cell         bool // there are groups
-	partial      bool // but not for all that is wanted
+	cell         bool // groups are available
+	partial      bool // but not for all limits
 	hold         bool // limits can be set before a program's first instruction
 	memory, pids string
 }
 
-// findMeans makes a cell and removes it again.
+// findMeans tests what is available by creating a cell and removing it.
 func (r *Runner) findMeans() means {
 	m := means{hold: proc.CanHold()}
 	if need := r.need(r.cfg.Memory); need != (cgroup.Need{}) {
@@ -118,15 +117,15 @@ func (r *Runner) findMeans() means {
 				m.pids = by
 			}
 			if err := cell.Remove(); err != nil {
-				r.cfg.Log.Warn("a group stays", "why", err)
+				r.cfg.Log.Warn("cannot remove a group", "why", err)
 			}
 		}
 		if missing != nil {
-			r.cfg.Log.Info("limits cannot all be kept by groups", "why", missing)
+			r.cfg.Log.Info("the kernel's groups enforce only some of the limits", "why", missing)
 		}
 	}
 	if m.memory == "" {
-		m.memory = "looking every " + lookEvery.String()
+		m.memory = "checks every " + lookEvery.String()
 	}
 	if m.pids == "" && os.Getuid() > 0 {
 		m.pids = "rlimit"
@@ -134,7 +133,7 @@ func (r *Runner) findMeans() means {
 	return m
 }
 
-// Limits says for people which limits hold, and by which means.
+// Limits describes in words which limits are enforced, and how.
 func (r *Runner) Limits() string {
 	var parts []string
 	say := func(wanted bool, what, by string) {
@@ -153,8 +152,7 @@ func (r *Runner) Limits() string {
 	return strings.Join(parts, ", ")
 }
 
-// rlimits are what the process is limited to by itself. What its cell limits is
-// left out.
+// rlimits returns the limits of the process itself. It omits those that its cell enforces.
 func (r *Runner) rlimits(s *slot, tag proc.Tag) proc.Limits {
 	l := proc.Limits{Tag: tag}
 	if r.cfg.CPU > 0 {
@@ -169,10 +167,10 @@ func (r *Runner) rlimits(s *slot, tag proc.Tag) proc.Limits {
 	return l
 }
 
-// taskCount remembers how many processes our user has: the kernel limits them
-// per user, so that a job's limit stands on top of all that there are.
+// taskCount caches how many processes our user has. The kernel limits them per user, so a job's limit is added to the
+// present number.
 type taskCount struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	base  int
 	until time.Time
 }

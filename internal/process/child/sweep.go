@@ -11,11 +11,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// Sweep kills what a dead predecessor with the same Mark has left, and returns
-// how many processes that were. They are found by their groups, by their
-// environment and by their tag. What belongs to us, to another mark or to an
-// owner that is alive is not touched; an owner of the same mark that is alive is
-// an error. It may be called at any time, and again.
+// Sweep kills the processes that a dead predecessor with the same Mark left, and returns how many it killed. It finds them
+// by their groups, their environment and their tag. It does not touch processes of this runner, of another mark or of a
+// live owner. A live owner with the same mark is an error. It may be called at any time, and repeatedly.
 func (r *Runner) Sweep(ctx context.Context) (int, error) {
 	killed := 0
 	var errs []error
@@ -46,28 +44,26 @@ func (r *Runner) Sweep(ctx context.Context) (int, error) {
 	return killed, nil
 }
 
-// lives reports whether an owner is alive: we ourselves, or a rival.
+// lives reports whether an owner is alive: this process, or a rival.
 func (id identity) lives(owner int, born string, rivals map[int]bool) bool {
 	if owner == id.pid {
 		return born == strconv.FormatUint(id.born, 10)
 	}
 	at, ok := proc.Alive(owner)
 	if !ok || strconv.FormatUint(at, 10) != born {
-		return false // dead, or another process by now
+		return false // dead, or another process has its id
 	}
 	rivals[owner] = true
 	return true
 }
 
-// abandoned reports whether a process is a job's whose owner had our mark and is
-// dead.
+// abandoned reports whether a process belongs to a job whose owner had our mark and is dead.
 func (id identity) abandoned(pid int, rivals map[int]bool) bool {
 	if b := proc.TagOf(pid); b.Valid() {
 		if !b.SameMark(id.procTag) {
 			return false
 		}
-		// The tag does not say when its owner was born, but that was before
-		// its child.
+		// The tag does not give its owner's start time, but that was before its child's.
 		owner, ok := proc.Alive(b.Owner())
 		child, known := proc.Born(pid)
 		if known && (!ok || owner > child) {

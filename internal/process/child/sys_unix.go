@@ -11,7 +11,7 @@ const sigXCPU = syscall.SIGXCPU
 
 const canReadNow = true
 
-// readNow reads from a descriptor that does not block.
+// readNow reads from a non-blocking descriptor.
 func readNow(fd uintptr, b []byte) (int, error) {
 	for {
 		n, err := syscall.Read(int(fd), b)

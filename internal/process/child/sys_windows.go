@@ -2,7 +2,7 @@ package child
 
 import "syscall"
 
-const sigXCPU = syscall.Signal(0x18) // there is none
+const sigXCPU = syscall.Signal(0x18) // Windows has no such signal
 
 const canReadNow = false
 

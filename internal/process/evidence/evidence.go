@@ -10,23 +10,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// Apart is over which time failures with less to go by than a frame of the user's
-// own must repeat themselves: a blip is no verdict.
+// Apart is the least time over which failures must repeat if their evidence is weaker than a frame of the user's own code:
+// a short outage proves nothing about a message.
 const Apart = 30 * time.Second
 
-// Failure is what is known of one that failed.
+// Failure is the evidence of one failure.
 type Failure struct {
 	Class       bezoar.Class
-	Fingerprint string        // strict
+	Fingerprint string        // strict fingerprint
 	Group       string        // without line and build
-	Quality     crash.Quality // "": nothing was found
-	Votes       int           // how often the same one is enough; 0: however often
-	Span        time.Duration // over which time
+	Quality     crash.Quality // "": no evidence was found
+	Votes       int           // how often in a row the same failure must occur; 0: never enough
+	Span        time.Duration // least time between the first and the last of them
 	Reason      string        // for people
 }
 
-// OfChild says what failed in a child process that neither ended well nor was
-// interrupted, or why there was none.
+// OfChild returns the evidence for a child process that failed and was not interrupted, or that did not start.
 func OfChild(c *child.Result, command string) Failure {
 	f := Failure{Class: c.Class, Reason: c.Detail}
 	e := crash.Ending{Kind: crash.Exited, Code: c.ExitCode, Signal: c.Signal, Command: command, Detail: c.Detail}
@@ -44,7 +43,7 @@ func OfChild(c *child.Result, command string) Failure {
 	if c.Report != nil {
 		e.Failure = c.Report.Failure
 	}
-	well := e.Kind == crash.Exited && e.Code <= 0 // a report of a run that exited well, or of a pool's child that lives
+	well := e.Kind == crash.Exited && e.Code <= 0 // a report of a run that exited with 0, or of a pool's live child
 	if well {
 		e.Code = 1
 	}
@@ -53,7 +52,7 @@ func OfChild(c *child.Result, command string) Failure {
 	found := crash.OfRun(output, e)
 	f.Add(found)
 	switch {
-	case well && found.Quality == crash.Exit, c.ExitCode <= 0 && c.ReportErr != nil: // there is no such exit status; or what it said is wrong
+	case well && found.Quality == crash.Exit, c.ExitCode <= 0 && c.ReportErr != nil: // no exit status can be evidence, or the report is invalid
 		f.Reason = c.Detail
 	case e.Kind == crash.TimedOut && found.Quality == crash.Exit && c.Detail != "": // after how long
 		f.Reason = c.Detail
@@ -64,16 +63,14 @@ func OfChild(c *child.Result, command string) Failure {
 	return f
 }
 
-// OfPanic says what a panic that was caught means: alone, it would have killed the
-// process.
+// OfPanic returns the evidence of a caught panic, which would have killed a process of its own.
 func OfPanic(value any, stack []byte) Failure {
 	f := Failure{Class: bezoar.Crash}
 	f.Add(crash.FromPanic(value, stack))
 	return f
 }
 
-// Add takes in what a failure's analysis says. What it is not sure of, or what
-// somebody saw, it does not change.
+// Add adds the results of a failure's analysis. Uncertain results do not replace evidence that was observed.
 func (f *Failure) Add(rep crash.Report) {
 	f.Fingerprint, f.Group, f.Quality, f.Votes = rep.Fingerprint, rep.Group, rep.Quality, crash.Votes(rep.Quality)
 	if rep.Quality != crash.Own {
@@ -91,7 +88,7 @@ func (f *Failure) Add(rep crash.Report) {
 	}
 }
 
-// sentence is a failure in one line, for people.
+// sentence describes a failure in one line.
 func sentence(rep crash.Report) string {
 	var parts []string
 	message := rep.Message

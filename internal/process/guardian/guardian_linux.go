@@ -16,12 +16,11 @@ import (
 // Argument is the first argument of a guardian.
 const Argument = "(guardian)"
 
-// variables say whose a process is.
+// variables name the owner of a process.
 var variables = [...]string{proc.EnvOwner, proc.EnvLife}
 
-// Run returns false at once unless this process was started as a guardian. Then it
-// does its work, and the caller is to end. A program that calls [Start] calls it
-// before everything else.
+// Run returns false at once unless this process was started as a guardian. A guardian does its work in Run, which then
+// returns true: the caller must exit. A program that calls [Start] calls Run before anything else.
 func Run() bool {
 	if len(os.Args) < 4 || len(os.Args) > 6 || os.Args[1] != Argument {
 		return false
@@ -43,8 +42,7 @@ func Run() bool {
 	return true
 }
 
-// Sweep ends what jobs of an owner that has ended have left running. It returns how
-// many processes that were.
+// Sweep kills processes that the jobs of a dead owner left running. It returns how many it killed.
 func Sweep(owner proc.Owner) (n int, err error) {
 	var errs []error
 	for _, l := range cgroup.Leftovers("") {
@@ -58,8 +56,7 @@ func Sweep(owner proc.Owner) (n int, err error) {
 	return n + killed, errors.Join(append(errs, err)...)
 }
 
-// Start starts a guardian of this process. stop ends it; what is to be ended then
-// must have been.
+// Start starts a guardian of this process. stop ends the guardian; the jobs must have ended before.
 func Start(log *slog.Logger) (stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -72,7 +69,7 @@ func Start(log *slog.Logger) (stop func(), err error) {
 	defer null.Close()
 	owner := proc.Self()
 	args := []string{os.Args[0], Argument, strconv.Itoa(owner.PID), strconv.FormatUint(owner.Born, 10)}
-	files := make([]*os.File, 3, 3+others()) // of nil nothing is open
+	files := make([]*os.File, 3, 3+others()) // a nil entry is not opened in the child
 	files[0], files[1], files[2] = null, null, os.Stderr
 	p, err := os.StartProcess(self, args, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: files[:cap(files)], Sys: proc.OwnSession(),
@@ -97,8 +94,8 @@ func Start(log *slog.Logger) (stop func(), err error) {
 	}, nil
 }
 
-// others is how many descriptors behind stderr may be inherited: sockets of a service
-// manager, or what a shell has left open.
+// others counts the descriptors above stderr that may be inherited: sockets of a service manager, or files that a shell
+// left open.
 func others() int {
 	const most = 1 << 10
 	open, err := os.ReadDir("/proc/self/fd")

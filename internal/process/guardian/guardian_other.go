@@ -10,26 +10,26 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// Run needs Linux.
+// Run returns false: guardians need Linux.
 func Run() bool { return false }
 
-// Start needs Linux.
+// Start returns [errors.ErrUnsupported]: guardians need Linux.
 func Start(*slog.Logger) (stop func(), err error) { return nil, errors.ErrUnsupported }
 
-// Jobs says which of a process's jobs a [Watch] is for.
+// Jobs identifies the jobs that a [Watch] guards.
 type Jobs struct{ Mark, Cells string }
 
 // Watch needs Linux.
 type Watch struct{}
 
-// StartWatch needs Linux.
+// StartWatch returns [errors.ErrUnsupported].
 func StartWatch(*slog.Logger, Jobs) (*Watch, error) { return nil, errors.ErrUnsupported }
 
-// Beat needs Linux.
+// Beat returns [errors.ErrUnsupported].
 func (*Watch) Beat(time.Time) error { return errors.ErrUnsupported }
 
-// Stop needs Linux.
+// Stop does nothing.
 func (*Watch) Stop() {}
 
-// Sweep needs Linux: elsewhere nothing is found, and nothing is proven.
+// Sweep finds nothing: it needs Linux.
 func Sweep(proc.Owner) (int, error) { return 0, nil }

@@ -17,22 +17,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// Watch is a guardian of jobs whose owner has to promise again and again that it
-// still has a right to them.
+// Watch guards jobs whose owner must regularly renew its lease on them.
 type Watch struct {
 	pipe  *os.File
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// Jobs says which of a process's jobs a [Watch] is for.
+// Jobs identifies the jobs that a [Watch] guards.
 type Jobs struct {
-	Mark  string // in their environment and their tags
-	Cells string // begins the names of their memory groups; "": they have none
+	Mark  string // in their environment and tags
+	Cells string // prefix of their memory groups' names; "": they have none
 }
 
-// StartWatch starts a guardian of this process's jobs. It does nothing until the first
-// [Watch.Beat].
+// StartWatch starts a guardian of this process's jobs. It kills nothing before the first [Watch.Beat].
 func StartWatch(log *slog.Logger, jobs Jobs) (*Watch, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -55,21 +53,20 @@ func StartWatch(log *slog.Logger, jobs Jobs) (*Watch, error) {
 	go func() {
 		defer close(w.ended)
 		if err := cmd.Wait(); err != nil {
-			log.Warn("the guardian of a node's jobs has ended: should this process be stopped beyond its lease, its jobs go on beside their next attempts", "end", err)
+			log.Warn("the guardian of a node's jobs has ended: if this process is suspended for longer than its lease, its jobs keep running in parallel with their next attempts", "end", err)
 		}
 	}()
 	return w, nil
 }
 
-// The messages of an owner: a byte, and for how long.
+// A message of the owner is one byte and a duration.
 const (
 	sayBeat = 'b'
 	sayEnd  = 'e'
 	sayLen  = 9
 )
 
-// Beat promises that the jobs are the owner's until a time. If there is no other
-// promise until then, they are killed.
+// Beat renews the lease until a time. Without another Beat until then, the guardian kills the jobs.
 func (w *Watch) Beat(until time.Time) error {
 	var b [sayLen]byte
 	b[0] = sayBeat
@@ -81,7 +78,7 @@ func (w *Watch) Beat(until time.Time) error {
 	return nil
 }
 
-// Stop ends the guardian. No job must run any more.
+// Stop ends the guardian. All jobs must have ended.
 func (w *Watch) Stop() {
 	_ = w.pipe.SetWriteDeadline(time.Now().Add(time.Second))
 	_, err := w.pipe.Write(append([]byte{sayEnd}, make([]byte, sayLen-1)...))
@@ -92,12 +89,11 @@ func (w *Watch) Stop() {
 	<-w.ended
 }
 
-// watch is what such a guardian does, until its owner says that it ends, or has
-// ended.
+// watch guards jobs until their owner says that it stops, or dies.
 func watch(owner proc.Owner, jobs Jobs) {
-	var until time.Duration // since the machine's start; 0: nothing is promised yet
+	var until time.Duration // since the machine's start; 0: no lease yet
 	for {
-		wait := time.Second // a sleep of the machine is noticed within that
+		wait := time.Second // a suspension of the machine is noticed within this time
 		if until > 0 {
 			wait = min(wait, max(0, until-sinceBoot()))
 		}
@@ -105,7 +101,7 @@ func watch(owner proc.Owner, jobs Jobs) {
 		n, err := unix.Poll(ready, int((wait+time.Millisecond-1)/time.Millisecond))
 		if n > 0 && err == nil {
 			var b [sayLen]byte
-			if k, err := os.Stdin.Read(b[:]); err != nil || k < sayLen { // it has ended, and did not say so
+			if k, err := os.Stdin.Read(b[:]); err != nil || k < sayLen { // the owner died without a goodbye
 				owner.Await()
 				report(owner, "was killed", func() (int, error) { return Sweep(owner) })
 				return
@@ -118,15 +114,15 @@ func watch(owner proc.Owner, jobs Jobs) {
 		}
 		if until > 0 && sinceBoot() >= until {
 			report(owner, "did not renew its lease", func() (int, error) { return end(owner, jobs) })
-			until = sinceBoot() + time.Second // it may start more before it notices
+			until = sinceBoot() + time.Second // the owner may start more jobs before it notices
 		}
 	}
 }
 
-// patience is how long what was killed in a memory group may take to be dead.
+// patience is how long to wait for killed processes of a memory group to die.
 const patience = 5 * time.Second
 
-// end kills jobs whose owner may be alive.
+// end kills jobs whose owner may still be alive.
 func end(owner proc.Owner, jobs Jobs) (n int, err error) {
 	for _, l := range cgroup.Leftovers(jobs.Cells) {
 		if jobs.Cells == "" || l.Owner != owner.PID {
@@ -146,7 +142,7 @@ func end(owner proc.Owner, jobs Jobs) (n int, err error) {
 				break
 			}
 			if time.Now().After(late) {
-				err = errors.Join(err, fmt.Errorf("%d processes do not die of SIGKILL", alive))
+				err = errors.Join(err, fmt.Errorf("%d processes are still alive after SIGKILL", alive))
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -157,7 +153,7 @@ func end(owner proc.Owner, jobs Jobs) (n int, err error) {
 	return n + more, errors.Join(err, failed)
 }
 
-// report says what was ended, and why.
+// report writes how many processes were killed, and the reason, to stderr.
 func report(owner proc.Owner, why string, sweep func() (int, error)) {
 	n, err := sweep()
 	if n > 0 {
@@ -168,7 +164,7 @@ func report(owner proc.Owner, why string, sweep func() (int, error)) {
 	}
 }
 
-// sinceBoot also goes on while the machine sleeps.
+// sinceBoot returns the time since the machine's start, including time suspended.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run returns at once, with ok false, unless this is the first process. Then it
-// runs the same program with the same arguments to its end, and returns the exit
-// code to end with. On an error the caller goes on by itself, as the first process.
+// Run returns at once, with ok false, unless this process is process 1 of its namespace. Then Run starts the same program
+// with the same arguments, waits for its end, and returns its exit code. After an error the caller carries on as process 1
+// itself.
 func Run() (code int, ok bool, err error) {
 	if os.Getpid() != 1 {
 		return 0, false, nil
@@ -30,8 +30,8 @@ func Run() (code int, ok bool, err error) {
 	return code, err == nil, err
 }
 
-// start starts the program anew. On a terminal it gets a foreground group of its
-// own: else it would get an interrupt twice, from the terminal and from us.
+// start starts the program again. On a terminal, the child gets its own foreground group: otherwise it would receive an
+// interrupt twice, from the terminal and from us.
 func start() (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,11 +46,11 @@ func start() (pid int, err error) {
 		return 0, err
 	}
 	pid = p.Pid
-	return pid, p.Release() // it is collected with the others
+	return pid, p.Release() // collect reaps it
 }
 
-// given are the listening sockets that a service manager gave this process (see
-// sd_listen_fds(3)). They are for the program, and stay open here, too.
+// given returns the listening sockets that a service manager passed to this process (see sd_listen_fds(3)). They are for
+// the child; this process keeps them open too.
 func given() (files []*os.File) {
 	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	if err != nil || os.Getenv("LISTEN_PID") != "1" {
@@ -62,8 +62,8 @@ func given() (files []*os.File) {
 	return files
 }
 
-// passOn sends the child every signal that we get, apart from what the kernel and
-// the Go runtime mean for us.
+// passOn sends the child every signal that this process receives, except those that the kernel and the Go runtime send to
+// this process itself.
 func passOn(signals <-chan os.Signal, child int) {
 	for s := range signals {
 		switch sig, ok := s.(syscall.Signal); {
@@ -74,7 +74,7 @@ func passOn(signals <-chan os.Signal, child int) {
 	}
 }
 
-// collect waits for all that end, until the child has.
+// collect reaps all children that end, until the program itself has ended.
 func collect(child int) (code int, err error) {
 	for {
 		var ws syscall.WaitStatus

@@ -10,21 +10,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// said is what a line of a child's stdout is.
+// said is a parsed line of a child's stdout.
 type said struct {
 	kind   kind
 	id     string        // of an answer
-	report *child.Report // of an answer; nil when it says no more than its id
+	report *child.Report // of an answer; nil if the answer has only its id
 	err    error         // of a garbled one
 }
 
 type kind uint8
 
 const (
-	output  kind = iota // a print
+	output  kind = iota // ordinary output
 	greeted             // a hello
 	answered
-	garbled // meant for us, and not to be understood
+	garbled // for the protocol, but invalid
 )
 
 var (
@@ -32,7 +32,7 @@ var (
 	opening = []byte(`{"bezoar"`)
 )
 
-// envelope is what every line of the protocol has.
+// envelope holds the fields of a line of the protocol.
 type envelope struct {
 	Bezoar json.RawMessage `json:"bezoar"`
 	ID     json.RawMessage `json:"id"`
@@ -40,13 +40,12 @@ type envelope struct {
 	Receives json.RawMessage `json:"receives"` // of a message
 }
 
-// parseLine tells what a child said on one line, which has no end any more.
+// parseLine parses one line of a child's stdout, without its line end.
 //
-// A line of the protocol is a JSON object with a number as "bezoar". It may stand
-// behind a print that did not end its line, if "bezoar" is its first member.
-// Everything else is output.
+// A line of the protocol is a JSON object with a number as "bezoar". It may follow other output on the same line if
+// "bezoar" is its first member. Every other line is output.
 func parseLine(line []byte) said {
-	if !bytes.Contains(line, key) { // nearly all output, and none of ours
+	if !bytes.Contains(line, key) { // true for nearly all output
 		return said{}
 	}
 	line = bytes.TrimSpace(line)
@@ -56,7 +55,7 @@ func parseLine(line []byte) said {
 	return parseObject(line)
 }
 
-// plainAnswer reads what nearly all answers are, as two spacings write it.
+// plainAnswer parses the form that nearly all answers have, in its two usual spacings.
 func plainAnswer(line []byte) (id string, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"bezoar":1,"id":"`))
 	if !ok {
@@ -93,7 +92,7 @@ func parseObject(line []byte) said {
 		return said{kind: garbled, err: fmt.Errorf("not a JSON object: %w", err)}
 	}
 	if len(e.Bezoar) == 0 || e.Bezoar[0] != '-' && (e.Bezoar[0] < '0' || e.Bezoar[0] > '9') {
-		return said{} // somebody's log, of something else that is called so
+		return said{} // another program's JSON log with a member of the same name
 	}
 	if string(e.Bezoar) != "1" {
 		return said{kind: garbled, err: fmt.Errorf("version %.20s of the protocol, want %d", e.Bezoar, Version)}
@@ -123,13 +122,12 @@ func parseAnswer(line []byte, rawID json.RawMessage) said {
 	return said{kind: answered, id: id, report: report}
 }
 
-// errEcho is said of programs that write what they read, and know nothing of
-// messages: cat would be done with all of them.
+// errEcho is the error of programs that copy their input to their output: cat would otherwise succeed at every message.
 var errEcho = errors.New("the message itself came back, without a class")
 
 var errTooLong = fmt.Errorf("longer than %d bytes", MaxAnswer)
 
-// tooLong tells what a line is whose beginning alone is longer than an answer.
+// tooLong classifies a line that is longer than an answer may be, from its beginning.
 func tooLong(beginning []byte) said {
 	if bytes.HasPrefix(bytes.TrimSpace(beginning), opening) {
 		return said{kind: garbled, err: errTooLong}

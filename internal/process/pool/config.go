@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// What Config means by zero.
+// Values that replace a zero in Config.
 const (
 	DefaultSize    = 4
 	DefaultRecycle = 1000
@@ -20,23 +20,23 @@ const (
 	DefaultStarts  = 5
 )
 
-// MaxSize bounds the children of one Pool.
+// MaxSize is the most children of one Pool.
 const MaxSize = 1000
 
-// Config describes a command that takes messages, and how many copies of it run.
+// Config describes a command that handles many messages, and how many copies of it run.
 type Config struct {
-	// Child is the command and what holds each copy in. Timeout and CPU are per
-	// message here; memory and processes are of everything that a copy is.
+	// Child is the command and its limits. Timeout and CPU apply per message here; Memory and Pids apply to a copy with all
+	// its processes.
 	Child child.Config
 
 	Size    int   // children; 1 to 1,000, default 4
-	Recycle int   // messages until a child is replaced; default 1,000, below 0 means never
-	Growth  int64 // bytes of memory that a child may gain from its hello on until it is replaced (Linux); default 256 MiB, below 0 means any
+	Recycle int   // messages after which a child is replaced; default 1,000, below 0 means never
+	Growth  int64 // bytes of memory that a child may gain after its hello before it is replaced (Linux); default 256 MiB, below 0 means no limit
 
-	Start   time.Duration  // until a child's hello; default 30 s
-	Exit    time.Duration  // for a child to end once its stdin is closed, until SIGTERM; default Child.Grace
-	Starts  int            // failed starts in a row until the pool gives up; default 5
-	Backoff backoff.Config // between failed starts and after idle deaths; default 100 ms to 5 s
+	Start   time.Duration  // limit for a child's hello; default 30 s
+	Exit    time.Duration  // from closing a child's stdin to SIGTERM; default Child.Grace
+	Starts  int            // failed starts in a row after which the pool gives up; default 5
+	Backoff backoff.Config // after failed starts and deaths of idle children; default 100 ms to 5 s
 }
 
 func (c Config) withDefaults() Config {
@@ -57,7 +57,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List
@@ -74,8 +74,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// runner is what the children are started by. What is per message is ours to
-// hold them to.
+// runner returns the configuration of the children's runner. The pool itself enforces the limits per message.
 func (c Config) runner() child.Config {
 	r := c.Child
 	r.Timeout, r.CPU = 0, 0

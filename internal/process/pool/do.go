@@ -10,12 +10,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// Do gives a message to a child, once one is free, and waits for its answer. When
-// the message costs the child its life, nothing of that child is left when Do
-// returns. The end of ctx is a drain, as for [child.Runner.Do].
+// Do gives a message to a free child, waits for one if necessary, and waits for the answer. If the child dies, Do returns
+// when no process of it is left. The end of ctx is a drain, as for [child.Runner.Do].
 //
-// Job.Env does not reach a child that runs already; Job.Message does. CPU and
-// MaxRSS of the result are those of the child's whole life, and 0 while it lives.
+// Job.Env does not reach a running child; Job.Message does. CPU and MaxRSS of the result cover the child's whole life, and
+// are 0 while it lives.
 func (p *Pool) Do(ctx context.Context, j child.Job) child.Result {
 	if err := checkFits(&j); err != nil {
 		return child.Result{Class: bezoar.Invalid, ExitCode: -1, Detail: err.Error()}
@@ -45,13 +44,13 @@ func (p *Pool) Do(ctx context.Context, j child.Job) child.Result {
 	}
 }
 
-// unbegun is the result of a message that no child has seen.
+// unbegun returns the result of a message that no child has received.
 func unbegun(why error) child.Result {
-	return child.Result{Class: bezoar.Interrupted, ExitCode: -1, Detail: "not begun: " + why.Error()}
+	return child.Result{Class: bezoar.Interrupted, ExitCode: -1, Detail: "not started: " + why.Error()}
 }
 
-// work gives a child a message and waits until it is answered, or the child is
-// gone. begun is false when the child cannot have seen the message.
+// work gives a child a message and waits for the answer or for the child's end. begun is false if the child cannot have
+// read the message.
 func (p *Pool) work(ctx context.Context, l *life, id string, j *child.Job) (res child.Result, begun bool) {
 	limit := p.cfg.Child.Timeout
 	if j.Timeout != 0 {
@@ -92,8 +91,7 @@ func (p *Pool) work(ctx context.Context, l *life, id string, j *child.Job) (res 
 	return res, true
 }
 
-// wait waits for the answer, or for the child to be gone. It reports whether
-// there is an answer that counts.
+// wait waits for the answer or for the child's end. It reports whether there is a valid answer.
 func (l *life) wait(ctx context.Context) bool {
 	stopping, stopped := ctx.Done(), false
 	for {
@@ -106,12 +104,12 @@ func (l *life) wait(ctx context.Context) bool {
 			switch {
 			case answered && !stopped:
 				l.timer.Stop()
-				return true // what came behind the answer is for its slot to see
+				return true // the slot handles output after the answer
 			case fault != nil:
 				l.proc.Kill(bezoar.Interrupted, fault.err.Error())
 			}
 		case <-stopping:
-			// What it reaches within the grace still counts.
+			// An answer within the grace still counts.
 			stopping, stopped = nil, true
 			l.proc.Kill(bezoar.Interrupted, "the worker stops")
 		case <-l.gone:
@@ -123,8 +121,7 @@ func (l *life) wait(ctx context.Context) bool {
 	}
 }
 
-// reply makes a result of an answer. sent is nil when the whole message was
-// written.
+// reply converts an answer into a result. sent is nil if the whole message was written.
 func (l *life) reply(sent <-chan struct{}) child.Result {
 	l.mu.Lock()
 	answer := l.answer
@@ -136,7 +133,7 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 	default:
 	}
 	if sent != nil && !soon(sent) {
-		next = over // it answered what it has not read: the rest is in the way
+		next = over // it answered without reading everything: the rest would precede the next message
 	}
 	l.served++
 	res := child.Result{Report: answer.report}
@@ -145,7 +142,7 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 		res.Class, res.ReportErr = bezoar.Bug, answer.err
 		res.Detail = "its answer is invalid: " + answer.err.Error()
 	case answer.report != nil && answer.report.Class != "":
-		_ = res.Class.UnmarshalText([]byte(answer.report.Class)) // it was validated
+		_ = res.Class.UnmarshalText([]byte(answer.report.Class)) // the report was validated
 		if res.Class != bezoar.Done {
 			res.Detail = "answered " + answer.report.Class
 		}
@@ -155,8 +152,8 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 	return res
 }
 
-// sentPatience is how long after an answer it may be noticed that its message was
-// written: the child may be quicker than the goroutine that wrote.
+// sentPatience is how long to wait after an answer for the end of the write: the child may be faster than the writing
+// goroutine.
 const sentPatience = 20 * time.Millisecond
 
 // soon reports whether c is closed within sentPatience.
@@ -176,13 +173,13 @@ func soon(c <-chan struct{}) bool {
 	}
 }
 
-// bury makes a result of a death.
+// bury converts a child's death into a result.
 func (p *Pool) bury(l *life) child.Result {
 	res := l.result
 	l.mu.Lock()
 	fault, late := l.fault, l.late
 	l.mu.Unlock()
-	res.Report, res.ReportErr = nil, nil // descriptor 3 does not say about which message
+	res.Report, res.ReportErr = nil, nil // descriptor 3 does not say which message it means
 	l.served++
 	res.Stdout, res.Stderr = l.end(over)
 	switch {
@@ -193,7 +190,7 @@ func (p *Pool) bury(l *life) child.Result {
 		res.Detail = fmt.Sprintf("%v: %v", errProtocol, fault.err)
 		res.ReportErr = fault.err
 	case res.Class == bezoar.Done || res.Class == bezoar.SpawnFailed:
-		// It did start, and a good end without an answer is none.
+		// The child did start, and exit code 0 without an answer is not success.
 		res.Class, res.Detail = bezoar.Bug, "ended without an answer: "+res.Detail
 	}
 	return res

@@ -10,11 +10,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// hearLines tells f of every line of a child's stdout and what it is, until
-// there are no more. raw is valid during the call and has the line's end. A line
-// that is longer than an answer comes in pieces; one without an end is output. quiet
-// is called when all lines have been told that came together: an answer counts only
-// with what came behind it.
+// hearLines calls f with every line of a child's stdout, until its end. raw includes the line end and is valid only during
+// the call. A line that is longer than an answer comes in pieces; one without an end is output. quiet is called after all
+// lines of one read: an answer is judged together with the output that follows it.
 func hearLines(r io.Reader, f func(s said, raw []byte), quiet func()) {
 	in := bufio.NewReaderSize(r, MaxAnswer+len("\r\n"))
 	long := false // these are pieces of one line
@@ -39,10 +37,10 @@ func hearLines(r io.Reader, f func(s said, raw []byte), quiet func()) {
 	}
 }
 
-// tail keeps the end of what a child writes for one message.
+// tail keeps the end of a child's output for one message.
 type tail struct {
 	kept proc.Tail
-	also io.Writer // nil: nobody, or it has failed
+	also io.Writer // nil: none, or it has failed
 }
 
 func (t *tail) begin(also io.Writer) {
@@ -65,9 +63,9 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shared is a tail that one goroutine writes and others take.
+// shared is a tail that one goroutine writes and others read.
 type shared struct {
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	tail
 }
 

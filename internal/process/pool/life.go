@@ -14,80 +14,77 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// inline is how long a line may be that is written without a goroutine: it fits
-// into the pipe of a child that has read all before it, whatever the system.
+// inline is the longest line that is written without a goroutine: on every system it fits into the empty pipe of a child.
 const inline = 4 << 10
 
-// keepLine is how much memory a child keeps for the lines of messages to come.
+// keepLine is the most memory in bytes that a child keeps for the lines of later messages.
 const keepLine = 64 << 10
 
-// EnvPool is what tells a program that it is in a pool, and the version of the
-// protocol that is spoken there.
+// EnvPool is the variable that tells a program that it runs in a pool. Its value is the version of the protocol.
 const EnvPool = "BEZOAR_POOL"
 
-// process is a [child.Process].
+// process is implemented by [child.Process].
 type process interface {
 	Kill(class bezoar.Class, why string)
 	CatchUp()
 	Wait() child.Result
 }
 
-// phase is what a child is at.
+// phase is a child's state.
 type phase uint8
 
 const (
-	starting phase = iota // it has not said hello
+	starting phase = iota // it has not said hello yet
 	idle
 	busy // it has a message
 	over // it gets no more messages
 )
 
-// life is one child, from its start to its end.
+// life is one child from its start to its end.
 type life struct {
 	name  string
 	pid   int
 	proc  process
 	stdin io.WriteCloser
 	err   *shared
-	usage *usage // nil when it cannot be looked at
+	usage *usage // nil if it cannot be measured
 
-	wake chan struct{} // has one when what the child said wants to be looked at
-	gone chan struct{} // closed when nothing is left of it, and all of its output was heard
-	back chan struct{} // has one when who had it gives it back
+	wake chan struct{} // receives when there is news of the child
+	gone chan struct{} // closed when no process of it is left and all its output was read
+	back chan struct{} // receives when its user gives it back
 
-	result child.Result // how it ended; valid once gone is closed
+	result child.Result // valid once gone is closed
 
-	// Of who has it: its slot, or the call that works with it.
-	line   []byte // kept for its memory
+	// The fields below belong to the child's user: its slot, or the call that works with it.
+	line   []byte // kept to reuse its memory
 	served int    // messages
 	base   int64  // bytes of memory at its hello
 	looked time.Time
 	timer  *time.Timer // for the deadline
 	meter  *time.Timer // for the processor time
 
-	mu       sync.Mutex // guards what follows
-	news     bool       // heard and not told yet
+	mu       sync.Mutex // guards the fields below
+	news     bool       // read, but not reported on wake yet
 	phase    phase
 	out      tail
-	id       string        // of the message that it has
-	deadline time.Time     // of that message; zero: none
-	limit    time.Duration // that gave it
-	mayUse   time.Duration // its processor time, until which it may go on; 0: any
-	allowed  time.Duration // of it for this message
+	id       string        // of its current message
+	deadline time.Time     // of the current message; zero: none
+	limit    time.Duration // the timeout behind deadline
+	mayUse   time.Duration // total processor time at which it is stopped; 0: no limit
+	allowed  time.Duration // processor time for this message
 	answered bool
 	answer   said
-	fault    *fault // it is out of step
-	late     bool   // it was stopped for its deadline, or its processor time
+	fault    *fault // it broke the protocol
+	late     bool   // it was stopped for its deadline or its processor time
 }
 
-// fault is how a child broke the protocol, and what that means to the message
-// that it held.
+// fault describes how a child broke the protocol, and the class for its current message.
 type fault struct {
 	class bezoar.Class
 	err   error
 }
 
-// startLife starts a child, listens to it and greets it.
+// startLife starts a child, reads its output and greets it.
 func startLife(ctx context.Context, r *child.Runner, name string, keep int) (*life, error) {
 	l := &life{
 		name: name, err: new(shared),
@@ -114,17 +111,17 @@ func startLife(ctx context.Context, r *child.Runner, name string, keep int) (*li
 		l.result = p.Wait()
 		<-heard
 	}()
-	_, _ = io.WriteString(l.stdin, hello) // if it is dead already, that is what is seen
+	_, _ = io.WriteString(l.stdin, hello) // if it is dead already, that is noticed elsewhere
 	return l, nil
 }
 
-// hear takes a line of the child's stdout.
+// hear handles a line of the child's stdout.
 func (l *life) hear(s said, raw []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch s.kind {
 	case output:
-		if len(bytes.TrimSpace(raw)) > 0 { // an empty line may stand before an answer
+		if len(bytes.TrimSpace(raw)) > 0 { // an empty line may precede an answer
 			_, _ = l.out.Write(raw)
 		}
 		return
@@ -139,7 +136,7 @@ func (l *life) hear(s said, raw []byte) {
 	l.news = true
 }
 
-// heard has somebody look at what was heard.
+// heard signals that there is news.
 func (l *life) heard() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,12 +146,11 @@ func (l *life) heard() {
 	l.news = false
 	select {
 	case l.wake <- struct{}{}:
-	default: // it will be looked at
+	default: // a signal is pending already
 	}
 }
 
-// take judges an answer. Who broke the protocol is out of step, and nothing that
-// it says can be believed any more.
+// take judges an answer. After a child has broken the protocol, its later answers are ignored.
 func (l *life) take(s said) {
 	switch {
 	case l.fault != nil || l.phase == over:
@@ -163,10 +159,10 @@ func (l *life) take(s said) {
 	case l.phase == idle || l.answered:
 		l.fault = &fault{bezoar.Transient, fmt.Errorf("an unexpected answer: %w", s.why())}
 	case s.kind == garbled && s.id == "":
-		// It is the answer to this message, made by what this message made it do.
+		// The child answered this message, and the message caused the invalid output.
 		l.fault = &fault{bezoar.Bug, fmt.Errorf("a garbled answer: %w", s.err)}
 	case s.id != l.id:
-		// Somebody else's answer says nothing about this message.
+		// An answer to another message says nothing about this one.
 		l.fault = &fault{bezoar.Transient, fmt.Errorf("an answer to %.80q, not to this message", s.id)}
 	default:
 		l.answered, l.answer = true, s
@@ -180,17 +176,16 @@ func (s said) why() error {
 	return fmt.Errorf("to %.80q", s.id)
 }
 
-// looks returns what the child is at, and what is wrong with it.
+// looks returns the child's state, and its fault if it has one.
 func (l *life) looks() (phase, *fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase, l.fault
 }
 
-// begin gives the child a message, as far as it is concerned. It refuses when
-// the child is out of step.
+// begin records a message for the child. It refuses if the child has broken the protocol.
 func (l *life) begin(id string, j *child.Job, deadline time.Time, limit time.Duration) bool {
-	l.proc.CatchUp() // what is there was not written for this message
+	l.proc.CatchUp() // earlier stderr does not belong to this message
 	l.err.begin(j.Stderr)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,8 +197,7 @@ func (l *life) begin(id string, j *child.Job, deadline time.Time, limit time.Dur
 	return true
 }
 
-// end takes the message back, answered or not, with what the child has written
-// for it.
+// end ends the message, answered or not, and returns the child's output for it.
 func (l *life) end(next phase) (out, err []byte) {
 	l.mu.Lock()
 	l.phase, l.answer = next, said{}
@@ -215,10 +209,10 @@ func (l *life) end(next phase) (out, err []byte) {
 	return out, l.err.end()
 }
 
-var errUndelivered = errors.New("the child was dead before it could read the message")
+var errUndelivered = errors.New("the child died before it could read the message")
 
-// send writes the line of a message. A long one is written by a goroutine, which
-// a child's end ends; sent is closed when it was written.
+// send writes the line of a message. A goroutine writes a long one; it ends at the latest with the child. sent is closed
+// after the write.
 func (l *life) send() (sent <-chan struct{}, err error) {
 	if len(l.line) <= inline {
 		if n, err := l.stdin.Write(l.line); err != nil && n == 0 {
@@ -230,24 +224,23 @@ func (l *life) send() (sent <-chan struct{}, err error) {
 	line := l.line
 	go func() {
 		defer close(done)
-		_, _ = l.stdin.Write(line) // an error is the child's death, which is seen elsewhere
+		_, _ = l.stdin.Write(line) // an error means that the child died, which is noticed elsewhere
 	}()
 	return done, nil
 }
 
-// overdue stops a child that has had its message for too long.
+// overdue stops a child that exceeded the message's deadline.
 func (l *life) overdue() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != busy || l.answered || l.deadline.IsZero() || time.Now().Before(l.deadline) {
-		return // the timer is from the message before, or the answer was faster
+		return // the timer was for the message before, or the answer came first
 	}
 	l.late = true
 	l.proc.Kill(bezoar.Timeout, "stopped after "+l.limit.String())
 }
 
-// allow lets the child use so much processor time for the message that it is to
-// get. A limit of the process itself could not be raised again for the next one.
+// allow gives the child more processor time for its next message. A limit of the process itself could not be raised again.
 func (l *life) allow(more time.Duration) error {
 	used, err := l.usage.processor()
 	if err != nil {
@@ -260,13 +253,12 @@ func (l *life) allow(more time.Duration) error {
 	return nil
 }
 
-// lookAgain is when a process that may use so much more can have used it, give or
-// take a bit.
+// lookAgain returns when to check a process that has left of its processor time.
 func lookAgain(left time.Duration) time.Duration {
 	return max(left/time.Duration(runtime.NumCPU()), 20*time.Millisecond)
 }
 
-// overused looks whether a child has used what it may for its message.
+// overused stops a child that exceeded its processor time for the message.
 func (l *life) overused() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,8 +277,8 @@ func (l *life) overused() {
 	l.proc.Kill(bezoar.Timeout, fmt.Sprintf("stopped after %v of processor time", l.allowed))
 }
 
-// stop ends the child: by closing its stdin, by signals when it does not heed
-// that, and by signals alone when it is not asked politely.
+// stop ends the child: first by closing its stdin, for at most polite, then by signals. With polite 0 it sends signals at
+// once.
 func (l *life) stop(polite time.Duration) {
 	l.mu.Lock()
 	l.phase = over

@@ -10,18 +10,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// Pool runs messages in children that live longer than one. Create it with
-// [New]; messages can be run while Run runs.
+// Pool runs messages in children that live longer than one message. Create it with [New]. It accepts messages while Run
+// runs, from several goroutines.
 type Pool struct {
 	cfg    Config
 	runner *child.Runner
 
-	idle     chan *life    // children are offered here
-	closed   chan struct{} // closed when none will be any more
-	failed   error         // why, if it is a failure; valid once closed is closed
+	idle     chan *life    // free children
+	closed   chan struct{} // closed when there will be no more free children
+	failed   error         // why, after a failure; valid once closed is closed
 	ran      atomic.Bool
-	failures atomic.Int32  // starts that failed, since the last that did not
-	serial   atomic.Uint64 // names messages that have no id
+	failures atomic.Int32  // failed starts in a row
+	serial   atomic.Uint64 // creates ids for messages that have none
 }
 
 // New returns a Pool that has started nothing yet.
@@ -37,18 +37,17 @@ func New(cfg Config) (*Pool, error) {
 	return &Pool{cfg: cfg, runner: runner, idle: make(chan *life), closed: make(chan struct{})}, nil
 }
 
-// Limits says for people which limits hold and by which means.
+// Limits describes in words which limits are enforced, and how.
 func (p *Pool) Limits() string { return p.runner.Limits() }
 
-// Sweep kills what a dead predecessor of the same mark left.
+// Sweep kills the processes that a dead predecessor with the same mark left.
 func (p *Pool) Sweep(ctx context.Context) (int, error) { return p.runner.Sweep(ctx) }
 
 var errTwice = errors.New("pool: Run was called before")
 
-// Run keeps the children until ctx ends or they cannot be started, which is a
-// [StartError]. Then no new message begins, those that run go on under their own
-// contexts, idle children are asked to end by the end of their stdin, and Run
-// returns when none is left. It can be called once.
+// Run keeps the children running until ctx ends, or until they cannot be started, which is a [StartError]. Then it starts
+// no new message, lets running ones continue under their own contexts, and closes the stdin of idle children so that they
+// end. It returns when no child is left. It can be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	if !p.ran.CompareAndSwap(false, true) {
 		return errTwice

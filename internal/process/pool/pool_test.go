@@ -79,7 +79,7 @@ func TestAnswers(t *testing.T) {
 		{"a very long print", long + long + "\n" + `{"bezoar":1,"id":"ID"}` + "\n", bezoar.Done, "", (long + long + "\n")[2*len(long)+1-child.DefaultTail:], true},
 		{"another hello", `{"bezoar":1}` + "\n" + `{"bezoar":1,"id":"ID"}` + "\n", bezoar.Done, "", "", true},
 		{"a class that there is not", `{"bezoar":1,"id":"ID","class":"banana"}` + "\n", bezoar.Bug, `class "banana" is unknown`, "", true},
-		{"a class that is ours", `{"bezoar":1,"id":"ID","class":"interrupted"}` + "\n", bezoar.Bug, "not for a child to claim", "", true},
+		{"a class that is ours", `{"bezoar":1,"id":"ID","class":"interrupted"}` + "\n", bezoar.Bug, "a child may not report class", "", true},
 		{"garbled", `{"bezoar":1,"id":"ID"` + "\n", bezoar.Bug, "a garbled answer: not a JSON object", "", false},
 		{"another version", `{"bezoar":2,"id":"ID"}` + "\n", bezoar.Bug, "version 2 of the protocol", "", false},
 		{"a number as id", `{"bezoar":1,"id":7}` + "\n", bezoar.Bug, "id is 7", "", false},
@@ -482,10 +482,10 @@ func TestSpawnFailed(t *testing.T) {
 		{"not in PATH", func(c *pool.Config) { c.Child.Command = []string{"bezoar-nowhere"} }, "start bezoar-nowhere: ", nil},
 		{"no program", func(c *pool.Config) { c.Child.Command = []string{"/etc/passwd"} }, "start /etc/passwd: ", fs.ErrPermission},
 		{"a launcher's", func(c *pool.Config) { c.Child.Command = []string{"env", "bezoar-nowhere"} }, "start env: there is no such command", nil},
-		{"failed start", func(c *pool.Config) { c.Child.Env[0] = childMode + "=failed start" }, "ended before its hello: exit code 78: there is no settings file", nil},
+		{"failed start", func(c *pool.Config) { c.Child.Env[0] = childMode + "=failed start" }, "ended before it said hello: exit code 78: there is no settings file", nil},
 		{"mute", func(c *pool.Config) { c.Child.Env[0] = childMode + "=mute"; c.Start = 20 * time.Millisecond }, "no hello within 20ms", nil},
 		{"foreign", func(c *pool.Config) { c.Child.Env[0] = childMode + "=foreign" }, "version 2 of the protocol, want 1", nil},
-		{"once", func(c *pool.Config) { c.Child.Env[0] = childMode + "=once"; c.Recycle = 1 }, "ended before its hello: exit code 1", nil},
+		{"once", func(c *pool.Config) { c.Child.Env[0] = childMode + "=once"; c.Recycle = 1 }, "ended before it said hello: exit code 1", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := config(t, "normal")

@@ -17,12 +17,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 )
 
-// StartError says that the command could not be made to take messages: the pool
-// has stopped, and no message is to blame.
+// StartError means that the command does not start as a pool's child. The pool has stopped; no message is the cause.
 type StartError struct {
 	Command string
 	Err     error
-	Stderr  []byte // the end of what it wrote
+	Stderr  []byte // the end of its stderr
 }
 
 func (e *StartError) Error() string {
@@ -35,16 +34,16 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// tend keeps one child after another, until ctx ends or no more can be started.
+// tend runs one child after another, until ctx ends or none can be started.
 func (p *Pool) tend(ctx context.Context, slot int) error {
 	name := "pool-" + strconv.Itoa(slot+1)
-	recycle := p.cfg.Recycle - slot*p.cfg.Recycle/(2*p.cfg.Size) // the first lives differ, so that not all end together
+	recycle := p.cfg.Recycle - slot*p.cfg.Recycle/(2*p.cfg.Size) // first children get different lengths, so that they do not all end together
 	for idly := 0; ctx.Err() == nil; {
 		l, err := p.start(ctx, name)
 		if err != nil {
 			return err
 		}
-		if l == nil { // not this time
+		if l == nil { // it failed this time
 			continue
 		}
 		polite := p.serve(ctx, l, recycle)
@@ -61,8 +60,8 @@ func (p *Pool) tend(ctx context.Context, slot int) error {
 	return nil
 }
 
-// start starts a child and waits for its hello. It returns nil after a failure
-// that does not have to repeat itself, and the pause that it calls for.
+// start starts a child and waits for its hello. It returns nil after a temporary failure, once it has waited for the next
+// try.
 func (p *Pool) start(ctx context.Context, name string) (*life, error) {
 	l, err := p.tryStart(ctx, name)
 	if err == nil {
@@ -80,10 +79,10 @@ func (p *Pool) start(ctx context.Context, name string) (*life, error) {
 	return nil, nil
 }
 
-// tryStart returns neither a child nor an error when ctx ended meanwhile.
+// tryStart returns neither a child nor an error if ctx ended meanwhile.
 func (p *Pool) tryStart(ctx context.Context, name string) (*life, error) {
 	command := p.cfg.Child.Command[0]
-	// ctx ends children politely; theirs ends by us alone.
+	// The end of ctx stops children gently, so they get a context without that end.
 	l, err := startLife(context.WithoutCancel(ctx), p.runner, name, p.cfg.Child.Tail)
 	if err != nil {
 		return nil, &StartError{Command: command, Err: err}
@@ -101,7 +100,7 @@ func (p *Pool) tryStart(ctx context.Context, name string) (*life, error) {
 				return l, nil
 			}
 		case <-l.gone:
-			err = fmt.Errorf("it ended before its hello: %s", l.result.Detail)
+			err = fmt.Errorf("it ended before it said hello: %s", l.result.Detail)
 			if l.result.Class == bezoar.SpawnFailed {
 				err = fmt.Errorf("%w: %w", errNoCommand, err)
 			}
@@ -116,25 +115,23 @@ func (p *Pool) tryStart(ctx context.Context, name string) (*life, error) {
 	return nil, &StartError{Command: command, Err: err, Stderr: l.err.end()}
 }
 
-// settle looks at what a child has that has just said hello.
+// settle measures a child that has just said hello.
 func (l *life) settle() {
 	u, err := openUsage(l.pid)
 	if err != nil {
-		return // it is dead, or not to be looked at: its growth is not known
+		return // it is dead or cannot be measured: its growth is unknown
 	}
 	l.usage, l.base = u, u.memory()
 }
 
 var errNoCommand = errors.New("there is no such command")
 
-// permanent reports whether a start fails the same way for as long as nobody does
-// something about it.
+// permanent reports whether later starts will fail the same way until somebody repairs the cause.
 func permanent(err error) bool {
 	return slices.ContainsFunc([]error{errNoCommand, errProtocol, exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, child.ErrStopped}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// serve offers a child until it has to be replaced, and reports whether that may
-// be done politely.
+// serve offers a child until it must be replaced. It reports whether the child may be ended gently.
 func (p *Pool) serve(ctx context.Context, l *life, recycle int) (polite bool) {
 	for {
 		select {
@@ -161,13 +158,13 @@ func (p *Pool) serve(ctx context.Context, l *life, recycle int) (polite bool) {
 	}
 }
 
-// lookEvery is how often at most a child's memory is looked at.
+// lookEvery is the least time between two measurements of a child's memory.
 const lookEvery = 100 * time.Millisecond
 
-// spent says why a child has to be replaced, "" when it does not.
+// spent returns why a child must be replaced, or "".
 func (p *Pool) spent(l *life, recycle int) string {
 	if recycle > 0 && l.served >= recycle {
-		return "its messages are over"
+		return "it has had its number of messages"
 	}
 	if p.cfg.Growth <= 0 || l.base == 0 || time.Since(l.looked) < lookEvery {
 		return ""
@@ -179,7 +176,7 @@ func (p *Pool) spent(l *life, recycle int) string {
 	return ""
 }
 
-// finish ends a child and waits for that.
+// finish ends a child and waits for its end.
 func (p *Pool) finish(l *life, polite bool) {
 	patience := time.Duration(0)
 	if polite {
@@ -188,7 +185,7 @@ func (p *Pool) finish(l *life, polite bool) {
 	l.stop(patience)
 }
 
-// pause waits before the next start, or until ctx ends.
+// pause waits until the next start, or until ctx ends.
 func (p *Pool) pause(ctx context.Context, attempt int) {
 	t := time.NewTimer(p.cfg.Backoff.Wait(attempt, rand.Float64()))
 	defer t.Stop()

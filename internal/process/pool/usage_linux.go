@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage looks at what a process holds and has used.
+// usage measures a process.
 type usage struct {
 	pid   int
 	statm *os.File
@@ -26,8 +26,8 @@ func openUsage(pid int) (*usage, error) {
 
 func (u *usage) close() { _ = u.statm.Close() }
 
-// memory returns the bytes that the process holds of its own: what it shares
-// with files does not grow by its doing. 0 when that is not known.
+// memory returns the private memory of the process in bytes, 0 if unknown. Memory shared with files does not count: the
+// process does not control its growth.
 func (u *usage) memory() int64 {
 	var b [128]byte
 	n, err := u.statm.ReadAt(b[:], 0)
@@ -49,9 +49,9 @@ func (u *usage) memory() int64 {
 // processor returns the processor time of all threads of the process.
 func (u *usage) processor() (time.Duration, error) {
 	var used unix.Timespec
-	clock := int32(^u.pid<<3 | 2) // as clock_getcpuclockid(3) makes it
+	clock := int32(^u.pid<<3 | 2) // see clock_getcpuclockid(3)
 	if err := unix.ClockGettime(clock, &used); err != nil {
-		return 0, fmt.Errorf("look at the processor time of process %d: %w", u.pid, err)
+		return 0, fmt.Errorf("read the processor time of process %d: %w", u.pid, err)
 	}
 	return time.Duration(used.Nano()), nil
 }

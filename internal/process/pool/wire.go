@@ -17,18 +17,18 @@ const Version = 1
 
 // The bounds of a line.
 const (
-	MaxBody   = 1 << 20         // bytes of a message's body, as it is in the queue
+	MaxBody   = 1 << 20         // bytes of a message's body, as stored in the queue
 	MaxID     = 256             // bytes
-	MaxBeside = 1 << 20         // bytes of all else that a message's line says
-	MaxAnswer = child.MaxReport // bytes of an answer's line, its end not counted
+	MaxBeside = 1 << 20         // bytes of the rest of a message's line
+	MaxAnswer = child.MaxReport // bytes of an answer's line without its end
 )
 
 const hello = `{"bezoar":1}` + "\n"
 
-// checkFits reports what of a job does not fit on a line.
+// checkFits returns an error if a part of the job is too long for a line.
 func checkFits(j *child.Job) error {
 	if len(j.Stdin) > MaxBody {
-		return fmt.Errorf("the body has %d bytes, and a pool's line has room for %d", len(j.Stdin), MaxBody)
+		return fmt.Errorf("the body has %d bytes, and a pool's line can hold %d", len(j.Stdin), MaxBody)
 	}
 	if n := len(j.Message.ID); n > MaxID {
 		return fmt.Errorf("the id has %d bytes, want at most %d", n, MaxID)
@@ -38,13 +38,12 @@ func checkFits(j *child.Job) error {
 		beside += len(name) + len(value)
 	}
 	if beside > MaxBeside {
-		return fmt.Errorf("the attributes have %d bytes, and a pool's line has room for %d", beside, MaxBeside)
+		return fmt.Errorf("the attributes have %d bytes, and a pool's line can hold %d", beside, MaxBeside)
 	}
 	return nil
 }
 
-// appendMessage appends the line that gives a child a message. deadline is when
-// the child will be stopped; zero means never.
+// appendMessage appends the line of a message. The child will be stopped at deadline; zero means never.
 func appendMessage(line []byte, id string, j *child.Job, deadline time.Time) []byte {
 	line = append(line, `{"bezoar":1,"id":`...)
 	line = appendString(line, id)
@@ -74,8 +73,7 @@ func appendMessage(line []byte, id string, j *child.Job, deadline time.Time) []b
 	return append(line, '}', '\n')
 }
 
-// appendAttributes appends them by name, so that the same message is the same
-// line.
+// appendAttributes appends attributes sorted by name, so that equal messages give equal lines.
 func appendAttributes(line []byte, attributes map[string]string) []byte {
 	for i, name := range slices.Sorted(maps.Keys(attributes)) {
 		if i > 0 {
@@ -90,12 +88,11 @@ func appendAttributes(line []byte, attributes map[string]string) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendString appends a JSON string. It escapes all that some language's reader
-// of lines takes for the end of one: U+0085 and U+2028 are that to more than one.
-// What is not UTF-8 becomes U+FFFD.
+// appendString appends a JSON string. It also escapes U+0085 and U+2028, which the line readers of some languages treat as
+// line ends. Invalid UTF-8 becomes U+FFFD.
 func appendString[T string | []byte](line []byte, s T) []byte {
 	line = append(line, '"')
-	plain := 0 // what comes from here on needs no escape yet
+	plain := 0 // start of the part that is not appended yet and needs no escape
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -137,5 +134,5 @@ func appendEscape(line []byte, c byte) []byte {
 }
 
 func decodeRune[T string | []byte](s T) (rune, int) {
-	return utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)])) // does not escape: no allocation
+	return utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)])) // the string does not escape: no allocation
 }

@@ -14,56 +14,54 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Registry is what ExternalWorkers reports to; a [fleet.Fleet].
+// Registry receives the reports of ExternalWorkers; [fleet.Fleet] implements it.
 type Registry interface {
 	Add(worker string)
 	SetWeight(worker string, weight int) // of a worker that was added
-	Remove(worker string) error          // that is down
+	Remove(worker string) error          // of a worker that is down
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
 	Idle(ctx context.Context, worker string) error
 	Down(worker string, epoch uint64, end fleet.End)
-	// Sick is told after every look while health checks fail, and Well once when
-	// they succeed again. Whether that keeps work away is the registry's decision.
+	// Sick is called after every check while health checks fail, and Well once when they succeed again. The registry
+	// decides whether it keeps work away from the worker.
 	Sick(worker string, epoch uint64, why string) (out bool)
 	Well(worker string, epoch uint64)
 }
 
-// Health says how workers are asked how they are.
+// Health describes the health check of workers.
 type Health struct {
-	Path     string        // "" means that an open port is a well worker
-	GRPC     string        // instead of Path: see [Probe.GRPC]
-	Interval time.Duration // between looks at a worker that is up, ±20 %; default 1 s
-	Timeout  time.Duration // of one look; default 1 s
+	Path     string        // "": a worker with an open port is healthy
+	GRPC     string        // replaces Path: see [Probe.GRPC]
+	Interval time.Duration // between checks of a worker that is up, ±20 %; default 1 s
+	Timeout  time.Duration // of one check; default 1 s
 }
 
-// MaxWorkers bounds the workers of one ExternalWorkers.
+// MaxWorkers is the most workers of one ExternalWorkers.
 const MaxWorkers = 4096
 
-// Config describes workers that somebody else starts.
+// Config describes workers that Bezoar does not start itself.
 type Config struct {
-	Name    string         // the fleet, for logs
+	Name    string         // of the fleet, for logs
 	Workers []string       // "http://host:port", "https://host:port" or "unix:/path", at most MaxWorkers
-	Weights map[string]int // of some of Workers, by their text; the others have 1
+	Weights map[string]int // by the worker's text in Workers; default 1
 	Health  Health
-	HTTP2   bool          // is what workers speak
-	Drain   time.Duration // for work in flight on a worker that is taken out; default 30 s
-	// Resolve is the time between two lookups of workers' host names, ±20 %;
-	// default 5 s. Every address of a name is a worker of its own.
+	HTTP2   bool          // the protocol of the workers
+	Drain   time.Duration // for work in flight on a removed worker; default 30 s
+	// Resolve is the time between two lookups of workers' host names, ±20 %; default 5 s. Every address of a name is a
+	// separate worker.
 	Resolve time.Duration
-	// TLS makes the settings of one connection to a worker with https, by its host
-	// name; nil: those of the system.
+	// TLS returns the settings for a connection to a worker with https, by its host name; nil: the system's settings.
 	TLS func(host string) *tls.Config
-	// Resized, when set, is told how many workers there are when a lookup has
-	// changed that. New and Update say it by Size.
+	// Resized, if set, is called with the number of workers when a lookup has changed it. After New and Update, Size
+	// returns it.
 	Resized  func(workers int)
 	Registry Registry
 
 	tellAfter time.Duration // default tellAfter
-	// Conns, when set, tells how the wire's own connections of one epoch fare:
-	// how many stand, and how many broke since the last call. It must look: an
-	// idle connection whose end nobody has noticed does not stand.
+	// Conns, if set, returns how many of the wire's own connections of one epoch are open, and how many broke since the
+	// last call. It must check them: an idle connection that the peer has closed does not count as open.
 	Conns func(worker string, epoch uint64) (alive, broken int)
 	Log   *slog.Logger // nil discards
 
@@ -83,7 +81,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List
@@ -118,8 +116,7 @@ func (h Health) validate() []error {
 	return errs
 }
 
-// CheckPath reports whether path can be asked for in a health request. The
-// empty path can.
+// CheckPath returns an error if path cannot be used in a health request. The empty path is valid.
 func CheckPath(path string) error {
 	switch {
 	case path == "":

@@ -2,22 +2,21 @@ package probe
 
 // When a [Debouncer] changes its result.
 const (
-	fall = 3 // looks in a row that must fail before a worker is held sick
-	rise = 2 // and good ones before it is held well again
+	fall = 3 // failed checks in a row that make a worker unhealthy
+	rise = 2 // good checks in a row that make it healthy again
 )
 
-// Debouncer turns single looks into a steady result: a worker is sick after three
-// failures in a row and well again after two good answers. The zero Debouncer holds
-// the worker well. It is not safe for concurrent use.
+// Debouncer derives a stable state from single checks: a worker is unhealthy after three failures in a row, and healthy
+// again after two good answers. With the zero Debouncer the worker is healthy. It is not safe for concurrent use.
 type Debouncer struct {
-	row  int // looks in a row that contradict the result
+	row  int // checks in a row that contradict the state
 	sick bool
 }
 
-// Add takes one more look into account and reports whether the worker is sick.
+// Add adds the result of a check and reports whether the worker is unhealthy.
 func (w *Debouncer) Add(r Result) bool {
 	switch {
-	case r.Outcome == Exhausted: // nobody has looked
+	case r.Outcome == Exhausted: // the check was not made
 	case r.Healthy() != w.sick:
 		w.row = 0
 	case w.sick:
@@ -34,5 +33,5 @@ func (w *Debouncer) count(enough int) {
 	}
 }
 
-// MarkSick holds the worker sick at once: it said so itself.
+// MarkSick makes the worker unhealthy at once: it said so itself.
 func (w *Debouncer) MarkSick() { *w = Debouncer{sick: true} }

@@ -14,7 +14,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// ExternalWorkers checks the health of workers that somebody else starts. Create it with [New].
+// ExternalWorkers checks the health of workers that Bezoar does not start itself. Create it with [New]. Its methods may be
+// called from several goroutines.
 type ExternalWorkers struct {
 	name  string
 	reg   Registry
@@ -24,19 +25,19 @@ type ExternalWorkers struct {
 
 	lookup lookupFunc
 
-	mu      sync.Mutex           // guards what follows
+	mu      sync.Mutex           // guards the fields below
 	workers map[string]*remote   // by name
-	begin   func(*remote)        // while Run runs
+	begin   func(*remote)        // set while Run runs
 	changed chan struct{}        // closed and replaced when cfg changes
-	size    int                  // of them that are wanted
-	names   map[string]*resolved // by host:port as written
-	hosts   map[string]string    // host:port as written, by the address that is a worker of it
-	weights map[string]int       // by host:port as written; of all
+	size    int                  // wanted workers
+	names   map[string]*resolved // by host:port as in the settings
+	hosts   map[string]string    // host:port as in the settings, by the address of the worker
+	weights map[string]int       // of all workers, by host:port as in the settings
 }
 
 var _ fleet.Keeper = (*ExternalWorkers)(nil)
 
-// New returns ExternalWorkers that have not looked at anything yet.
+// New returns ExternalWorkers that has not checked any worker yet.
 func New(cfg Config) (*ExternalWorkers, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
@@ -53,8 +54,8 @@ func New(cfg Config) (*ExternalWorkers, error) {
 	return x, nil
 }
 
-// Run watches the workers until ctx ends. Workers that are down are asked until
-// they answer. What is up stays up when Run returns: nobody knows better.
+// Run watches the workers until ctx ends. It checks workers that are down until they answer. When Run returns, workers that
+// are up stay up in the registry.
 func (x *ExternalWorkers) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	x.mu.Lock()
@@ -64,20 +65,20 @@ func (x *ExternalWorkers) Run(ctx context.Context) error {
 		x.reg.SetWeight(r.name, x.weights[x.written(r)])
 		wg.Go(func() { x.watch(ctx, r) })
 	}
-	for _, addr := range x.expand(x.cfg.Load().addresses()) { // in the order written
+	for _, addr := range x.expand(x.cfg.Load().addresses()) { // in the order of the settings
 		x.begin(x.workers[addr])
 	}
 	x.mu.Unlock()
 	x.followNames(ctx)
 	x.mu.Lock()
-	x.begin = func(*remote) {} // nobody is watched from here on
+	x.begin = func(*remote) {} // new workers are not watched any more
 	x.mu.Unlock()
 	wg.Wait()
 	return nil
 }
 
-// How often a worker that is down is asked: eagerly at first, because most
-// restarts take seconds, and once per second when it stays away.
+// How often a worker that is down is checked: often at first, because most restarts take seconds, and later once per
+// second.
 const (
 	eagerMin = 100 * time.Millisecond
 	eagerMax = 250 * time.Millisecond
@@ -98,7 +99,7 @@ func (x *ExternalWorkers) watch(ctx context.Context, r *remote) {
 	}
 }
 
-// watchDown looks at a worker that is down until it is ready, and brings it up.
+// watchDown checks a worker that is down until it is ready, and then reports it as up.
 func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 	began, told := time.Now(), r.newest() != nil
 	for {
@@ -108,8 +109,8 @@ func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 			return false
 		}
 		if res.Healthy() {
-			// The socket must be the same before and after the look: else the
-			// answer came from a life that is over.
+			// The socket must be the same before and after the check: otherwise the answer may have come from the process
+			// before.
 			if now := listeners(r.name); !replaced(inodes, now) {
 				x.up(r, now)
 				return true
@@ -129,11 +130,11 @@ func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 	}
 }
 
-// tellAfter is how long a worker that was never up is silently asked again.
+// tellAfter is how long Run waits before it logs that a new worker is not up.
 const tellAfter = 1500 * time.Millisecond
 
-// whyDown says what a look at a worker that is down has found, and where else on
-// this machine somebody listens on its port.
+// whyDown describes the result of a check of a worker that is down, and names other addresses of this machine with a
+// listener on its port.
 func whyDown(addr string, res Result) string {
 	why := res.String()
 	if res.Err != nil {
@@ -151,8 +152,8 @@ func whyDown(addr string, res Result) string {
 	return why + ": no process listens on this port"
 }
 
-// ready asks a worker that is down whether it can serve. One that was hanging
-// must answer a request; its port was open all along.
+// ready checks whether a worker that is down can serve. A worker that hung must answer a request: its port stayed open all
+// the time.
 func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
 	p := x.probeOf(r)
 	switch {
@@ -164,7 +165,7 @@ func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
 	return anyAnswer(p.open(ctx, r.name))
 }
 
-// anyAnswer takes any answer for a good one.
+// anyAnswer treats every answer as a good one.
 func anyAnswer(res Result) Result {
 	if res.Outcome == Answered {
 		res.Status = 200
@@ -179,7 +180,7 @@ func (x *ExternalWorkers) up(r *remote, inodes []uint64) {
 	x.log.Info("worker up", "worker", r.name, "epoch", epoch)
 }
 
-// end ends l once, whoever comes first, and returns when it has ended.
+// end ends l exactly once, even if several goroutines call it, and returns when it has ended.
 func (x *ExternalWorkers) end(r *remote, l *span, end fleet.End) {
 	if !r.close(l, end.Class) {
 		<-l.gone
@@ -194,12 +195,12 @@ func (x *ExternalWorkers) end(r *remote, l *span, end fleet.End) {
 	close(l.gone)
 }
 
-// watchUp looks at a worker that is up, once per interval, until it ends.
+// watchUp checks a worker that is up once per interval, until its end.
 func (x *ExternalWorkers) watchUp(ctx context.Context, r *remote) {
 	l := r.current()
 	for l != nil && x.pause(ctx, l) {
 		if x.conns != nil {
-			x.conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
+			x.conns(r.name, l.epoch) // servers close idle connections: make the count that Check reads fresh
 		}
 		if replaced(l.inodes, listeners(r.name)) {
 			x.portLost(ctx, r, l, "another process listens on its port")
@@ -209,12 +210,11 @@ func (x *ExternalWorkers) watchUp(ctx context.Context, r *remote) {
 	}
 }
 
-// pause waits for the next look at l, as long as the settings say now. It reports
-// false when there is none.
+// pause waits until the next check of l, and follows changes of the interval. It reports false when there is none.
 func (x *ExternalWorkers) pause(ctx context.Context, l *span) bool {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
-	var h Health // that t was set for
+	var h Health // the settings for which t was set
 	for {
 		changed := x.change()
 		if now := x.cfg.Load().Health; now != h {
@@ -233,14 +233,14 @@ func (x *ExternalWorkers) pause(ctx context.Context, l *span) bool {
 	}
 }
 
-// reportedHealth is what the registry has been told of one life.
+// reportedHealth is the health of one life as last reported to the registry.
 type reportedHealth struct {
 	Debouncer
 
-	told, out bool // that it is sick; and whether that holds it out
+	told, out bool // whether it was reported as unhealthy; whether the registry then kept work away
 }
 
-// look takes one look at a worker that is up.
+// look checks a worker that is up once.
 func (x *ExternalWorkers) look(ctx context.Context, r *remote, l *span, w *reportedHealth) {
 	res := x.ask(ctx, r, l)
 	if ctx.Err() != nil || l.over() || res.Outcome == Exhausted {
@@ -251,10 +251,10 @@ func (x *ExternalWorkers) look(ctx context.Context, r *remote, l *span, w *repor
 		return
 	}
 	sick := w.Add(res)
-	// A worker that says itself that it is not ready needs no second opinion.
+	// A worker that itself says that it is not ready needs no further check.
 	announced := res.Outcome == Answered && !res.Healthy()
 	if res.Outcome == Answered {
-		l.announced.Store(announced) // silence takes back nothing
+		l.announced.Store(announced) // no answer does not revoke the announcement
 	}
 	if announced {
 		w.MarkSick()
@@ -263,20 +263,19 @@ func (x *ExternalWorkers) look(ctx context.Context, r *remote, l *span, w *repor
 	x.tell(r, l, w, sick, res)
 }
 
-// tell tells the registry what the worker looks like, and the log when that
-// changes.
+// tell reports the worker's health to the registry, and logs changes.
 func (x *ExternalWorkers) tell(r *remote, l *span, w *reportedHealth, sick bool, res Result) {
 	if !sick {
 		if w.told {
 			w.told, w.out = false, false
-			x.log.Info("worker well again", "worker", r.name)
+			x.log.Info("worker is healthy again", "worker", r.name)
 			x.reg.Well(r.name, l.epoch)
 		}
 		return
 	}
 	out := x.reg.Sick(r.name, l.epoch, res.String())
 	if !w.told || out != w.out {
-		x.log.Warn("worker looks sick", "worker", r.name, "why", res, "held_out", out)
+		x.log.Warn("worker looks unhealthy", "worker", r.name, "why", res, "held_out", out)
 	}
 	w.told, w.out = true, out
 }
@@ -287,24 +286,22 @@ func (x *ExternalWorkers) ask(ctx context.Context, r *remote, l *span) Result {
 		return p.Do(ctx, r.name)
 	}
 	if len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
-		return Result{Outcome: Answered, Status: 200} // seen without bothering it
+		return Result{Outcome: Answered, Status: 200} // seen in the kernel's tables, without a request to the worker
 	}
 	return anyAnswer(p.open(ctx, r.name))
 }
 
 // The bounds of portLost.
 const (
-	breakSettle  = 500 * time.Millisecond // for the connections of a crashed worker to be reported
-	orderlyBound = 30 * time.Second       // for a worker that stops to finish its work
+	breakSettle  = 500 * time.Millisecond // until users of a crashed worker's connections have reported them
+	orderlyBound = 30 * time.Second       // for a stopping worker to finish its work
 )
 
-// portLost deals with a port that is no longer the worker's. If it crashed, its
-// connections broke too, and Check learns of it from whoever used them. If its
-// work goes on nevertheless, it is stopping in an orderly way: the work may
-// finish, and the end is planned.
+// portLost handles a port that the worker has lost. If the worker crashed, its connections broke too, and their users call
+// Check. If its work continues, the worker is shutting down: the work may finish, and the end is planned.
 func (x *ExternalWorkers) portLost(ctx context.Context, r *remote, l *span, why string) {
 	x.reg.Drain(r.name)
-	// Work that was in flight and does not break within breakSettle ends well.
+	// Work in flight that does not break within breakSettle will finish.
 	busy := x.busy(ctx, r)
 	if !sleep(ctx, l.gone, breakSettle) {
 		return
@@ -318,7 +315,7 @@ func (x *ExternalWorkers) portLost(ctx context.Context, r *remote, l *span, why 
 		x.log.Info("worker stops", "worker", r.name, "why", why)
 		bound, cancel := context.WithTimeout(ctx, orderlyBound)
 		defer cancel()
-		_ = x.reg.Idle(bound, r.name) // what is not done by then is cut off
+		_ = x.reg.Idle(bound, r.name) // unfinished work is cut off then
 		if ctx.Err() != nil {
 			return
 		}
@@ -326,14 +323,14 @@ func (x *ExternalWorkers) portLost(ctx context.Context, r *remote, l *span, why 
 	x.end(r, l, crash(why))
 }
 
-// busy reports whether work is in flight on a worker now.
+// busy reports whether the worker has work in flight.
 func (x *ExternalWorkers) busy(ctx context.Context, r *remote) bool {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
 	return x.reg.Idle(now, r.name) != nil
 }
 
-// lost says why a port is not the worker's any more; "" when it is.
+// lost returns why the worker has lost its port, or "".
 func (x *ExternalWorkers) lost(ctx context.Context, r *remote, l *span) string {
 	if replaced(l.inodes, listeners(r.name)) {
 		return "another process listens on its port"
@@ -344,7 +341,7 @@ func (x *ExternalWorkers) lost(ctx context.Context, r *remote, l *span) string {
 	return ""
 }
 
-// jitter spreads d by ±20 %, so that a fleet is not asked in step.
+// jitter varies d by ±20 %, so that the workers of a fleet are not checked at the same time.
 func jitter(d time.Duration) time.Duration {
 	return d*4/5 + rand.N(d*2/5+1)
 }

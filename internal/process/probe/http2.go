@@ -14,10 +14,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
 )
 
-// WholeServer is the service of [Probe.GRPC] that stands for all of them.
+// WholeServer is the value of [Probe.GRPC] for the server as a whole.
 const WholeServer = "*"
 
-// doHTTP2 is Do for a worker that speaks HTTP/2.
+// doHTTP2 implements Do for HTTP/2.
 func (p Probe) doHTTP2(ctx context.Context, worker string) Result {
 	var unconnected Result
 	tr := h2.Transport(func(ctx context.Context) (net.Conn, error) {
@@ -38,7 +38,7 @@ func (p Probe) doHTTP2(ctx context.Context, worker string) Result {
 	defer func() { _ = cc.Close() }()
 	res, err := cc.RoundTrip(p.requestHTTP2(ctx, worker))
 	if err != nil {
-		return failed(fmt.Errorf("ask %s how it is, by HTTP/2: %w", worker, err))
+		return failed(fmt.Errorf("send the health request to %s by HTTP/2: %w", worker, err))
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxRest))
@@ -71,8 +71,7 @@ func (p Probe) requestHTTP2(ctx context.Context, worker string) *http.Request {
 	return req.WithContext(ctx)
 }
 
-// healthCheck is a HealthCheckRequest of grpc.health.v1 in its frame: field 1 is the
-// service.
+// healthCheck returns a framed HealthCheckRequest of grpc.health.v1. Field 1 is the service.
 func healthCheck(service string) string {
 	var message []byte
 	if service != WholeServer {
@@ -83,7 +82,7 @@ func healthCheck(service string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))) + string(message)
 }
 
-// healthOf reads a HealthCheckResponse, in which field 1 is the state.
+// healthOf reads a HealthCheckResponse. Field 1 is the state.
 func healthOf(res *http.Response, body []byte) Result {
 	code := res.Trailer.Get("Grpc-Status")
 	if code == "" {
@@ -100,7 +99,7 @@ func healthOf(res *http.Response, body []byte) Result {
 	case code == "5":
 		return said(http.StatusNotFound, "the server does not know the service")
 	case code == "12":
-		return said(http.StatusNotImplemented, "the server does not have it")
+		return said(http.StatusNotImplemented, "the server does not implement it")
 	case code != "0":
 		return said(http.StatusServiceUnavailable, "status %.20s", code)
 	}

@@ -10,15 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// How long Check looks before it holds a worker alive.
+// How long Check takes before it decides that a worker is alive.
 const (
-	dialPatience = 500 * time.Millisecond // for a connection after another broke
-	settle       = 100 * time.Millisecond // for what is dying to be dead
+	dialPatience = 500 * time.Millisecond // for a new connection after another broke
+	settle       = 100 * time.Millisecond // for a dying worker to be dead
 	overdueLook  = time.Second            // for an answer to a health request
 )
 
-// Check implements [fleet.Keeper]; the package comment says what counts as
-// evidence.
+// Check implements [fleet.Keeper]. The package comment says what counts as evidence.
 func (x *ExternalWorkers) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
 	r := x.find(worker)
 	if r == nil {
@@ -34,8 +33,8 @@ func (x *ExternalWorkers) Check(ctx context.Context, worker string, epoch uint64
 	return x.checkBroken(ctx, r, l)
 }
 
-// Kill implements [fleet.Keeper]. It cannot kill: it ends the epoch and keeps
-// the worker out until it answers a health request.
+// Kill implements [fleet.Keeper]. It cannot kill the worker: it ends the epoch and keeps work away from the worker until it
+// answers a health request.
 func (x *ExternalWorkers) Kill(worker string, epoch uint64, why string) {
 	r := x.find(worker)
 	if r == nil {
@@ -49,7 +48,7 @@ func (x *ExternalWorkers) Kill(worker string, epoch uint64, why string) {
 	}
 }
 
-// checkBroken looks for a second signal beside the connection that broke.
+// checkBroken looks for further evidence besides the broken connection.
 func (x *ExternalWorkers) checkBroken(ctx context.Context, r *remote, l *span) fleet.Health {
 	deadline := time.Now().Add(3 * settle)
 	broken := 0
@@ -74,16 +73,15 @@ func (x *ExternalWorkers) checkBroken(ctx context.Context, r *remote, l *span) f
 		case res.Outcome != Broken || time.Now().After(deadline):
 			return fleet.Alive
 		}
-		// Our fresh connection was cut as well: it may be dying. Look again.
+		// Our new connection was cut as well: the worker may be dying. Check again.
 		if !sleep(ctx, l.gone, settle/10) && ctx.Err() != nil {
 			return fleet.Alive
 		}
 	}
 }
 
-// allBroken reports whether the wire has no connection left that stands, of two
-// at least. Where the worker's socket can be seen, and is the same as before,
-// that says more: some servers close all idle connections at once.
+// allBroken reports whether all of the wire's connections broke, and at least two. If the worker's socket is visible and
+// unchanged, that is stronger evidence: some servers close all idle connections at once.
 func (x *ExternalWorkers) allBroken(r *remote, l *span, broken *int) bool {
 	if x.conns == nil || len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return false
@@ -93,8 +91,8 @@ func (x *ExternalWorkers) allBroken(r *remote, l *span, broken *int) bool {
 	return alive == 0 && *broken >= 2
 }
 
-// checkOverdue asks the worker for a sign of life. Any answer is one: a worker
-// that says it is not well does not hang.
+// checkOverdue sends the worker a health request. Any answer proves that it does not hang, even one that says it is
+// unhealthy.
 func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
 	p := x.probeOf(r)
 	p.Timeout = overdueLook
@@ -107,16 +105,15 @@ func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) 
 		x.end(r, l, crash("another process listens on its port"))
 		return fleet.Gone
 	case res.Outcome == Answered, res.Outcome == Refused, res.Outcome == Exhausted:
-		// Refused: it has closed its port and the connection stands. It is
-		// stopping, and its work may finish. Exhausted: nobody has looked.
+		// Refused: the worker has closed its port but keeps the connection. It is shutting down, and its work may finish.
+		// Exhausted: the check was not made.
 		return fleet.Alive
 	}
 	return fleet.Unresponsive
 }
 
-// quiet connects and watches for a moment whether the connection stands. A
-// worker that lives has no reason to close what carried nothing yet; one that
-// is dying accepts for as long as its port is open and then resets.
+// quiet connects and waits briefly for the connection to break. A live worker has no reason to close a connection that has
+// carried nothing. A dying one accepts connections while its port is open, and then resets them.
 func quiet(ctx context.Context, addr string) Result {
 	dctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
@@ -130,7 +127,7 @@ func quiet(ctx context.Context, addr string) Result {
 	var b [1]byte
 	_, err := conn.Read(b[:])
 	if err == nil || isTimeout(err) {
-		return Result{Outcome: Answered} // it speaks first, or stays quiet: it lives
+		return Result{Outcome: Answered} // whether it speaks first or says nothing: it is alive
 	}
 	if !errors.Is(err, io.EOF) {
 		return failed(err)

@@ -12,10 +12,9 @@ import (
 	"strings"
 )
 
-// listeners returns the inodes of the sockets that listen where a worker is, sorted:
-// on a loopback address or at a path. It returns nil when nothing is known: no such
-// socket, another machine or network namespace, no /proc. Sockets that share a port
-// (SO_REUSEPORT) are all returned.
+// listeners returns the sorted inodes of the sockets that listen at a worker's loopback address or path. It returns nil if
+// they cannot be found: no such socket, another machine or network namespace, or no /proc. It returns all sockets that
+// share a port (SO_REUSEPORT).
 func listeners(worker string) []uint64 {
 	network, addr := place(worker)
 	if network == "unix" {
@@ -53,8 +52,8 @@ func procListeners(port uint16) (inodes []uint64) {
 	return inodes
 }
 
-// unixListeners returns the inodes of the sockets that listen at a path. Those of a
-// process that is no longer found there count while they are open.
+// unixListeners returns the inodes of the sockets that listen at a path. A socket whose file was removed counts while it is
+// open.
 func unixListeners(path string) []uint64 {
 	const flagsField, inodeField, accepts = 3, 6, "00010000"
 	f, err := os.Open("/proc/net/unix")
@@ -89,7 +88,7 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// maxTable bounds the lines read of one table.
+// maxTable is the most lines read of one table.
 const maxTable = 65536
 
 // readListeners returns the inodes of the sockets of a table that listen on port.
@@ -103,13 +102,12 @@ func readListeners(r io.Reader, port uint16) ([]uint64, error) {
 	return inodes, err
 }
 
-// eachListener reads a table in the form of /proc/net/tcp. The kernel lists
-// listening sockets before all others, so it stops at the first that is not:
-// the look stays cheap beside many thousand connections.
+// eachListener reads a table in the format of /proc/net/tcp. The kernel lists listening sockets first, so it stops at the
+// first other one. This keeps it fast on machines with many thousand connections.
 func eachListener(r io.Reader, tell func(listener)) error {
 	const stateField, inodeField, listening = 3, 9, "0A"
-	// A read of about one line: the kernel fills what it is asked for, and walks
-	// every established connection to do so when the listeners do not suffice.
+	// Read about one line at a time: the kernel fills the buffer, and walks all established connections if the listeners do
+	// not fill it.
 	br := bufio.NewReaderSize(r, 160)
 	if _, err := br.ReadString('\n'); err != nil { // the heading
 		return err
@@ -139,8 +137,7 @@ func eachListener(r io.Reader, tell func(listener)) error {
 	return nil
 }
 
-// replaced reports whether two looks at the same port found sockets that have
-// nothing in common: another process listens there now.
+// replaced reports whether two checks of one port found sockets with none in common: another process listens there now.
 func replaced(before, now []uint64) bool {
 	if len(before) == 0 || len(now) == 0 {
 		return false

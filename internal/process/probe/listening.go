@@ -9,16 +9,15 @@ import (
 	"strings"
 )
 
-// maxListening bounds the addresses that are told: they are for people.
+// maxListening is the most addresses returned: they are for messages.
 const maxListening = 8
 
-// ListeningOn returns the addresses at which somebody listens on the port, in our
-// network namespace.
+// ListeningOn returns the addresses with a listener on the port, in this process's network namespace.
 func ListeningOn(port uint16) []netip.AddrPort {
 	return listening(func(l listener) bool { return l.addr.Port() == port })
 }
 
-// ListeningBy returns the addresses at which one of the sockets, by inode, listens.
+// ListeningBy returns the addresses at which the sockets with these inodes listen.
 func ListeningBy(sockets []uint64) []netip.AddrPort {
 	return listening(func(l listener) bool { return slices.Contains(sockets, l.inode) })
 }
@@ -39,14 +38,13 @@ func listening(match func(listener) bool) (out []netip.AddrPort) {
 	return out
 }
 
-// listener is one socket that listens.
+// listener is a listening socket.
 type listener struct {
 	addr  netip.AddrPort
 	inode uint64
 }
 
-// parseAddr reads an address as the kernel writes it: words of four bytes, each in
-// the order of the machine.
+// parseAddr parses an address in the kernel's format: words of four bytes in the machine's byte order.
 func parseAddr(text string) (netip.Addr, bool) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != 4 && len(b) != 16 {
@@ -59,7 +57,7 @@ func parseAddr(text string) (netip.Addr, bool) {
 	return a.Unmap(), ok
 }
 
-// Places names addresses for people.
+// Places formats addresses for a message.
 func Places(found []netip.AddrPort) string {
 	names := make([]string, len(found))
 	for i, a := range found {

@@ -17,11 +17,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 )
 
-// A worker's name says where it listens and how it is reached: host:port,
+// A worker's name is its address and protocol: host:port, https://host:port or unix:/path.
 // https://host:port or unix:/path.
 
-// ParseWorker returns the name of the worker with a URL. Port 80, or 443 of https,
-// need not be written; a path is no part of the name.
+// ParseWorker returns the worker's name for a URL. The default ports 80 and, for https, 443 may be omitted; a path is not
+// part of the name.
 func ParseWorker(raw string) (string, error) {
 	if file, ok := strings.CutPrefix(raw, "unix:"); ok {
 		if !path.IsAbs(file) || path.Clean(file) != file || len(file) > maxSocketPath {
@@ -57,11 +57,10 @@ func ParseWorker(raw string) (string, error) {
 
 const (
 	secure        = "https://" // begins the names of workers that speak TLS
-	maxSocketPath = 107        // what the kernel takes
+	maxSocketPath = 107        // the kernel's limit
 )
 
-// place returns where a worker listens: at host:port, or, for the network unix, at a
-// path.
+// place returns a worker's network and address: host:port, or a path for the network unix.
 func place(worker string) (network, addr string) {
 	if file, ok := strings.CutPrefix(worker, "unix:"); ok {
 		return "unix", file
@@ -69,7 +68,7 @@ func place(worker string) (network, addr string) {
 	return "tcp", strings.TrimPrefix(worker, secure)
 }
 
-// hostOf returns what a worker is called in a Host field.
+// hostOf returns a worker's value for the Host field.
 func hostOf(worker string) string {
 	network, addr := place(worker)
 	if network == "unix" {
@@ -78,22 +77,22 @@ func hostOf(worker string) string {
 	return addr
 }
 
-// dialer connects to a worker. The zero value sees to TCP and unix sockets.
+// dialer connects to a worker. The zero value supports TCP and unix sockets.
 type dialer struct {
 	net.Dialer
 
-	http2 bool                          // is what is spoken by TLS
-	host  string                        // of which the worker is an address, host:port; "": it is named by itself
-	tls   func(host string) *tls.Config // nil: as the system does it
+	http2 bool                          // protocol to negotiate by TLS
+	host  string                        // host:port that resolves to the worker's address; "": the worker's own name
+	tls   func(host string) *tls.Config // nil: the system's settings
 }
 
-// bare connects to where the worker listens, without a word.
+// bare connects to a worker's address without sending anything.
 func (d *dialer) bare(ctx context.Context, worker string) (net.Conn, error) {
 	network, addr := place(worker)
 	return d.DialContext(ctx, network, addr)
 }
 
-// ready connects up to where the first byte of a request may follow.
+// ready connects, with TLS if needed, so that a request may follow.
 func (d *dialer) ready(ctx context.Context, worker string) (net.Conn, error) {
 	conn, err := d.bare(ctx, worker)
 	if err != nil || !strings.HasPrefix(worker, secure) {
@@ -122,17 +121,16 @@ func (d *dialer) ready(ctx context.Context, worker string) (net.Conn, error) {
 	return t, nil
 }
 
-// handshakeError is a connection that stood, on which TLS did not come about.
+// handshakeError is a failed TLS handshake on an open connection.
 type handshakeError struct{ err error }
 
 func (e *handshakeError) Error() string { return "TLS: " + e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// exhaustedPause is how long a look waits for a descriptor before it tries again.
+// exhaustedPause is the time between tries of a check that got no descriptor.
 const exhaustedPause = 20 * time.Millisecond
 
-// dial connects by connect, or says why it could not. The result is meaningless when
-// the connection is not nil.
+// dial connects with connect, or returns why that failed. The result has no meaning if the connection is not nil.
 func dial(ctx context.Context, worker string, connect func(context.Context, string) (net.Conn, error)) (net.Conn, Result) {
 	conn, err := connect(ctx, worker)
 	for connlimit.Exhausted(err) && sleep(ctx, nil, exhaustedPause) {
@@ -154,27 +152,26 @@ func dial(ctx context.Context, worker string, connect func(context.Context, stri
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, Result{Outcome: Refused, Err: err}
 	case strings.HasPrefix(worker, "unix:") && errors.Is(err, syscall.ENOENT):
-		return nil, Result{Outcome: Refused, Err: err} // as a port at which nobody listens
+		return nil, Result{Outcome: Refused, Err: err} // like a port without a listener
 	}
 	return nil, Result{Outcome: Unreachable, Err: err}
 }
 
-// bareDial is for looks that send nothing.
+// bareDial is for checks that send nothing.
 func bareDial(ctx context.Context, worker string) (net.Conn, Result) {
 	return dial(ctx, worker, (&dialer{Dialer: quick}).bare)
 }
 
-// quick is for connections that last a moment.
+// quick is for short-lived connections.
 var quick = net.Dialer{KeepAlive: -1}
 
-// dialer connects to one of the workers as the settings say now.
+// dialer returns the dialer for a worker by the present settings.
 func (x *ExternalWorkers) dialer(r *remote) *dialer {
 	cfg := x.cfg.Load()
 	return &dialer{host: r.host, tls: cfg.TLS, http2: cfg.HTTP2}
 }
 
-// Dial connects to a worker in the same way as health checks do, up to where the first
-// byte of a request may follow.
+// Dial connects to a worker as health checks do, so that a request may follow.
 func (x *ExternalWorkers) Dial(ctx context.Context, worker string) (net.Conn, error) {
 	r := x.find(worker)
 	if r == nil {

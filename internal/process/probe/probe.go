@@ -13,40 +13,40 @@ import (
 	"time"
 )
 
-// Outcome says how far a health request got.
+// Outcome is how far a health request got.
 type Outcome int
 
 // The outcomes.
 const (
-	Unreachable Outcome = iota // no route, or no such host: says little about the worker
-	Refused                    // nobody listens on the port
+	Unreachable Outcome = iota // no route or no such host: says little about the worker
+	Refused                    // no listener on the port
 	TimedOut                   // no answer in time, connected or not
-	Broken                     // connected, then closed, reset or answered in no HTTP
+	Broken                     // connected, then closed, reset or answered by another protocol than HTTP
 	Answered                   // Status is set
-	Exhausted                  // this process has no descriptor to look with: says nothing about the worker
+	Exhausted                  // this process has no free descriptor: says nothing about the worker
 )
 
 // String returns the outcome's name.
 func (o Outcome) String() string {
-	if names := [...]string{"unreachable", "refused", "timed out", "broken", "answered", "not looked at, for lack of descriptors"}; uint(o) < uint(len(names)) {
+	if names := [...]string{"unreachable", "refused", "timed out", "broken", "answered", "not checked: this process has no free descriptor"}; uint(o) < uint(len(names)) {
 		return names[o]
 	}
 	return "outcome(" + strconv.Itoa(int(o)) + ")"
 }
 
-// Result is what one look at a worker found.
+// Result is the result of one check of a worker.
 type Result struct {
 	Outcome Outcome
 	Status  int   // of the answer; 0 unless Answered
-	Err     error // the cause unless Answered
+	Err     error // the cause, unless Answered
 }
 
-// Healthy reports whether the worker answered that it is well: 2xx or 3xx.
+// Healthy reports whether the worker answered with 2xx or 3xx.
 func (r Result) Healthy() bool {
 	return r.Outcome == Answered && r.Status >= 200 && r.Status < 400
 }
 
-// String says it for people: "answered 503", "refused".
+// String describes the result for messages: "answered 503", "refused".
 func (r Result) String() string {
 	if r.Outcome == Answered {
 		return "answered " + strconv.Itoa(r.Status)
@@ -54,30 +54,29 @@ func (r Result) String() string {
 	return r.Outcome.String()
 }
 
-// DefaultTimeout is how long a look may take unless configured.
+// DefaultTimeout is the default limit of one check.
 const DefaultTimeout = time.Second
 
-// The bounds of one look.
+// The bounds of one check.
 const (
 	maxHead = 16 << 10              // bytes of an answer's status line and 1xx heads
 	maxRest = 64 << 10              // bytes read after it, so that closing does not reset
-	goodbye = 50 * time.Millisecond // how long for those bytes
+	goodbye = 50 * time.Millisecond // time limit for those bytes
 )
 
-// Probe is one health request over a connection of its own. It never reuses a
-// connection and never sends a request twice. The zero Probe asks HEAD / and
-// waits for [DefaultTimeout].
+// Probe is one health request over its own connection. It never reuses a connection and never sends a request twice. The
+// zero Probe sends HEAD / and waits for [DefaultTimeout].
 type Probe struct {
-	Path    string        // GET it; "" asks HEAD /
-	Host    string        // the Host header; "" means the address
-	Timeout time.Duration // of all of it; 0 means DefaultTimeout
-	HTTP2   bool          // ask over HTTP/2
-	GRPC    string        // ask for the health of this service, or WholeServer, by grpc.health.v1; needs HTTP2
+	Path    string        // path of a GET; "": HEAD /
+	Host    string        // the Host header; "": the address
+	Timeout time.Duration // of the whole check; 0 means DefaultTimeout
+	HTTP2   bool          // use HTTP/2
+	GRPC    string        // service to check by grpc.health.v1, or WholeServer; needs HTTP2
 
-	dialer *dialer // nil: the zero one
+	dialer *dialer // nil: the zero dialer
 }
 
-// Do looks at a worker by its name (one of a host is resolved anew each time).
+// Do checks the worker with the given name. It resolves a host name each time.
 func (p Probe) Do(ctx context.Context, addr string) Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout())
 	defer cancel()
@@ -99,14 +98,13 @@ func (p Probe) Do(ctx context.Context, addr string) Result {
 	if err != nil {
 		return failed(fmt.Errorf("read the health answer of %s: %w", addr, err))
 	}
-	// Reading on until the worker closes lets it see an orderly end and not a
-	// reset that it would log.
+	// Read until the worker closes, so that it sees a normal end and not a reset that it would log.
 	_ = conn.SetReadDeadline(time.Now().Add(goodbye))
 	_, _ = io.CopyN(io.Discard, conn, maxRest)
 	return Result{Outcome: Answered, Status: status}
 }
 
-// asks reports whether only a good answer will do.
+// asks reports whether the check needs a good answer: otherwise any will do.
 func (p Probe) asks() bool { return p.Path != "" || p.GRPC != "" }
 
 func (p Probe) dial(ctx context.Context, worker string) (net.Conn, Result) {
@@ -117,7 +115,7 @@ func (p Probe) dial(ctx context.Context, worker string) (net.Conn, Result) {
 	return dial(ctx, worker, d.ready)
 }
 
-// open looks whether the worker gets as far as to take a request.
+// open checks that the worker accepts a request.
 func (p Probe) open(ctx context.Context, worker string) Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout())
 	defer cancel()
@@ -143,7 +141,7 @@ func (p Probe) request(addr string) []byte {
 		method, path, host)
 }
 
-// Open looks whether somebody listens at a worker's address, without sending a byte.
+// Open checks that a worker's address has a listener, without sending a byte.
 func Open(ctx context.Context, worker string, timeout time.Duration) Result {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -158,7 +156,7 @@ func opened(conn net.Conn, res Result) Result {
 	return Result{Outcome: Answered}
 }
 
-// failed classifies an error on a connection that stood.
+// failed classifies an error of an open connection.
 func failed(err error) Result {
 	if isTimeout(err) {
 		return Result{Outcome: TimedOut, Err: err}
@@ -172,8 +170,7 @@ func isTimeout(err error) bool {
 		errors.As(err, &ne) && ne.Timeout()
 }
 
-// readStatus returns the status of the first final answer in r, passing over
-// interim ones (1xx).
+// readStatus returns the status of the first final answer in r. It skips interim answers (1xx).
 func readStatus(r *bufio.Reader) (int, error) {
 	for {
 		line, err := r.ReadSlice('\n')

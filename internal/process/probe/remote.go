@@ -10,27 +10,27 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/removal"
 )
 
-// remote is the place of one worker across its lives.
+// remote is one worker through all its lives.
 type remote struct {
 	removal.Removal
 
-	name string // with an address where it could be looked up
-	host string // the name of which it is an address; "" when the settings have name
+	name string // contains the address if the host name was resolved
+	host string // host name that resolved to it; "" if the settings contain name itself
 
-	mu    sync.Mutex // guards what follows; never held during a call elsewhere
+	mu    sync.Mutex // guards the fields below; never held during calls to other packages
 	life  *span      // the newest; nil before the first
-	hangs bool       // the last life was ended for hanging
+	hangs bool       // the last life was ended because it hung
 }
 
 // span is one life of a worker: one epoch.
 type span struct {
-	inodes    []uint64       // of the sockets that listened when it began
+	inodes    []uint64       // of its listening sockets when it began
 	up        chan struct{}  // closed when epoch is known
 	epoch     uint64         // valid once up is closed
-	ended     atomic.Bool    // somebody is ending it
+	ended     atomic.Bool    // a goroutine is ending it
 	gone      chan struct{}  // closed when its end has been reported
-	announced atomic.Bool    // it said that it would stop
-	opinion   reportedHealth // owned by who watches it
+	announced atomic.Bool    // it announced that it will stop
+	opinion   reportedHealth // owned by the goroutine that watches it
 }
 
 func (l *span) opened(epoch uint64) {
@@ -38,7 +38,7 @@ func (l *span) opened(epoch uint64) {
 	close(l.up)
 }
 
-// over reports whether the life has ended or is being ended.
+// over reports whether the life has ended or is ending.
 func (l *span) over() bool { return l.ended.Load() }
 
 // begin starts a life whose epoch is not known yet.
@@ -50,7 +50,7 @@ func (r *remote) begin(inodes []uint64) *span {
 	return l
 }
 
-// close claims the ending of l. Only the first caller gets true.
+// close claims the right to end l. Only the first caller gets true.
 func (r *remote) close(l *span, class bezoar.Class) bool {
 	if !l.ended.CompareAndSwap(false, true) {
 		return false
@@ -61,7 +61,7 @@ func (r *remote) close(l *span, class bezoar.Class) bool {
 	return true
 }
 
-// current returns the life that goes on, or nil.
+// current returns the live life, or nil.
 func (r *remote) current() *span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,21 +71,20 @@ func (r *remote) current() *span {
 	return r.life
 }
 
-// newest returns the life that goes on or has ended last; nil before the first.
+// newest returns the current or the last life; nil before the first.
 func (r *remote) newest() *span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.life
 }
 
-// find returns the life with the given epoch unless it is over. Epochs that
-// are not the newest are.
+// find returns the life with the given epoch, or nil if it is over. All epochs but the newest are over.
 func (r *remote) find(epoch uint64) *span {
 	l := r.current()
 	if l == nil {
 		return nil
 	}
-	<-l.up // Up may have told the epoch to others before it returned to us
+	<-l.up // other goroutines may learn the epoch before Up returns it
 	if l.epoch != epoch {
 		return nil
 	}
@@ -102,8 +101,7 @@ func crash(detail string) fleet.End {
 	return fleet.End{Class: bezoar.Crash, At: time.Now(), Detail: detail, ExitCode: -1}
 }
 
-// announcedEnd turns what looked like a crash into the stop that was announced.
-// A hang stays one: nobody announces that.
+// announcedEnd turns an apparent crash into the announced stop. A hang stays a hang: it is never announced.
 func announcedEnd(end fleet.End) fleet.End {
 	if end.Class == bezoar.Timeout {
 		return end

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// The bounds of looking names up.
+// The limits of name lookups.
 const (
 	lookupPatience = 2 * time.Second // for one name
 	lookupsAtOnce  = 16
 	unknownRetry   = time.Second
-	missesToGo     = 2 // answers in a row without an address, until it is given up
+	missesToGo     = 2 // lookups in a row without an address, after which it is dropped
 )
 
 // lookupFunc returns the addresses of a host.
@@ -26,15 +26,15 @@ func systemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// resolved is what is known of one host:port.
+// resolved is the state of one host:port.
 type resolved struct {
-	addrs  []string       // names of workers, sorted; none when no lookup has succeeded
-	misses map[string]int // answers in a row without an address that is among addrs
-	failed bool           // the last lookup; it has been logged
+	addrs  []string       // names of workers, sorted; empty until a lookup has succeeded
+	misses map[string]int // lookups in a row that did not return the address
+	failed bool           // the last lookup failed; that has been logged
 }
 
-// isName reports whether where a worker listens has to be looked up. localhost does
-// not move, and has two addresses, of which servers mostly listen on one.
+// isName reports whether a worker's host must be resolved. localhost never changes; it has two addresses, and most servers
+// listen on one of them.
 func isName(worker string) bool {
 	network, addr := place(worker)
 	if network == "unix" {
@@ -45,9 +45,8 @@ func isName(worker string) bool {
 	return err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
-// expand returns the workers of what is written: every address of a name is one.
-// A name without known addresses stands for itself. mu is held, or nobody knows x
-// yet.
+// expand returns the workers for the names in the settings: each address of a name is one. A name without known addresses
+// is itself a worker. The caller holds mu, or is the only user of x.
 func (x *ExternalWorkers) expand(written []string) []string {
 	out := make([]string, 0, len(written))
 	x.hosts = map[string]string{}
@@ -70,8 +69,7 @@ func (x *ExternalWorkers) expand(written []string) []string {
 	return out
 }
 
-// lookUp looks up the names among the workers that are written, and notes what has
-// changed.
+// lookUp resolves the names in the settings and applies changes.
 func (x *ExternalWorkers) lookUp(ctx context.Context, written []string) {
 	type answer struct {
 		addrs []string
@@ -90,7 +88,7 @@ func (x *ExternalWorkers) lookUp(ctx context.Context, written []string) {
 	}
 	wg.Wait()
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // what came of it says nothing
+		return // the results have no meaning
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,8 +107,8 @@ func (x *ExternalWorkers) lookUp(ctx context.Context, written []string) {
 	}
 }
 
-// addressesOf returns the workers at the addresses of a name: those of IPv4 if there
-// are any, because a server that has both is one server.
+// addressesOf returns the workers at the addresses of a name. It returns only IPv4 addresses if there are any: a server
+// with both is one server.
 func (x *ExternalWorkers) addressesOf(ctx context.Context, name string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
@@ -136,13 +134,12 @@ func (x *ExternalWorkers) addressesOf(ctx context.Context, name string) ([]strin
 	return slices.Compact(v4), nil
 }
 
-// learn takes one answer into account. While none comes, the addresses before it
-// hold. mu is held.
+// learn applies one lookup. After a failed lookup the addresses of the last successful one stay. The caller holds mu.
 func (x *ExternalWorkers) learn(name string, n *resolved, addrs []string, err error) {
 	if err != nil || len(addrs) == 0 {
 		if !n.failed {
 			n.failed = true
-			x.log.Warn("a worker's name cannot be looked up", "name", name, "error", err, "kept", n.addrs)
+			x.log.Warn("a worker's name cannot be resolved", "name", name, "error", err, "kept", n.addrs)
 		}
 		return
 	}
@@ -163,11 +160,11 @@ func (x *ExternalWorkers) learn(name string, n *resolved, addrs []string, err er
 	if slices.Equal(next, n.addrs) {
 		return
 	}
-	x.log.Info("a worker's name has other addresses", "name", name, "addresses", next, "before", n.addrs)
+	x.log.Info("the addresses of a worker's name have changed", "name", name, "addresses", next, "before", n.addrs)
 	n.addrs = next
 }
 
-// followNames looks names up again and again, until ctx ends.
+// followNames resolves names repeatedly until ctx ends.
 func (x *ExternalWorkers) followNames(ctx context.Context) {
 	for {
 		changed := x.change()
@@ -205,8 +202,7 @@ func (x *ExternalWorkers) followNames(ctx context.Context) {
 	}
 }
 
-// nextLookup is how long to wait for it: not for long while a name has no address
-// yet.
+// nextLookup returns the time until the next lookup: a short one while a name has no address yet.
 func (x *ExternalWorkers) nextLookup(every time.Duration) time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -218,15 +214,14 @@ func (x *ExternalWorkers) nextLookup(every time.Duration) time.Duration {
 	return every
 }
 
-// Size returns how many workers there are, up or not. Those that are being taken
-// out do not count.
+// Size returns the number of workers, up or not, without those that are being removed.
 func (x *ExternalWorkers) Size() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.size
 }
 
-// probeOf is how a worker is asked how it is: by the name that its address is of.
+// probeOf returns the health request for a worker. It names the host that the address belongs to.
 func (x *ExternalWorkers) probeOf(r *remote) Probe {
 	cfg := x.cfg.Load()
 	p := cfg.Health.probe()
@@ -238,8 +233,7 @@ func (x *ExternalWorkers) probeOf(r *remote) Probe {
 	return p
 }
 
-// lookUpNew looks up the names that are not known yet, so that settings that name
-// them begin with their addresses.
+// lookUpNew resolves new names, so that the workers in new settings start with addresses.
 func (x *ExternalWorkers) lookUpNew(written []string) {
 	x.mu.Lock()
 	known := func(w string) bool { n := x.names[w]; return n != nil && len(n.addrs) > 0 }

@@ -84,7 +84,7 @@ func TestNamesAreFollowed(t *testing.T) {
 	dns.set("app.test", ip(second), ip(third))
 	reg.wait(t, "remove", 1)
 	expect("the name has moved", second, third)
-	if end := reg.end(); !end.Planned || !strings.Contains(end.Detail, "no address of app.test:"+port) {
+	if end := reg.end(); !end.Planned || !strings.Contains(end.Detail, "app.test:"+port+" no longer resolves to it") {
 		t.Errorf("end %+v", end)
 	}
 

@@ -8,20 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The messages of sock_diag, as linux/inet_diag.h has them.
+// The messages of sock_diag, see linux/inet_diag.h.
 const (
 	diagByFamily  = 20      // SOCK_DIAG_BY_FAMILY
 	diagListening = 1 << 10 // TCP_LISTEN, as a set of states
 	diagRequest   = 56      // bytes of struct inet_diag_req_v2
 	diagAnswer    = 72      // of struct inet_diag_msg
-	diagInode     = 68      // where in it the inode is
+	diagInode     = 68      // offset of the inode in it
 
 	maxDiag = 1024 // datagrams of one answer
 )
 
-// diagListeners asks the kernel for the inodes of the sockets that listen on a port.
-// It looks at nothing else for that, while a read of /proc/net/tcp walks the table of
-// all connections behind the last listener, which takes milliseconds.
+// diagListeners asks the kernel for the inodes of the sockets that listen on a port. This reads only listeners, while a
+// read of /proc/net/tcp also walks the table of all connections, which takes milliseconds.
 func diagListeners(port uint16) (inodes []uint64, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -68,7 +67,7 @@ func appendDiag(inodes []uint64, fd int, family byte, port uint16) ([]uint64, er
 	return inodes, errors.New("the answer has no end")
 }
 
-// readDiag appends the inodes of one datagram, and reports whether it is the last.
+// readDiag appends the inodes of one datagram and reports whether it is the last.
 func readDiag(inodes []uint64, b []byte, port uint16) ([]uint64, bool, error) {
 	for len(b) >= unix.SizeofNlMsghdr {
 		size := int(binary.NativeEndian.Uint32(b))

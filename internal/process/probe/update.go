@@ -9,11 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// Update changes the settings while Run runs. Workers that are no longer listed
-// get no new work, finish what they have (within Drain), end as planned, and
-// leave the registry, in the background; one that is listed again before goes on.
-// Health holds from the next look on. Name, Registry, Conns and Log stay. An
-// invalid cfg changes nothing.
+// Update changes the settings while Run runs. Workers that are no longer listed get no new work, finish the work they have
+// (within Drain), end as planned, and leave the registry, all in the background. A worker that is listed again before that
+// stays. Health applies from the next check on. Name, Registry, Conns and Log do not change. An invalid cfg changes
+// nothing.
 func (x *ExternalWorkers) Update(cfg Config) error {
 	cfg.Name, cfg.Registry, cfg.Conns, cfg.Log = x.name, x.reg, x.conns, x.log
 	if err := cfg.Validate(); err != nil {
@@ -30,25 +29,25 @@ func (x *ExternalWorkers) Update(cfg Config) error {
 	return nil
 }
 
-// addresses are the names of the workers, in the order written.
+// addresses returns the names of the workers in the order of the settings.
 func (c *Config) addresses() []string {
 	out := make([]string, 0, len(c.Workers))
 	for _, w := range c.Workers {
-		if addr, err := ParseWorker(w); err == nil { // Validate has passed it
+		if addr, err := ParseWorker(w); err == nil { // Validate has accepted it
 			out = append(out, addr)
 		}
 	}
 	return out
 }
 
-// weights are those of all workers, by the names that addresses returns.
+// weights returns the weights of all workers, by the names that addresses returns.
 func (c *Config) weights() map[string]int {
 	out := make(map[string]int, len(c.Workers))
 	for _, w := range c.Workers {
 		addr, err := ParseWorker(w)
 		weight, ok := c.Weights[w]
 		switch {
-		case err != nil: // Validate has passed it
+		case err != nil: // Validate has accepted it
 		case ok:
 			out[addr] = weight
 		default:
@@ -58,8 +57,7 @@ func (c *Config) weights() map[string]int {
 	return out
 }
 
-// setWorkers has these workers, and no others, watched. mu is held, or nobody knows
-// x yet.
+// setWorkers watches exactly these workers. The caller holds mu, or is the only user of x.
 func (x *ExternalWorkers) setWorkers(addresses []string) {
 	x.size = len(addresses)
 	x.weights = x.cfg.Load().weights()
@@ -82,7 +80,7 @@ func (x *ExternalWorkers) setWorkers(addresses []string) {
 	for addr, r := range x.workers {
 		switch {
 		case wanted[addr]:
-		case x.begin == nil: // nobody is watched yet
+		case x.begin == nil: // Run has not begun
 			delete(x.workers, addr)
 		default:
 			r.Remove()
@@ -90,7 +88,7 @@ func (x *ExternalWorkers) setWorkers(addresses []string) {
 	}
 }
 
-// written returns the name by which the settings call a worker. mu is held.
+// written returns the worker's name in the settings. The caller holds mu.
 func (x *ExternalWorkers) written(r *remote) string {
 	if host, ok := x.hosts[r.name]; ok {
 		return host
@@ -111,8 +109,8 @@ func (x *ExternalWorkers) change() <-chan struct{} {
 	return x.changed
 }
 
-// drainWorker has a worker finish what it has and ends its life. It reports false
-// when the worker is kept after all, or ctx has ended.
+// drainWorker waits for a worker's work and ends its life. It reports false if the settings contain the worker again, or
+// ctx has ended.
 func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 	l := r.newest()
 	if l == nil {
@@ -128,22 +126,22 @@ func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
 		if err := x.reg.Idle(bound, r.name); err != nil && renewed.Err() == nil && ctx.Err() == nil {
-			x.log.Warn("worker is taken out with work in flight", "worker", r.name, "why", err)
+			x.log.Warn("worker is removed while it has work in flight", "worker", r.name, "why", err)
 		}
 	})
 	if !goes || ctx.Err() != nil {
 		x.reg.Resume(r.name)
 		return false
 	}
-	detail := "taken out of the settings"
+	detail := "removed from the settings"
 	if r.host != "" {
-		detail = "taken out: it is no address of " + r.host + " any more, or of no name in the settings"
+		detail = "removed: " + r.host + " no longer resolves to it, or the settings no longer contain it"
 	}
 	x.end(r, l, fleet.End{Planned: true, Class: bezoar.Interrupted, At: time.Now(), ExitCode: -1, Detail: detail})
 	return true
 }
 
-// removeWorker takes away a worker whose life has ended, unless it is wanted again.
+// removeWorker removes a worker whose life has ended, unless the settings contain it again.
 func (x *ExternalWorkers) removeWorker(r *remote) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -152,7 +150,7 @@ func (x *ExternalWorkers) removeWorker(r *remote) bool {
 	}
 	delete(x.workers, r.name)
 	if err := x.reg.Remove(r.name); err != nil {
-		x.log.Error("a place stays in the registry", "worker", r.name, "err", err)
+		x.log.Error("cannot remove a worker from the registry", "worker", r.name, "err", err)
 	}
 	x.log.Info("worker removed", "worker", r.name)
 	return true

@@ -49,7 +49,7 @@ func TestWorkersThatComeAndGo(t *testing.T) {
 	}
 	close(work)
 	reg.wait(t, "remove", 1)
-	if end := reg.end(); !end.Planned || end.Class != bezoar.Interrupted || !strings.Contains(end.Detail, "taken out") {
+	if end := reg.end(); !end.Planned || end.Class != bezoar.Interrupted || !strings.Contains(end.Detail, "removed") {
 		t.Errorf("end %+v", end)
 	}
 	if h := x.Check(t.Context(), a.addr, epoch, fleet.Broken); h != fleet.Gone || reg.epoch(b.addr) == 0 {

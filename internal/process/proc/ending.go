@@ -19,8 +19,7 @@ func Status(st *os.ProcessState) syscall.WaitStatus {
 	return ws
 }
 
-// Describe says how a process ended: "exit code 3", "signal: segmentation
-// fault (core dumped)".
+// Describe describes a process's end: "exit code 3", "signal: segmentation fault (core dumped)".
 func Describe(ws syscall.WaitStatus) string {
 	if !ws.Signaled() {
 		text := fmt.Sprintf("exit code %d", ws.ExitStatus())
@@ -36,15 +35,13 @@ func Describe(ws syscall.WaitStatus) string {
 	return text
 }
 
-// Hopeless reports whether an error of starting is one that no further try can
-// help: no such program, not executable, or not for this machine.
+// Hopeless reports whether a start error is permanent: no such program, not executable, or not for this machine.
 func Hopeless(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
 		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// FatalSignal returns the signal that ended a process, or the one that the exit
-// code of a shell in front of it stands for; 0 when there was none.
+// FatalSignal returns the signal that ended a process, also if a shell reported it by its exit code; 0 if there was none.
 func FatalSignal(ws syscall.WaitStatus) syscall.Signal {
 	if ws.Signaled() {
 		return ws.Signal()
@@ -55,8 +52,7 @@ func FatalSignal(ws syscall.WaitStatus) syscall.Signal {
 	return 0
 }
 
-// RanOutOfMemory reports whether the last words of a process are those of a
-// runtime that got no more memory.
+// RanOutOfMemory reports whether the last lines of a process come from a runtime that could not get more memory.
 func RanOutOfMemory(lines []string) bool {
 	for _, l := range lines {
 		switch {

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Inherit says what a child gets of an environment. Of the names in it, Keep counts
-// before Drop, and Drop before Only; Secrets and what is Bezoar's own are dropped. A *
-// at the end of a name in Only, Keep or Drop stands for any end.
+// Inherit selects the variables that a child inherits. Keep takes precedence over Drop, and Drop over Only. Variables in
+// Secrets, and Bezoar's own, are dropped. A * at the end of a name in Only, Keep or Drop matches any suffix.
 type Inherit struct {
 	Secrets []string // variables that the settings name as secrets
-	Only    []string // nothing but these and the [Basics]; none means all
+	Only    []string // only these and the [Basics]; empty means all
 	Drop    []string
 	Keep    []string
 }
 
-// Of returns what a child gets of environ: not what is Bezoar's own (BEZOAR_*: its
-// settings and secrets; the credentials of its store and of its telemetry), none
-// of Secrets and Drop, and never what speaks to the service manager, by which a
-// child could report itself as the service. The result has room for a few more.
+// Of returns the variables of environ that a child inherits. It drops Bezoar's own variables (BEZOAR_*: settings and
+// secrets; the credentials of its store and telemetry) and those of Secrets and Drop. It always drops the variables for
+// talking to the service manager: a child could use them to report itself as the service. The result has room for a few
+// more entries.
 func (h Inherit) Of(environ []string) []string {
 	env := make([]string, 0, len(environ)+8)
 	for _, e := range environ {
@@ -30,13 +29,13 @@ func (h Inherit) Of(environ []string) []string {
 	return env
 }
 
-// passes reports whether a child gets a variable that need not be kept.
+// passes reports whether a child inherits a variable that Keep does not name.
 func (h Inherit) passes(key string) bool {
 	return !own(key) && !slices.Contains(h.Secrets, key) && !named(h.Drop, key) &&
 		(len(h.Only) == 0 || named(h.Only, key) || named(Basics(), key))
 }
 
-// named reports whether a list has a name, or a beginning of it.
+// named reports whether a list contains a name, or a prefix of it that ends with *.
 func named(list []string, key string) bool {
 	return slices.ContainsFunc(list, func(name string) bool {
 		begin, any := strings.CutSuffix(name, "*")
@@ -52,8 +51,7 @@ func ofService(key string) bool {
 	return false
 }
 
-// own reports whether a variable is for Bezoar alone. AWS's are not: servers use
-// them, too.
+// own reports whether a variable is for Bezoar only. AWS's variables are not: servers use them too.
 func own(key string) bool {
 	switch key {
 	case "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY", "PGSSLPASSWORD": // as the store's driver reads them
@@ -62,15 +60,13 @@ func own(key string) bool {
 	return strings.HasPrefix(key, "BEZOAR_") || strings.HasPrefix(key, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(key, "HEADERS")
 }
 
-// Basics are variables that programs need wherever they run: those that stay when
-// only some are inherited.
+// Basics returns the variables that programs need everywhere. They remain when only some are inherited.
 func Basics() []string {
 	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TZ", "LANG", "LC_*", "TERM"}
 }
 
-// Override returns base with over's variables in the place of those of the same
-// name: with both in it, programs would disagree about which counts. Of two in
-// over the last counts. base is not changed.
+// Override returns base with the variables of over replacing those of the same name: with both, programs would disagree
+// about which one applies. If over has a name twice, the last one applies. base is not changed.
 func Override(base []string, over ...string) []string {
 	env := make([]string, 0, len(base)+len(over))
 	for _, e := range base {
@@ -90,7 +86,7 @@ func Override(base []string, over ...string) []string {
 func defines(list []string, e string) bool {
 	end := strings.IndexByte(e, '=') + 1
 	for _, o := range list {
-		// The first two exclude almost all, and cost less.
+		// The first two conditions exclude almost all entries, and are cheap.
 		if len(o) >= end && (end == 0 || o[end-1] == '=') && o[:end] == e[:end] {
 			return true
 		}

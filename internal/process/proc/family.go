@@ -7,9 +7,8 @@ import (
 	"os"
 )
 
-// Tag marks the processes of one job of one owner. It is kept in the hard
-// limit of RLIMIT_RTTIME, as some 73,000 years of uninterrupted real-time
-// computing; 0 is none.
+// Tag marks the processes of one job of one owner. It is kept in the hard limit of RLIMIT_RTTIME, where it means some 73,000
+// years of uninterrupted real-time computing; 0 means no tag.
 //
 //	bit 61    set
 //	60 to 41  a hash of the owner's mark
@@ -22,9 +21,8 @@ const (
 	tagBit                     = Tag(1) << (seqBits + pidBits + markBits)
 )
 
-// NewTag makes the tag of this process's seq-th job; seq counts round. Marks
-// often differ in their last digit alone, which has to change the few bits of
-// the hash that there is room for.
+// NewTag returns the tag of this process's job number seq, which may wrap around. Marks often differ only in their last
+// digit, so the hash must spread that over its few bits.
 func NewTag(mark string, seq uint64) Tag {
 	sum := sha256.Sum256([]byte(mark))
 	h := binary.BigEndian.Uint64(sum[:]) >> (64 - markBits)
@@ -32,17 +30,16 @@ func NewTag(mark string, seq uint64) Tag {
 		Tag(os.Getpid()&(1<<pidBits-1))<<seqBits | Tag(seq&(1<<seqBits-1))
 }
 
-// Valid reports whether b can have been made by NewTag.
+// Valid reports whether NewTag can have returned b.
 func (b Tag) Valid() bool { return b >= tagBit && b < 2*tagBit }
 
-// SameMark reports whether two tags are of owners of the same mark.
+// SameMark reports whether the owners of two tags have the same mark.
 func (b Tag) SameMark(c Tag) bool { return b>>(seqBits+pidBits) == c>>(seqBits+pidBits) }
 
-// Owner returns the id of the process that gave the tag.
+// Owner returns the id of the process that created the tag.
 func (b Tag) Owner() int { return int(b>>seqBits) & (1<<pidBits - 1) }
 
-// Family says which processes belong together. One of the signs is enough; a sign
-// that is zero is none.
+// Family describes processes that belong together. One matching field is enough; a zero field matches nothing.
 type Family struct {
 	Session  int    // the session's id, while its leader is not reaped
 	Group    int    // likewise
@@ -50,15 +47,15 @@ type Family struct {
 	Variable string // "KEY=value" in the environment
 }
 
-// hasVariable reports whether an environment as the kernel shows it has a
-// variable, "KEY=value", or "KEY=" for the start of one.
+// hasVariable reports whether an environment in the kernel's format contains "KEY=value", or, for "KEY=", any variable that
+// begins so.
 func hasVariable(environ []byte, variable string) bool {
 	return bytes.Contains(append(append([]byte{0}, environ...), 0), []byte("\x00"+variable+"\x00"))
 }
 
-// Limits are what one process may use. Those that are zero do not change.
+// Limits are the limits of one process. A zero field changes nothing.
 type Limits struct {
-	Data  int64 // bytes that it may write to
+	Data  int64 // bytes of writable memory
 	CPU   int64 // seconds of processor time; SIGKILL comes one second later
 	Tasks int64 // processes and threads of its user; does not bind root
 	Tag   Tag

@@ -5,28 +5,27 @@ import (
 	"strconv"
 )
 
-// The variables by which processes say whose they are: the owner, and which of its
-// children.
+// The variables that name a process's owner, and the owner's child it belongs to.
 const (
 	EnvOwner = "BEZOAR_CHILD"      // in jobs
 	EnvLife  = "BEZOAR_LIFE"       // in servers
 	EnvMark  = "BEZOAR_CHILD_MARK" // in jobs: whose they are across lives
 )
 
-// Owner names one process among all that the machine has run since it started.
+// Owner identifies one process among all that have run since the machine started.
 type Owner struct {
 	PID  int
-	Born uint64 // in the kernel's ticks; 0 where it is not known
+	Born uint64 // in the kernel's ticks; 0 if unknown
 }
 
-// Self is this process.
+// Self returns this process.
 func Self() Owner {
 	o := Owner{PID: os.Getpid()}
 	o.Born, _ = Born(o.PID)
 	return o
 }
 
-// Prefix begins the value of a variable that says whose a process is.
+// Prefix returns the beginning of the value of a variable that names the owner.
 func (o Owner) Prefix() string {
 	return strconv.Itoa(o.PID) + "." + strconv.FormatUint(o.Born, 10) + "."
 }

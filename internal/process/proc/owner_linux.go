@@ -22,9 +22,8 @@ func (o Owner) Await() {
 	}
 }
 
-// Sweep kills what the owner, which has ended, has left: what says in one of the
-// variables that it is the owner's, or has a tag of it. It returns how many
-// processes it killed.
+// Sweep kills the processes that the dead owner left: those that one of the variables or a tag assigns to it. It returns
+// how many it killed.
 func (o Owner) Sweep(variables ...string) (int, error) {
 	space := namespace("self")
 	return Sweep(func(pid int) bool {
@@ -33,8 +32,8 @@ func (o Owner) Sweep(variables ...string) (int, error) {
 				return true
 			}
 		}
-		// A tag does not say when its owner was born. Another owner with its number
-		// came later, or lives in another namespace.
+		// A tag does not give its owner's start time. A later process with the same number, or one in another namespace,
+		// may be the owner.
 		tag := TagOf(pid)
 		if !tag.Valid() || tag.Owner() != o.PID&(1<<pidBits-1) {
 			return false
@@ -45,9 +44,8 @@ func (o Owner) Sweep(variables ...string) (int, error) {
 	})
 }
 
-// End kills the jobs of one mark that the owner has started, which may be alive. It
-// returns how many processes it killed. Its handles of those that had ended before
-// stay valid: nobody but it collects them.
+// End kills the jobs of one mark that the owner, which may be alive, has started. It returns how many processes it killed.
+// The owner's handles of jobs that had ended before remain valid: only the owner reaps them.
 func (o Owner) End(mark string) (int, error) {
 	space, like := namespace("self"), NewTag(mark, 0)
 	return Sweep(func(pid int) bool {
@@ -61,8 +59,7 @@ func (o Owner) End(mark string) (int, error) {
 	})
 }
 
-// namespace names the process ids that a process and its children have; "" where it
-// cannot be read.
+// namespace identifies the PID namespace of a process and its children; "" if it cannot be read.
 func namespace(pid string) string {
 	name, err := os.Readlink("/proc/" + pid + "/ns/pid")
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndAdopted kills and collects those of our children that are family and that we
-// did not start: orphans that came to us as their subreaper or as the first
-// process of a container. With the death of each, its children come too, so it
-// looks until there are none. It gives up after patience: a process may be stuck
+// EndAdopted kills and reaps those of our children that match family and that we did not start: orphans that were
+// reparented to us, as their subreaper or as process 1 of a container. When such a process dies, its own children are
+// reparented to us as well, so EndAdopted repeats until there are none. It gives up after patience: a process may be stuck
 // in the kernel. It returns how many it found alive.
 func EndAdopted(family Family, patience time.Duration) (int, error) {
 	deadline := time.Now().Add(patience)
@@ -27,12 +26,12 @@ func EndAdopted(family Family, patience time.Duration) (int, error) {
 		var alive []int
 		found := false
 		for _, pid := range pids {
-			// A leader is for its starter to collect.
+			// The code that started a leader reaps it.
 			if pid == family.Session || pid == family.Group || !family.Has(pid) {
 				continue
 			}
 			found = true
-			// Nobody else collects it, so its id stays its.
+			// No other code reaps it, so its id cannot be reused.
 			if !collect(pid) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 				alive = append(alive, pid)
@@ -47,7 +46,7 @@ func EndAdopted(family Family, patience time.Duration) (int, error) {
 		}
 		for _, pid := range alive {
 			if !endsBy(pid, deadline) {
-				return killed, fmt.Errorf("process %d does not die of SIGKILL", pid)
+				return killed, fmt.Errorf("process %d is still alive after SIGKILL", pid)
 			}
 		}
 		if time.Now().After(deadline) {
@@ -56,10 +55,9 @@ func EndAdopted(family Family, patience time.Duration) (int, error) {
 	}
 }
 
-// killTagged kills everything alive that has a tag, whoever its parent is,
-// and waits for nothing: what is left behind may be forking faster than one by
-// one could be waited for. Who has got the signal has no more children, though it
-// may take a while to die.
+// killTagged kills every live process that has a tag, whoever its parent is, and does not wait: the processes may fork
+// faster than it could wait for each. A process that got the signal starts no more children, though it may take a while to
+// die.
 func killTagged(b Tag, deadline time.Time) {
 	killed := map[int]bool{}
 	for time.Now().Before(deadline) {
@@ -86,15 +84,13 @@ func killTagged(b Tag, deadline time.Time) {
 	}
 }
 
-// Dying reports whether a process has ended or is about to: whatever it still has to do is
-// the kernel's.
+// Dying reports whether a process has ended or is ending in the kernel.
 func Dying(pid int) bool {
 	s, ok := statOf(pid)
 	return !ok || s.state == 'Z' || s.state == 'X' || s.flags&flagExiting != 0
 }
 
-// dead reports whether a process is one in name only, and buries it if that is
-// for us to do.
+// dead reports whether a process is dead, and reaps it if it is our child.
 func dead(pid int) bool {
 	s, ok := statOf(pid)
 	if ok && s.state != 'Z' && s.state != 'X' {
@@ -106,13 +102,13 @@ func dead(pid int) bool {
 	return true
 }
 
-// collect reaps a child if it is dead. It reports whether it is no more.
+// collect reaps a child if it is dead. It reports whether the child is gone.
 func collect(pid int) bool {
 	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	return got == pid || errors.Is(err, unix.ECHILD)
 }
 
-// endsBy waits for the death of a child of ours and collects it.
+// endsBy waits for the death of our child and reaps it.
 func endsBy(pid int, deadline time.Time) bool {
 	if collect(pid) {
 		return true
@@ -140,8 +136,7 @@ func waitFor(pidfd int, deadline time.Time) bool {
 	}
 }
 
-// adopted returns the children of our first thread, to which the kernel gives
-// orphans. Those that it has forked itself are among them.
+// adopted returns the children of our first thread, including those that it forked. The kernel reparents orphans to it.
 func adopted() ([]int, error) {
 	b, err := readSmall("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
 	if err != nil {
@@ -156,8 +151,7 @@ func adopted() ([]int, error) {
 	return pids, nil
 }
 
-// readSmall is [os.ReadFile] without what is of use for files that can be waited
-// for: a third of its calls.
+// readSmall is [os.ReadFile] with a third of the system calls, for files that the poller cannot wait for.
 func readSmall(name string) (content []byte, err error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -179,8 +173,7 @@ func readSmall(name string) (content []byte, err error) {
 	}
 }
 
-// adoptedByTable looks at every process there is: the kernel does not list
-// children.
+// adoptedByTable finds the children in the table of all processes, for kernels that do not list children.
 func adoptedByTable() ([]int, error) {
 	pids, err := all()
 	if err != nil {
@@ -198,13 +191,12 @@ func adoptedByTable() ([]int, error) {
 // The bounds of Sweep.
 const (
 	sweepFor   = 5 * time.Second
-	sweepBatch = 64 // handles that are open at once
+	sweepBatch = 64 // handles open at once
 )
 
-// Sweep kills every process but ours that match says it may, wherever it is, and
-// looks again until there is none. match is asked twice, the second time when
-// the process is held by a handle and its id can no longer pass to another
-// unnoticed. It returns how many it killed, when they are dead.
+// Sweep kills every process except ours for which match returns true, and repeats until there is none. It calls match twice
+// per process. The second time the process is held by a handle, so its id cannot be reused unnoticed. It returns how many
+// it killed, after their death.
 func Sweep(match func(pid int) bool) (int, error) {
 	deadline := time.Now().Add(sweepFor)
 	killed := 0
@@ -235,7 +227,7 @@ func Sweep(match func(pid int) bool) (int, error) {
 	}
 }
 
-// killPinned kills what still matches once it is held, and waits for the deaths.
+// killPinned kills the processes that still match once they are held, and waits for their deaths.
 func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
 	type held struct{ pid, fd int }
 	var dying []held
@@ -252,22 +244,20 @@ func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
 	}
 	for _, h := range dying {
 		if waitFor(h.fd, deadline) {
-			collect(h.pid) // if it is ours
+			collect(h.pid) // if it is our child
 		}
 		_ = unix.Close(h.fd)
 	}
 	return len(dying)
 }
 
-// Reaper collects orphans that came to us dead and cannot be told whose they
-// were, because they left their session before they were tagged. Its zero value
-// is ready.
-type Reaper struct{ seen map[int]uint64 } // when the dead of the last round were born
+// Reaper reaps dead orphans that were reparented to us and belong to no known job, because they left their session before
+// they were tagged. Its zero value is ready to use.
+type Reaper struct{ seen map[int]uint64 } // start times of the dead processes of the last round
 
-// Round collects the dead of the last round that still lie there. Rounds must be
-// far enough apart for whoever may have started one of them to collect it, and
-// those who stay in our session are left to their starters for ever. spare is
-// asked whether a process is known. It returns how many it collected.
+// Round reaps the processes that were already dead in the last round. Rounds must be far enough apart that the code that
+// started a process can reap it itself. Processes in our session are never reaped here. spare reports whether a process is
+// known and must be left. Round returns how many it reaped.
 func (u *Reaper) Round(spare func(pid int) bool) int {
 	pids, err := adopted()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DieWithThread makes the death of the thread that starts a child the child's
-// own; see [Thread].
+// DieWithThread makes the kernel kill a child when the thread that starts it dies; see [Thread].
 func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	attr.Pdeathsig = syscall.SIGKILL
 	return attr
@@ -19,14 +18,12 @@ func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 // firstThread reports whether the caller runs on the process's first thread.
 func firstThread() bool { return unix.Gettid() == os.Getpid() }
 
-// BecomeSubreaper makes us the parent of orphans among our descendants. It is
-// for the whole process and stays; whoever asks for it must collect them, with
-// [EndAdopted].
+// BecomeSubreaper makes this process the parent of its descendants' orphans. It applies to the whole process and cannot be
+// undone; the caller must reap the orphans with [EndAdopted].
 func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// Reap waits for a child to end, calls dead between its death and its burial,
-// when its id, which is its group's as well, cannot belong to anybody else yet,
-// and then wait, which must collect it.
+// Reap waits for a child to end, calls dead, and then calls wait, which must reap the child. During dead no other process
+// can have the child's id, which is also its group's.
 func Reap(pid int, dead func(), wait func() error) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -38,7 +35,7 @@ func Reap(pid int, dead func(), wait func() error) error {
 	return wait()
 }
 
-// Apply limits a running process, and what it will start. That it is gone is no
+// Apply sets the limits of a running process and of the processes that it will start. A process that is gone is not an
 // error.
 func (l Limits) Apply(pid int) error {
 	var errs []error
@@ -50,8 +47,8 @@ func (l Limits) Apply(pid int) error {
 	}
 	set("core dumps", unix.RLIMIT_CORE, 0, 0)
 	if l.Data > 0 {
-		// Not the address space (RLIMIT_AS): Go and Node reserve gigabytes that
-		// they never touch and do not start at all, or hang, under such a limit.
+		// Not the address space (RLIMIT_AS): Go and Node reserve gigabytes that they never use. Under such a limit they do
+		// not start, or hang.
 		set("memory", unix.RLIMIT_DATA, l.Data, l.Data)
 	}
 	if l.CPU > 0 {
@@ -66,8 +63,7 @@ func (l Limits) Apply(pid int) error {
 	return errors.Join(errs...)
 }
 
-// put tags a process, unless it has a limit that means something, or another's
-// tag.
+// put tags a process, unless it has a real limit or another tag.
 func (b Tag) put(pid int) {
 	var old unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY || old.Cur != unix.RLIM_INFINITY {
@@ -76,8 +72,7 @@ func (b Tag) put(pid int) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(b), Max: uint64(b)}, nil)
 }
 
-// TagOf returns a process's tag, also when it is a zombie; 0 when it has
-// none or is another user's.
+// TagOf returns a process's tag, also of a zombie; 0 if it has none or belongs to another user.
 func TagOf(pid int) Tag {
 	var lim unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &lim) != nil || !Tag(lim.Max).Valid() {
@@ -86,13 +81,12 @@ func TagOf(pid int) Tag {
 	return Tag(lim.Max)
 }
 
-// Hold makes a child stop before its first instruction, until [Release]. It
-// needs ptrace, which some machines forbid, and the thread that
-// starts the child must be the one that releases it. A program that gets
-// privilege from its file's mode does not get it when it is held.
+// Hold makes a child stop before its first instruction, until [Release]. It needs ptrace, which some machines forbid, and
+// the thread that starts the child must be the one that releases it. A held program does not get privileges from its file's
+// mode.
 func Hold(attr *syscall.SysProcAttr) { attr.Ptrace = true }
 
-// CanHold reports whether children can be held, by holding one that never runs.
+// CanHold reports whether children can be held. It tests this with a child that never runs.
 func CanHold() bool {
 	t := NewThread()
 	defer t.Close()
@@ -115,7 +109,7 @@ func CanHold() bool {
 // Release lets a held child run.
 func Release(pid int) error {
 	for {
-		// Stopped or dead; the dead are for others to collect.
+		// Stopped or dead; a dead one must be left for Reap.
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break

@@ -10,72 +10,72 @@ import (
 
 func firstThread() bool { return false }
 
-// Reap calls wait and then dead: elsewhere nothing can be done between.
+// Reap calls wait and then dead: only Linux allows a call in between.
 func Reap(_ int, dead func(), wait func() error) error {
 	err := wait()
 	dead()
 	return err
 }
 
-// DieWithThread needs Linux.
+// DieWithThread does nothing: it needs Linux.
 func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
 
-// As does it as we are.
+// As runs do with the ids of this process.
 func (*User) As(do func() error) error { return do() }
 
-// BecomeSubreaper needs Linux.
+// BecomeSubreaper returns [errors.ErrUnsupported].
 func BecomeSubreaper() error { return errors.ErrUnsupported }
 
-// Born needs Linux.
+// Born reports false.
 func Born(int) (uint64, bool) { return 0, false }
 
-// Alive needs Linux.
+// Alive reports false.
 func Alive(int) (uint64, bool) { return 0, false }
 
-// Dying is not known here.
+// Dying reports false.
 func Dying(int) bool { return false }
 
-// GroupAlive needs Linux.
+// GroupAlive reports false.
 func GroupAlive(int) bool { return false }
 
-// Resident needs Linux.
+// Resident returns 0.
 func Resident(int) int64 { return 0 }
 
-// Limits needs Linux.
+// Apply returns [errors.ErrUnsupported].
 func (Limits) Apply(int) error { return errors.ErrUnsupported }
 
-// TagOf needs Linux.
+// TagOf returns 0.
 func TagOf(int) Tag { return 0 }
 
-// Variable needs Linux.
+// Variable reports false.
 func Variable(int, string) (string, bool) { return "", false }
 
-// Tasks needs Linux.
+// Tasks returns [errors.ErrUnsupported].
 func Tasks() (int, error) { return 0, errors.ErrUnsupported }
 
-// Has needs Linux.
+// Has reports false.
 func (Family) Has(int) bool { return false }
 
-// Sockets is not known here.
+// Sockets returns nil.
 func Sockets(Family) []uint64 { return nil }
 
-// EndAdopted needs Linux.
+// EndAdopted does nothing.
 func EndAdopted(Family, time.Duration) (int, error) { return 0, nil }
 
-// Sweep needs Linux.
+// Sweep does nothing.
 func Sweep(func(pid int) bool) (int, error) { return 0, nil }
 
-// Reaper needs Linux.
+// Reaper does nothing.
 type Reaper struct{}
 
 // Round does nothing.
 func (*Reaper) Round(func(pid int) bool) int { return 0 }
 
-// Hold needs Linux.
+// Hold does nothing.
 func Hold(*syscall.SysProcAttr) {}
 
-// CanHold reports that children cannot be held.
+// CanHold reports false.
 func CanHold() bool { return false }
 
-// Release needs Linux.
+// Release returns [errors.ErrUnsupported].
 func Release(int) error { return errors.ErrUnsupported }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SignalName returns "SIGSEGV".
+// SignalName returns a signal's name, such as "SIGSEGV".
 func SignalName(sig syscall.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
 		return name
@@ -19,8 +19,7 @@ func SignalName(sig syscall.Signal) string {
 	return "signal " + strconv.Itoa(int(sig))
 }
 
-// ends reports whether a signal ends a process that does not handle it, and is
-// one that a program is likely to get.
+// ends reports whether a signal ends a process that does not handle it, and is a likely one.
 func ends(sig syscall.Signal) bool {
 	switch sig {
 	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGALRM, syscall.SIGPIPE,
@@ -31,14 +30,13 @@ func ends(sig syscall.Signal) bool {
 	return false
 }
 
-// OwnGroup starts a child in a process group of its own.
+// OwnGroup starts a child in its own process group.
 func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// OwnSession starts a child in a session of its own, which is a group as well
-// and has no terminal.
+// OwnSession starts a child in its own session, which is also a group and has no terminal.
 func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// Become starts a child as the user. Who is not root stays who they are.
+// Become starts a child as the user. Without root it changes nothing.
 func (u *User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	if u != nil && os.Geteuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: u.uid, Gid: u.gid, Groups: u.groups}
@@ -46,8 +44,8 @@ func (u *User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attr
 }
 
-// Give makes a child's end of a pipe the user's, who could not open it by /dev/stdout
-// or /dev/stderr otherwise. Who is not root keeps it.
+// Give makes the user the owner of a child's end of a pipe. Otherwise the child could not open it as /dev/stdout or
+// /dev/stderr. Without root it changes nothing.
 func (u *User) Give(f *os.File) error {
 	if u == nil || os.Geteuid() != 0 {
 		return nil
@@ -55,11 +53,11 @@ func (u *User) Give(f *os.File) error {
 	return f.Chown(int(u.uid), int(u.gid))
 }
 
-// SignalGroup signals every process of a group. It is for a group whose leader
-// we have not reaped: until then the number is its.
+// SignalGroup signals every process of a group. The caller must not have reaped the group's leader: until then the number
+// cannot be reused.
 func SignalGroup(leader int, sig syscall.Signal) error { return syscall.Kill(-leader, sig) }
 
-// MaxRSS returns how much memory a dead process held at most, in bytes.
+// MaxRSS returns the most memory in bytes that a dead process had resident.
 func MaxRSS(st *os.ProcessState) int64 {
 	ru, ok := st.SysUsage().(*syscall.Rusage)
 	switch {

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// SignalName returns the signal's number: the system has no signals.
+// SignalName returns the signal's number: Windows has no signals.
 func SignalName(sig syscall.Signal) string { return "signal " + strconv.Itoa(int(sig)) }
 
 func ends(syscall.Signal) bool { return false }
 
-// OwnGroup starts a child in a process group of its own.
+// OwnGroup starts a child in its own process group.
 func OwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
@@ -19,13 +19,13 @@ func OwnGroup() *syscall.SysProcAttr {
 // OwnSession is the same as OwnGroup.
 func OwnSession() *syscall.SysProcAttr { return OwnGroup() }
 
-// Become needs another system.
+// Become does nothing on Windows.
 func (*User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
 
-// Give needs another system.
+// Give does nothing on Windows.
 func (*User) Give(*os.File) error { return nil }
 
-// SignalGroup ends the process, whatever the signal: there is no asking.
+// SignalGroup ends the process, whatever the signal: Windows has no request to stop.
 func SignalGroup(leader int, _ syscall.Signal) error {
 	p, err := os.FindProcess(leader)
 	if err != nil {
@@ -34,5 +34,5 @@ func SignalGroup(leader int, _ syscall.Signal) error {
 	return p.Kill()
 }
 
-// MaxRSS needs another system.
+// MaxRSS returns 0.
 func MaxRSS(*os.ProcessState) int64 { return 0 }

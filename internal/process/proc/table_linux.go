@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what the kernel's table says about a process.
+// stat holds the fields that we read of /proc/PID/stat.
 type stat struct {
 	state                  byte
 	parent, group, session int
@@ -25,7 +25,7 @@ func statOf(pid int) (s stat, ok bool) {
 	if err != nil {
 		return s, false
 	}
-	const startTime = 19                  // counted from the field after the name
+	const startTime = 19                  // index of its field after the name
 	i := bytes.LastIndex(b, []byte(") ")) // the name before it may hold anything
 	if i < 0 {
 		return s, false
@@ -56,15 +56,14 @@ func Born(pid int) (uint64, bool) {
 	return s.born, ok
 }
 
-// Alive returns when a process started. One that is dead and not yet collected is
-// not alive.
+// Alive returns when a process started. A zombie is not alive.
 func Alive(pid int) (born uint64, ok bool) {
 	s, ok := statOf(pid)
 	return s.born, ok && s.state != 'Z' && s.state != 'X'
 }
 
-// Variable returns the value of a variable in the environment with which a
-// process was started. Only our own user's processes can be read, and no zombie.
+// Variable returns a variable of the environment with which a process was started. It works for processes of our own user,
+// except zombies.
 func Variable(pid int, key string) (string, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -78,7 +77,7 @@ func Variable(pid int, key string) (string, bool) {
 	return "", false
 }
 
-// Has reports whether a process is family.
+// Has reports whether a process belongs to the family.
 func (k Family) Has(pid int) bool {
 	if k.Tag != 0 && TagOf(pid) == k.Tag {
 		return true
@@ -96,8 +95,7 @@ func (k Family) Has(pid int) bool {
 	return err == nil && hasVariable(b, k.Variable)
 }
 
-// GroupAlive reports whether any process of a group is alive. One that is dead and
-// not yet collected is not alive.
+// GroupAlive reports whether any process of a group is alive. A zombie is not.
 func GroupAlive(group int) bool {
 	pids, err := all()
 	if err != nil {
@@ -111,7 +109,7 @@ func GroupAlive(group int) bool {
 	return false
 }
 
-// all returns the ids of all processes but ours.
+// all returns the ids of all processes except ours.
 func all() ([]int, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -131,7 +129,7 @@ func all() ([]int, error) {
 	return pids, nil
 }
 
-// Bounds on what Sockets looks at.
+// The limits of Sockets.
 const (
 	maxMembers = 256
 	maxFiles   = 4096 // of each
@@ -173,7 +171,7 @@ func Sockets(f Family) (inodes []uint64) {
 	return inodes
 }
 
-// Tasks counts the processes and threads of our user.
+// Tasks returns the number of processes and threads of our user.
 func Tasks() (int, error) {
 	pids, err := all()
 	if err != nil {
@@ -189,14 +187,13 @@ func Tasks() (int, error) {
 	return n, nil
 }
 
-// The bounds of one look at a process's memory.
+// The limits of one measurement of a process's memory.
 const (
-	maxDepth    = 4  // of its descendants: a shell in front, a few forks
-	maxChildren = 64 // of one process
+	maxDepth    = 4  // levels of descendants: a shell in front, a few forks
+	maxChildren = 64 // children of one process
 )
 
-// Resident returns how much memory a process and its children hold, in bytes.
-// What they share counts for each.
+// Resident returns the resident memory of a process and its children in bytes. Shared memory counts for each.
 func Resident(pid int) int64 { return residentBelow(pid, maxDepth) }
 
 func residentBelow(pid, depth int) int64 {
@@ -219,7 +216,7 @@ func residentBelow(pid, depth int) int64 {
 	}
 	b, err = os.ReadFile(proc + "/task/" + strconv.Itoa(pid) + "/children")
 	if err != nil {
-		return sum // the kernel does not list them
+		return sum // the kernel does not list children
 	}
 	for i, child := range bytes.Fields(b) {
 		if n, err := strconv.Atoi(string(child)); err == nil && i < maxChildren {

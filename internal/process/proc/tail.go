@@ -1,11 +1,11 @@
 package proc
 
-// Tail keeps the end of what is written to it, in memory that is taken as it is
-// needed. Its zero value keeps nothing; set Max first. It is for one goroutine.
+// Tail keeps the last Max bytes written to it. It allocates memory as needed. Set Max before use: the zero value keeps
+// nothing. It is not safe for concurrent use.
 type Tail struct {
-	Max  int // bytes that are kept
+	Max  int // bytes kept
 	buf  []byte
-	next int // where the oldest byte is, once buf is full
+	next int // index of the oldest byte once buf is full
 	lost int64
 }
 
@@ -30,7 +30,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes returns a copy of what is kept, oldest first; nil when that is nothing.
+// Bytes returns a copy of the kept bytes, oldest first; nil if there are none.
 func (t *Tail) Bytes() []byte {
 	if len(t.buf) == 0 {
 		return nil
@@ -42,5 +42,5 @@ func (t *Tail) Bytes() []byte {
 // Lost returns how many bytes were not kept.
 func (t *Tail) Lost() int64 { return t.lost }
 
-// Reset forgets everything and keeps the memory.
+// Reset drops the kept bytes and keeps the memory.
 func (t *Tail) Reset() { t.buf, t.next, t.lost = t.buf[:0], 0, 0 }

@@ -2,12 +2,10 @@ package proc
 
 import "runtime"
 
-// Thread does what it is given on one thread of the operating system. Children
-// are forked from it, because Pdeathsig kills a child when the thread that
-// forked it ends, and the Go runtime ends threads as it likes (golang/go#27505).
-// It is never the process's first thread: in a version 1 memory group the first
-// stands for the whole process, which would be charged to the child's group, and
-// killed with it.
+// Thread runs functions on one thread of the operating system. Children are forked from it, because Pdeathsig kills a child
+// when the thread that forked it ends, and the Go runtime ends threads at any time (golang/go#27505). It is never the
+// process's first thread: in a version 1 memory group the first thread counts as the whole process, which would be charged
+// to the child's group and killed with it.
 type Thread struct {
 	jobs chan func()
 	done chan struct{}
@@ -20,12 +18,12 @@ func NewThread() *Thread {
 	return t
 }
 
-// run does the jobs on a thread of its own, of which it tells locked.
+// run runs the functions on its own thread. It calls locked once it has one.
 func (t *Thread) run(locked func()) {
 	runtime.LockOSThread()
 	locked()
 	if firstThread() {
-		// While it is held, another goroutine cannot get it.
+		// While that goroutine holds the first thread, no other one can get it.
 		taken := make(chan struct{})
 		go t.run(func() { close(taken) })
 		<-taken
@@ -45,8 +43,7 @@ func (t *Thread) Do(fn func()) {
 	<-done
 }
 
-// Close ends the thread, and with it every child that was forked from it with
-// Pdeathsig.
+// Close ends the thread. This kills every child that was forked from it with Pdeathsig.
 func (t *Thread) Close() {
 	close(t.jobs)
 	<-t.done

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// User is who a child runs as; nil is who we are.
+// User is the user that a child runs as; nil means the user of this process.
 type User struct {
 	name, home string
 	uid, gid   uint32
 	groups     []uint32
 }
 
-// FindUser returns the user of a name or number, "app" or "1000", with the user's
-// groups, or in one group: "app:web". Numbers that the system has no name for, as in
-// containers, need a group: "1000:1000". "" is nil. Only root may run children as
-// somebody else.
+// FindUser returns the user with a name or number, "app" or "1000", with the user's groups, or with one group: "app:web".
+// Numbers that the system has no name for, as in containers, need a group: "1000:1000". For "" it returns nil. Only root
+// can run children as another user.
 func FindUser(spec string) (*User, error) {
 	if spec == "" {
 		return nil, nil
@@ -61,21 +60,21 @@ func FindUser(spec string) (*User, error) {
 	return out, nil
 }
 
-// possible says why we, who have these ids, may not run a child as u. Nobody but root
-// may change the group either: one that is written is not ignored.
+// possible returns why this process, with these ids, cannot run a child as u. Only root can change the group, so a group in
+// the settings is an error and is not ignored.
 func (u *User) possible(uid, gid int, group bool) error {
 	switch {
 	case uid == 0:
 		return nil
 	case uint32(uid) != u.uid:
-		return fmt.Errorf("Bezoar does not run as user %.40q, and only root may start programs as another user", u.name)
+		return fmt.Errorf("only root may start programs as another user, and Bezoar does not run as user %.40q", u.name)
 	case group && uint32(gid) != u.gid:
 		return fmt.Errorf("group %d is not the group that Bezoar runs in, which is %d, and only root may start programs in another: remove the group, or start Bezoar in it", u.gid, gid)
 	}
 	return nil
 }
 
-// groupID is the number of a group, which is written as a number or by its name.
+// groupID returns the number of a group, given as a number or a name.
 func groupID(group string) (string, error) {
 	if g, err := user.LookupGroup(group); err == nil {
 		return g.Gid, nil
@@ -86,13 +85,13 @@ func groupID(group string) (string, error) {
 	return group, nil
 }
 
-// number reports whether s may be the number of a user or a group.
+// number reports whether s can be the number of a user or a group.
 func number(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 32)
 	return err == nil
 }
 
-// Env is what programs look for who they are.
+// Env returns the variables that tell programs which user they run as.
 func (u *User) Env() []string {
 	if u == nil {
 		return nil

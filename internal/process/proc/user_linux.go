@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// As does something with the user's real ids, on the calling thread alone. Root in a
-// container may limit processes of the same real ids only: it rarely has
-// CAP_SYS_RESOURCE. The effective ids, and with them all rights, stay.
+// As runs do with the user's real ids, on the calling thread only. In a container, root rarely has CAP_SYS_RESOURCE: it can
+// only set limits of processes with the same real ids. The effective ids, and with them all rights, do not change.
 func (u *User) As(do func() error) error {
 	if u == nil || os.Geteuid() != 0 {
 		return do()
@@ -19,7 +18,7 @@ func (u *User) As(do func() error) error {
 	runtime.LockOSThread()
 	uid, gid := os.Getuid(), os.Getgid()
 	if err := realIDs(int(u.uid), int(u.gid)); err != nil {
-		return errors.Join(err, realIDs(uid, gid)) // the thread stays locked: it is nobody else's
+		return errors.Join(err, realIDs(uid, gid)) // the thread stays locked: no other goroutine may use it
 	}
 	err := do()
 	if back := realIDs(uid, gid); back != nil {
@@ -29,7 +28,7 @@ func (u *User) As(do func() error) error {
 	return err
 }
 
-// realIDs sets those of this thread: the library would set all threads'.
+// realIDs sets the ids of this thread: the library would set those of all threads.
 func realIDs(uid, gid int) error {
 	const same = ^uintptr(0)
 	if _, _, err := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), same, same); err != 0 {

@@ -9,10 +9,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
 )
 
-// Group is where the control groups of one process are. A process that is moved
-// needs a new one.
+// Group locates the control groups of one process. After a process was moved, call GroupOf again.
 type Group struct {
-	memory, unified *cgroup.Group // nil where there is none
+	memory, unified *cgroup.Group // nil if there is none
 }
 
 // GroupOf finds the groups of a process.
@@ -25,7 +24,7 @@ func GroupOf(pid int) (*Group, error) {
 	return &Group{memory: memory, unified: unified}, nil
 }
 
-// unavailable tells a process that has gone from groups that are not there.
+// unavailable distinguishes a process that is gone from missing groups.
 func unavailable(err error) error {
 	if g := gone(err); errors.Is(g, ErrGone) {
 		return g
@@ -36,8 +35,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// Memory returns the limit that is nearest to its end, of this group's and those
-// above it; zero when none limits it.
+// Memory returns the most used limit of this group and those above it; zero if there is none.
 func (g *Group) Memory() (GroupMem, error) {
 	if g.memory == nil {
 		return GroupMem{}, fmt.Errorf("memory of a group: %w", ErrUnsupported)
@@ -45,7 +43,7 @@ func (g *Group) Memory() (GroupMem, error) {
 	return scarcest(g.memory.Path(), g.memory.Top(), g.memory.Version())
 }
 
-// scarcest looks at a group and those above it, up to where they are mounted.
+// scarcest checks a group and those above it, up to the mount point.
 func scarcest(dir, top string, version int) (GroupMem, error) {
 	var worst GroupMem
 	for ; ; dir = filepath.Dir(dir) {
@@ -62,7 +60,7 @@ func scarcest(dir, top string, version int) (GroupMem, error) {
 	}
 }
 
-// groupMem reads one group; zero when it has no limit.
+// groupMem reads one group; zero if it has no limit.
 func groupMem(dir string, version int) (GroupMem, error) {
 	limit, usage, cache := "memory.max", "memory.current", "inactive_file"
 	if version == 1 {
@@ -70,7 +68,7 @@ func groupMem(dir string, version int) (GroupMem, error) {
 	}
 	var buf [maxFile]byte
 	text, err := read(filepath.Join(dir, limit), buf[:])
-	if errors.Is(err, fs.ErrNotExist) { // the top of version 2, or without the controller
+	if errors.Is(err, fs.ErrNotExist) { // the root of version 2, or a group without the controller
 		return GroupMem{}, nil
 	}
 	if err != nil {
@@ -94,7 +92,7 @@ func groupMem(dir string, version int) (GroupMem, error) {
 	return m, err
 }
 
-// Pressure returns the pressure on the group; only version 2 knows.
+// Pressure returns the pressure on the group. It needs cgroup version 2.
 func (g *Group) Pressure() (PSI, error) {
 	if g.unified == nil {
 		return PSI{}, fmt.Errorf("pressure on a group: %w", ErrUnsupported)

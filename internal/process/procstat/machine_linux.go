@@ -31,8 +31,7 @@ func pressure(cpu, memory, io string) (PSI, error) {
 	return p, nil
 }
 
-// absent makes ErrUnsupported of a file that this kernel does not have, or
-// has and was told at boot not to fill (psi=0).
+// absent returns ErrUnsupported if the kernel does not have the file, or was started with psi=0.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EOPNOTSUPP) {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -40,7 +39,7 @@ func absent(err error) error {
 	return err
 }
 
-// Memory returns the memory of the machine and of the groups this process is in.
+// Memory returns the memory of the machine and of this process's groups.
 func Memory() (Mem, error) {
 	var buf [maxFile]byte
 	text, err := read("/proc/meminfo", buf[:])
@@ -64,8 +63,7 @@ func Memory() (Mem, error) {
 	return m, nil
 }
 
-// Disk returns the room on the file system that a path is on. It may wait for a
-// disk that does not answer.
+// Disk returns the space on the file system of a path. It may block if the disk does not answer.
 func Disk(path string) (Space, error) {
 	var st unix.Statfs_t
 	if _, err := retry(func() (int, error) { return 0, unix.Statfs(path, &st) }); err != nil {
@@ -78,8 +76,7 @@ func Disk(path string) (Space, error) {
 	}, nil
 }
 
-// bytesOf multiplies, and stops where it would overflow: a network file system
-// may say anything.
+// bytesOf multiplies without overflow: a network file system may report any number.
 func bytesOf(n, unit uint64) int64 {
 	if n > unlimited/unit {
 		return unlimited

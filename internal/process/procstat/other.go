@@ -2,7 +2,7 @@
 
 package procstat
 
-// Group is where the control groups of one process are.
+// Group locates the control groups of one process.
 type Group struct{}
 
 // Self returns ErrUnsupported.

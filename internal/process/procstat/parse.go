@@ -12,7 +12,7 @@ import (
 // platform that Go runs on.
 const tick = 10 * time.Millisecond
 
-// stat is what we read of /proc/PID/stat.
+// stat holds the fields that we read of /proc/PID/stat.
 type stat struct {
 	pid      int
 	state    byte
@@ -25,8 +25,8 @@ type stat struct {
 // dead reports whether the process has ended.
 func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
 
-// parseStat reads /proc/PID/stat. The name in it may hold anything, brackets and
-// line breaks too, so what counts begins after its last bracket.
+// parseStat parses /proc/PID/stat. The name in it may contain anything, even brackets and line breaks, so the other fields
+// begin after the last bracket.
 func parseStat(text []byte) (stat, error) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || end < open {
@@ -36,7 +36,7 @@ func parseStat(text []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("stat of a process: id: %w", err)
 	}
-	// From the third field on, as proc(5) counts them.
+	// Field numbers as in proc(5).
 	const third, utime, stime, threads, starttime, rss = 3, 14, 15, 20, 22, 24
 	var f [rss + 1][]byte
 	n := third
@@ -55,7 +55,7 @@ func parseStat(text []byte) (stat, error) {
 	for _, i := range [...]int{utime, stime, threads, starttime, rss} {
 		most := int64(math.MaxInt64)
 		if i == rss {
-			most = unlimited / (64 << 10) // times the largest page, no overflow
+			most = unlimited / (64 << 10) // times the largest page size, without overflow
 		}
 		if v[i], err = number(f[i], most); err != nil {
 			return stat{}, fmt.Errorf("stat of a process: field %d: %w", i, err)
@@ -69,7 +69,7 @@ func parseStat(text []byte) (stat, error) {
 	return s, nil
 }
 
-// parseLimits finds the soft limit of open files in /proc/PID/limits; 0 for none.
+// parseLimits returns the soft limit of open files in /proc/PID/limits; 0 for none.
 func parseLimits(text []byte) (int64, error) {
 	for line := range bytes.Lines(text) {
 		rest, ok := bytes.CutPrefix(line, []byte("Max open files "))
@@ -86,11 +86,10 @@ func parseLimits(text []byte) (int64, error) {
 		}
 		return n, nil
 	}
-	return 0, fmt.Errorf("limits of a process: no line of open files")
+	return 0, fmt.Errorf("limits of a process: no \"Max open files\" line")
 }
 
-// parsePressure reads /proc/pressure/* or a group's *.pressure. Some kernels
-// leave out the full line of the processor.
+// parsePressure parses /proc/pressure/* or a group's *.pressure. Some kernels omit the full line of the processor.
 func parsePressure(text []byte) (Stall, error) {
 	var s Stall
 	found := false
@@ -103,7 +102,7 @@ func parsePressure(text []byte) (Stall, error) {
 		case "full":
 			into = &s.Full
 		default:
-			continue // of a later kernel
+			continue // a line of a later kernel
 		}
 		var err error
 		if *into, err = parseLine(rest); err != nil {
@@ -111,7 +110,7 @@ func parsePressure(text []byte) (Stall, error) {
 		}
 	}
 	if !found {
-		return Stall{}, fmt.Errorf("pressure: no line of some")
+		return Stall{}, fmt.Errorf("pressure: no \"some\" line")
 	}
 	return s, nil
 }
@@ -151,7 +150,7 @@ func parseLine(text []byte) (Line, error) {
 	return l, nil
 }
 
-// percent returns a share from 0 to 1.
+// percent parses a percentage and returns a share from 0 to 1.
 func percent(text []byte) (float64, error) {
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(f >= 0 && f <= 101) { // the kernel rounds
@@ -160,7 +159,7 @@ func percent(text []byte) (float64, error) {
 	return min(1, f/100), nil
 }
 
-// parseMeminfo finds the total and what is available in /proc/meminfo.
+// parseMeminfo returns the total and available bytes in /proc/meminfo.
 func parseMeminfo(text []byte) (total, available int64, err error) {
 	total, available = Unknown, Unknown
 	for line := range bytes.Lines(text) {
@@ -182,13 +181,12 @@ func parseMeminfo(text []byte) (total, available int64, err error) {
 		*into = n * 1024
 	}
 	if total <= 0 || available < 0 {
-		return 0, 0, fmt.Errorf("meminfo: no line of MemTotal and MemAvailable")
+		return 0, 0, fmt.Errorf("meminfo: no MemTotal or no MemAvailable line")
 	}
 	return total, min(available, total), nil
 }
 
-// parseKey finds the number behind "key " at the start of a line, as in
-// memory.stat; 0 when it is not there.
+// parseKey returns the number after "key " at the start of a line, as in memory.stat; 0 if there is no such line.
 func parseKey(text []byte, key string) (int64, error) {
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
@@ -199,11 +197,10 @@ func parseKey(text []byte, key string) (int64, error) {
 	return 0, nil
 }
 
-// unlimited is from where on a limit of memory is none: version 1 writes a
-// number near 2^63.
+// unlimited is the value from which a memory limit means none: version 1 writes a number near 2^63.
 const unlimited = 1 << 60
 
-// parseBytes reads a file with one number, or "max"; 0 for no limit.
+// parseBytes parses a file with one number, or "max"; 0 means no limit.
 func parseBytes(text []byte) (int64, error) {
 	text = bytes.TrimSpace(text)
 	if string(text) == "max" {
@@ -216,7 +213,7 @@ func parseBytes(text []byte) (int64, error) {
 	return n, err
 }
 
-// number reads a decimal number from 0 to most.
+// number parses a decimal number from 0 to most.
 func number(text []byte, most int64) (int64, error) {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 0 || n > most {

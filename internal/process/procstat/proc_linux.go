@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFile bounds what is read of one of the kernel's files. All that we look for
-// stands well before it.
+// maxFile is the most bytes read of one kernel file. All fields that we need come before it.
 const maxFile = 16 << 10
 
 // Self returns the statistics of this process.
 func Self() (Process, error) { return Of(os.Getpid()) }
 
-// Of returns the statistics of a process. The error is [ErrGone] when there is none;
-// where /proc hides the processes of others, they look gone.
+// Of returns the statistics of a process. The error is [ErrGone] if there is none. If /proc hides other users' processes,
+// they seem gone.
 func Of(pid int) (Process, error) {
 	v, err := of(pid)
 	if err != nil {
@@ -59,7 +58,7 @@ func of(pid int) (Process, error) {
 	return v, nil
 }
 
-// startedAt turns ticks since boot into a time.
+// startedAt converts ticks since boot into a time.
 func startedAt(birth uint64, now time.Time) time.Time {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -70,15 +69,15 @@ func startedAt(birth uint64, now time.Time) time.Time {
 	return now.Add(-max(0, age)).Round(0)
 }
 
-// countFDs returns how many descriptors a process has open. Since Linux 6.2 the
-// folder's size says so; before, its names are counted.
+// countFDs returns how many descriptors a process has open. Since Linux 6.2 this is the directory's size; on older kernels
+// it counts the names.
 func countFDs(dir string, self bool) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return notOurs(gone(err))
 	}
 	if st.Size > 0 {
-		// The folder may be another user's: then the number is not for us.
+		// The directory may belong to another user: then the number is not readable.
 		if err := unix.Access(dir, unix.R_OK|unix.X_OK); err != nil {
 			return notOurs(gone(err))
 		}
@@ -87,8 +86,7 @@ func countFDs(dir string, self bool) (int, error) {
 	return countNames(dir, self)
 }
 
-// countNames counts what is in a folder of descriptors, without that of the
-// folder itself.
+// countNames counts the entries of a directory of descriptors, without the descriptor of the directory itself.
 func countNames(dir string, self bool) (int, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -121,7 +119,7 @@ func fdLimit(file string, buf []byte) (int64, error) {
 	return parseLimits(text)
 }
 
-// notOurs makes Unknown of what we may not look at.
+// notOurs returns Unknown if the error is a missing permission.
 func notOurs(err error) (int, error) {
 	if errors.Is(err, fs.ErrPermission) {
 		return Unknown, nil
@@ -129,8 +127,7 @@ func notOurs(err error) (int, error) {
 	return 0, err
 }
 
-// gone makes ErrGone of what the kernel says about files of a process that has
-// ended.
+// gone returns ErrGone for the errors of reading files of a dead process.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return ErrGone
@@ -138,8 +135,7 @@ func gone(err error) error {
 	return err
 }
 
-// read reads a file of the kernel's into buf, as far as there is room, and drops
-// a line that does not fit.
+// read reads a kernel file into buf, up to its size, and drops an incomplete last line.
 func read(name string, buf []byte) ([]byte, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) })
 	if err != nil {
@@ -163,7 +159,7 @@ func read(name string, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// retry calls again what a signal has interrupted.
+// retry repeats a call that a signal has interrupted.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

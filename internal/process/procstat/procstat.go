@@ -6,31 +6,28 @@ import (
 	"time"
 )
 
-// ErrUnsupported says that this system does not tell what was asked for. It is
-// also an [errors.ErrUnsupported].
+// ErrUnsupported means that this system does not provide the number. It is also an [errors.ErrUnsupported].
 var ErrUnsupported = fmt.Errorf("procstat: %w", errors.ErrUnsupported)
 
-// ErrGone says that there is no such process, or that it has ended and only
-// waits to be collected.
+// ErrGone means that there is no such process, or that it is a zombie.
 var ErrGone = errors.New("procstat: no such process")
 
-// Unknown is a number that the kernel did not tell us.
+// Unknown is the value of a number that the kernel did not provide.
 const Unknown = -1
 
-// Process is one process at one moment.
+// Process is the state of one process at one moment.
 type Process struct {
 	PID     int
-	RSS     int64         // bytes of memory it has resident
+	RSS     int64         // bytes of resident memory
 	Threads int           //
-	FDs     int           // open file descriptors; Unknown when we may not look
-	FDLimit int64         // how many it may open, the soft limit; 0 for no limit, Unknown when we may not look
-	CPU     time.Duration // processor time since its start, of all threads; in steps of 10 ms
-	Started time.Time     // by the clock on the wall, so it moves when that is set
-	Birth   uint64        // when it started, in ticks since boot: with PID it names one process until the next boot
+	FDs     int           // open file descriptors; Unknown without permission
+	FDLimit int64         // soft limit of file descriptors; 0 for no limit, Unknown without permission
+	CPU     time.Duration // processor time of all threads since its start; in steps of 10 ms
+	Started time.Time     // wall-clock time, so it changes when the clock is set
+	Birth   uint64        // start in ticks since boot: together with PID it is unique until the next boot
 }
 
-// FDShare is which share of its file descriptors a process has open, and
-// whether that is known.
+// FDShare returns the share of its file descriptors that a process has open. It reports false if that is unknown.
 func (v Process) FDShare() (float64, bool) {
 	if v.FDs < 0 || v.FDLimit <= 0 {
 		return 0, false
@@ -38,55 +35,52 @@ func (v Process) FDShare() (float64, bool) {
 	return float64(v.FDs) / float64(v.FDLimit), true
 }
 
-// PSI is pressure: for how long work has waited for a resource.
+// PSI is the pressure: how long tasks waited for a resource.
 type PSI struct{ CPU, Memory, IO Stall }
 
-// Stall is the pressure on one resource. Some of the tasks waited, or all of
-// them at once (Full). Full of the processor means nothing for the machine as a
-// whole, and is 0.
+// Stall is the pressure on one resource: some tasks waited (Some), or all of them at once (Full). Full is 0 for the
+// processor of the whole machine, where it has no meaning.
 type Stall struct{ Some, Full Line }
 
-// Line is how long was waited.
+// Line holds the time that tasks waited.
 type Line struct {
 	Avg10, Avg60, Avg300 float64       // share of the last 10, 60 and 300 s, from 0 to 1
-	Total                time.Duration // since boot, or since the group was made
+	Total                time.Duration // since boot, or since the group was created
 }
 
-// Space is the room on the file system of a path.
+// Space is the space on a path's file system.
 type Space struct {
-	Total, Free, Available int64 // bytes; Available to us, Free to the administrator
-	Inodes, FreeInodes     int64 // 0 and 0 where there is no such limit
+	Total, Free, Available int64 // bytes; Available for us, Free for the administrator
+	Inodes, FreeInodes     int64 // both 0 if there is no such limit
 }
 
-// Used is which share of what we may use is used, as df says: of bytes or of
-// inodes, whichever is scarcer.
+// Used returns the used share of our space, like df: of bytes or of inodes, whichever is larger.
 func (s Space) Used() float64 {
 	used := share(s.Total-s.Free, s.Total-s.Free+s.Available)
 	return max(used, share(s.Inodes-s.FreeInodes, s.Inodes))
 }
 
-// Mem is the memory of the machine, and of the groups that we are in.
+// Mem is the memory of the machine and of this process's groups.
 type Mem struct {
 	Total, Available int64    // bytes; Available without swapping
-	Group            GroupMem // the scarcest that limits us; zero when none does
+	Group            GroupMem // the group with the highest used share of its limit; zero if none has a limit
 }
 
-// Used is which share is used, of the machine's memory or of the group's limit,
-// whichever is scarcer.
+// Used returns the used share of the machine's memory or of the group's limit, whichever is larger.
 func (m Mem) Used() float64 {
 	return max(share(m.Total-m.Available, m.Total), m.Group.Share())
 }
 
 // GroupMem is the memory of a control group with a limit.
 type GroupMem struct {
-	Limit int64 // bytes; 0 when there is none
-	Used  int64 // without the file cache that can be dropped at once
+	Limit int64 // bytes; 0 for no limit
+	Used  int64 // without the file cache that the kernel can drop at once
 }
 
-// Share is which share of the limit is used; 0 without a limit.
+// Share returns the used share of the limit; 0 without a limit.
 func (g GroupMem) Share() float64 { return share(g.Used, g.Limit) }
 
-// share is part of whole, from 0 to 1, and 0 of nothing.
+// share returns part of whole, from 0 to 1, and 0 if whole is 0.
 func share(part, whole int64) float64 {
 	if whole <= 0 || part <= 0 {
 		return 0

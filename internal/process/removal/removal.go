@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Removal is the state of one worker. Call [Removal.Begin] first: before it,
-// Remove, Keep and Removing do nothing. All methods may be called concurrently.
+// Removal is the state of one worker. Call [Removal.Begin] first: before that, Remove, Keep and Removing do nothing. All
+// methods may be called concurrently.
 type Removal struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	removing bool
 	base     context.Context    //nolint:containedctx // of everything
 	active   context.Context    //nolint:containedctx // base, until Remove
 	cancel   context.CancelFunc // ends active; nil before Begin
-	keep     context.CancelFunc // ends Drain; nil when nobody drains
+	keep     context.CancelFunc // ends Drain; nil while Drain does not run
 }
 
 // Begin makes the worker active until ctx ends.
@@ -34,7 +34,7 @@ func (t *Removal) Remove() {
 	}
 }
 
-// Keep takes back Remove.
+// Keep cancels Remove.
 func (t *Removal) Keep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,23 +48,22 @@ func (t *Removal) Keep() {
 	}
 }
 
-// Removing reports whether Remove was called and not taken back.
+// Removing reports whether Remove was called and not cancelled by Keep.
 func (t *Removal) Removing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.removing
 }
 
-// Context ends when the worker is to be removed, or when the context of Begin
-// ends.
+// Context returns a context that ends with Remove, or when the context of Begin ends.
 func (t *Removal) Context() context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.active
 }
 
-// Drain calls finish, whose context ends with Keep, and not with the context of
-// Begin. It reports false when Keep was called before finish returned.
+// Drain calls finish with a context that ends with Keep, but not with the context of Begin. It reports false if Keep was
+// called before finish returned.
 func (t *Removal) Drain(finish func(ctx context.Context)) bool {
 	ctx, keep := context.WithCancel(context.Background())
 	defer keep()

@@ -15,33 +15,32 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// What Config means by zero.
+// Values that replace a zero in Config.
 const (
 	DefaultBatchBytes = 32 << 20
 	DefaultMaxOutput  = 1 << 30
 	MinBatchBytes     = 2 << 20
 )
 
-// Config says what is sifted, through what, and where everything goes.
+// Config describes the input, the command and the outputs.
 type Config struct {
 	Input string    // a file; "" means Stdin
 	Stdin io.Reader // read to its end before anything runs
 	Rows  rows.Config
 
 	Command []string
-	Env     []string      // KEY=value, over our own environment
-	Secrets []string      // names of variables that the command does not get
+	Env     []string      // KEY=value, added to this process's environment
+	Secrets []string      // names of variables that the command does not inherit
 	Timeout time.Duration // of a run; 0 means none
 	Grace   time.Duration // from SIGTERM to SIGKILL; default 5 s
 	Memory  int64         // bytes per run; 0 means no limit
-	// Runner, which runs and is the caller's, runs the command in Dir instead of a
-	// runner of our own. Secrets are its own business.
+	// Runner, if set, runs the command in Dir. It belongs to the caller, must be running, and decides itself about Secrets.
 	Runner *child.Runner
 	Dir    string
-	Stderr io.Writer // gets all of stderr; nil: only its end is kept
+	Stderr io.Writer // receives all of stderr; nil: only its end is kept
 
 	Batch      int   // rows of a run; 0 means sift.DefaultBatch
-	BatchBytes int64 // about so many bytes of a run; default 32 MiB
+	BatchBytes int64 // approximate bytes of a run; default 32 MiB
 	Parallel   int
 	Attempts   int
 	Backoff    backoff.Config
@@ -49,13 +48,12 @@ type Config struct {
 	MaxOutput  int64 // bytes that a run may write; default 1 GiB
 	Blame      bool
 
-	State string // where to write down how far things are; "" for nowhere
-	// Output gets what the command writes. OutputPath, if not "", is a file for
-	// it instead.
+	State string // path of the state file; "": none
+	// Output receives the command's output. OutputPath, if not "", is a file that replaces it.
 	Output     io.Writer
 	OutputPath string
-	// Letters opens where letters go. id names this sifting; a sink that was
-	// told some of it before must know them. nil keeps them in the Report only.
+	// Letters opens the sink of letters. id identifies this run. A sink that received some of the run's letters before must
+	// recognize them. nil keeps them in the Report only.
 	Letters func(id string) (Sink, error)
 
 	Progress func(sift.Progress)
@@ -70,7 +68,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	errs := faults.List{c.Rows.Validate(), c.child().Validate(), c.sift().Validate()}
@@ -87,7 +85,7 @@ func (c Config) child() child.Config {
 	}
 }
 
-// sift is the part of the engine's Config that is known without an input.
+// sift returns the part of the engine's Config that does not depend on the input.
 func (c Config) sift() sift.Config {
 	return sift.Config{
 		Batch: c.Batch, Parallel: c.Parallel, Attempts: c.Attempts, Backoff: c.Backoff,
@@ -96,14 +94,14 @@ func (c Config) sift() sift.Config {
 	}
 }
 
-// Report is what came of it.
+// Report is the result of Run.
 type Report struct {
 	sift.Summary
 	ID      string
-	Limits  string   // which limits hold, and by which means
-	Letters []Letter // at most MaxListed of them, with those of earlier runs
-	Total   int      // letters in all
+	Limits  string   // which limits are enforced, and how
+	Letters []Letter // at most MaxListed, including those of earlier runs
+	Total   int      // number of letters
 }
 
-// MaxListed bounds Report.Letters.
+// MaxListed is the most letters in Report.Letters.
 const MaxListed = 1000

@@ -19,7 +19,7 @@ type feeder struct {
 	cfg    Config
 	in     *input
 	runner *child.Runner
-	broken context.CancelCauseFunc // ends it all when the input cannot be read
+	broken context.CancelCauseFunc // ends the run when the input cannot be read
 }
 
 // run runs the command with the rows of b on its standard input.
@@ -42,9 +42,9 @@ func (f *feeder) run(ctx context.Context, b sift.Batch) sift.Outcome {
 		Stdout: out, Stderr: f.cfg.Stderr,
 	})
 	if res.ReportErr != nil {
-		f.cfg.Log.Warn("what the command said on descriptor 3 is not understood", "rows", b.String(), "error", res.ReportErr)
+		f.cfg.Log.Warn("cannot read the command's report on descriptor 3", "rows", b.String(), "error", res.ReportErr)
 	}
-	if ctx.Err() != nil { // whatever it says now: it was told to stop
+	if ctx.Err() != nil { // it was told to stop: its report does not count
 		_ = out.Close()
 		return sift.Outcome{Class: bezoar.Interrupted}
 	}
@@ -73,14 +73,14 @@ func (f *feeder) body(b sift.Batch) ([]byte, error) {
 	return body, nil
 }
 
-// outcome says what a run's end means for its n rows.
+// outcome converts the end of a run into the result of its n rows.
 func (f *feeder) outcome(res child.Result, n int) sift.Outcome {
 	o := sift.Outcome{Class: res.Class, Elapsed: res.Elapsed}
 	if r := res.Report; r != nil {
 		o.RetryAfter = r.RetryAfter
 		for _, row := range r.Rows {
-			if row.Index >= n && res.Class == bezoar.Done { // which one is bad, nobody knows
-				res.Class, res.Report, res.ReportErr = bezoar.Bug, nil, fmt.Errorf("report: it blames row %d of %d, counted from 0", row.Index, n)
+			if row.Index >= n && res.Class == bezoar.Done { // it does not say which row is bad
+				res.Class, res.Report, res.ReportErr = bezoar.Bug, nil, fmt.Errorf("report: row %d does not exist: there are %d rows, counted from 0", row.Index, n)
 				o.Class, o.Rows = res.Class, nil
 				break
 			}
@@ -89,7 +89,7 @@ func (f *feeder) outcome(res child.Result, n int) sift.Outcome {
 	}
 	switch {
 	case len(o.Rows) > 0 && res.ExitCode == 0 && res.Signal == "":
-		o.Class = bezoar.Done // but for those rows
+		o.Class = bezoar.Done // for the other rows
 		return o
 	case o.Class == bezoar.Done:
 		return o
@@ -98,10 +98,10 @@ func (f *feeder) outcome(res child.Result, n int) sift.Outcome {
 	return o
 }
 
-// maxStderr is how much of it a letter keeps.
+// maxStderr is the most bytes of stderr that a letter keeps.
 const maxStderr = 4 << 10
 
-// explain says what failed in a run, by how it ended and what it wrote.
+// explain returns the class and the evidence of a failed run, from its end and its output.
 func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 	e := crash.Ending{Kind: crash.Exited, Code: res.ExitCode, Signal: res.Signal, Command: f.cfg.Command[0]}
 	switch {
@@ -121,7 +121,7 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 		e.Failure = r.Failure
 	}
 	if res.ReportErr != nil && res.ExitCode == 0 {
-		e.Code, e.Failure = 1, res.ReportErr.Error() // a good end is no failure, and this is one
+		e.Code, e.Failure = 1, res.ReportErr.Error() // an exit code of 0 is not a failure, but the invalid report is
 	}
 	words := res.Stderr
 	if len(bytes.TrimSpace(words)) == 0 {
@@ -129,9 +129,9 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 	}
 	c := crash.OfRun(words, e)
 	if class == bezoar.Bug && (res.Report == nil || res.Report.Class == "") {
-		class = c.Class // what it wrote may tell of an outage
+		class = c.Class // its output may show an outage
 	}
-	reason := c.Message // as printed: what is folded tells nobody which file is missing
+	reason := c.Message // as printed: the normalized form does not name the missing file
 	reason = cmp.Or(reason, c.Reason)
 	out := sift.Failure{
 		Type: c.Type, Frame: sift.Frame{File: c.Frame.File, Line: c.Frame.Line, Function: c.Frame.Function}, Reason: reason,
@@ -146,7 +146,7 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 	return class, out
 }
 
-// tail is the end of what a run wrote, as a letter keeps it.
+// tail returns the end of a run's output in the form a letter keeps it.
 func tail(b []byte) string {
 	if n := len(b) - maxStderr; n > 0 {
 		b = b[n:]

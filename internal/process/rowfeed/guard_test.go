@@ -66,7 +66,7 @@ func TestDamagedState(t *testing.T) {
 		want string
 	}{
 		"a bit of the second record": {replaced(whole, len(records[0])+20, "~"), "damaged at byte"},
-		"a line's end":               {replaced(whole, len(records[0])-1, " "), "another kind of file"},
+		"a line's end":               {replaced(whole, len(records[0])-1, " "), "not a state file"},
 		"the end is cut off":         {whole[:len(whole)-4], ""},
 		"zeros before a whole record": {
 			bytes.Join([][]byte{whole[:len(whole)-len(records[len(records)-2])], make([]byte, 20), []byte("\n"), records[1]}, nil), "",
@@ -89,7 +89,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := sifted(t, "", cfg); err == nil || !strings.Contains(err.Error(), "30 of output wait there: was it deleted?") {
-		t.Errorf("without the file of output that waits: %v", err)
+		t.Errorf("without the file of held-back output: %v", err)
 	}
 }
 

@@ -12,26 +12,24 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/rows"
 )
 
-// input is what is sifted: a file whose rows are known.
+// input is a file with known rows.
 type input struct {
 	*rows.Index
 	file    io.ReaderAt
 	closer  *os.File
 	size    int64
-	changed time.Time // zero for a file that is ours
+	changed time.Time // zero for our own copy
 	spooled bool
 }
 
-// InputError says that there is something wrong with the input or its state, and
-// not with rows.
+// InputError is an error of the input or of its state, not of rows.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// openInput finds the rows of what is to be read. spool is where it is copied to
-// when it cannot be read twice; "" for a file without a name. old says what it
-// has to be, nil for anything.
+// openInput finds the rows of the input. spool is the path of a copy, for an input that cannot be read twice; "" for an
+// unnamed file. old describes the input that the state requires, nil for any.
 func (c Config) openInput(spool string, old *begin) (*input, error) {
 	from, f, err := c.source()
 	if err != nil {
@@ -53,13 +51,13 @@ func (c Config) openInput(spool string, old *begin) (*input, error) {
 	}
 	if old != nil && in.Sum != old.Sum {
 		f.Close()
-		return nil, &InputError{fmt.Errorf("the state is of another input: %d bytes with the sum %.12s, and this has %d with %.12s", old.Size, old.Sum, in.Size, in.Sum)}
+		return nil, &InputError{fmt.Errorf("the state belongs to another input, of %d bytes with the checksum %.12s: this one has %d with %.12s", old.Size, old.Sum, in.Size, in.Sum)}
 	}
 	return in, nil
 }
 
-// source opens the input. It is a file if it can be read anywhere in it. A pipe
-// with a name is opened once only: who writes to it may not come again.
+// source opens the input. It returns a file if the input can be read at any offset. A named pipe is opened only once: its
+// writer may not open it again.
 func (c Config) source() (from io.Reader, f *os.File, err error) {
 	from = c.Stdin
 	if c.Input != "" {
@@ -93,7 +91,7 @@ func (in *input) read(f *os.File, cfg rows.Config) error {
 	if err != nil {
 		return fmt.Errorf("read the input: %w", err)
 	}
-	// What a shell's read took before us is not ours.
+	// Content that a shell's read consumed before is not part of the input.
 	from, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return fmt.Errorf("read the input: %w", err)
@@ -108,24 +106,23 @@ func (in *input) read(f *os.File, cfg rows.Config) error {
 	return err
 }
 
-// unchanged wants the file as it was when its rows were found. Something may have
-// been appended.
+// unchanged checks that the file is the same as when its rows were found. Content may have been appended.
 func (in *input) unchanged() error {
 	if in.changed.IsZero() {
 		return nil
 	}
 	st, err := in.closer.Stat()
 	if err != nil {
-		return fmt.Errorf("look at the input: %w", err)
+		return fmt.Errorf("read the input's size and time: %w", err)
 	}
 	if st.Size() < in.size || st.Size() == in.size && !st.ModTime().Equal(in.changed) {
-		return errors.New("the input was changed while its rows were run: start again, without the state")
+		return errors.New("the input was changed while its rows ran: start again, without the state")
 	}
 	return nil
 }
 
-// copied copies what can be read only once. With a state, what was copied before
-// is taken again, if nothing or the same comes now.
+// copied copies an input that can be read only once. With a state, it uses the earlier copy if the input is now empty or
+// the same.
 func copied(from io.Reader, path string, old *begin) (*os.File, error) {
 	if old != nil {
 		if err := sameAgain(from, old); err != nil {
@@ -160,7 +157,7 @@ func copied(from io.Reader, path string, old *begin) (*os.File, error) {
 	return f, nil
 }
 
-// sameAgain reads what comes and wants nothing, or what old says.
+// sameAgain checks that the input is empty, or the one that old describes.
 func sameAgain(from io.Reader, old *begin) error {
 	if f, ok := from.(*os.File); from == nil || ok && isTerminal(f) {
 		return nil
@@ -171,7 +168,7 @@ func sameAgain(from io.Reader, old *begin) error {
 		return fmt.Errorf("read the input: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); n > 0 && got != old.Sum {
-		return fmt.Errorf("the state is of another input: %d bytes with the sum %.12s, and this has %d with %.12s", old.Size, old.Sum, n, got)
+		return fmt.Errorf("the state belongs to another input, of %d bytes with the checksum %.12s: this one has %d with %.12s", old.Size, old.Sum, n, got)
 	}
 	return nil
 }
@@ -183,7 +180,7 @@ func isTerminal(f *os.File) bool {
 
 func (in *input) Close() error { return in.closer.Close() }
 
-// body reads rows as the command gets them, behind the header.
+// body returns rows as the command gets them, after the header.
 func (in *input) body(spans [][2]int) ([]byte, error) {
 	type piece struct{ off, n int64 }
 	var pieces []piece

@@ -17,7 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// Letter is a row that was set aside, as a file of letters has it: one a line.
+// Letter is a row that was set aside, in the form of a line in a file of letters.
 type Letter struct {
 	ID          string       `json:"id"`  // of the sifting and the row: no two letters have the same
 	Row         int          `json:"row"` // counted from 1
@@ -39,7 +39,7 @@ type Letter struct {
 	Header      []byte       `json:"-"` // of the input, for those who send the row on
 }
 
-// Body is the row as the command would get it.
+// Body returns the row as the command would get it.
 func (l Letter) Body() []byte {
 	text := l.Base64
 	if l.Text != nil {
@@ -51,15 +51,14 @@ func (l Letter) Body() []byte {
 	return append(append(bytes.Clone(l.Header), text...), '\n')
 }
 
-// Sink takes letters.
+// Sink stores letters.
 type Sink interface {
-	// Put takes letters for good. One that it has already, by its ID, is
-	// passed over.
+	// Put stores letters durably. It skips letters whose ID it has already.
 	Put(letters []Letter) error
 	Close() error
 }
 
-// letter completes what the engine says with the row itself.
+// letter adds the row itself to the engine's letter.
 func (in *input) letter(id string, l sift.Letter, now time.Time) (Letter, error) {
 	row, err := in.Row(in.file, l.Row)
 	if err != nil {
@@ -89,11 +88,10 @@ func (in *input) letter(id string, l sift.Letter, now time.Time) (Letter, error)
 type file struct {
 	f   *os.File
 	id  string
-	has map[string]bool // nil until somebody looked
+	has map[string]bool // nil until look was called
 }
 
-// File returns a sink that appends to a file, a JSON document a line. It may hold
-// letters of others.
+// File returns a sink that appends to a file, one JSON document per line. The file may contain letters of other runs.
 func File(path string) func(id string) (Sink, error) {
 	return func(id string) (Sink, error) {
 		f, err := openLetters(path)
@@ -104,8 +102,7 @@ func File(path string) func(id string) (Sink, error) {
 	}
 }
 
-// openLetters opens a file to be read and appended to. What is no file, such as a
-// pipe or a terminal, is only written to.
+// openLetters opens a file for reading and appending. A pipe, a terminal and the like are only written to.
 func openLetters(path string) (*os.File, error) {
 	how := os.O_RDWR
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
@@ -114,7 +111,7 @@ func openLetters(path string) (*os.File, error) {
 	return os.OpenFile(path, how|os.O_CREATE|os.O_APPEND, 0o600)
 }
 
-// look finds the letters of this sifting, and drops one that a crash cut off.
+// look finds the letters of this run, and drops an incomplete one after a crash.
 func (s *file) look() error {
 	s.has = map[string]bool{}
 	if st, err := s.f.Stat(); err != nil || !st.Mode().IsRegular() {
@@ -130,7 +127,7 @@ func (s *file) look() error {
 			return err
 		case err != nil && len(line) == 0:
 			return nil
-		case err != nil && bytes.HasPrefix(line, mine): // ours, and not whole
+		case err != nil && bytes.HasPrefix(line, mine): // of this run, and incomplete
 			return s.f.Truncate(off)
 		case err != nil:
 			_, err := s.f.Write([]byte("\n"))

@@ -9,28 +9,27 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// outlet puts what runs wrote into the output, in the order of the rows. What
-// comes too early waits in the hold file.
+// outlet writes the runs' output in the order of the rows. Output that comes too early is kept in the hold file.
 type outlet struct {
 	state *state
 	to    io.Writer
-	file  *os.File // the same, if it can be cut and synced
-	end   int64    // its length, as far as the state knows
-	row   int      // it holds everything of the rows before
+	file  *os.File // the same, if it can be truncated and synced
+	end   int64    // its length according to the state
+	row   int      // all output of the rows before this one is written
 
-	dead map[int]bool // rows that nothing will come of
-	held map[int]part // by first row
+	dead map[int]bool // rows without output
+	held map[int]part // held-back output, by first row
 	hold *os.File
-	size int64 // of hold
+	size int64 // bytes in hold
 }
 
-// part is output that waits.
+// part is held-back output.
 type part struct {
-	to     int // behind its last row
+	to     int // index after its last row
 	off, n int64
 }
 
-// openOutput returns what to write to, and how long it is already.
+// openOutput returns the output and its present length.
 func (c Config) openOutput() (to io.Writer, file *os.File, length int64, err error) {
 	if c.OutputPath != "" {
 		if file, err = os.OpenFile(c.OutputPath, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
@@ -44,7 +43,7 @@ func (c Config) openOutput() (to io.Writer, file *os.File, length int64, err err
 	}
 	st, err := file.Stat()
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("look at the output: %w", err)
+		return nil, nil, 0, fmt.Errorf("read the output's size: %w", err)
 	}
 	if !st.Mode().IsRegular() {
 		return file, nil, 0, nil
@@ -52,23 +51,23 @@ func (c Config) openOutput() (to io.Writer, file *os.File, length int64, err err
 	return file, file, st.Size(), nil
 }
 
-// openHold makes the file for output that waits.
+// openHold creates the file for held-back output.
 func openHold(path string) (*os.File, error) {
 	if path == "" {
 		return unnamed("")
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the file of output that waits: %w", err)
+		return nil, fmt.Errorf("open the file of held-back output: %w", err)
 	}
 	return f, nil
 }
 
-// resume cuts the output to what the state knows, and puts out what can be.
+// resume truncates the output to the length in the state, and writes held-back output that is due.
 func (o *outlet) resume(length int64) error {
 	if o.file != nil {
 		if length < o.end {
-			return &InputError{fmt.Errorf("the output has %d bytes, and %d were written to it before: was it cut? A shell's > does that: append with >>, or let --output name it", length, o.end)}
+			return &InputError{fmt.Errorf("the output has %d bytes, but %d were written to it before: was it truncated? A shell's > does that: append with >>, or name the file with --output", length, o.end)}
 		}
 		if err := o.file.Truncate(o.end); err != nil {
 			return fmt.Errorf("cut the output: %w", err)
@@ -81,17 +80,17 @@ func (o *outlet) resume(length int64) error {
 		o.size = max(o.size, p.off+p.n)
 	}
 	if st, err := o.hold.Stat(); err != nil {
-		return fmt.Errorf("look at the file of output that waits: %w", err)
+		return fmt.Errorf("read the size of the file of held-back output: %w", err)
 	} else if st.Size() < o.size {
 		return &InputError{fmt.Errorf("%s has %d bytes, and %d of output wait there: was it deleted?", o.hold.Name(), st.Size(), o.size)}
 	}
 	if err := o.hold.Truncate(o.size); err != nil {
-		return fmt.Errorf("cut the file of output that waits: %w", err)
+		return fmt.Errorf("cut the file of held-back output: %w", err)
 	}
 	return o.advance()
 }
 
-// finish takes what the run of b wrote.
+// finish stores the output of the run of b.
 func (o *outlet) finish(b sift.Batch, out io.WriterTo) error {
 	done := make([][2]int, 0, len(b.Spans()))
 	for _, s := range b.Spans() {
@@ -104,7 +103,7 @@ func (o *outlet) finish(b sift.Batch, out io.WriterTo) error {
 			err = o.sync(o.hold, n)
 		}
 		if err != nil {
-			return fmt.Errorf("keep output that waits: %w", err)
+			return fmt.Errorf("hold back output: %w", err)
 		}
 		o.held[from] = part{b.Extent().To, o.size, n}
 		o.size += n
@@ -121,7 +120,7 @@ func (o *outlet) finish(b sift.Batch, out io.WriterTo) error {
 	return o.advance()
 }
 
-// drop says that nothing will come of a row.
+// drop records that a row has no output.
 func (o *outlet) drop(row int) error {
 	o.dead[row] = true
 	return o.advance()
@@ -134,7 +133,7 @@ func (o *outlet) skip() {
 	}
 }
 
-// advance puts out what no longer has to wait.
+// advance writes the held-back output that is due.
 func (o *outlet) advance() error {
 	moved := false
 	for {
@@ -160,7 +159,7 @@ func (o *outlet) advance() error {
 	}
 	o.size = 0
 	if err := o.hold.Truncate(0); err != nil {
-		return fmt.Errorf("empty the file of output that waits: %w", err)
+		return fmt.Errorf("empty the file of held-back output: %w", err)
 	}
 	return nil
 }
@@ -185,7 +184,7 @@ func (o *outlet) put(out any) error {
 	return nil
 }
 
-// sync makes n new bytes of f durable, if there is a state that says they are.
+// sync makes n new bytes of f durable, if there is a state that refers to them.
 func (o *outlet) sync(f *os.File, n int64) error {
 	if o.state.f == nil || n == 0 {
 		return nil
@@ -193,10 +192,10 @@ func (o *outlet) sync(f *os.File, n int64) error {
 	return f.Sync()
 }
 
-// whole wants nothing to wait any more.
+// whole returns an error if some output is still held back.
 func (o *outlet) whole(rows int) error {
 	if o.skip(); o.row != rows || len(o.held) > 0 {
-		return errors.New("rows are missing in the output: that is a fault of bezoar's")
+		return errors.New("rows are missing in the output: this is a bug in Bezoar")
 	}
 	return nil
 }

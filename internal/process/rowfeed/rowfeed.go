@@ -17,7 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// session is one Run.
+// session is one call of Run.
 type session struct {
 	cfg    Config
 	state  *state
@@ -33,9 +33,8 @@ type session struct {
 	closers []io.Closer
 }
 
-// Run sifts until every row is finished or set aside, ctx ends, or it is no use
-// to go on; see [sift.Run] for its errors. The Report is of what was done in any
-// case.
+// Run runs until every row is finished or set aside, ctx ends, or continuing makes no sense; see [sift.Run] for its errors.
+// The Report describes the work done, also after an error.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, &InputError{err}
@@ -87,7 +86,7 @@ func (s *session) open() error {
 	} else {
 		s.begin, s.resumed = *old, true
 		if string(s.cfg.Rows.Format) != old.Format && (s.cfg.Rows.Format != "" || old.Format != "lines") {
-			return &InputError{fmt.Errorf("the state is of rows in the format %s", old.Format)}
+			return &InputError{fmt.Errorf("the state belongs to rows in the format %s", old.Format)}
 		}
 	}
 	s.report.ID = s.begin.ID
@@ -108,7 +107,7 @@ func (s *session) open() error {
 	return s.replay(recs, length)
 }
 
-// beside names a file that belongs to the state; "" without one.
+// beside returns the path of a file that belongs to the state; "" without a state.
 func (s *session) beside(suffix string) string {
 	if s.cfg.State == "" {
 		return ""
@@ -116,14 +115,13 @@ func (s *session) beside(suffix string) string {
 	return s.cfg.State + suffix
 }
 
-// apart wants what is read and what is written to be different files, before
-// anything is written to any of them.
+// apart checks that input and outputs are different files, before anything is written.
 func (s *session) apart() error {
 	type named struct {
 		name string
 		f    *os.File
 	}
-	all := []named{{"the state", s.state.f}, {"the output", s.out.file}, {"the file of output that waits", s.out.hold}, {"the input", s.in.closer}}
+	all := []named{{"the state", s.state.f}, {"the output", s.out.file}, {"the file of held-back output", s.out.hold}, {"the input", s.in.closer}}
 	if letters, ok := s.sink.(*file); ok {
 		all = append(all, named{"the dead letters", letters.f})
 	}
@@ -149,11 +147,11 @@ func (s *session) apart() error {
 	return nil
 }
 
-// name names a new sifting.
+// name creates the id of a new run.
 func (s *session) name() error {
 	var id [6]byte
 	if _, err := rand.Read(id[:]); err != nil {
-		return fmt.Errorf("name the sifting: %w", err)
+		return fmt.Errorf("create the run's id: %w", err)
 	}
 	format := s.cfg.Rows.Format
 	format = cmp.Or(format, "lines")
@@ -164,7 +162,7 @@ func (s *session) name() error {
 	return nil
 }
 
-// fresh begins a new sifting, and returns how long the output is.
+// fresh starts from the beginning, and returns the length of the output.
 func (s *session) fresh(out *os.File, length int64) (int64, error) {
 	if s.cfg.OutputPath != "" && out != nil { // is ours alone
 		if err := out.Truncate(0); err != nil {
@@ -176,7 +174,7 @@ func (s *session) fresh(out *os.File, length int64) (int64, error) {
 	return length, s.state.write(record{Begin: &s.begin})
 }
 
-// replay takes up what was done before.
+// replay restores the progress from the state.
 func (s *session) replay(recs []record, length int64) error {
 	s.out.end = s.begin.Base
 	told := map[int]bool{}
@@ -200,7 +198,7 @@ func (s *session) replay(recs []record, length int64) error {
 			told[row] = true
 		}
 	}
-	for row := range s.out.held { // those that were put out
+	for row := range s.out.held { // those already written
 		if row < s.out.row {
 			delete(s.out.held, row)
 		}
@@ -224,12 +222,12 @@ func (s *session) replay(recs []record, length int64) error {
 		return err
 	}
 	if s.cfg.State == "" {
-		return nil // the output is as it is
+		return nil // the output is complete as it is
 	}
 	return s.out.resume(length)
 }
 
-// keep completes a letter and lists it.
+// keep completes a letter and adds it to the report.
 func (s *session) keep(l sift.Letter) (Letter, error) {
 	full, err := s.in.letter(s.begin.ID, l, time.Now())
 	if err != nil {
@@ -242,7 +240,7 @@ func (s *session) keep(l sift.Letter) (Letter, error) {
 	return full, nil
 }
 
-// tell gives letters to the sink.
+// tell passes letters to the sink.
 func (s *session) tell(letters []Letter) error {
 	if s.sink == nil || len(letters) == 0 {
 		return nil
@@ -292,13 +290,13 @@ func (s *session) ownRunner(ctx context.Context) (_ *child.Runner, stop func() e
 	if err != nil {
 		return nil, nil, &InputError{err}
 	}
-	if s.resumed { // a run that outlived us would work on rows that run again
+	if s.resumed { // leftover processes of the last run would work on rows that run again
 		n, err := runner.Sweep(ctx)
 		if err != nil {
-			return nil, nil, fmt.Errorf("end what the last run left: %w", err)
+			return nil, nil, fmt.Errorf("end processes of the last run: %w", err)
 		}
 		if n > 0 {
-			s.cfg.Log.Info("ended what the last run left", "processes", n)
+			s.cfg.Log.Info("ended processes of the last run", "processes", n)
 		}
 	}
 	run, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -311,8 +309,7 @@ func (s *session) finish(b sift.Batch, o sift.Outcome) error {
 	return s.out.finish(b, o.Output.(*spill))
 }
 
-// setAside writes a letter down before anybody is told, so that it is told after
-// a crash, too.
+// setAside stores a letter in the state before the sink gets it, so that the sink also gets it after a crash.
 func (s *session) setAside(l sift.Letter) error {
 	if err := s.state.write(record{Letter: &l}); err != nil {
 		return err

@@ -181,7 +181,7 @@ func TestStateOfAPipe(t *testing.T) {
 	}
 	_, r, err := sifted(t, numbers(99), cfg)
 	var input *InputError
-	if !errors.As(err, &input) || !strings.Contains(err.Error(), "the state is of another input") || r.Runs != 0 {
+	if !errors.As(err, &input) || !strings.Contains(err.Error(), "the state belongs to another input") || r.Runs != 0 {
 		t.Fatalf("%v after %d runs", err, r.Runs)
 	}
 	if err := os.Truncate(log, 0); err != nil {
@@ -225,18 +225,18 @@ func TestStateIsGuarded(t *testing.T) {
 	}
 	refused("the output has 3 bytes")
 	cfg.Rows = csv()
-	refused("the state is of")
+	refused("the state belongs to")
 	cfg.Rows = rows.Config{Format: rows.NDJSON}
-	refused("the state is of rows in the format lines")
+	refused("the state belongs to rows in the format lines")
 	cfg.Rows = rows.Config{}
 	held, _, err := openState(state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused("another run has it")
+	refused("another run uses it")
 	held.Close()
 	cfg.State = write(t, "precious", "my diary\n")
-	refused("another kind of file")
+	refused("not a state file")
 	if text, err := os.ReadFile(cfg.State); err != nil || string(text) != "my diary\n" {
 		t.Errorf("%v: it was written to: %q", err, text)
 	}

@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// spillAt is how much output of one run is kept in memory.
+// spillAt is the most bytes of one run's output kept in memory.
 const spillAt = 1 << 20
 
-// spill keeps what a run writes: in memory, and in a file without a name when
-// it is much. It never fails a write, so that the command is not to notice.
+// spill keeps a run's output: in memory, and in an unnamed file if it is long. Its writes never fail, so the command does
+// not notice an error.
 type spill struct {
 	dir  string
 	most int64
 	mem  bytes.Buffer
 	file *os.File
 	n    int64
-	err  error // of the file, or that it was too much
+	err  error // of the file, or too much output
 }
 
 func (s *spill) Write(p []byte) (int, error) {
@@ -62,7 +62,7 @@ func (s *spill) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, io.NewSectionReader(s.file, 0, s.n))
 }
 
-// Read is there for io.ReadCloser; WriteTo is what is used.
+// Read completes io.ReadCloser; only WriteTo is used.
 func (s *spill) Read(p []byte) (int, error) {
 	if s.file == nil {
 		return s.mem.Read(p)
@@ -77,7 +77,7 @@ func (s *spill) Close() error {
 	return s.file.Close()
 }
 
-// unnamed makes a file that is gone when it is closed, or we are.
+// unnamed creates a file that disappears when it is closed or this process ends.
 func unnamed(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".bezoar-sift-*")
 	if err != nil {

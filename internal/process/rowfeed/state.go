@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// begin is a state's first record: what it is of.
+// begin is a state's first record: it describes the input.
 type begin struct {
 	Version int    `json:"v"`
 	ID      string `json:"id"`
@@ -29,36 +29,32 @@ type begin struct {
 
 const version = 1
 
-// record is one line of a state. Each stands for something that has happened, and
-// is durable before anything follows from it.
+// record is one line of a state. It describes an event, and is durable before the event has consequences.
 type record struct {
 	Begin *begin `json:"begin,omitempty"`
-	// Done are rows that a run has finished.
+	// Done holds the rows that a run has finished.
 	Done [][2]int `json:"done,omitempty"`
-	// Held is where their output waits: offset and length in the hold file. nil
-	// when it is in the output.
+	// Held is the offset and length of their output in the hold file; nil if it is in the output.
 	Held *[2]int64 `json:"held,omitempty"`
-	// Out is how far the output is.
+	// Out is the progress of the output.
 	Out *reached `json:"out,omitempty"`
-	// Letter was set aside; Told, by row, are those that the sink has.
+	// Letter was set aside; Told holds the rows whose letters the sink has.
 	Letter *sift.Letter `json:"letter,omitempty"`
 	Told   []int        `json:"told,omitempty"`
 }
 
-// reached says that the output holds everything of the rows before Row, and is
-// End bytes long.
+// reached means that the output contains everything of the rows before Row, and is End bytes long.
 type reached struct {
 	Row int   `json:"row"`
 	End int64 `json:"end"`
 }
 
-// state is the file of records. The zero state, without a file, forgets.
+// state is the file of records. The zero state has no file and keeps nothing.
 type state struct {
 	f *os.File
 }
 
-// openState opens or makes the file, locks it, and returns its records. A record
-// that was cut off by a crash is dropped.
+// openState opens or creates the file, locks it, and returns its records. It drops a record that a crash cut off.
 func openState(path string) (*state, []record, error) {
 	if path == "" {
 		return &state{}, nil, nil
@@ -71,7 +67,7 @@ func openState(path string) (*state, []record, error) {
 		return nil, nil, errors.Join(fmt.Errorf("state %s: %w", path, err), f.Close())
 	}
 	if err := lock(f); err != nil {
-		return fail(fmt.Errorf("another run has it (%w)", err))
+		return fail(fmt.Errorf("another run uses it (%w)", err))
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -79,7 +75,7 @@ func openState(path string) (*state, []record, error) {
 	}
 	recs, n := decode(text)
 	if len(recs) == 0 && !torn(text) || len(recs) > 0 && recs[0].Begin == nil {
-		return fail(&InputError{errors.New("that is another kind of file")})
+		return fail(&InputError{errors.New("it is not a state file")})
 	}
 	if len(recs) > 0 && recs[0].Begin.Version != version {
 		return fail(&InputError{fmt.Errorf("written by another version (%d, this reads %d)", recs[0].Begin.Version, version)})
@@ -96,8 +92,7 @@ func openState(path string) (*state, []record, error) {
 	return &state{f: f}, recs, nil
 }
 
-// lockWait is how long a predecessor may take to let go: one that was killed may
-// have left a child that has not yet become the command.
+// lockWait is how long to wait for the lock: a predecessor that was killed may have left a child between fork and exec.
 const lockWait = 2 * time.Second
 
 func lock(f *os.File) error {
@@ -111,14 +106,13 @@ func lock(f *os.File) error {
 	}
 }
 
-// torn reports a file that can be the beginning of a first record.
+// torn reports whether the file can be the beginning of a first record.
 func torn(text []byte) bool {
 	return len(text) == 0 || !bytes.Contains(text, []byte("\n")) && len(text) > 18 && string(text[8:18]) == ` {"begin":`
 }
 
-// damaged reports whether the end of a state, from the first record that is not
-// whole, is more than a write that was cut off: whole records lie behind. A write
-// whose beginning did not get to the disk left zeros there.
+// damaged reports whether the end of a state, from the first incomplete record on, is more than one interrupted write:
+// complete records follow it. If the beginning of a write did not reach the disk, there are zeros in its place.
 func damaged(end []byte) bool {
 	bad, rest, _ := bytes.Cut(end, []byte("\n"))
 	for !bytes.ContainsRune(bad, 0) && len(rest) > 0 {
@@ -130,7 +124,7 @@ func damaged(end []byte) bool {
 	return false
 }
 
-// write makes records durable.
+// write appends records durably.
 func (s *state) write(recs ...record) error {
 	if s.f == nil {
 		return nil
@@ -160,7 +154,7 @@ func (s *state) Close() error {
 	return errors.Join(unix.Flock(int(s.f.Fd()), unix.LOCK_UN), s.f.Close())
 }
 
-// encode writes a record: its checksum, a blank, JSON, the line's end.
+// encode formats a record: its checksum, a space, JSON, a line end.
 func encode(r record) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -169,8 +163,7 @@ func encode(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
 }
 
-// decode reads records up to the first that is not whole, and says where that
-// begins.
+// decode parses records up to the first incomplete one, and returns its offset.
 func decode(text []byte) (recs []record, n int) {
 	for {
 		line, _, whole := bytes.Cut(text[n:], []byte("\n"))

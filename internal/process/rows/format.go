@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Format is how a file is cut into rows.
+// Format is the way a file is divided into rows.
 type Format string
 
 // The formats.
@@ -21,7 +21,7 @@ const (
 // DefaultMaxRow is the longest row, in bytes.
 const DefaultMaxRow = 16 << 20
 
-// Config says how a file is read.
+// Config describes how a file is read.
 type Config struct {
 	Format    Format // default Lines
 	Delimiter byte   // between the fields of CSV; default a comma
@@ -35,7 +35,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List
@@ -45,7 +45,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// LineError says at which line rows cannot be told apart.
+// LineError names the line at which the rows cannot be separated.
 type LineError struct {
 	Line   int // counted from 1
 	Reason string

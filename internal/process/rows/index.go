@@ -10,29 +10,29 @@ import (
 	"slices"
 )
 
-// How far apart the places are that an Index keeps.
+// The distance between the places that an Index keeps.
 const (
 	everyRows  = 256
 	everyBytes = 1 << 20
 )
 
-// place is where a row begins.
+// place is the start of a row.
 type place struct {
 	row  int
 	off  int64
 	line int
 }
 
-// Index knows where the rows of one file are.
+// Index locates the rows of one file.
 type Index struct {
-	Rows   int    // how many there are, without a header
+	Rows   int    // number of rows, without a header
 	Header []byte // of CSV, with its line end
 	Size   int64  // bytes of the file
-	Sum    string // SHA-256 of its content
+	Sum    string // SHA-256 of the content
 
 	cfg    Config
 	places []place
-	end    int64 // behind the last row
+	end    int64 // offset after the last row
 }
 
 // Read reads a file to its end and finds its rows. Its errors name a line.
@@ -90,16 +90,16 @@ func (x *Index) header(s *scanner) error {
 	}
 }
 
-// skips reports lines that are no rows.
+// skips reports whether a line is not a row.
 func (x *Index) skips(r record) bool { return r.blank && x.cfg.Format != Lines }
 
 // Row is one row of a file.
 type Row struct {
 	Text []byte // without its line end
-	Line int    // where it begins, from 1
+	Line int    // its first line, from 1
 }
 
-// Row reads the i-th row, counted from 0.
+// Row reads row i, counted from 0.
 func (x *Index) Row(file io.ReaderAt, i int) (Row, error) {
 	var text []byte
 	s, err := x.seek(file, i)
@@ -119,8 +119,8 @@ func (x *Index) Row(file io.ReaderAt, i int) (Row, error) {
 	}
 }
 
-// Extent is where the rows from..to-1 are in the file: all of its bytes from the
-// first byte of the first one to the line end of the last one.
+// Extent returns the position of rows from..to-1 in the file: all bytes from the first byte of the first row to the line
+// end of the last.
 func (x *Index) Extent(file io.ReaderAt, from, to int) (off, n int64, err error) {
 	if from >= to {
 		return 0, 0, nil
@@ -146,7 +146,7 @@ func (x *Index) Extent(file io.ReaderAt, from, to int) (off, n int64, err error)
 	return off, end - off, err
 }
 
-// begin is where row i begins, or what is before it ends.
+// begin returns the offset of row i, or of the end of what precedes it.
 func (x *Index) begin(file io.ReaderAt, i int) (int64, error) {
 	if i >= x.Rows {
 		return x.end, nil
@@ -177,7 +177,7 @@ func (x *Index) seek(file io.ReaderAt, i int) (*scanner, error) {
 	return s, nil
 }
 
-// before is the index of the last place at or before row i.
+// before returns the index of the last place at or before row i.
 func (x *Index) before(i int) int {
 	n, found := slices.BinarySearchFunc(x.places, i, func(p place, i int) int { return p.row - i })
 	if !found {
@@ -186,8 +186,7 @@ func (x *Index) before(i int) int {
 	return n
 }
 
-// Fit is the largest end, at most to, for which the rows from..end-1 have about
-// most bytes, and at least one row.
+// Fit returns the largest end, at most to, for which rows from..end-1 have about most bytes, and at least one row.
 func (x *Index) Fit(from, to int, most int64) int {
 	at := x.before(from)
 	for n := at + 1; n < len(x.places) && x.places[n].row < to; n++ {

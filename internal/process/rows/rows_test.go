@@ -55,8 +55,8 @@ func TestRows(t *testing.T) {
 func TestFaultsNameTheirLine(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"a\n1\n2\n\"x\ny\n", "line 4: the quote that opens here is never closed"},
-		{"a\n\"1\n2\"3\n", "line 3: text behind a closing quote"},
-		{"a\n\"1\"\r2\n", "line 2: text behind a closing quote"},
+		{"a\n\"1\n2\"3\n", "line 3: text follows a closing quote"},
+		{"a\n\"1\"\r2\n", "line 2: text follows a closing quote"},
 		{"a\n1\n" + strings.Repeat("x", 100) + "\n", "line 3: the row that begins here is longer than 64 bytes"},
 		{"a\n1\n\"" + strings.Repeat("x\n", 100), "line 3: the row that begins here is longer than 64 bytes; is the quote of line 3 never closed?"},
 		{strings.Repeat("x", 100), "line 1: the row"},

@@ -8,20 +8,20 @@ import (
 	"io"
 )
 
-// record is one row, as it was found.
+// record is one row as found.
 type record struct {
 	off   int64 // its first byte
-	n     int64 // bytes, with its line end
+	n     int64 // bytes, including its line end
 	line  int   // its first line, from 1
-	blank bool  // nothing but white space
+	blank bool  // only white space
 }
 
-// scanner finds one record after the other.
+// scanner finds the records in order.
 type scanner struct {
 	cfg  Config
 	in   *bufio.Reader
-	off  int64 // of what is read next
-	line int   // of what is read next, from 1
+	off  int64 // of the next read
+	line int   // of the next read, from 1
 	keep func([]byte)
 }
 
@@ -29,7 +29,7 @@ func newScanner(in io.Reader, cfg Config, off int64, line int) *scanner {
 	return &scanner{cfg: cfg, in: bufio.NewReaderSize(in, 64<<10), off: off, line: line}
 }
 
-// skipBOM passes over a byte order mark.
+// skipBOM skips a byte order mark.
 func (s *scanner) skipBOM() error {
 	const bom = "\xef\xbb\xbf"
 	if b, err := s.in.Peek(len(bom)); string(b) != bom {
@@ -43,7 +43,7 @@ func (s *scanner) skipBOM() error {
 	return err
 }
 
-// next returns the next record, and io.EOF when there is none.
+// next returns the next record, and io.EOF after the last.
 func (s *scanner) next() (record, error) {
 	r := record{off: s.off, line: s.line, blank: true}
 	quotes := quoting{delimiter: s.cfg.Delimiter}
@@ -76,7 +76,7 @@ func (s *scanner) next() (record, error) {
 		}
 		switch {
 		case ended && quotes.state == quoted:
-			return r, &LineError{quotes.opened, "the quote that opens here is never closed, so that rows cannot be told apart"}
+			return r, &LineError{quotes.opened, "the quote that opens here is never closed, so the rows cannot be separated"}
 		case ended, whole && quotes.state != quoted:
 			return r, nil
 		}
@@ -91,11 +91,11 @@ func (s *scanner) tooLong(q quoting, line int) string {
 	return text
 }
 
-// quoting follows the quotes of one CSV record.
+// quoting tracks the quotes of one CSV record.
 type quoting struct {
 	delimiter byte
 	state     state
-	opened    int // line of the quote that is open
+	opened    int // line of the open quote
 }
 
 type state uint8
@@ -104,11 +104,11 @@ const (
 	fieldStart state = iota
 	unquoted
 	quoted
-	closing // behind a quote in a quoted field: its end, or half of ""
-	ended   // behind that, a carriage return
+	closing // after a quote in a quoted field: its end, or the first half of ""
+	ended   // after that, a carriage return
 )
 
-// read reads a part of a record, of one line, and says what is wrong with it.
+// read reads one line of a record, and returns what is wrong with it, or "".
 func (q *quoting) read(part []byte, line int) string {
 	for i := 0; i < len(part); i++ {
 		c := part[i]
@@ -138,7 +138,7 @@ func (q *quoting) read(part []byte, line int) string {
 			case c == '\r':
 				q.state = ended
 			default:
-				return "text behind a closing quote, so that rows cannot be told apart"
+				return "text follows a closing quote, so the rows cannot be separated"
 			}
 		}
 	}

@@ -11,33 +11,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// Bake says what each new process has to do in a rolling restart before the next
-// worker is replaced: it answers Requests, which takes one second at least, or it
-// is up for Time, whichever comes first, and it neither ends nor looks sick.
+// Bake is the test of each new process in a rolling restart before the next worker is replaced: the process must answer
+// Requests, which takes at least one second, or be up for Time, whichever comes first. It must neither end nor look
+// unhealthy.
 type Bake struct {
-	Requests int           // 0 means that only Time counts
-	Time     time.Duration // 0 means that a process that is ready is good
+	Requests int           // 0: only Time counts
+	Time     time.Duration // 0: a process that is ready has passed
 }
 
 func (b Bake) on() bool { return b.Time > 0 }
 
 const (
-	// bakeLeast is how long a bake takes at least: what kills a process often does
-	// so a moment after the answer.
+	// bakeLeast is the least duration of a bake: a process often dies shortly after the answer to the request that kills
+	// it.
 	bakeLeast = time.Second
-	// bakeLook is the time between two looks at a process that bakes.
+	// bakeLook is the time between two checks of a process in its bake.
 	bakeLook = 20 * time.Millisecond
-	// doubtfulPause is how long a worker waits that has nothing to start with but
-	// what a restart has stopped for.
+	// doubtfulPause is how long a worker waits when the only settings to start with are those that stopped a restart.
 	doubtfulPause = time.Minute
 )
 
-// enough reports whether a bake of that long and with so many answers is over.
+// enough reports whether a bake of this duration and with this number of answers is over.
 func (b Bake) enough(took time.Duration, answered uint64) bool {
 	return took >= b.Time || b.Requests > 0 && answered >= uint64(b.Requests) && took >= bakeLeast
 }
 
-// failure is a bake that a new process did not pass.
+// failure is the failed bake of a new process.
 type failure struct {
 	worker   string
 	why      string
@@ -50,12 +49,11 @@ func (f *failure) Error() string {
 		f.worker, f.why, f.took.Round(10*time.Millisecond), f.answered)
 }
 
-// errSuperseded means that there are newer settings than those that a process has
-// to prove.
+// errSuperseded means that the settings are newer than those that the process tests.
 var errSuperseded = errors.New("the settings changed before the new process had proven itself")
 
-// prove watches l, which is up, until it has proven itself for r. It returns a
-// *failure when it did not, and another error when it is not to go on.
+// prove watches l, which is up, until it has passed the bake of r. It returns a *failure if l did not pass, and another
+// error if the restart must not continue.
 func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 	bake := w.s.cfg.Load().Bake
 	if r == nil || !bake.on() {
@@ -94,7 +92,7 @@ func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 			return fail(why)
 		}
 		if bake.enough(before.took+time.Since(began), before.answered+answered) {
-			if stop(); v.told { // in the last moment
+			if stop(); v.told { // at the last moment
 				return fail("its health checks fail")
 			}
 			return nil
@@ -102,9 +100,8 @@ func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 	}
 }
 
-// handOver puts next in the place of l, which finishes what it has beside it. While
-// next must prove itself l waits without new work, and takes its place back if it
-// does not. It returns the life that holds the place.
+// handOver replaces l by next. l finishes its work in parallel. While next is in its bake, l waits without new work, and
+// takes its place back if next does not pass. handOver returns the life that has the place.
 func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
 	finish := w.retireBeside(l)
 	w.open(next)
@@ -122,14 +119,14 @@ func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
 	return next
 }
 
-// takeBack puts l, which waits, in the place of next again. It reports false when
-// l has died; next, if it lives, is better than nothing then.
+// takeBack puts l, which waits, in its place again. It reports false if l has died; next, if it lives, then keeps the
+// place.
 func (w *slot) takeBack(l, next *life) bool {
 	if l.dead() {
 		return false
 	}
 	finish := w.retireBeside(next)
-	w.s.reg.Down(w.name, l.epoch(), planned("it takes its place back"))
+	w.s.reg.Down(w.name, l.epoch(), planned("the old process takes its place back"))
 	w.begins(l.cfg.Load())
 	up := w.open(l)
 	w.mu.Lock()
@@ -139,7 +136,7 @@ func (w *slot) takeBack(l, next *life) bool {
 	return up
 }
 
-// planned is the end of a life in whose place another is put.
+// planned returns the end of a life that is replaced.
 func planned(why string) fleet.End {
 	return fleet.End{Planned: true, Class: bezoar.Interrupted, At: time.Now(), ExitCode: -1, Detail: why}
 }

@@ -281,7 +281,7 @@ func TestTheRuleOfRollouts(t *testing.T) {
 				try(r, 0)
 				r.died(old)
 			}
-		}, "cannot be told"},
+		}, "may not be the cause"},
 		"one that was replaced before": {func(r *rollout, young *life) { try(r, 0); r.died(young) }, "2 new processes"},
 		"each in its place":            {func(r *rollout, _ *life) { try(r, 0); r.place("w-2"); try(r, 0) }, ""},
 	} {

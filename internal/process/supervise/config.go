@@ -17,58 +17,57 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// Registry is what the supervisor reports to; a [fleet.Fleet].
+// Registry receives the supervisor's reports; [fleet.Fleet] implements it.
 type Registry interface {
 	Members
 	Witness
 }
 
-// Members is which workers there are, and which lives of them take work.
+// Members holds the workers, and the lives of them that take work.
 type Members interface {
 	Add(worker string)
-	Remove(worker string) error // that is down
+	Remove(worker string) error // of a worker that is down
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
 	Idle(ctx context.Context, worker string) error
-	// Retire gives a life no new work and lets another take its place beside it. It
-	// ends by Down like any other. Retired waits until it has nothing in flight.
+	// Retire stops new work for a life and lets another life take its place. The retired life ends by Down like any other.
+	// Retired waits until it has nothing in flight.
 	Retire(worker string, epoch uint64) bool
 	Retired(ctx context.Context, worker string, epoch uint64) error
 	Down(worker string, epoch uint64, end fleet.End)
 }
 
-// Witness is how the lives of workers do.
+// Witness receives the health of workers' lives.
 type Witness interface {
-	// Sick is told after every look while health checks fail, and Well once when
-	// they succeed again. Whether that keeps work away is the registry's decision.
+	// Sick is called after every check while health checks fail, and Well once when they succeed again. The registry
+	// decides whether it keeps work away from the worker.
 	Sick(worker string, epoch uint64, why string) (out bool)
 	Well(worker string, epoch uint64)
-	// Bake is told that a life must still prove itself, and that it has. Proof
-	// returns how many requests a life has answered, also after its end, and what
-	// speaks against it, or "".
+	// Bake says that a life begins or ends its bake. Proof returns how many requests a life has answered, also after its
+	// end, and the reason why it does not pass, or "".
 	Bake(worker string, epoch uint64, on bool)
 	Proof(worker string, epoch uint64) (answered uint64, out string)
 }
 
-// Health says how workers are asked how they are.
+// Health describes the health check of workers.
 type Health struct {
-	Path         string        // "" means that an open port is a ready worker
-	GRPC         string        // instead of Path: see [probe.Probe.GRPC]
-	HTTP2        bool          // is what workers speak
-	Interval     time.Duration // between looks at a worker that is up, ±20 %; default 1 s
-	Timeout      time.Duration // of one look; default 1 s
-	StartTimeout time.Duration // to get ready; default 30 s
+	Path         string        // "": a worker with an open port is ready
+	GRPC         string        // replaces Path: see [probe.Probe.GRPC]
+	HTTP2        bool          // the protocol of the workers
+	Interval     time.Duration // between checks of a worker that is up, ±20 %; default 1 s
+	Timeout      time.Duration // of one check; default 1 s
+	StartTimeout time.Duration // until a worker must be ready; default 30 s
 }
 
 func (h Health) probe() probe.Probe {
 	return probe.Probe{Path: h.Path, GRPC: h.GRPC, HTTP2: h.HTTP2, Timeout: h.Timeout}
 }
 
-// asks reports whether only a good answer will do.
+// asks reports whether the check needs a good answer: otherwise any will do.
 func (h Health) asks() bool { return h.Path != "" || h.GRPC != "" }
 
-// MaxReplicas bounds the workers of one Supervisor.
+// MaxReplicas is the most workers of one Supervisor.
 const MaxReplicas = 1024
 
 // Config describes a command and how many copies of it should run.
@@ -76,31 +75,29 @@ type Config struct {
 	Name     string   // the fleet; workers are called Name-1, Name-2 …
 	Command  []string // program and arguments; {port} in an argument is replaced
 	Replicas int      // default 1
-	Dir      string   // where they run; "" means here
-	Env      []string // KEY=value, for every worker, over Environ
-	// Environ is what workers inherit as Inherit says; nil means our own
-	// environment.
+	Dir      string   // working directory; "": the current one
+	Env      []string // KEY=value, for every worker, added to Environ
+	// Environ is the environment that workers inherit, as Inherit says; nil: this process's own.
 	Environ []string
 	Inherit proc.Inherit
-	User    string // whom they run as, see [proc.FindUser]; "": as we do
+	User    string // user of the workers, see [proc.FindUser]; "": the user of this process
 	Health  Health
 	Grace   time.Duration  // between SIGTERM and SIGKILL; default 5 s
 	Drain   time.Duration  // for work in flight before SIGTERM; default 30 s
 	Backoff backoff.Config // between restarts; default 100 ms to 5 s
-	Bake    Bake           // what a rolling restart asks of each new process; default: nothing
+	Bake    Bake           // test of each new process in a rolling restart; default: none
 	Memory  int64          // bytes per worker; 0 means no limit
-	// Output gets each line of each worker; nil discards. It is called by one
-	// goroutine per stream and holds its worker up when it is slow. line is
-	// valid during the call.
+	// Output receives each line of each worker; nil discards. One goroutine per stream calls it. A slow Output slows its
+	// worker down. line is valid only during the call.
 	Output   func(worker string, stream Stream, line []byte)
-	Known    *redact.Values // secrets that must not be in output and evidence; nil: none
+	Known    *redact.Values // secrets to remove from output and evidence; nil: none
 	Log      *slog.Logger   // nil discards
 	Registry Registry
 
 	tellAfter time.Duration // default tellAfter
 }
 
-// MinMemory is the smallest limit: below it hardly a runtime starts.
+// MinMemory is the smallest limit in bytes: most runtimes need more to start.
 const MinMemory = 4 << 20
 
 func (c Config) withDefaults() Config {
@@ -126,7 +123,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List

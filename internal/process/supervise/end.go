@@ -10,30 +10,30 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// ask says what we asked of a life.
+// ask is our request to a life.
 type ask int
 
 const (
 	nothing   ask = iota
 	toStop        // TERM, grace, KILL
 	toBeShort     // KILL, because it hangs
-	toFit         // KILL, because it holds too much memory
+	toFit         // KILL, because it uses too much memory
 )
 
 // death is everything known about the end of a process.
 type death struct {
 	status    syscall.WaitStatus
 	asked     ask
-	why       string // of what was asked
-	ready     bool   // it had been ready to serve
-	announced bool   // its health check had answered with a failure
+	why       string // reason of the request
+	ready     bool   // it had become ready
+	announced bool   // its last health check had failed with an answer
 	oomKill   bool   // its memory group counted an out-of-memory kill
-	memory    int64  // its limit in bytes; 0 none
+	memory    int64  // its limit in bytes; 0: none
 	stderr    []string
 	at        time.Time
 }
 
-// judge says whose doing a death was. The package comment gives the order.
+// judge classifies a death. The package comment gives the order of the rules.
 func judge(d death) fleet.End {
 	end := fleet.End{Class: bezoar.Crash, At: d.at, ExitCode: -1, Stderr: d.stderr, Detail: proc.Describe(d.status)}
 	sig := proc.FatalSignal(d.status)

@@ -12,13 +12,13 @@ import (
 const (
 	EnvPort   = "PORT"          // where to listen, on the loopback address
 	EnvWorker = "BEZOAR_WORKER" // its name, for logs
-	envLife   = proc.EnvLife    // a mark by which what it leaves behind is found
+	envLife   = proc.EnvLife    // a mark for finding the processes that it leaves
 )
 
-// portHole is replaced by the port in arguments.
+// portHole in an argument is replaced by the port.
 const portHole = "{port}"
 
-// environ is what a worker gets.
+// environ returns the environment of a worker.
 func environ(c Config, user *proc.User, worker, life string, port int) []string {
 	own := []string{EnvPort + "=" + strconv.Itoa(port), EnvWorker + "=" + worker, envLife + "=" + life}
 	inherited := proc.Override(c.Inherit.Of(c.Environ), user.Env()...)

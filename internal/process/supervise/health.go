@@ -11,19 +11,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/probe"
 )
 
-// How often a starting worker is asked: at once for those that are quick, and
-// ten times per second for those that load something first.
+// How often a starting worker is checked: at once at first, for quick starters, and later ten times per second.
 const (
 	readyMin = 5 * time.Millisecond
 	readyMax = 100 * time.Millisecond
 )
 
-// awaitReady waits until a new life can serve. On error the life has ended.
+// awaitReady waits until a new life can serve. After an error the life has ended.
 func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 	patience := l.cfg.Load().Health.StartTimeout
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	pctx, cancel := context.WithCancel(ctx) // a look ends with the life
+	pctx, cancel := context.WithCancel(ctx) // a check ends with the life
 	defer cancel()
 	var last atomic.Pointer[probe.Result]
 	go func() {
@@ -56,7 +55,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-deadline.C:
-			if res.Outcome == probe.Exhausted { // nobody has looked
+			if res.Outcome == probe.Exhausted { // the check was not made
 				deadline.Reset(patience)
 				continue
 			}
@@ -89,16 +88,14 @@ func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
 	return res
 }
 
-// silentFor is how long a worker that is held out for its health and has nothing
-// in flight may give no answer at all before it is killed: nothing else would
-// bring it back. While work is in flight, the work's own deadline decides: a
-// worker that does one thing at a time is silent as long as that takes. In panic
-// nobody is killed for silence: it is more likely us.
+// silentFor is how long a worker without work may give no answer at all, while it is held out for its health, before it is
+// killed: otherwise it would stay out for ever. While it has work in flight, the work's own deadline applies, because a worker
+// that handles one request at a time is silent meanwhile. In panic mode no worker is killed for silence: then Bezoar itself
+// is the more likely cause.
 const silentFor = 30 * time.Second
 
-// watch asks a life about its health until the returned function is called or
-// the life ends: a worker that fails three looks in a row is reported sick until
-// it answers well twice.
+// watch checks the health of a life until the returned function is called or the life ends. A worker that fails three
+// checks in a row is reported as unhealthy until it gives two good answers in a row.
 func (v *healthLoop) watch() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -109,20 +106,20 @@ func (v *healthLoop) watch() (stop func()) {
 	return sync.OnceFunc(func() { cancel(); <-done })
 }
 
-// healthLoop is the health of one life.
+// healthLoop checks the health of one life.
 type healthLoop struct {
 	w       *slot
 	l       *life
 	opinion probe.Debouncer
-	told    bool      // the registry, that it is sick
-	out     bool      // it is held out for that
-	silent  time.Time // since when it has given no answer at all; zero when it has
+	told    bool      // the registry knows that it is unhealthy
+	out     bool      // it is held out because of that
+	silent  time.Time // since when it has given no answer at all; zero: it answered
 }
 
 func (v *healthLoop) run(ctx context.Context) {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
-	var h Health // that t was set for
+	var h Health // the settings for which t was set
 	for {
 		changed := v.w.s.change()
 		if now := v.w.s.settingsFor(v.l).Health; now != h {
@@ -142,7 +139,7 @@ func (v *healthLoop) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if res.Outcome == probe.Exhausted { // nobody has looked
+		if res.Outcome == probe.Exhausted { // the check was not made
 			v.arm(t, h)
 			continue
 		}
@@ -151,8 +148,7 @@ func (v *healthLoop) run(ctx context.Context) {
 	}
 }
 
-// arm sets t for the next look. Without a path there is none, and nothing that
-// speaks against the worker.
+// arm sets t for the next check. Without a path there is none, and the worker counts as healthy.
 func (v *healthLoop) arm(t *time.Timer, h Health) {
 	if h.asks() {
 		t.Reset(h.Interval*4/5 + rand.N(h.Interval*2/5+1))
@@ -164,26 +160,26 @@ func (v *healthLoop) arm(t *time.Timer, h Health) {
 	v.clear()
 }
 
-// clear says that the worker is well if it was said to be sick.
+// clear reports the worker as healthy if it was reported as unhealthy.
 func (v *healthLoop) clear() {
 	if !v.told {
 		return
 	}
 	was := v.out
 	v.told, v.out = false, false
-	v.w.s.log.Info("worker well again", "worker", v.w.name)
+	v.w.s.log.Info("worker is healthy again", "worker", v.w.name)
 	v.w.s.reg.Well(v.w.name, v.l.epoch())
 	if was {
 		v.w.enter(Ready, v.l)
 	}
 }
 
-// see takes one look into account.
+// see handles one check.
 func (v *healthLoop) see(res probe.Result, now time.Time) {
 	s := v.w.s
 	answered := res.Outcome == probe.Answered
 	if answered {
-		v.l.announced.Store(!res.Healthy()) // silence takes back nothing
+		v.l.announced.Store(!res.Healthy()) // no answer does not revoke the announcement
 	}
 	switch {
 	case answered:
@@ -195,7 +191,7 @@ func (v *healthLoop) see(res probe.Result, now time.Time) {
 	if v.opinion.Add(res) {
 		v.out = s.reg.Sick(v.w.name, v.l.epoch(), res.String())
 		if !v.told || v.out != was {
-			s.log.Warn("worker looks sick", "worker", v.w.name, "why", res, "held_out", v.out)
+			s.log.Warn("worker looks unhealthy", "worker", v.w.name, "why", res, "held_out", v.out)
 		}
 		v.told = true
 	} else {
@@ -212,9 +208,9 @@ func (v *healthLoop) see(res probe.Result, now time.Time) {
 	}
 }
 
-// idle reports whether nothing is in flight on the worker now.
+// idle reports whether the worker has no work in flight.
 func (w *slot) idle() bool {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // only look
+	cancel() // do not wait
 	return w.s.reg.Idle(ctx, w.name) == nil
 }

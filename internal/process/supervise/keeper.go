@@ -9,9 +9,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// How long Check looks.
+// How long Check waits.
 const (
-	exitPatience = 300 * time.Millisecond // for an exit that may be on its way
+	exitPatience = 300 * time.Millisecond // for a possible exit
 	reportBound  = time.Second            // for a death to be reported
 	overdueLook  = time.Second            // for an answer to a health request
 )
@@ -37,16 +37,16 @@ func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, dou
 	return fleet.Alive
 }
 
-// checkOverdue asks for a sign of life. Any answer is one: a worker that says
-// it is not well does not hang.
+// checkOverdue sends the worker a health request. Any answer proves that it does not hang, even one that says it is
+// unhealthy.
 func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
 	p := s.settingsFor(l).Health.probe()
 	p.Timeout = overdueLook
 	res := p.Do(ctx, l.addr)
-	answered := res.Outcome == probe.Answered || res.Outcome == probe.Exhausted // then nobody has looked
+	answered := res.Outcome == probe.Answered || res.Outcome == probe.Exhausted // Exhausted: the check was not made
 	patience := time.Duration(0)
 	if !answered {
-		patience = exitPatience / 3 // what broke the look may be its end
+		patience = exitPatience / 3 // the check may have failed because the worker is dying
 	}
 	switch {
 	case l.endsWithin(ctx, patience):
@@ -57,9 +57,9 @@ func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
 	return fleet.Unresponsive
 }
 
-// endsWithin reports whether the life ends within d and its end has been
-// reported. A process that is dying, or dead and not yet judged, is waited for longer: its
-// connections break when it begins to die, and on a busy machine that takes its time.
+// endsWithin reports whether the life ends within d and its end has been reported. For a process that is dying, or dead and
+// not classified yet, it waits longer: its connections break when it begins to die, and on a busy machine the rest takes
+// time.
 func (l *life) endsWithin(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

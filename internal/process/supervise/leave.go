@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// errLeft means that a place is gone or about to go.
-var errLeft = errors.New("the worker's place was taken away")
+// errLeft means that a worker is removed or being removed.
+var errLeft = errors.New("the worker was removed from the settings")
 
-// excuse says why something ended that w was asked for.
+// excuse returns the reason why a request to w has failed.
 func (w *slot) excuse(err error) error {
 	if err != nil && w.Removing() {
 		return errLeft
@@ -20,8 +20,7 @@ func (w *slot) excuse(err error) error {
 	return err
 }
 
-// drain gives a life no new work and waits within Drain for what it has, or until
-// ctx ends.
+// drain stops new work for a life and waits for its work, for at most Drain, or until ctx ends.
 func (w *slot) drain(ctx context.Context, l *life) {
 	w.enter(Draining, l)
 	w.s.reg.Drain(w.name)
@@ -30,8 +29,7 @@ func (w *slot) drain(ctx context.Context, l *life) {
 	}
 }
 
-// finish waits within Drain for what l has. It reports false when ctx has ended
-// before.
+// finish waits for l's work, for at most Drain. It reports false if ctx ended before.
 func (w *slot) finish(ctx context.Context, l *life, idle func(context.Context) error) bool {
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -61,15 +59,14 @@ func (w *slot) finish(ctx context.Context, l *life, idle func(context.Context) e
 	return true
 }
 
-// drainOf is how long l may take for what it has: a shorter time in new settings
-// holds for processes that began with older ones, too.
+// drainOf returns how long l may take for its work. A shorter time in new settings also applies to processes that began
+// with older ones.
 func (s *Supervisor) drainOf(l *life) time.Duration {
 	return min(s.settingsFor(l).Drain, s.cfg.Load().Drain)
 }
 
-// retireBeside lets another life take the place of l, in which l has what it has to
-// finish. It is over with the returned function, which waits until nothing is in
-// flight on l, within Drain.
+// retireBeside lets another life take the place of l, which still finishes its work. The returned function waits until l
+// has nothing in flight, for at most Drain.
 func (w *slot) retireBeside(l *life) (finish func()) {
 	epoch := l.epoch()
 	if !w.s.reg.Retire(w.name, epoch) { // it has died
@@ -86,7 +83,7 @@ func (w *slot) retireBeside(l *life) (finish func()) {
 	return func() { <-done }
 }
 
-// stopBeside stops a life in whose place another is, once it has finished.
+// stopBeside stops a replaced life once it has finished its work.
 func (w *slot) stopBeside(l *life, why, stopped string, finish func()) {
 	finish()
 	w.s.reg.Down(w.name, l.epoch(), planned(why))
@@ -100,16 +97,16 @@ func (w *slot) stopBeside(l *life, why, stopped string, finish func()) {
 	}
 }
 
-// retire drains l. It reports false when w is kept after all.
+// retire drains l. It reports false if the settings contain w again.
 func (w *slot) retire(l *life) bool {
 	return w.Drain(func(ctx context.Context) { w.drain(ctx, l) })
 }
 
-// resume takes back a drain. v is not watching.
+// resume undoes a drain. v must not be watching.
 func (w *slot) resume(v *healthLoop) {
 	w.s.reg.Resume(w.name)
 	if v.out {
-		return // it stays drained for its health
+		return // it stays drained because it is unhealthy
 	}
 	w.enter(Ready, v.l)
 }

@@ -18,22 +18,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// drainOutput is how long after a death the rest of its output is waited for. A
-// process that left the group may hold the pipe for ever.
+// drainOutput is how long to wait for the rest of the output after a death. A process that left the group may keep the pipe
+// open for ever.
 const drainOutput = 250 * time.Millisecond
 
-// orphanPatience is how long the death of what the dead left is waited for: a
-// process may be stuck in the kernel.
+// orphanPatience is how long to wait for the deaths of the processes that a dead one left: a process may be stuck in the
+// kernel.
 const orphanPatience = time.Second
 
 // life is one process of one worker, from start to burial.
 type life struct {
 	worker string
-	mark   string // in the environment of everything that it starts
+	mark   string // in the environment of every process that it starts
 	addr   string
 	port   int
 	pid    int
-	born   uint64 // in the kernel's ticks; 0 unknown
+	born   uint64 // in the kernel's ticks; 0: unknown
 	began  time.Time
 	cmd    *exec.Cmd
 	cfg    atomic.Pointer[Config] // see Supervisor.settingsFor
@@ -42,37 +42,37 @@ type life struct {
 	pipes  [2]*os.File   // our ends of stdout and stderr
 	pumped chan struct{} // closed when both have been read to the end
 
-	announced atomic.Bool // its health check answers with a failure
+	announced atomic.Bool // its last health check failed with an answer
 
 	killed chan struct{} // closed when SIGKILL has been sent
 	exited chan struct{} // closed when the process is dead
 	gone   chan struct{} // closed when its end has been reported
-	buried chan struct{} // closed when nothing of it is left
+	buried chan struct{} // closed when no process of it is left
 	end    fleet.End     // valid once gone is closed
 
 	stint  atomic.Pointer[stint] // the newest; never nil
-	failed bool                  // a restart has counted its end; owned by the goroutine of its slot
+	failed bool                  // a restart has counted its end; owned by its slot's goroutine
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	asked   ask
 	why     string
 	opening bool // Registry.Up has been or is being called
-	reaped  bool // its id may belong to another: no more signals
+	reaped  bool // its id may be reused: send no more signals
 	over    bool // it must not be opened any more
 }
 
-// stint is one time in which a life is up in the registry.
+// stint is a time during which a life is up in the registry.
 type stint struct {
-	opened chan struct{} // closed when epoch is known, or never will be
-	epoch  uint64        // valid once opened is closed; 0 when it never was up
+	opened chan struct{} // closed when epoch is known, or will never be
+	epoch  uint64        // valid once opened is closed; 0: it never was up
 }
 
 func newStint() *stint { return &stint{opened: make(chan struct{})} }
 
-// epoch is that of the newest stint, which has been opened.
+// epoch returns the epoch of the newest stint, which has been opened.
 func (l *life) epoch() uint64 { return l.stint.Load().epoch }
 
-// launch starts the n-th life of worker with cfg.
+// launch starts life n of a worker with cfg.
 func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 	port, err := s.ports.take()
 	if err != nil {
@@ -106,10 +106,9 @@ func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 	return l, nil
 }
 
-// fork starts the process, in a memory group if there is one and without when
-// that fails.
+// fork starts the process, in a memory group if possible.
 func (s *Supervisor) fork(l *life) error {
-	var ends [2]*os.File // the child's
+	var ends [2]*os.File // the child's ends
 	for i := range ends {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -131,7 +130,7 @@ func (s *Supervisor) fork(l *life) error {
 	if l.group = s.memory.group(l.mark, limit); l.group != nil {
 		s.forker.Do(func() { err = l.group.Start(l.cmd) })
 		if err != nil {
-			_ = l.group.Remove() // empty: cannot fail for long
+			_ = l.group.Remove() // it is empty
 			l.group, l.cmd = nil, s.command(l, user, ends)
 			failed := err
 			if s.forker.Do(func() { err = l.cmd.Start() }); err == nil {
@@ -170,7 +169,7 @@ func (s *Supervisor) command(l *life, user *proc.User, ends [2]*os.File) *exec.C
 	return cmd
 }
 
-// listen reads a life's output until nobody can write any more.
+// listen reads a life's output until no process can write any more.
 func (s *Supervisor) listen(l *life) {
 	var wg sync.WaitGroup
 	for i, stream := range []Stream{Stdout, Stderr} {
@@ -182,14 +181,13 @@ func (s *Supervisor) listen(l *life) {
 				}
 				s.output(l.worker, stream, line)
 			})
-			_ = l.pipes[i].Close() // whoever still writes gets SIGPIPE
+			_ = l.pipes[i].Close() // later writers get SIGPIPE
 		})
 	}
 	go func() { wg.Wait(); close(l.pumped) }()
 }
 
-// attend sees a life to its end: the death, the rest of its output, the report,
-// the burial.
+// attend waits for a life's end, reads the rest of its output, reports the end and buries the life.
 func (s *Supervisor) attend(l *life) {
 	defer close(l.buried)
 	_ = proc.Reap(l.pid, func() { s.end(l) }, l.cmd.Wait) // its error repeats the state
@@ -204,8 +202,8 @@ func (s *Supervisor) attend(l *life) {
 	s.bury(l)
 }
 
-// end ends what a dead leader has left in its group, while the group's number is
-// its. Orphans come to us when we are the first process of a container.
+// end kills the processes that a dead leader left in its group, before the group's number can be reused. Orphans are
+// reparented to us if we are process 1 of a container.
 func (s *Supervisor) end(l *life) {
 	l.awaitGroup()
 	l.mu.Lock()
@@ -221,8 +219,8 @@ func (s *Supervisor) end(l *life) {
 	}
 }
 
-// awaitGroup leaves the rest of the group its grace: whoever was asked to stop may
-// be a shell, which ends at once, in front of a server that has work to finish.
+// awaitGroup gives the rest of the group its grace: the process that got the signal may be a shell, which ends at once, in
+// front of a server that has work to finish.
 func (l *life) awaitGroup() {
 	l.mu.Lock()
 	stopping := l.asked == toStop
@@ -232,14 +230,14 @@ func (l *life) awaitGroup() {
 	}
 	for wait := 2 * time.Millisecond; proc.GroupAlive(l.pid); wait = min(2*wait, 100*time.Millisecond) {
 		select {
-		case <-l.killed: // the grace is over
+		case <-l.killed: // the grace has passed
 			return
 		case <-time.After(wait):
 		}
 	}
 }
 
-// drain waits for the output of the dead, and then for nothing more.
+// drain reads the rest of a dead process's output, for a bounded time.
 func (l *life) drain() {
 	t := time.NewTimer(drainOutput)
 	defer t.Stop()
@@ -252,7 +250,7 @@ func (l *life) drain() {
 	}
 }
 
-// bury removes what a life has left behind.
+// bury removes what a life has left.
 func (s *Supervisor) bury(l *life) {
 	family := proc.Family{Variable: envLife + "=" + l.mark}
 	n, err := proc.Sweep(func(pid int) bool {
@@ -270,8 +268,8 @@ func (s *Supervisor) bury(l *life) {
 	s.ports.give(l.port)
 }
 
-// open brings a life up in the registry, unless it has died meanwhile. It may do so
-// again once the registry has been told of the end of the stint before.
+// open reports a life to the registry as up, unless it has died meanwhile. It may do so again after the registry knows the
+// end of the stint before.
 func (l *life) open(reg Registry) bool {
 	l.mu.Lock()
 	st := l.stint.Load()
@@ -305,8 +303,7 @@ func (l *life) finish(reg Registry, d death) {
 	close(l.gone)
 }
 
-// stop ends a life as planned: TERM, grace, KILL. It returns when the end has
-// been reported.
+// stop ends a life as planned: TERM, grace, KILL. It returns after the end was reported.
 func (l *life) stop(why string, grace time.Duration) {
 	l.signal(toStop, why, syscall.SIGTERM)
 	t := time.NewTimer(grace)
@@ -316,15 +313,15 @@ func (l *life) stop(why string, grace time.Duration) {
 		return
 	case <-t.C:
 	}
-	l.signal(toStop, fmt.Sprintf("%s, and it did not heed SIGTERM within %v", why, grace), syscall.SIGKILL)
+	l.signal(toStop, fmt.Sprintf("%s, and it ignored SIGTERM for %v", why, grace), syscall.SIGKILL)
 	<-l.gone
 }
 
 // kill ends a life that hangs.
 func (l *life) kill(why string) { l.signal(toBeShort, why, syscall.SIGKILL) }
 
-// signal signals the whole group while it is there. What was asked first
-// decides, except that stopping may say more.
+// signal signals the whole group while it exists. The first request decides how the end is classified, except that stopping
+// may add to it.
 func (l *life) signal(a ask, why string, sig syscall.Signal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,32 +12,31 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// memory limits the workers and tells which were killed for it.
+// memory limits the workers' memory and finds out which were killed for it.
 type memory struct {
 	create func(name string, limit int64) (*cgroup.Group, error)
 	log    *slog.Logger
-	once   sync.Once // to say that groups are not permitted
+	once   sync.Once // for the message that groups are not permitted
 
-	mu     sync.Mutex    // guards what follows
-	shared *cgroup.Group // ours, where workers without a group of their own run
-	seen   int64         // kills counted there and accounted for
+	mu     sync.Mutex    // guards the fields below
+	shared *cgroup.Group // our own group, in which workers without a group run
+	seen   int64         // kills counted there that were attributed
 }
 
-// open begins to watch our own group.
+// open starts watching our own group.
 func (m *memory) open() {
 	g, err := cgroup.Of(os.Getpid())
 	if err == nil {
 		m.seen, err = g.OOMKills()
 	}
 	if err != nil {
-		m.log.Info("kills for lack of memory cannot be told from others by the kernel's count", "why", err)
+		m.log.Info("the kernel's count of kills for lack of memory is not available", "why", err)
 		return
 	}
 	m.shared = g
 }
 
-// group makes a group for one life, or returns nil when there is no limit (0) or
-// groups are not permitted.
+// group creates a group for one life. It returns nil if there is no limit (0) or groups are not permitted.
 func (m *memory) group(life string, limit int64) *cgroup.Group {
 	if limit == 0 {
 		return nil
@@ -50,7 +49,7 @@ func (m *memory) group(life string, limit int64) *cgroup.Group {
 	return g
 }
 
-// fallBack says once that the limit is kept more loosely than asked.
+// fallBack logs once that the kernel does not enforce the limit.
 func (m *memory) fallBack(limit int64, err error) {
 	m.once.Do(func() {
 		m.log.Warn("the kernel does not limit memory here; Bezoar kills a worker that it finds above its limit",
@@ -58,8 +57,8 @@ func (m *memory) fallBack(limit int64, err error) {
 	})
 }
 
-// struck reports whether the kernel killed for memory in a life's group, and
-// accounts for one such kill in ours. It is asked once per life ended by SIGKILL.
+// struck reports whether the kernel killed for memory in a life's group. For a life in our own group, it attributes one
+// such kill to it. It is called once per life ended by SIGKILL.
 func (m *memory) struck(own *cgroup.Group) bool {
 	if own != nil {
 		n, err := own.OOMKills()
@@ -78,14 +77,13 @@ func (m *memory) struck(own *cgroup.Group) bool {
 	return true
 }
 
-// lookEvery is how often the memory of a life without a group is looked at. In
-// that time a fast one takes some 100 MiB.
+// lookEvery is the time between memory checks of a life without a group. A fast process can allocate some 100 MiB in that
+// time.
 const lookEvery = 50 * time.Millisecond
 
-// guard kills a life without a group that exceeds its limit. A limit of the
-// process itself would be exact, but runtimes that meet one often die in ways
-// that cannot be told from other crashes, or hang: it is set far above, for
-// those that outrun the looks.
+// guard kills a life without a group that exceeds its limit. A limit set on the process itself would be exact, but many
+// runtimes that meet one hang, or die like in other crashes. So that limit is far higher, and only stops processes that
+// grow too fast for the checks.
 func (m *memory) guard(l *life, limit int64) {
 	if err := (proc.Limits{Data: max(2*limit, limit+512<<20)}).Apply(l.pid); err != nil {
 		m.log.Warn("memory is not limited", "worker", l.worker, "limit", limit, "why", err)

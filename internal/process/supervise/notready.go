@@ -10,12 +10,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// tellAfter is how long a worker may take to get ready before the log says what it
-// lacks.
+// tellAfter is how long a worker may take to become ready before the log says what is missing.
 const tellAfter = 2 * time.Second
 
-// tellNotReady says what a worker that takes long to get ready lacks, unless that was
-// told before, and returns it. last is the newest look at it; nil while there is none.
+// tellNotReady logs why a slow worker is not ready, unless told says the same, and returns the reason. last is the newest
+// check; nil if there was none.
 func (s *Supervisor) tellNotReady(l *life, last *probe.Result, told string) string {
 	h, why := s.settingsFor(l).Health, ""
 	wants := "it must listen at " + l.addr

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Stream says where a worker wrote a line.
+// Stream is a worker's output stream.
 type Stream int
 
 // The streams.
@@ -24,13 +24,12 @@ func (s Stream) String() string {
 	return "stdout"
 }
 
-// MaxLine bounds a line of output in bytes. The rest of a longer one is dropped.
+// MaxLine is the most bytes of a line of output. The rest of a longer line is dropped.
 const MaxLine = 8 << 10
 
 var cutMark = []byte(" …[cut]")
 
-// pump reads r to its end and calls emit for each line, without its end. What
-// emit gets is valid during the call.
+// pump reads r to its end and calls emit for each line, without its line end. The line is valid only during the call.
 func pump(r io.Reader, emit func(line []byte)) {
 	br := bufio.NewReaderSize(r, MaxLine)
 	for {

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// ports hands out free loopback ports. The system picks them; a port that one
-// of our workers may not have opened yet is not handed out twice.
+// ports returns free loopback ports, chosen by the system. It does not return a port that one of our workers has but may
+// not have opened yet.
 type ports struct {
 	mu    sync.Mutex // guards taken
 	taken map[int]bool
 }
 
-// portTries bounds how often the system is asked for another one.
+// portTries is how often the system is asked for another port.
 const portTries = 64
 
 func (p *ports) take() (int, error) {
@@ -37,7 +37,7 @@ func (p *ports) take() (int, error) {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("find a free port: the system offers only ones that are taken, %d times", portTries)
+	return 0, fmt.Errorf("find a free port: the system offered a port in use %d times", portTries)
 }
 
 func (p *ports) give(port int) {

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// replaced is the end of a process in whose place another was put.
+// replaced is the reason in the end of a replaced process.
 const replaced = "replaced by a new process"
 
-// Restart replaces the workers one at a time: the successor starts, and when it
-// is ready the old process gets no new work and finishes what it has. It is
-// stopped when the successor has passed its [Bake]; if that fails it takes its
-// place back. A successor that does not get ready ends the restart, and so do
-// those that do not pass, as the package comment says; their worker and all that
-// follow keep the process that they have. Places that come meanwhile begin with
-// what is new, or with Bake as before; those that go are passed over. A
-// [Supervisor.Replace] that is under way is waited for.
+// Restart replaces the workers one at a time. The successor starts; when it is ready, the old process gets no new work and
+// finishes the work it has. The old process is stopped when the successor has passed its [Bake]; if the successor fails,
+// the old process takes its place back.
+//
+// A successor that does not become ready ends the restart. So do successors that do not pass, by the rule in the package
+// comment. Their worker and all later ones keep their processes. Workers that are added meanwhile begin with the new
+// settings, or with Bake as before; removed ones are skipped. Restart waits for a [Supervisor.Replace] in progress.
 func (s *Supervisor) Restart(ctx context.Context) (err error) {
 	if !s.begun() {
 		return fmt.Errorf("restart fleet %s: %w", s.name, ErrNotRunning)
@@ -41,7 +40,7 @@ func (s *Supervisor) Restart(ctx context.Context) (err error) {
 	if err := s.replaceAll(ctx, slots, r); err != nil {
 		return err
 	}
-	// Those that died meanwhile began with what was before.
+	// Processes that died meanwhile were started with the earlier settings.
 	now := s.cfg.Load()
 	slots = slices.DeleteFunc(s.places(), func(w *slot) bool { return !now.Bake.on() || !w.outdated() })
 	if len(slots) > 0 {
@@ -84,7 +83,7 @@ func (s *Supervisor) renew(ctx context.Context, w *slot, r *rollout) error {
 		switch {
 		case errors.Is(err, errSuperseded):
 			if r.aim(s.cfg.Load()); !w.outdated() {
-				return nil // the settings are again what its process has
+				return nil // its process has these settings again
 			}
 			continue
 		case !errors.As(err, &f):
@@ -95,14 +94,13 @@ func (s *Supervisor) renew(ctx context.Context, w *slot, r *rollout) error {
 			s.distrusted.Store(true)
 			return fmt.Errorf("%s; last, %w", why, err)
 		}
-		s.log.Warn("a new process did not prove itself: another is tried", "worker", w.name, "why", f)
+		s.log.Warn("a new process did not prove itself: trying another", "worker", w.name, "why", f)
 	}
 }
 
-// Replace replaces one worker as [Supervisor.Restart] does each, and says why in
-// the end of the old process. It begins while no other is being replaced, one or
-// all; else the caller may ask again. When ctx ends, what has begun goes on
-// without it.
+// Replace replaces one worker as [Supervisor.Restart] does, and adds why to the end of the old process. It returns an error
+// if another replacement or restart is in progress; the caller may try again. When ctx ends, a replacement that has begun
+// continues without it.
 func (s *Supervisor) Replace(ctx context.Context, worker, why string) error {
 	if err := s.replace(ctx, worker, why); err != nil {
 		return fmt.Errorf("replace worker %s: %w", worker, err)
@@ -119,7 +117,7 @@ func (s *Supervisor) replace(ctx context.Context, worker, why string) error {
 		return ErrNoWorker
 	}
 	if s.rolling.Load() {
-		return ErrRestarting // it may wait for its turn
+		return ErrRestarting // it may be waiting for its turn
 	}
 	select {
 	case s.turn <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RolloutState is where a rolling restart stands.
+// RolloutState is the state of a rolling restart.
 type RolloutState string
 
 // The states.
@@ -18,7 +18,7 @@ const (
 	RolloutReverted RolloutState = "reverted" // it stopped, and the settings are again what the processes have
 )
 
-// Rollout is how the newest rolling restart stands, for people.
+// Rollout is the state of the newest rolling restart, for display.
 type Rollout struct {
 	Number   int          `json:"number"` // of this Supervisor's restarts, from 1
 	State    RolloutState `json:"state"`
@@ -32,40 +32,37 @@ type Rollout struct {
 }
 
 const (
-	// maxTries bounds the new processes that are tried in one place when workers of
-	// the old version die as well.
+	// maxTries is the most new processes tried in one place while workers of the old version die as well.
 	maxTries = 4
-	// maxUnexplained is how many ends of new processes that nothing explains stop a
-	// restart.
+	// maxUnexplained is how many unexplained ends of new processes stop a restart.
 	maxUnexplained = 2
-	// explanation is how long a restart waits before it stops for a worker of the
-	// old version to die as well: work whose worker has died runs there next.
+	// explanation is how long a restart waits for a worker of the old version to die as well, before it stops: work whose
+	// worker has died runs there next.
 	explanation = 2 * time.Second
 )
 
-// proof is what a new process has shown.
+// proof is the progress of a new process in its bake.
 type proof struct {
 	took     time.Duration
 	answered uint64
 }
 
-// attempt is a new process that ended or looked sick while a place was being
-// replaced.
+// attempt is a new process that ended or looked unhealthy while it replaced another.
 type attempt struct {
 	olds int // workers of the old version that had died when it began
 	at   time.Time
 	proof
 }
 
-// rollout is one rolling restart. The package comment has its rule.
+// rollout is one rolling restart. The package comment describes its rule.
 type rollout struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	st     Rollout
-	target *Config   // that it gives to all
-	olds   int       // workers of the old version that have died in work since it began
-	fails  []attempt // in the present place
+	target *Config   // the settings that it gives to all
+	olds   int       // workers of the old version that have died at work since it began
+	fails  []attempt // failed tries in the present place
 	from   int       // olds when the present try began
-	kept   []func()  // end what suspect began
+	kept   []func()  // undo suspect
 }
 
 func newRollout(number, workers int, target *Config) *rollout {
@@ -81,7 +78,7 @@ func (r *rollout) snapshot() Rollout {
 	return r.st
 }
 
-// place begins to replace a worker.
+// place begins the replacement of a worker.
 func (r *rollout) place(worker string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +93,7 @@ func (r *rollout) replaced() {
 	r.release()
 }
 
-// release makes the processes that suspect has kept from the lane fit for it. mu is
-// held.
+// release lets the processes held back by suspect take work from the lane again. The caller holds mu.
 func (r *rollout) release() {
 	for _, free := range r.kept {
 		free()
@@ -105,9 +101,8 @@ func (r *rollout) release() {
 	r.kept = nil
 }
 
-// suspect keeps a life from the lane that has started by itself, as long as no new
-// process has proven itself: what dies in the lane tells whose fault it is only on a
-// worker of the old version. free ends that.
+// suspect keeps an automatically started life away from the lane until a new process has passed: a death in the lane shows
+// the cause only on a worker of the old version. free undoes that.
 func (r *rollout) suspect(l *life, keep, free func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,19 +112,19 @@ func (r *rollout) suspect(l *life, keep, free func()) {
 	}
 }
 
-// isNew reports whether l is of the new version. mu is held.
+// isNew reports whether l is of the new version. The caller holds mu.
 func (r *rollout) isNew(l *life) bool {
 	return !l.began.Before(r.st.Began) && sameProcess(l.cfg.Load(), r.target)
 }
 
-// again says that so many of those that were replaced must be once more.
+// again records that n replaced workers must be replaced once more.
 func (r *rollout) again(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.Replaced = max(0, r.st.Replaced-n)
 }
 
-// aim begins the present place anew, with other settings.
+// aim restarts the present place with other settings.
 func (r *rollout) aim(target *Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +138,7 @@ func (r *rollout) begin() {
 	r.from = r.olds
 }
 
-// fail counts a try that failed.
+// fail records a failed try.
 func (r *rollout) fail(f *failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +146,7 @@ func (r *rollout) fail(f *failure) {
 	r.fails = append(r.fails, attempt{r.from, time.Now(), proof{f.took, f.answered}})
 }
 
-// died counts a worker that has died in work.
+// died records a worker that has died at work.
 func (r *rollout) died(l *life) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,9 +157,8 @@ func (r *rollout) died(l *life) {
 	r.fails = append(r.fails, attempt{olds: r.olds, at: time.Now()})
 }
 
-// unexplained counts the ends of new processes in the present place after whose
-// beginning no worker of the old version has died, and says when the newest was.
-// mu is held.
+// unexplained counts the ends of new processes in the present place after whose start no worker of the old version has
+// died. It returns the time of the newest. The caller holds mu.
 func (r *rollout) unexplained() (n int, newest time.Time) {
 	for _, f := range r.fails {
 		if f.olds == r.olds {
@@ -174,9 +168,8 @@ func (r *rollout) unexplained() (n int, newest time.Time) {
 	return n, newest
 }
 
-// credit is what the tries before in this place, of which the ends are explained,
-// have shown: it counts, else no build could be deployed while work is about that
-// kills every build.
+// credit returns the progress of earlier tries in this place whose ends are explained. It counts: otherwise no build could
+// be deployed while there is work that kills every build.
 func (r *rollout) credit() (sum proof) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,21 +182,21 @@ func (r *rollout) credit() (sum proof) {
 	return sum
 }
 
-// condemned says why the restart is to stop, "" when it is not.
+// condemned returns why the restart must stop, or "".
 func (r *rollout) condemned() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n, newest := r.unexplained()
 	switch {
 	case n >= maxUnexplained && time.Since(newest) >= explanation:
-		return fmt.Sprintf("%d new processes ended or looked sick, and no worker of the old version died meanwhile", n)
+		return fmt.Sprintf("%d new processes ended or looked unhealthy, and no worker of the old version died meanwhile", n)
 	case r.st.Tries >= maxTries:
-		return fmt.Sprintf("%d new processes ended, though workers of the old version died as well: whose fault it is cannot be told now", r.st.Tries)
+		return fmt.Sprintf("%d new processes ended, but workers of the old version died as well: the new version may not be the cause", r.st.Tries)
 	}
 	return ""
 }
 
-// doubted reports whether it would stop if nothing explained what it saw.
+// doubted reports whether the restart would stop if nothing explained the deaths.
 func (r *rollout) doubted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,7 +204,7 @@ func (r *rollout) doubted() bool {
 	return n >= maxUnexplained
 }
 
-// verdict is condemned once it is known whether something explains the last try.
+// verdict returns condemned once it is known whether the last try is explained.
 func (r *rollout) verdict(ctx context.Context) string {
 	tick := time.NewTicker(bakeLook)
 	defer tick.Stop()
@@ -227,7 +220,7 @@ func (r *rollout) verdict(ctx context.Context) string {
 	}
 }
 
-// end ends it; nil means that all are replaced.
+// end ends the restart; nil means that all workers are replaced.
 func (r *rollout) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,7 +233,7 @@ func (r *rollout) end(err error) {
 	r.st.State, r.st.Worker, r.st.Tries = RolloutDone, "", 0
 }
 
-// revert says that the settings are again what the processes have.
+// revert records that the processes have the current settings again.
 func (r *rollout) revert() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,8 +242,7 @@ func (r *rollout) revert() {
 	}
 }
 
-// Rollout returns how the newest rolling restart stands; false when there was
-// none.
+// Rollout returns the state of the newest rolling restart; false if there was none.
 func (s *Supervisor) Rollout() (Rollout, bool) {
 	r := s.roll.Load()
 	if r == nil {
@@ -259,15 +251,15 @@ func (s *Supervisor) Rollout() (Rollout, bool) {
 	return r.snapshot(), true
 }
 
-// lost takes a life into account that has ended in its place.
+// lost records a life that has ended in its place.
 func (s *Supervisor) lost(l *life) {
 	if r := s.roll.Load(); r != nil && s.rolling.Load() && !l.failed && !l.end.Planned {
 		r.died(l)
 	}
 }
 
-// doubtful reports whether w has nothing to start with but what the last restart
-// stopped for, and the fleet can do without it: half of the others serve.
+// doubtful reports whether w could only start with settings that stopped the last restart, and at least half of the other
+// workers serve, so that the fleet can do without it.
 func (s *Supervisor) doubtful(w *slot) bool {
 	if !s.distrusted.Load() {
 		return false

@@ -16,35 +16,34 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/removal"
 )
 
-// stableAfter is how long a worker must have been up for its next restart to be
-// quick again.
+// stableAfter is how long a worker must have been up before its next restart is quick again.
 const stableAfter = 10 * time.Second
 
-// slot is the place of one worker across its lives.
+// slot is one worker through all its lives.
 type slot struct {
 	removal.Removal
 
 	s        *Supervisor
 	name     string
 	number   int           // from 1
-	replaces chan order    // somebody asks for a new life
-	left     chan struct{} // closed when the place is gone
+	replaces chan order    // requests for a new life
+	left     chan struct{} // closed when the worker is removed
 	starts   int           // owned by the goroutine of run
 	fallen   bool          // owned by the goroutine of run; see choose
 
-	ending sync.WaitGroup // lives that end beside the one in the place
+	ending sync.WaitGroup // lives that end in parallel to the current one
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	life   *life      // the newest that was ready
-	beside []*life    // that finish what they have while another has the place
-	made   *Config    // that its newest process began with; nil when there is none
+	beside []*life    // replaced lives that finish their work
+	made   *Config    // settings of its newest process; nil: there is none
 	st     WorkerStatus
 }
 
-// order asks for a new life in the place of what is there.
+// order asks for a new life to replace the current one.
 type order struct {
 	why  string
-	roll *rollout // that it is part of; nil when it is of one worker alone
+	roll *rollout // nil: a single replacement
 	done chan error
 }
 
@@ -56,11 +55,11 @@ func newSlot(s *Supervisor, number int) *slot {
 	}
 }
 
-// run keeps one worker running until ctx ends or its place is gone.
+// run keeps one worker running until ctx ends or the worker is removed.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	defer w.ending.Wait()
 	fails, said := 0, ""
-	var asked *order // that waits for the next life
+	var asked *order // waiting for the next life
 	for ctx.Err() == nil {
 		active := w.Context()
 		if active.Err() != nil {
@@ -103,7 +102,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	}
 }
 
-// pause is how long to wait before the next start, after so many that failed.
+// pause returns the wait before the next start after fails failed ones.
 func (w *slot) pause(fails int) time.Duration {
 	wait := w.s.cfg.Load().Backoff.Wait(fails, rand.Float64())
 	if w.s.doubtful(w) {
@@ -112,8 +111,7 @@ func (w *slot) pause(fails int) time.Duration {
 	return wait
 }
 
-// waitBackoff waits before the next start. An order ends the wait: whoever asks has a
-// new build.
+// waitBackoff waits before the next start. An order ends the wait: it brings a new build.
 func (w *slot) waitBackoff(ctx context.Context, wait time.Duration) *order {
 	w.enter(Down, nil)
 	w.begins(nil)
@@ -128,15 +126,14 @@ func (w *slot) waitBackoff(ctx context.Context, wait time.Duration) *order {
 	return nil
 }
 
-// startLife starts a process and waits until it is ready, beside another or not.
-// ordered says that somebody asked for the newest settings. On error nothing is
-// left of it.
+// startLife starts a process and waits until it is ready; beside: another life serves meanwhile. ordered says that the
+// newest settings were asked for. After an error no process of it is left.
 func (w *slot) startLife(ctx context.Context, ordered, beside bool) (*life, error) {
 	w.starts++
 	n := w.starts
 	cfg := w.choose(ordered)
 	l, err := w.s.launch(w.name, n, cfg)
-	if connlimit.Exhausted(err) { // nobody has tried it
+	if connlimit.Exhausted(err) { // the start was not tried
 		return nil, err
 	}
 	if err != nil {
@@ -160,8 +157,8 @@ func (w *slot) startLife(ctx context.Context, ordered, beside bool) (*life, erro
 	return l, nil
 }
 
-// serve opens l, which an order may have asked for, and sees it, and whatever
-// replaces it, to the end. It returns how long the last of them was up.
+// serve opens l, which may fulfil an order, and supervises it and its replacements until the end. It returns how long the
+// last of them was up.
 func (w *slot) serve(ctx context.Context, l *life, o *order) time.Duration {
 	w.open(l)
 	began := time.Now()
@@ -192,7 +189,7 @@ func (w *slot) ended(l *life) {
 		"detail", l.end.Detail, "stderr", last(l.end.Stderr))
 }
 
-// open opens l. It reports false when l has died.
+// open opens l. It reports false if l has died.
 func (w *slot) open(l *life) bool {
 	w.mu.Lock()
 	w.life = l
@@ -207,8 +204,7 @@ func (w *slot) open(l *life) bool {
 	return true
 }
 
-// superviseLife looks after a life that is up. It returns the life that replaced it, or
-// nil when it has ended.
+// superviseLife supervises a life that is up. It returns the life that replaced it, or nil if it has ended.
 func (w *slot) superviseLife(ctx context.Context, l *life) *life {
 	v := &healthLoop{w: w, l: l}
 	stopWatch := v.watch()
@@ -227,7 +223,7 @@ func (w *slot) superviseLife(ctx context.Context, l *life) *life {
 			}
 			why := "shut down"
 			if ctx.Err() == nil {
-				why = "one of too many"
+				why = "more workers run than the settings ask for"
 			}
 			l.stop(why, w.s.settingsFor(l).Grace)
 			return nil
@@ -245,8 +241,7 @@ func (w *slot) superviseLife(ctx context.Context, l *life) *life {
 	}
 }
 
-// replaceBy asks for a new life and waits until it serves and the old one has
-// ended.
+// replaceBy asks for a new life and waits until it serves and the old one has ended.
 func (w *slot) replaceBy(ctx context.Context, why string, r *rollout) error {
 	if w.Removing() {
 		return errLeft
@@ -282,7 +277,7 @@ func (w *slot) find(epoch uint64) *life {
 	w.mu.Unlock()
 	for _, l := range lives {
 		st := l.stint.Load()
-		<-st.opened // Up may have told the epoch to others before it returned to us
+		<-st.opened // other goroutines may learn the epoch before Up returns it
 		if st.epoch != epoch {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// State is where a worker's process stands.
+// State is the state of a worker's process.
 type State string
 
 // The states.
@@ -18,7 +18,7 @@ const (
 	Stopping State = "stopping" // has been told to end
 )
 
-// WorkerStatus is how one worker stands, for people.
+// WorkerStatus is the state of one worker, for display.
 type WorkerStatus struct {
 	Name     string     `json:"name"`
 	State    State      `json:"state"`
@@ -29,10 +29,9 @@ type WorkerStatus struct {
 	Up       time.Time  `json:"up"`    // when this life became ready; zero when it is not
 	Restarts int64      `json:"restarts"`
 	LastEnd  *fleet.End `json:"last_end,omitempty"`
-	// LastError is why the last try to start it failed; "" since it is ready.
+	// LastError is why the last start failed; "" once it is ready.
 	LastError string `json:"last_error,omitempty"`
-	// Outdated says that its process began with settings that have changed in
-	// what only a new process can get.
+	// Outdated says that settings have changed that only a new process can get.
 	Outdated bool `json:"outdated,omitempty"`
 }
 
@@ -42,7 +41,7 @@ func (w *slot) note(f func(*WorkerStatus)) {
 	f(&w.st)
 }
 
-// enter records a state; l is the life in it, nil when there is none.
+// enter records a state; l is the life in it, nil if there is none.
 func (w *slot) enter(state State, l *life) {
 	w.note(func(st *WorkerStatus) {
 		st.State, st.Since = state, time.Now()

@@ -110,7 +110,7 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	r.reg.busy = make(chan struct{}) // work that never ends
 	r.reg.mu.Unlock()
 	r.stop()
-	if end := r.reg.end(); !end.Planned || end.Signal != "SIGKILL" || !strings.Contains(end.Detail, "did not heed SIGTERM within 100ms") {
+	if end := r.reg.end(); !end.Planned || end.Signal != "SIGKILL" || !strings.Contains(end.Detail, "ignored SIGTERM for 100ms") {
 		t.Errorf("end %+v, want planned, by SIGKILL after the grace", end)
 	}
 }

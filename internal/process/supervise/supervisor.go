@@ -21,7 +21,8 @@ var (
 	ErrNoWorker   = errors.New("there is no such worker")
 )
 
-// Supervisor keeps the replicas of one command running. Create it with [New].
+// Supervisor keeps the replicas of one command running. Create it with [New]. Its methods may be called from several
+// goroutines.
 type Supervisor struct {
 	name   string
 	reg    Registry
@@ -29,17 +30,17 @@ type Supervisor struct {
 	known  *redact.Values
 	log    *slog.Logger
 
-	cfg     atomic.Pointer[Config] // that lives begin with; see Update
-	good    atomic.Pointer[Config] // the newest that a worker has become ready with; nil when none has
-	doubted atomic.Pointer[Config] // that a worker could not start with, and none has yet; or nil
+	cfg     atomic.Pointer[Config] // settings of new lives; see Update
+	good    atomic.Pointer[Config] // the newest with which a worker became ready; nil: none
+	doubted atomic.Pointer[Config] // settings with which a worker could not start and none has yet; or nil
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	slots   []*slot    // by number
 	byName  map[string]*slot
-	begin   func(*slot)   // while Run runs
+	begin   func(*slot)   // set while Run runs
 	changed chan struct{} // closed and replaced when cfg changes
 
-	forker     *proc.Thread // while Run runs
+	forker     *proc.Thread // set while Run runs
 	memory     memory
 	ports      ports
 	lives      sync.WaitGroup // those not buried
@@ -47,9 +48,9 @@ type Supervisor struct {
 	started    atomic.Bool    // Run has been called
 	rolling    atomic.Bool
 	roll       atomic.Pointer[rollout] // the newest; nil before the first
-	rollouts   atomic.Int64            // so far
+	rollouts   atomic.Int64            // number of restarts so far
 	distrusted atomic.Bool             // the last rolling restart stopped because new processes did not prove themselves
-	turn       chan struct{}           // held by who replaces workers: one at a time
+	turn       chan struct{}           // held by the goroutine that replaces workers
 	running    chan struct{}           // closed when Run has begun
 	over       chan struct{}           // closed when Run begins to stop
 }
@@ -77,10 +78,9 @@ func New(cfg Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// Run starts the workers and keeps them running until ctx ends. Then it stops
-// them in order: no new work, what is in flight finishes (within Drain), TERM,
-// Grace, KILL. It returns when every process has been reaped. A command that
-// cannot be executed at all is an error at once; Run can be called once.
+// Run starts the workers and keeps them running until ctx ends. Then it stops each: no new work, the work in flight
+// finishes (within Drain), TERM, Grace, KILL. It returns when every process has been reaped. A command that cannot be
+// executed is an error at once. Run can be called once.
 func (s *Supervisor) Run(ctx context.Context) error {
 	if !s.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("fleet %s: Run was called before", s.name)
@@ -105,7 +105,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	close(s.running)
 	<-ctx.Done()
 	s.mu.Lock()
-	close(s.over) // no place is added from here on
+	close(s.over) // no worker is added any more
 	s.mu.Unlock()
 	wg.Wait()
 	s.lives.Wait()
@@ -116,10 +116,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// errCommand marks an error by which no worker can ever start.
+// errCommand marks an error that prevents every start.
 var errCommand = errors.New("the command cannot be run")
 
-// Status returns how every worker stands.
+// Status returns the state of every worker.
 func (s *Supervisor) Status() []WorkerStatus {
 	slots := s.places()
 	out := make([]WorkerStatus, 0, len(slots))

@@ -11,19 +11,19 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// The bounds of the crash evidence kept per worker.
+// The limits of the crash evidence kept per worker.
 const (
 	tailLines = 20  // lines of stderr
 	tailWidth = 500 // bytes of each
-	headLines = 8   // of them, where the crash began
+	headLines = 8   // of those, from the start of the crash report
 	headFresh = 5 * time.Second
 )
 
-// tail keeps the last lines that a worker wrote to stderr, and those where its
-// last crash report began: a dump of many stacks would push them out.
+// tail keeps the last lines of a worker's stderr, and the first lines of its last crash report: a dump of many stacks would
+// displace them.
 type tail struct {
-	mu     sync.Mutex        // guards everything below
-	ring   [tailLines][]byte // buffers are reused
+	mu     sync.Mutex        // guards all fields below
+	ring   [tailLines][]byte // its buffers are reused
 	next   uint64            // the number of the next line
 	head   [][]byte          // from line headAt on, at most headLines
 	headAt uint64
@@ -65,8 +65,8 @@ func (t *tail) lines() []string {
 	return out
 }
 
-// opensReport reports whether a runtime begins its last words so. Languages
-// that end them with the cause need no mark: the end is kept anyway.
+// opensReport reports whether a runtime's crash report begins with this line. Languages that put the cause last need no
+// entry: the end is kept anyway.
 func opensReport(line []byte) bool {
 	if len(line) < 5 {
 		return false
@@ -85,7 +85,7 @@ func opensReport(line []byte) bool {
 	return false
 }
 
-// clip cuts a line to tailWidth bytes, between characters.
+// clip cuts a line to tailWidth bytes at a character boundary.
 func clip(line []byte) []byte {
 	if len(line) <= tailWidth {
 		return line
@@ -97,7 +97,7 @@ func clip(line []byte) []byte {
 	return line[:n]
 }
 
-// shown is a line as evidence has it: plain, and without what looks like a secret.
+// shown returns a line in the form of evidence: plain, and without values that look like secrets.
 func shown(line []byte) string { return redact.Text(plain(line), redact.Hidden) }
 
 // plain makes a line safe to show anywhere: valid UTF-8, without terminal

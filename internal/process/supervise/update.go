@@ -7,19 +7,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// Update changes the settings while the workers run. Replicas, Grace, Drain,
-// Health and Backoff hold from now on: new places are started, and the newest of
-// too many finish what they have (within Drain), end, and leave the registry, in
-// the background. Command, Dir, Env, Environ, Inherit, User and Memory hold for
-// processes that begin from now on; restart says that some run without them,
-// which [Supervisor.Restart] would change, and that it has not just stopped for
-// them. Until then such a process is asked
-// for its health as before. Name, Registry, Output, Known and Log stay.
+// Update changes the settings while the workers run. Replicas, Grace, Drain, Health and Backoff apply at once: new workers
+// start; surplus workers, the newest first, finish their work (within Drain), end, and leave the registry, in the
+// background. Command, Dir, Env, Environ, Inherit, User and Memory apply to processes that start from now on. restart
+// reports whether some processes run with older values, so that a [Supervisor.Restart] would change them, and the last
+// restart did not stop because of these values. Until then the health of such a process is checked as before. Name,
+// Registry, Output, Known and Log do not change.
 //
-// A worker that must start anew while nobody has started with the new settings
-// yet tries them once, and then what the last good start had: what cannot start
-// shall not take down what can. With Bake it does not try them at all: it starts
-// with what it had, until a restart has replaced all workers.
+// A worker that must restart before any worker has started with the new settings tries them once, and then the last good
+// ones: a broken setting must not stop workers that can run. With Bake it does not try them at all: it starts with the
+// earlier settings until a restart has replaced all workers.
 //
 // An invalid cfg changes nothing.
 func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
@@ -38,7 +35,7 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	was := s.cfg.Load()
 	for _, w := range s.slots {
 		if l := w.current(); l != nil {
-			s.settingsFor(l) // it keeps the newest that it may have
+			s.settingsFor(l) // it keeps the newest settings that apply to it
 		}
 	}
 	if sameProcess(was, &next) {
@@ -59,11 +56,10 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	return outdated && (changed || !s.distrusted.Load()), nil
 }
 
-// Outdated reports whether a process runs that a restart would give settings
-// that it does not have.
+// Outdated reports whether a restart would give some process settings that it does not have.
 func (s *Supervisor) Outdated() bool { return slices.ContainsFunc(s.places(), (*slot).outdated) }
 
-// sameProcess reports whether a process that began with a is one of b.
+// sameProcess reports whether a and b start the same process.
 func sameProcess(a, b *Config) bool {
 	return a == b || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.User == b.User && a.Memory == b.Memory &&
 		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && sameInherit(&a.Inherit, &b.Inherit)
@@ -73,7 +69,7 @@ func sameInherit(a, b *proc.Inherit) bool {
 	return slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.Drop, b.Drop) && slices.Equal(a.Keep, b.Keep)
 }
 
-// settingsFor are the newest settings that hold for a life.
+// settingsFor returns the newest settings that apply to a life.
 func (s *Supervisor) settingsFor(l *life) *Config {
 	own, now := l.cfg.Load(), s.cfg.Load()
 	if own != now && sameProcess(own, now) {
@@ -90,7 +86,7 @@ func (s *Supervisor) change() <-chan struct{} {
 	return s.changed
 }
 
-// places are the slots by number, those that are about to go included.
+// places returns the slots by number, including those being removed.
 func (s *Supervisor) places() []*slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +99,7 @@ func (s *Supervisor) find(worker string) *slot {
 	return s.byName[worker]
 }
 
-// place makes a slot. mu is held, or nobody knows s yet.
+// place creates a slot. The caller holds mu, or is the only user of s.
 func (s *Supervisor) place(number int) *slot {
 	w := newSlot(s, number)
 	s.slots = append(s.slots, w)
@@ -112,7 +108,7 @@ func (s *Supervisor) place(number int) *slot {
 	return w
 }
 
-// resize has n places wanted. mu is held.
+// resize changes the number of wanted workers. The caller holds mu.
 func (s *Supervisor) resize(n int) {
 	numbers := make(map[int]bool, len(s.slots))
 	for _, w := range slices.Clone(s.slots) {
@@ -120,7 +116,7 @@ func (s *Supervisor) resize(n int) {
 		switch {
 		case w.number <= n:
 			w.Keep()
-		case s.begin == nil: // nothing runs yet
+		case s.begin == nil: // Run has not begun
 			s.forget(w)
 		default:
 			w.Remove()
@@ -138,14 +134,14 @@ func (s *Supervisor) resize(n int) {
 	}
 }
 
-// forget takes a slot away. mu is held.
+// forget removes a slot. The caller holds mu.
 func (s *Supervisor) forget(w *slot) {
 	s.slots = slices.DeleteFunc(s.slots, func(o *slot) bool { return o == w })
 	delete(s.byName, w.name)
 	close(w.left)
 }
 
-// dismiss takes away a slot that has ended, unless it is wanted again.
+// dismiss removes a slot that has ended, unless it is wanted again.
 func (s *Supervisor) dismiss(w *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,13 +150,13 @@ func (s *Supervisor) dismiss(w *slot) bool {
 	}
 	s.forget(w)
 	if err := s.reg.Remove(w.name); err != nil {
-		s.log.Error("a place stays in the registry", "worker", w.name, "err", err)
+		s.log.Error("cannot remove a worker from the registry", "worker", w.name, "err", err)
 	}
 	s.log.Info("worker removed", "worker", w.name)
 	return true
 }
 
-// doubt remembers settings with which a worker did not start, if none has.
+// doubt remembers settings with which a worker did not start, unless one has.
 func (s *Supervisor) doubt(c *Config) {
 	now, good := s.cfg.Load(), s.good.Load()
 	if good == nil || sameProcess(good, now) || !sameProcess(c, now) || s.doubted.Swap(now) == now {
@@ -169,7 +165,7 @@ func (s *Supervisor) doubt(c *Config) {
 	s.log.Warn("no worker has started with the new settings: workers that die restart with the old ones")
 }
 
-// trust remembers settings that have shown that they work.
+// trust remembers settings that work.
 func (s *Supervisor) trust(c *Config) {
 	if now := s.cfg.Load(); sameProcess(c, now) {
 		s.good.Store(now)
@@ -179,24 +175,22 @@ func (s *Supervisor) trust(c *Config) {
 	}
 }
 
-// cameUp takes into account that a worker has become ready with c. Where new
-// processes must prove themselves that is not enough, unless nothing else is
-// known to work.
+// cameUp records that a worker became ready with c. If new processes must pass a bake, that is not enough, unless no other
+// settings are known to work.
 func (s *Supervisor) cameUp(c *Config) {
 	if good := s.good.Load(); good == nil || sameProcess(good, c) || !c.Bake.on() {
 		s.trust(c)
 	}
 }
 
-// didNotStart takes into account that a worker could not start with c.
+// didNotStart records that a worker could not start with c.
 func (w *slot) didNotStart(c *Config, ordered bool) {
 	w.s.doubt(c)
 	w.fallen = !ordered && !sameProcess(c, w.s.cfg.Load())
 }
 
-// choose returns what the next process of w begins with: what is new if somebody
-// asked for it or nothing speaks against it, else what last worked, and the two in
-// turn when that does not start any more.
+// choose returns the settings of w's next process: the new ones if they were ordered or have not failed, otherwise the last
+// good ones, and both in turn if those fail as well.
 func (w *slot) choose(ordered bool) *Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,7 +203,7 @@ func (w *slot) choose(ordered bool) *Config {
 	return c
 }
 
-// begins says what the newest process began with; nil: there is none.
+// begins records the settings of the newest process; nil: there is none.
 func (w *slot) begins(c *Config) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

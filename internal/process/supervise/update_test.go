@@ -74,7 +74,7 @@ func TestMoreAndFewerWorkers(t *testing.T) {
 	}
 	release()
 	r.reg.wait(t, "remove w-4", 1)
-	if end := r.reg.end(); !end.Planned || !strings.Contains(end.Detail, "one of too many") {
+	if end := r.reg.end(); !end.Planned || !strings.Contains(end.Detail, "more workers run than the settings ask for") {
 		t.Errorf("end %+v", end)
 	}
 	if got := r.names(); got != "w-1 w-2 w-3" || lives(gone) {

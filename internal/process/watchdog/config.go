@@ -11,21 +11,21 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
-// The words of the policy, so that users import one package.
+// Names of the policy, so that users import one package.
 type (
-	// Signal is what is measured of a worker.
+	// Signal is a measurement of a worker.
 	Signal = policy.Signal
 	// Rules say when workers are restarted.
 	Rules = policy.Config
-	// Limits are what a worker may take; what is 0 is not looked at.
+	// Limits are the limits of a worker; 0 means not watched.
 	Limits = policy.Limits
-	// Sample is what was measured of one worker at one moment.
+	// Sample holds the measurements of one worker at one moment.
 	Sample = policy.Sample
 	// Breach is a limit that a worker exceeds.
 	Breach = policy.Breach
-	// State is where a worker, or the whole fleet, stands.
+	// State is the state of a worker or of the whole fleet.
 	State = policy.State
-	// WorkerStatus is how the watch over one worker stands.
+	// WorkerStatus is the state of the watch over one worker.
 	WorkerStatus = policy.WorkerStatus
 )
 
@@ -44,47 +44,45 @@ const (
 	GaveUp     = policy.GaveUp
 )
 
-// Off as Config.MinUptime lets a worker be restarted however young it is.
+// Off as Config.MinUptime permits a restart of a worker of any age.
 const Off = policy.Off
 
 // Worker is one worker of a fleet at one moment.
 type Worker struct {
 	Name    string
-	PID     int       // 0 while it has no process
+	PID     int       // 0 without a process
 	Life    uint64    // differs from one process of the worker to the next
-	Up      time.Time // when this life became ready; zero: it is not
+	Up      time.Time // when this life became ready; zero: not ready
 	Serving bool      // it gets work
 }
 
 // Target is a fleet whose workers can be restarted one by one.
 type Target interface {
-	// Workers returns all workers, those that are down too. It does not wait.
+	// Workers returns all workers, also those that are down. It does not block.
 	Workers() []Worker
-	// Restart replaces one worker and returns when the new process serves and the
-	// old one has ended, or an error when the old one goes on. It takes work away
-	// from the old process first, and stops waiting when ctx ends.
+	// Restart replaces one worker and returns when the new process serves and the old one has ended, or an error if the old
+	// one continues. It takes work away from the old process first, and stops waiting when ctx ends.
 	Restart(ctx context.Context, worker, why string) error
 }
 
-// Config says what is watched and when it is restarted. The zero value, with a
-// Target, looks at file descriptors alone.
+// Config sets what is watched and when a worker is restarted. The zero value with a Target watches only file descriptors.
 type Config struct {
 	Name   string // of the fleet, in logs and statistics; default "fleet"
 	Target Target
-	// Held says why nothing may be restarted now, such as a rollout; "" when it
-	// may. nil: it always may. It does not wait.
+	// Held returns why no worker may be restarted now, such as a rollout; "": restarts are permitted. nil: they always are.
+	// It must not block.
 	Held func() string
 
 	Rules
 
-	// Interval is between samples, spread by a fifth: 50 ms to 1 min, at most For/3,
-	// and Window/96 when growth is limited. Default For/6, up to 5 s.
+	// Interval is the time between samples, ±20 %: 50 ms to 1 min, at most For/3, and Window/96 if growth is limited.
+	// Default For/6, at most 5 s.
 	Interval time.Duration
-	Patience time.Duration // with one restart; default 5 min
+	Patience time.Duration // for one restart; default 5 min
 
-	// Sample measures a worker in place of the kernel's numbers. One at a time.
+	// Sample replaces the kernel's measurements. It is called one at a time.
 	Sample  func(w Worker) (Sample, error)
-	Observe func(Event) // is told of every change, by Run, one at a time; nil: nobody is
+	Observe func(Event) // called by Run for every change, one at a time; may be nil
 	Log     *slog.Logger
 }
 
@@ -100,7 +98,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// slowest is how far apart samples may be.
+// slowest returns the longest permitted Interval.
 func (c *Config) slowest() time.Duration {
 	most := min(time.Minute, c.For/3)
 	if c.Limits.Growth > 0 {
@@ -109,10 +107,10 @@ func (c *Config) slowest() time.Duration {
 	return most
 }
 
-// minInterval bounds what sampling may cost.
+// minInterval limits the cost of sampling.
 const minInterval = 50 * time.Millisecond
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List

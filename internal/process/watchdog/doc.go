@@ -16,7 +16,7 @@
 //
 //   - One restart is under way at a time, and none while Held gives a reason against it.
 //   - At most PerHour restarts begin in any hour. After Strikes restarts in a row that
-//     did not help, that worker is not restarted any more: its state is gave-up, with an
+//     did not help, that worker will not be restarted now: its state is gave-up, with an
 //     alarm, until Clear is called or Calm passes without a breach.
 //   - For every worker that waits, [Watchdog.Status] gives limit, value and reason, and
 //     the end of the wait if it is known.

@@ -8,7 +8,7 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
-// Kind is what happened.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds of events.
@@ -23,7 +23,7 @@ const (
 	Alarm     Kind = "alarm"     // an operator should look
 )
 
-// Event is one thing that happened.
+// Event is one change.
 type Event struct {
 	At     time.Time
 	Kind   Kind
@@ -34,7 +34,7 @@ type Event struct {
 	Text   string // one line for people
 }
 
-// emit logs an event and tells who observes.
+// emit logs an event and calls Observe.
 func (c *Config) emit(level slog.Level, e Event) {
 	e.Fleet = c.Name
 	c.Log.Log(context.Background(), level, "watchdog: "+e.Text, "fleet", e.Fleet, "worker", e.Worker, "kind", string(e.Kind))
@@ -43,7 +43,7 @@ func (c *Config) emit(level slog.Level, e Event) {
 	}
 }
 
-// tell finds out what has changed since Observe was told the last time.
+// tell reports all changes since the last call.
 func (d *Watchdog) tell(c *Config, now time.Time, dec policy.Decision, s policy.Status) {
 	gaveUp := false
 	for i := range s.Workers {
@@ -55,7 +55,7 @@ func (d *Watchdog) tell(c *Config, now time.Time, dec policy.Decision, s policy.
 			d.tellWorker(c, now, was, w)
 		}
 	}
-	if len(d.known) > len(s.Workers)+1 { // some are gone, and the fleet is in it too
+	if len(d.known) > len(s.Workers)+1 { // some workers are gone; known also contains the fleet
 		d.retain(s.Workers)
 	}
 	was := d.known[""]
@@ -75,7 +75,7 @@ func (d *Watchdog) tell(c *Config, now time.Time, dec policy.Decision, s policy.
 	}
 }
 
-// breachOf is what a decision is about, if it is about anything.
+// breachOf returns the breach behind a decision, or nil.
 func breachOf(dec policy.Decision) *Breach {
 	if dec.Worker == "" {
 		return nil
@@ -83,7 +83,7 @@ func breachOf(dec policy.Decision) *Breach {
 	return &dec.Breach
 }
 
-// tellWorker tells what the new state of a worker means.
+// tellWorker reports the new state of a worker.
 func (d *Watchdog) tellWorker(c *Config, now time.Time, was State, w *WorkerStatus) {
 	e := Event{At: now, Worker: w.Name, Breach: w.Breach}
 	breach := "a limit was exceeded"
@@ -102,7 +102,7 @@ func (d *Watchdog) tellWorker(c *Config, now time.Time, was State, w *WorkerStat
 		e.Kind, e.Text = Begun, w.Name+" is restarted: its "+breach
 		c.emit(slog.LevelWarn, e)
 	case GaveUp:
-		e.Kind, e.Text = Stopped, w.Name+" is not restarted any more, "+w.Why+": its "+breach
+		e.Kind, e.Text = Stopped, w.Name+" will not be restarted now, "+w.Why+": its "+breach
 		c.emit(slog.LevelError, e)
 	case OK, Over, Down:
 		if was == Due {
@@ -115,7 +115,7 @@ func (d *Watchdog) tellWorker(c *Config, now time.Time, was State, w *WorkerStat
 	}
 }
 
-// tellEnd tells how a restart ended.
+// tellEnd reports the end of a restart.
 func (d *Watchdog) tellEnd(c *Config, now time.Time, r result, s policy.Status) {
 	for i := range s.Workers {
 		if w := &s.Workers[i]; w.Name == r.decision.Worker && w.State != GaveUp {

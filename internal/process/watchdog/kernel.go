@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
-// kernel samples processes by what the kernel says about them.
+// kernel samples processes by the kernel's statistics.
 type kernel struct {
 	d    *Watchdog
 	seen map[string]process // by worker
@@ -17,7 +17,7 @@ type kernel struct {
 type process struct {
 	life  uint64
 	pid   int
-	birth uint64 // tells it from another that got its id
+	birth uint64 // distinguishes it from a later process with its id
 }
 
 func (k *kernel) sample(w Worker) (Sample, error) {
@@ -49,7 +49,7 @@ func (k *kernel) sample(w Worker) (Sample, error) {
 	return s, nil
 }
 
-// forget bounds what is remembered; what is forgotten is found again.
+// forget limits the size of seen; dropped entries are found again.
 func (k *kernel) forget() {
 	if len(k.seen) >= 2*maxSeen {
 		clear(k.seen)

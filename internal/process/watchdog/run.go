@@ -10,17 +10,17 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
-// result is how a restart ended.
+// result is the end of a restart.
 type result struct {
 	decision policy.Decision
 	err      error
 }
 
-// Run watches until ctx ends. A restart that is under way then is told to stop
-// waiting, and waited for. It can run once at a time.
+// Run watches until ctx ends. It then tells a restart in progress to stop waiting, and waits for it. It can run once at a
+// time.
 func (d *Watchdog) Run(ctx context.Context) error {
 	if !d.running.CompareAndSwap(false, true) {
-		return fmt.Errorf("watchdog %s: Run runs already", d.config().Name)
+		return fmt.Errorf("watchdog %s: Run is already running", d.config().Name)
 	}
 	defer d.running.Store(false)
 	var wg sync.WaitGroup
@@ -54,13 +54,13 @@ func (d *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-// pause spreads samples, so that they do not beat with what they measure.
+// pause returns a random interval, so that samples do not follow the rhythm of the worker.
 func (d *Watchdog) pause() time.Duration {
 	i := d.config().Interval
 	return i*4/5 + rand.N(i*2/5+1)
 }
 
-// tick looks at all workers once and decides.
+// tick samples all workers once and decides.
 func (d *Watchdog) tick() policy.Decision {
 	cfg := d.config()
 	workers := cfg.Target.Workers()
@@ -87,7 +87,7 @@ func (d *Watchdog) tick() policy.Decision {
 	return dec
 }
 
-// finish takes the end of a restart.
+// finish handles the end of a restart.
 func (d *Watchdog) finish(r result) {
 	now := time.Now()
 	d.mu.Lock()

@@ -12,19 +12,19 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
-// Watchdog watches one fleet. Create it with [New];
-// it does nothing before [Watchdog.Run].
+// Watchdog watches one fleet. Create it with [New]; it does nothing before [Watchdog.Run]. Its methods may be called from
+// several goroutines.
 type Watchdog struct {
 	sample  func(Worker) (Sample, error)
 	restart func(context.Context, policy.Decision) error
 	running atomic.Bool
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	cfg     Config
 	fleet   policy.Fleet
-	unknown []string // what this system does not tell
+	unknown []string // measurements that this system does not provide
 
-	known map[string]State // what Observe knows; Run's own
+	known map[string]State // states known to Observe; owned by Run
 	alarm bool             // likewise
 }
 
@@ -56,9 +56,8 @@ func build(cfg Config) (*Watchdog, error) {
 	return d, nil
 }
 
-// Update judges by other limits and rules from now on; what is known of the
-// workers, and what was given up, stays. Name, Target and the functions of cfg are
-// not looked at.
+// Update changes limits and rules. The state of the workers, and which are given up, is kept. Name, Target and the
+// functions of cfg are ignored.
 func (d *Watchdog) Update(cfg Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,29 +72,29 @@ func (d *Watchdog) Update(cfg Config) error {
 	return nil
 }
 
-// Clear watches a worker again that was given up, or for "" all and the fleet.
-// It reports whether there was anything to clear.
+// Clear watches a given-up worker again, or for "" all workers and the fleet. It reports whether there was anything to
+// clear.
 func (d *Watchdog) Clear(worker string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.fleet.Clear(worker)
 }
 
-// Status is how a watchdog stands.
+// Status is the state of a watchdog.
 type Status struct {
 	Name string `json:"name"`
 	policy.Status
 	Unknown []string `json:"unknown,omitempty"` // what this system does not tell of the workers
 }
 
-// Status returns how the watchdog stands.
+// Status returns the watchdog's present state.
 func (d *Watchdog) Status() Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return Status{Name: d.cfg.Name, Status: d.fleet.Status(), Unknown: slices.Clone(d.unknown)}
 }
 
-// note remembers, and says once, what this system does not tell.
+// note records a missing measurement, and logs it once.
 func (d *Watchdog) note(what string, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +102,7 @@ func (d *Watchdog) note(what string, why error) {
 		return
 	}
 	d.unknown = append(d.unknown, what)
-	d.cfg.Log.Info("this is not known here, and is not watched", "watchdog", d.cfg.Name, "what", what, "why", why)
+	d.cfg.Log.Info("a measurement is not available here, and its limits are not watched", "watchdog", d.cfg.Name, "what", what, "why", why)
 }
 
 func (d *Watchdog) config() Config {
@@ -112,7 +111,7 @@ func (d *Watchdog) config() Config {
 	return d.cfg
 }
 
-// step decides about workers with their samples.
+// step decides about the workers by their samples.
 func (d *Watchdog) step(now time.Time, s policy.Scene) (policy.Decision, policy.Status) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

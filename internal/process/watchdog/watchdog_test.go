@@ -174,7 +174,7 @@ func TestRunWaitsForItsRestart(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		h.leak("w-1")
 		time.Sleep(5 * time.Minute)
-		if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Run runs already") {
+		if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Run is already running") {
 			t.Errorf("a second Run = %v", err)
 		}
 		if d.Status().Restarting != "w-1" {

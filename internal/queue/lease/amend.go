@@ -6,8 +6,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Amend makes the lease of a message that an operator changes that of one which
-// nobody has received yet. Of one that is to be deleted it says whether it may be.
+// Amend changes the lease of a message that has not been received yet, as an operator asks. For a deletion, it reports
+// whether that is permitted.
 func (l *Lease) Amend(a queue.Amendment, id string, now int64) error {
 	flies := l.Hold == Leased && l.Visible > now
 	switch {
@@ -20,7 +20,7 @@ func (l *Lease) Amend(a queue.Amendment, id string, now int64) error {
 	case a.Delete:
 		return nil
 	}
-	if l.Receives > 0 { // what it waits for is over
+	if l.Receives > 0 { // its wait is over
 		l.Visible = now
 	}
 	// The next generation, so that receipts of earlier deliveries do not delete it.

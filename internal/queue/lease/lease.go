@@ -11,42 +11,41 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Hold is why a message is not to be received before its time.
+// Hold is the reason why a message cannot be received before its time.
 type Hold int
 
-// The holds. A message whose time has come is visible whatever it was.
+// The holds. After its time, a message is visible whatever its hold was.
 const (
-	Ready  Hold = iota // delayed, if its time is to come
+	Ready  Hold = iota // delayed, if its time is in the future
 	Leased             // in flight
-	Held               // released with a delay, and its group waits for it
+	Held               // released with a delay; its group waits for it
 )
 
-// Lease is what the rules of delivery decide on. Times are microseconds since
-// 1970 of the store's clock. Stores keep it; the rules are here, so that stores
-// cannot disagree.
+// Lease is the state on which the rules of delivery decide. Times are microseconds since 1970 by the store's clock. Stores
+// keep the lease; the rules are here, so that all stores behave the same.
 type Lease struct {
 	Generation    int64
 	Hold          Hold
 	Visible       int64 // when the hold ends
-	Due           int64 // when it is to be set aside, because its receives are used up; 0: not
+	Due           int64 // when it must be set aside because its receives are used up; 0: never
 	Receives      int
 	Sent          int64
-	Received      int64 // the last time
-	FirstReceived int64 // 0: never
+	Received      int64 // time of the last receive
+	FirstReceived int64 // 0: never received
 	Worker        string
-	Holding       int // with how many messages its worker vanished; 0: it did not
+	Holding       int // how many messages its worker held when it vanished; 0: it did not vanish
 	Payload       bezoar.Fingerprint
-	Brief         bool // its body is: see [queue.Brief]; known where it is received
-	Letter        bool // it is a dead letter: poison is not looked for
+	Brief         bool // its body is brief: see [queue.Brief]; known where it is received
+	Letter        bool // it is a dead letter: it is not checked for poison
 	History       []queue.Attempt
 }
 
-// Exhausted reports whether one more receive would be too many.
+// Exhausted reports whether one more receive would exceed the limit.
 func (l *Lease) Exhausted(p queue.Policy) bool {
 	return p.MaxReceives > 0 && l.Receives >= p.MaxReceives
 }
 
-// Locks reports whether the message keeps its group from going on.
+// Locks reports whether the message blocks its group.
 func (l *Lease) Locks(now int64) bool { return l.Hold != Ready && l.Visible > now }
 
 // Judged reports whether the case of the message's payload matters.
@@ -54,38 +53,38 @@ func (l *Lease) Judged(p queue.Policy) bool {
 	return !p.Poison.Off && !l.Letter && !l.Payload.IsZero()
 }
 
-// Step is what a receive does with one visible message.
+// Step is the action of a receive for one visible message.
 type Step uint8
 
 // The steps.
 const (
 	Pass  Step = iota // leave it; store the lease, which may have changed
 	Give              // deliver it; store the lease
-	Only              // the same, and pick nothing else
+	Only              // as Give, and pick no other message
 	Defer             // it is due: store the lease, and Sweep has work
-	Bury              // set it aside: Die makes the letter
+	Bury              // set it aside: Die creates the letter
 )
 
-// Ruling is what a rule decided.
+// Ruling is the decision of a rule.
 type Ruling struct {
 	Step  Step
-	Case  *poison.Case   // the payload's case from now on; nil for none
-	Cause *queue.Outcome // of a letter, when it is not the last attempt's
+	Case  *poison.Case   // the payload's new case; nil for none
+	Cause *queue.Outcome // of a letter, if it differs from the last attempt's
 }
 
-// Together reports whether copies need not wait for each other although nothing is
-// proven: different work may share a brief body, and it is not suspected.
+// Together reports whether copies may run at the same time although nothing is proven: messages with a brief body may mean
+// different work, and this payload is not suspected.
 func (l *Lease) Together(k *poison.Case) bool {
 	return l.Brief && (k == nil || k.State == poison.Watched)
 }
 
-// Receive decides about one visible message, and begins its delivery if it may.
-// k is the case of its payload, copied says that a copy of it is in flight or
-// has just been given, first that nothing has been given yet. k and copied are
-// looked at only if Judged. Where a copy's lease is over and nobody has ended
-// its delivery, the caller does that first, by Expire: what its worker died of
-// has to be known before another one goes. If k is Watched and Proven, that may
-// be left out for copies whose worker has not vanished.
+// Receive decides about one visible message, and begins its delivery if it may. k is the case of its payload. copied says
+// that a copy is in flight or has just been given, first that no message has been given yet. k and copied are used only if
+// Judged.
+//
+// If a copy's lease is over and its delivery was not ended, the caller must first call Expire for it: the cause of its
+// worker's death must be known before another copy is delivered. If k is Watched and Proven, this may be omitted for copies
+// whose worker has not vanished.
 func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now int64) Ruling {
 	k, dead := l.Expire(c.Policy, k)
 	if dead {
@@ -135,9 +134,8 @@ func refusal(k *poison.Case) *queue.Outcome {
 		"not delivered: its payload is quarantined until %s: %s", instant(k.Until).Format(time.RFC3339), k.Reason)}
 }
 
-// Expire ends a delivery whose lease is over and that nobody ended: an attempt
-// is recorded, and if its worker had vanished, its payload is judged. It returns
-// the payload's case from now on, and whether the message is to be set aside.
+// Expire ends a delivery whose lease has run out. It records an attempt, and judges the payload if the worker had vanished.
+// It returns the payload's new case, and whether the message must be set aside.
 func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 	if l.Hold != Leased {
 		return k, false
@@ -177,7 +175,7 @@ func (l *Lease) until(visible int64, p queue.Policy) {
 	}
 }
 
-// MayDelete says why a delivery does not end by a deletion, or nil.
+// MayDelete returns why a deletion cannot end the delivery, or nil.
 func (l *Lease) MayDelete(r queue.Receipt, fifo bool, now int64) error {
 	switch {
 	case l.Generation != r.Generation:
@@ -209,7 +207,7 @@ func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64
 	case visible > l.Received+queue.MaxVisibility.Microseconds():
 		return Ruling{Case: k}, queue.ErrVisibilityTotal
 	default:
-		l.Hold, l.Holding = Leased, 0 // who asks for more time has not vanished
+		l.Hold, l.Holding = Leased, 0 // a worker that asks for more time has not vanished
 	}
 	l.until(visible, p)
 	return Ruling{Case: k}, nil
@@ -262,8 +260,7 @@ func (l *Lease) release(c queue.Change, p queue.Policy, k *poison.Case, now int6
 	return out, nil
 }
 
-// gaveUp keeps class and failure of the last attempt, and adds why there is no
-// other one.
+// gaveUp keeps class and failure of the last attempt, and adds why no other one follows.
 func gaveUp(c queue.Change, why string) *queue.Outcome {
 	o := queue.Outcome{Class: bezoar.Transient}
 	if c.Outcome != nil {
@@ -273,8 +270,7 @@ func gaveUp(c queue.Change, why string) *queue.Outcome {
 	return &o
 }
 
-// lastWait is how long the message had waited before this delivery, since its
-// last attempt ended.
+// lastWait returns how long the message waited between its last attempt and this delivery.
 func (l *Lease) lastWait() time.Duration {
 	if len(l.History) == 0 {
 		return 0
@@ -282,9 +278,8 @@ func (l *Lease) lastWait() time.Duration {
 	return max(0, instant(l.Received).Sub(l.History[len(l.History)-1].Ended))
 }
 
-// Vanish notes that the worker of a delivery is gone, while it held so many
-// messages. It reports false when the delivery is over. The lease of a worker
-// that may be alive lasts twice as long from then on.
+// Vanish records that the worker of a delivery has vanished, and how many messages it held. It reports false if the
+// delivery is over. Because the worker may still be alive, the lease then lasts twice as long.
 func (l *Lease) Vanish(r queue.Receipt, holding int, now int64) bool {
 	if l.Generation != r.Generation || l.Hold != Leased || l.Visible <= now {
 		return false
@@ -300,19 +295,17 @@ func (l *Lease) Vanish(r queue.Receipt, holding int, now int64) bool {
 	return true
 }
 
-// Lapse says why a message that is older than its queue's retention is set
-// aside, or nil if it is just removed.
+// Lapse returns why a message older than its queue's retention is set aside, or nil if it is only removed.
 func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
 	if !p.KeepExpired || l.Letter {
 		return nil
 	}
-	// Nobody's fault: as a timeout each payload would be a group of its own.
+	// Not a fault of the payload: as a timeout, each payload would form its own group.
 	return &queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("it was not done within the queue's retention of %v", retention)}
 }
 
-// Die makes the letter of a message that is set aside, and ends its lease.
-// earlier is the letter it already has, if it died before; cause overrides the
-// last attempt's outcome. before is what it was before it was sent again.
+// Die creates the letter of a message that is set aside, and ends its lease. earlier is its letter from an earlier death,
+// if any; cause replaces the last attempt's outcome. before is its lineage before it was sent again.
 func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter, cause *queue.Outcome, now int64) *queue.Letter {
 	letter := &queue.Letter{Origin: origin, Died: instant(now), Receives: l.Receives, Attempts: l.History, Payload: l.Payload}
 	letter.Outcome = queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("received %d times and given back", l.Receives)}
@@ -323,7 +316,7 @@ func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter,
 		letter.Outcome = *cause
 	}
 	group := letter.Outcome
-	if cause != nil && len(l.History) > 0 { // the cause adds words of its own
+	if cause != nil && len(l.History) > 0 { // the cause adds its own words
 		group.Reason = l.History[len(l.History)-1].Reason
 	}
 	letter.Group = queue.GroupKey(group, l.Payload)
@@ -336,14 +329,14 @@ func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter,
 	return letter
 }
 
-// FillMessage sets what a message shows of its lease.
+// FillMessage sets the fields of a message that come from its lease.
 func (l *Lease) FillMessage(m *queue.Message, now int64) {
 	m.Receives, m.FirstReceived, m.VisibleAt = l.Receives, instant(l.FirstReceived), instant(l.Visible)
 	m.InFlight = l.Locks(now)
 	m.Attempts, m.Payload = l.History, l.Payload
 }
 
-// instant returns the store's microseconds as a time; 0 is no time.
+// instant converts the store's microseconds into a time; 0 means none.
 func instant(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

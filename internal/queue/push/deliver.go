@@ -20,20 +20,19 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// maxAnswer is how much of an answer is read, and of it kept as the reason.
+// maxAnswer is the most bytes read of an answer, and maxReason the most kept as the reason.
 const (
 	maxAnswer = 64 << 10
 	maxReason = 300
 )
 
-// deliver makes one request and settles its message.
+// deliver sends one request and settles its message.
 func (p *Pusher) deliver(ctx context.Context, m queue.Message, began underWay) {
 	outcome, after := p.send(ctx, m)
 	overloaded := outcome.Class == bezoar.Throttled || outcome.Class == bezoar.Outage || outcome.Class == bezoar.Timeout
 	holding := p.ended(began, outcome.Class == bezoar.Done, overloaded)
 	if outcome.Class == bezoar.Crash && holding > 1 {
-		// One death, and no telling whose: it must not look like as many equal
-		// failures as there were requests.
+		// One death, and the request that caused it is unknown: it must not look like one equal failure per request.
 		outcome.Failure, outcome.Reason = "", fmt.Sprintf("%s, with %d requests under way", outcome.Reason, holding)
 	}
 	var err error
@@ -66,8 +65,7 @@ func (p *Pusher) send(ctx context.Context, m queue.Message) (o queue.Outcome, af
 	return judge(res, text)
 }
 
-// request makes the HTTP request of a message. It has no GetBody, so that
-// net/http never sends it twice.
+// request creates the HTTP request of a message. It has no GetBody, so that net/http never sends it twice.
 func (p *Pusher) request(ctx context.Context, m queue.Message) (*http.Request, error) {
 	at, method, body := *p.base, http.MethodPost, m.Body
 	text := func(name string) string { return m.Attributes[name].String }
@@ -108,7 +106,7 @@ func (p *Pusher) request(ctx context.Context, m queue.Message) (*http.Request, e
 	return req, nil
 }
 
-// judge says what an answer means.
+// judge classifies an answer.
 func judge(res *http.Response, text []byte) (queue.Outcome, time.Duration) {
 	o := queue.Outcome{Failure: "http:" + strconv.Itoa(res.StatusCode), Reason: res.Status}
 	if line := firstLine(text); line != "" {
@@ -133,12 +131,12 @@ func judge(res *http.Response, text []byte) (queue.Outcome, time.Duration) {
 	return o, 0
 }
 
-// broken says what the want of an answer means.
+// broken classifies a request without an answer.
 func broken(err error) queue.Outcome {
 	o := queue.Outcome{Reason: strings.ToValidUTF8(err.Error(), "?")}
 	var dial *net.OpError
 	switch {
-	case connlimit.Exhausted(err): // nothing of it has reached the server
+	case connlimit.Exhausted(err): // the server has received nothing of it
 		o.Class, o.Failure = bezoar.Transient, "push:exhausted"
 	case errors.Is(err, context.DeadlineExceeded):
 		o.Class, o.Failure = bezoar.Timeout, "push:timeout"
@@ -146,13 +144,13 @@ func broken(err error) queue.Outcome {
 		o.Class, o.Failure = bezoar.Outage, "push:unreachable"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		o.Class, o.Failure = bezoar.Crash, "push:broken-off"
-	default: // no name, no trust, no HTTP
+	default: // no address, no trusted certificate, not HTTP
 		o.Class, o.Failure = bezoar.Outage, "push:unreachable"
 	}
 	return o
 }
 
-// retryAfter reads seconds or a date; what it cannot read is 0.
+// retryAfter parses seconds or a date; it returns 0 for other values.
 func retryAfter(value string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
 		return min(time.Duration(n)*time.Second, queue.MaxVisibility)

@@ -16,24 +16,24 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Queue is what messages come from. *queue.Engine is one.
+// Queue is the source of messages; *queue.Engine implements it.
 type Queue interface {
 	Receive(ctx context.Context, name string, in queue.ReceiveInput) ([]queue.Message, error)
 	Delete(ctx context.Context, name string, r queue.Receipt) error
 	Release(ctx context.Context, name string, in queue.ReleaseInput) error
 }
 
-// Config says what is delivered where.
+// Config configures a Pusher.
 type Config struct {
 	Queue       Queue
 	Name        string        // of the queue
 	URL         string        // http or https
-	Concurrency int           // the most at once; 1 to 1,000, default 10
+	Concurrency int           // requests at once; 1 to 1,000, default 10
 	Timeout     time.Duration // of one request; default 30 s
 	Log         *slog.Logger  // nil discards
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Queue == nil || c.Name == "", "Queue or Name: is missing")
@@ -45,17 +45,17 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// margin is how much longer than a request's timeout its lease is.
+// margin is how much longer a lease is than the request's timeout.
 const margin = 10 * time.Second
 
-// Pusher delivers one queue. Run it.
+// Pusher delivers the messages of one queue. Call Run.
 type Pusher struct {
 	cfg    Config
 	base   *url.URL
 	client *http.Client
 	worker string
 
-	mu    sync.Mutex // guards all below; never held while waiting
+	mu    sync.Mutex // guards the fields below; never held while waiting
 	limit window
 	busy  int
 	begun int64         // requests so far
@@ -74,8 +74,8 @@ func New(c Config) (*Pusher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	// A connection for each request: one that was kept and breaks would look
-	// like a server that died, and net/http would send some requests twice.
+	// Each request gets a new connection: if a reused one broke, it would look like a dead server, and net/http would send
+	// some requests twice.
 	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	return &Pusher{
 		cfg: c, base: base, worker: "push to " + base.Host, room: make(chan struct{}, 1),
@@ -84,16 +84,15 @@ func New(c Config) (*Pusher, error) {
 	}, nil
 }
 
-// Limit returns how many requests may be under way now.
+// Limit returns how many requests may run now.
 func (p *Pusher) Limit() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.limit.size
 }
 
-// Run delivers until ctx ends, then waits for what is under way, which is
-// bounded by the timeout. The errors of a store that fails are logged, and it is
-// asked again.
+// Run delivers until ctx ends, then waits for the running requests, which the timeout limits. It logs errors of the store,
+// and tries again.
 func (p *Pusher) Run(ctx context.Context) error {
 	var deliveries sync.WaitGroup
 	defer p.client.CloseIdleConnections()
@@ -129,8 +128,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// free waits until another request may start, and returns how many may; 0 when
-// ctx is over.
+// free waits until another request may start, and returns how many may; 0 after ctx has ended.
 func (p *Pusher) free(ctx context.Context) int {
 	for ctx.Err() == nil {
 		p.mu.Lock()
@@ -147,7 +145,7 @@ func (p *Pusher) free(ctx context.Context) int {
 	return 0
 }
 
-// underWay is what was under way when a request began.
+// underWay holds the running requests at the start of a request.
 type underWay struct {
 	busy  int // itself included
 	begun int64
@@ -160,8 +158,8 @@ func (p *Pusher) add(n int) underWay {
 	return underWay{p.busy, p.begun}
 }
 
-// ended notes the end of a request and what it says about the server. It returns
-// how many requests, itself included, were under way at any time since it began.
+// ended records the end of a request and what it says about the server. It returns how many requests, itself included, were
+// running at any time since it began.
 func (p *Pusher) ended(began underWay, ok, overloaded bool) (together int) {
 	p.mu.Lock()
 	p.busy--

@@ -9,16 +9,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A check may be so much work: a few steps for each value of the body and each
-// byte of it, beside those for small bodies, and half a second's altogether. A step
-// may leave 170 bytes of what is wrong behind, until the check is over.
+// The limits of a check: a few steps for each value and each byte of the body, a minimum for small bodies, and about half a
+// second in all. A step may use 170 bytes for errors until the check is over.
 const (
 	smallSteps = 20_000
 	valueSteps = 20
 	maxSteps   = 500_000
 )
 
-// stepsFor is how many steps the check of a body may take.
+// stepsFor returns how many steps the check of a body may take.
 func stepsFor(values, bytes int) int {
 	return min(smallSteps+valueSteps*values+bytes, maxSteps)
 }
@@ -30,8 +29,7 @@ type checker struct {
 	steps  int // left
 }
 
-// tooMuch is what a check panics with that took all its steps: the library
-// cannot be told to stop.
+// tooMuch is the panic of a check that has used all its steps: the library cannot be stopped otherwise.
 type tooMuch struct{}
 
 func (c *checker) spend(n int) {
@@ -62,8 +60,8 @@ func (c *checker) check(doc any, steps int) (v *Violation) {
 	return violation(wrong, doc)
 }
 
-// meter makes each subschema count its evaluations. What is listed in it is
-// evaluated with it.
+// meter makes each subschema count its evaluations. The library evaluates this extension with every subschema that lists
+// it.
 func (c *checker) meter(_ *jsonschema.CompilerContext, object map[string]any) (jsonschema.SchemaExt, error) {
 	m := meter{c: c, weight: 1}
 	for _, list := range []string{"allOf", "anyOf", "oneOf", "prefixItems", "enum", "required"} {
@@ -81,8 +79,7 @@ type meter struct {
 	weight, patterns int
 }
 
-// Validate counts, and finds nothing wrong. What is nested deeply costs more,
-// since every error has the whole path.
+// Validate counts a step and reports no error. Deep nesting costs more, because every error contains the whole path.
 func (m meter) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	n := m.weight
 	switch v := v.(type) {
@@ -118,7 +115,7 @@ type counted struct {
 	size int // instructions
 }
 
-// MatchString spends what the worst match of s would take.
+// MatchString counts the steps of the worst match of s.
 func (r counted) MatchString(s string) bool {
 	const perStep = 64 // instructions
 	r.c.spend(1 + len(s)*r.size/perStep)

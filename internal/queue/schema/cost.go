@@ -7,15 +7,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// costs counts against how many subschemas a value is held at worst, for each
-// subschema that begins with it.
+// costs counts, for each subschema, how many subschemas a value may be checked against.
 type costs struct {
 	of      map[*jsonschema.Schema]int
 	pending []*jsonschema.Schema // of other values
 }
 
-// checkCosts refuses a schema in which references multiply: each of two alternatives
-// refers to two others, and so on.
+// checkCosts refuses a schema in which references multiply: each of two alternatives refers to two others, and so on.
 func checkCosts(root *jsonschema.Schema) error {
 	c := costs{of: map[*jsonschema.Schema]int{}, pending: []*jsonschema.Schema{root}}
 	for len(c.pending) > 0 {
@@ -29,8 +27,7 @@ func checkCosts(root *jsonschema.Schema) error {
 	return nil
 }
 
-// count is at most MaxEvaluated+1. What refers to itself is counted once: a check
-// finds the circle.
+// count returns at most MaxEvaluated+1. A subschema that refers to itself counts once: a check finds the circle.
 func (c *costs) count(s *jsonschema.Schema) int {
 	if n, ok := c.of[s]; ok {
 		return n
@@ -51,7 +48,7 @@ func (c *costs) count(s *jsonschema.Schema) int {
 	return n
 }
 
-// same are the subschemas of s for the value that s is for.
+// same returns the subschemas of s that apply to the same value.
 func same(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := append(append(append([]*jsonschema.Schema(nil), s.AllOf...), s.AnyOf...), s.OneOf...)
 	for _, sub := range s.DependentSchemas {
@@ -63,7 +60,7 @@ func same(s *jsonschema.Schema) []*jsonschema.Schema {
 	return present(append(list, s.Ref, s.Not, s.If, s.Then, s.Else))
 }
 
-// within are the subschemas of s for what is in the value that s is for.
+// within returns the subschemas of s that apply to parts of the value.
 func within(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := append([]*jsonschema.Schema(nil), s.PrefixItems...)
 	for _, sub := range s.Properties {

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// The bounds of schemas and bodies.
+// The limits of schemas and bodies.
 const (
 	MaxBytes      = 64 << 10 // of a schema
 	MaxDepth      = 128      // of a schema and of a body
@@ -20,22 +20,22 @@ const (
 	MaxPattern    = 1024     // bytes of one pattern
 	MaxValues     = 100_000  // of a body
 	MaxDigits     = 400      // of a number, and the largest power of ten
-	MaxEvaluated  = 10_000   // subschemas that one value may be held against
+	MaxEvaluated  = 10_000   // subschemas that one value may be checked against
 
-	maxIdle  = 4       // checkers that are kept for the next check
-	maxLarge = 8 << 10 // bytes of a schema of which more than one is kept
+	maxIdle  = 4       // checkers kept for later checks
+	maxLarge = 8 << 10 // bytes of a schema from which only one checker is kept
 )
 
-// base is where a schema without an $id is. Nothing can be loaded from it.
+// base is the address of a schema without an $id. Nothing can be loaded from it.
 const base = "https://schema.invalid/schema.json"
 
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	doc  any
-	idle chan *checker // one for each check at a time: the steps are counted in it
+	idle chan *checker // one per concurrent check: each counts its steps
 }
 
-// Compile compiles a schema, or says what is wrong with it and where.
+// Compile compiles a schema, or returns what is wrong with it and where.
 func Compile(text string) (*Schema, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), MaxBytes)
@@ -61,7 +61,7 @@ func Compile(text string) (*Schema, error) {
 	return s, nil
 }
 
-// Check returns what is wrong with a body, or nil.
+// Check returns the first violation of a body, or nil.
 func (s *Schema) Check(body []byte) *Violation {
 	doc, err := decode(body)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Schema) Check(body []byte) *Violation {
 	v := c.check(doc, stepsFor(MaxValues-bounds.values, len(body)))
 	select {
 	case s.idle <- c:
-	default: // enough of them
+	default: // enough are kept
 	}
 	return v
 }
@@ -92,7 +92,7 @@ func (s *Schema) take() (*checker, error) {
 	}
 }
 
-// decode reads one JSON text. Its errors name the line and column.
+// decode parses one JSON text. Its errors name the line and column.
 func decode(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -123,12 +123,12 @@ func place(text []byte, offset int64) string {
 // refuse loads nothing.
 type refuse struct{}
 
-// Load returns an error that says so.
+// Load returns an error.
 func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%.200q is somewhere else: a schema has to contain all that it refers to", url)
 }
 
-// compile makes one more checker.
+// compile creates one more checker.
 func (s *Schema) compile() (c *checker, err error) {
 	c = &checker{}
 	defer func() {
@@ -158,7 +158,7 @@ func (s *Schema) compile() (c *checker, err error) {
 	return c, nil
 }
 
-// draftOf returns what $schema says, if it is another draft.
+// draftOf returns the $schema if it is another draft.
 func draftOf(doc any) string {
 	object, _ := doc.(map[string]any)
 	named, ok := object["$schema"]
@@ -171,7 +171,7 @@ func draftOf(doc any) string {
 	return fmt.Sprint(named)
 }
 
-// explain says what is wrong with a schema, and where.
+// explain returns what is wrong with a schema, and where.
 func explain(err error) error {
 	if mismatch, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if wrong, ok := errors.AsType[*jsonschema.ValidationError](mismatch.Err); ok {

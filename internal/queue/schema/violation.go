@@ -14,22 +14,22 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxText bounds paths and messages.
+// maxText is the most bytes of paths and messages.
 const maxText = 200
 
-// Violation is the first thing that is wrong with a body, by its path.
+// Violation is the first fault of a body in the order of paths.
 type Violation struct {
 	Rule    string // the keyword of the schema; or json, depth, size, number, cost, schema
-	Path    string // what violates it: $.items[3].id
+	Path    string // the faulty value: $.items[3].id
 	Where   string // the same for all elements of an array: $.items[*].id
 	Message string // without values of the body
 }
 
-// Error returns all of it in a line.
+// Error returns the violation in one line.
 func (v *Violation) Error() string { return v.Rule + " at " + v.Path + ": " + v.Message }
 
-// violation picks what to report of many: the first place, then the first
-// keyword, so that the same body always has the same.
+// violation chooses the violation to report: the first place, then the first keyword, so that equal bodies give equal
+// violations.
 func violation(e *jsonschema.ValidationError, doc any) *Violation {
 	first := leaf(e)
 	v := &Violation{Rule: rule(first), Message: bound(say(first))}
@@ -37,8 +37,8 @@ func violation(e *jsonschema.ValidationError, doc any) *Violation {
 	return v
 }
 
-// leaf looks into what only groups others. Of an anyOf or oneOf it is not known
-// which alternative was meant.
+// leaf returns the error inside errors that only group others. For anyOf and oneOf it is unknown which alternative was
+// meant, so it stops there.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
@@ -64,7 +64,7 @@ func before(a, b *jsonschema.ValidationError) bool {
 	return rule(a) < rule(b)
 }
 
-// compareToken puts indexes in their order.
+// compareToken sorts indexes by their number.
 func compareToken(a, b string) int {
 	if len(a) != len(b) && isIndex(a) && isIndex(b) {
 		return len(a) - len(b)
@@ -86,7 +86,7 @@ func rule(e *jsonschema.ValidationError) string {
 	return "false"
 }
 
-// say explains a violation without what the body says.
+// say describes a violation without content of the body.
 func say(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.FalseSchema:
@@ -105,8 +105,8 @@ func say(e *jsonschema.ValidationError) string {
 	return e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 }
 
-// path writes a location as a JSON path. Only the document tells an index from
-// a name; without one, all is names.
+// path formats a location as a JSON path. Only the document distinguishes an index from a name; without one, all tokens are
+// names.
 func path(doc any, tokens []string) (exact, general string) {
 	var one, all strings.Builder
 	one.WriteByte('$')
@@ -145,7 +145,7 @@ func bound(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-// walk wants a document within its bounds.
+// walk checks that a document is within the limits.
 type walk struct {
 	values  int // left
 	schemas int // objects and booleans left; negative: not counted

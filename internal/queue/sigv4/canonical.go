@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// maxParams bounds the parameters of a query.
+// maxParams is the most parameters of a query.
 const maxParams = 10_000
 
 // param is one parameter of a query, decoded.
 type param struct{ name, value string }
 
-// target returns the path and the query as they were on the wire, encoded.
-// RequestURI is what the server received; it is empty in requests that were not
-// received but made.
+// target returns the encoded path and query as sent. RequestURI holds what the server received; it is empty in requests
+// that the program itself created.
 func target(r *http.Request) (path, query string) {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		path, query, _ = strings.Cut(r.RequestURI, "?")
@@ -28,8 +27,7 @@ func target(r *http.Request) (path, query string) {
 	return r.URL.EscapedPath(), r.URL.RawQuery
 }
 
-// parseQuery decodes a query. Nothing of it may be ambiguous: what is signed
-// has to be what is read later.
+// parseQuery decodes a query. It refuses anything ambiguous: the signed parameters must be the ones that are read later.
 func parseQuery(raw string) ([]param, error) {
 	if raw == "" {
 		return nil, nil
@@ -55,20 +53,19 @@ func parseQuery(raw string) ([]param, error) {
 
 // unescape decodes %XX, and + to a space.
 func unescape(s string) (string, bool) {
-	if strings.IndexByte(s, ';') >= 0 { // some take it for a separator
+	if strings.IndexByte(s, ';') >= 0 { // some programs treat it as a separator
 		return "", false
 	}
 	plain, err := url.QueryUnescape(s)
 	return plain, err == nil
 }
 
-// isUnreserved reports whether RFC 3986 leaves c as it is.
+// isUnreserved reports whether RFC 3986 leaves c unencoded.
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
 }
 
-// appendEscaped encodes every byte of s but the unreserved, and but slashes if
-// they are to stay.
+// appendEscaped encodes every byte of s except unreserved ones, and except slashes if slashes is true.
 func appendEscaped(b []byte, s string, slashes bool) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(s) {
@@ -112,8 +109,7 @@ func canonicalQuery(params []param) string {
 	return string(b)
 }
 
-// canonicalPath removes empty and dot segments from the path that was on the
-// wire, and encodes it once more.
+// canonicalPath removes empty and dot segments from the path as sent, and encodes it once more.
 func canonicalPath(raw string) string {
 	var kept []string
 	for segment := range strings.SplitSeq(raw, "/") {
@@ -155,7 +151,7 @@ func canonicalHeaders(r *http.Request, signed []string) (string, error) {
 	return b.String(), nil
 }
 
-// headerValues also finds the headers that net/http keeps elsewhere.
+// headerValues also returns headers that net/http stores outside of Header.
 func headerValues(r *http.Request, name string) []string {
 	switch name {
 	case "host":
@@ -174,8 +170,7 @@ func headerValues(r *http.Request, name string) []string {
 	return r.Header.Values(name)
 }
 
-// writeTrimmed writes v without outer blanks, and with one for each row of
-// inner ones.
+// writeTrimmed writes v without outer spaces, and with one space for each inner sequence of them.
 func writeTrimmed(b *strings.Builder, v string) {
 	v = strings.Trim(v, " \t")
 	blank := false

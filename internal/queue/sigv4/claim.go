@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a claim may be made of.
+// The limits of a claim.
 const (
 	algorithm  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
@@ -20,13 +20,13 @@ const (
 	maxExpires       = 7 * 24 * time.Hour
 )
 
-// Claim is what a request says about its signature. Nothing in it is verified.
+// Claim is a request's description of its signature. It is not verified.
 type Claim struct {
 	KeyID   string
 	Region  string
 	Service string
-	Date    time.Time     // when it was signed
-	Expires time.Duration // how long a presigned request is good for; 0 in the header form
+	Date    time.Time     // time of signing
+	Expires time.Duration // how long a presigned request is valid; 0 in the header form
 	Signed  []string      // names of the signed headers, in lower case, sorted
 
 	day       string // of the scope
@@ -36,12 +36,12 @@ type Claim struct {
 // Presigned reports whether the signature is in the query.
 func (c *Claim) Presigned() bool { return c.Expires > 0 }
 
-// scope is the credential scope, with the key's id left out.
+// scope returns the credential scope without the key's id.
 func (c *Claim) scope() string {
 	return c.day + "/" + c.Region + "/" + c.Service + "/" + terminator
 }
 
-// ClaimOf reads the claim of r, be it true or not. Every error is an *Error.
+// ClaimOf reads the claim of r without verifying it. Every error is an *Error.
 func ClaimOf(r *http.Request) (*Claim, error) {
 	header := r.Header.Values("Authorization")
 	_, rawQuery := target(r)
@@ -127,7 +127,7 @@ func parseAuthorization(value string) (map[string]string, error) {
 	return fields, nil
 }
 
-// dateOf returns the header that dates the request, and when.
+// dateOf returns the name and value of the header with the request's date.
 func dateOf(h http.Header) (name string, date time.Time, err error) {
 	name = "x-amz-date"
 	values := h.Values("X-Amz-Date")
@@ -195,7 +195,7 @@ func fromQuery(query []param) (*Claim, error) {
 // credential reads ID/DAY/REGION/SERVICE/aws4_request.
 func (c *Claim) credential(s string) error {
 	parts := strings.Split(s, "/")
-	scope := len(parts) - 4 // a key's id may have slashes
+	scope := len(parts) - 4 // a key's id may contain slashes
 	if scope < 1 {
 		return refuse(CodeIncomplete, "the credential has %d parts, want KEY/DAY/REGION/SERVICE/%s", len(parts), terminator)
 	}
@@ -242,7 +242,7 @@ func (c *Claim) setSignature(s string) error {
 	return nil
 }
 
-// setDate also holds the scope to it.
+// setDate also checks that the scope has the same date.
 func (c *Claim) setDate(date time.Time) error {
 	c.Date = date.UTC()
 	if day := c.Date.Format("20060102"); day != c.day {

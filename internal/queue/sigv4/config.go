@@ -14,31 +14,30 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// What a zero Config means, and the bounds.
+// Defaults of a zero Config, and its limits.
 const (
 	DefaultService = "sqs"
-	DefaultMaxSkew = 15 * time.Minute // AWS's own: whose clock is good enough for AWS is not refused here
-	DefaultMaxBody = 8 << 20          // a batch of 1 MiB, form-encoded and encoded again, with room
+	DefaultMaxSkew = 15 * time.Minute // as AWS
+	DefaultMaxBody = 8 << 20          // a batch of 1 MiB, form-encoded twice, with a reserve
 
-	maxSkewLimit = 24 * time.Hour // beyond it a captured request stays good for days
+	maxSkewLimit = 24 * time.Hour // with more, a captured request would stay valid for days
 	maxKeys      = 1000
 	maxKeyID     = 128 // AWS's own bound
 )
 
-// Config says whose signatures are accepted. It prints without its secrets.
+// Config holds the accepted keys and the limits. It prints without its secrets.
 type Config struct {
-	// Keys are the secrets by access key id. Without any, every signed request
-	// is refused: whether to verify at all is the caller's decision.
+	// Keys holds the secrets by access key id. Without keys, every signed request is refused: the caller decides whether to
+	// verify at all.
 	Keys map[string]Secret
-	// Service is the one that the credential scope must name. Default sqs.
+	// Service is the service in the credential scope. Default sqs.
 	Service string
-	// MaxSkew is how far a request's date may lie before or after now. Default
-	// 15 minutes, at most a day.
+	// MaxSkew is the largest difference between a request's date and now. Default 15 minutes, at most a day.
 	MaxSkew time.Duration
 	// MaxBody is the longest body that is hashed, in bytes. Default 8 MiB.
 	MaxBody int
-	// Signed names headers that decide what a request does, beside Host and all
-	// that begin with X-Amz-: whoever sends one must have signed it.
+	// Signed names headers that change the effect of a request, in addition to Host and all that begin with X-Amz-. If a
+	// request has such a header, it must be signed.
 	Signed []string
 }
 
@@ -95,7 +94,7 @@ func isKeyID(s string) bool {
 	return len(s) <= maxKeyID && isWord(strings.ReplaceAll(s, "/", "-"))
 }
 
-// isWord reports whether s may stand in a credential scope.
+// isWord reports whether s is valid in a credential scope.
 func isWord(s string) bool {
 	for i := range len(s) {
 		if !isUnreserved(s[i]) {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Codes of refusals, by AWS's names.
+// Codes of refusals, as AWS names them.
 const (
 	CodeMissingToken = "MissingAuthenticationToken" // nothing says who asks
 	CodeIncomplete   = "IncompleteSignature"        // what says so is malformed, or leaves out what must be signed
@@ -17,20 +17,19 @@ const (
 	CodeUnsignedBody = "InvalidContentSHA256"       // a payload that its sender did not want to sign
 )
 
-// Error is a refusal. Its message may be shown to whoever sent the request: it
-// repeats at most what they sent.
+// Error is a refusal. Its message may be shown to the sender of the request: it repeats only what the request contains.
 type Error struct {
 	code    string
 	message string
 }
 
-// Code is AWS's name for it, such as SignatureDoesNotMatch.
+// Code returns AWS's name for the error, such as SignatureDoesNotMatch.
 func (e *Error) Code() string { return e.code }
 
-// Message says what is wrong, and where it can be told what to do about it.
+// Message describes the error and, where possible, its remedy.
 func (e *Error) Message() string { return e.message }
 
-// Status is the HTTP status that AWS answers with.
+// Status returns the HTTP status that AWS answers with.
 func (e *Error) Status() int {
 	switch e.code {
 	case CodeMissingToken, CodeUnknownKey, CodeMismatch:
@@ -47,7 +46,7 @@ func refuse(code, format string, args ...any) *Error {
 	return &Error{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// shown bounds what a message repeats of what was sent.
+// shown limits what a message repeats of the request.
 func shown(s string) string {
 	const most = 128
 	if len(s) > most {

@@ -6,14 +6,12 @@ import (
 	"sync"
 )
 
-// maxDerived bounds the signing keys that are kept: each is for one access key,
-// day and region.
+// maxDerived is the most signing keys kept: each is for one access key, day and region.
 const maxDerived = 1024
 
 type derivedID struct{ keyID, day, region string }
 
-// derived keeps signing keys. Only requests that were verified add to it, so
-// nobody without a secret can fill it or push others out.
+// derived caches signing keys. Only verified requests add to it, so a sender without a secret cannot fill it.
 type derived struct {
 	mu   sync.Mutex // guards keys
 	keys map[derivedID][sha256.Size]byte
@@ -26,8 +24,7 @@ func (d *derived) get(id derivedID) (key [sha256.Size]byte, ok bool) {
 	return key, ok
 }
 
-// add starts over when there are too many: all come back with their next
-// request, and those of yesterday do not.
+// add empties the cache when it is full: current keys come back with their next request, and those of earlier days do not.
 func (d *derived) add(id derivedID, key [sha256.Size]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,7 +34,7 @@ func (d *derived) add(id derivedID, key [sha256.Size]byte) {
 	d.keys[id] = key
 }
 
-// derive makes the signing key of a secret for a day, region and service.
+// derive returns the signing key of a secret for a day, region and service.
 func derive(secret Secret, day, region, service string) (key [sha256.Size]byte) {
 	k := mac([]byte("AWS4"+string(secret)), day)
 	k = mac(k, region)

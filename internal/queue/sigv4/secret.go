@@ -5,18 +5,17 @@ import (
 	"log/slog"
 )
 
-// masked is all that is ever shown of a secret.
+// masked replaces a secret in all output.
 const masked = "***"
 
-// Secret is a secret access key. It prints as *** whatever the verb, also in
-// logs and in JSON; string(s) is the only way to the key. (fmt cannot ask the
-// fields that a struct does not export: keep a Verifier there, not a Config.)
+// Secret is a secret access key. It prints as *** with every verb, also in logs and in JSON; only string(s) returns the
+// key. (fmt does not call methods of unexported fields: keep a Verifier in such a field, not a Config.)
 type Secret string
 
 // Format writes *** for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// String returns ***, or nothing when there is no secret.
+// String returns ***, or "" if there is no secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -30,6 +29,5 @@ func (s Secret) GoString() string { return s.String() }
 // LogValue returns what String returns.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText returns what String returns, so that encoders show no secret
-// either.
+// MarshalText returns what String returns, so that encoders do not show the secret either.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

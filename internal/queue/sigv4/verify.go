@@ -13,15 +13,14 @@ import (
 	"time"
 )
 
-// Verifier verifies requests. It is safe for many goroutines. To change keys,
-// make another one.
+// Verifier verifies requests. It is safe for concurrent use. To change keys, create another one.
 type Verifier struct {
 	cfg     Config
-	nobody  Secret // stands in for the secret of a key that does not exist
+	nobody  Secret // used in place of an unknown key's secret
 	derived derived
 }
 
-// New returns a verifier, or every fault of c.
+// New returns a verifier, or an error with every fault of c.
 func New(c Config) (*Verifier, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("verify signatures: %w", err)
@@ -32,16 +31,14 @@ func New(c Config) (*Verifier, error) {
 // String shows the configuration, without secrets.
 func (v *Verifier) String() string { return v.cfg.String() }
 
-// Format writes what String returns, for every verb: fmt would otherwise look
-// into fields that cannot mask themselves.
+// Format writes what String returns, for every verb: otherwise fmt would print unexported fields unmasked.
 func (v *Verifier) Format(f fmt.State, _ rune) { fmt.Fprint(f, v.String()) }
 
 // LogValue returns what String returns.
 func (v *Verifier) LogValue() slog.Value { return v.cfg.LogValue() }
 
-// Verify returns nil if r, with the body that was read from it, is signed by a
-// known key and in time. Every error is an *Error. r is as the server received
-// it: whoever changes its URL keeps its RequestURI.
+// Verify returns nil if r, with the body read from it, is signed by a known key and in time. Every error is an *Error. r
+// must be as the server received it: code that changes its URL must keep RequestURI.
 func (v *Verifier) Verify(r *http.Request, body []byte, now time.Time) error {
 	if len(body) > v.cfg.MaxBody {
 		return refuse(CodeBodyTooLarge, "the body has %d bytes, at most %d", len(body), v.cfg.MaxBody)
@@ -75,7 +72,7 @@ func (v *Verifier) Verify(r *http.Request, body []byte, now time.Time) error {
 	return v.compare(claim, canonical, r.Host)
 }
 
-// covers holds the claim to the service, and to everything that must be signed.
+// covers checks the claim's service, and that everything required is signed.
 func (v *Verifier) covers(c *Claim, h http.Header, query []param) error {
 	if c.Service != v.cfg.Service {
 		return refuse(CodeMismatch, "the request is signed for the service %s, not for %s", shown(c.Service), v.cfg.Service)
@@ -97,7 +94,7 @@ func (v *Verifier) covers(c *Claim, h http.Header, query []param) error {
 	return nil
 }
 
-// inTime bounds how long a request can be replayed.
+// inTime limits how long a request can be replayed.
 func (v *Verifier) inTime(c *Claim, now time.Time) error {
 	now = now.UTC()
 	if early := c.Date.Sub(now); early > v.cfg.MaxSkew {
@@ -115,8 +112,7 @@ func (v *Verifier) inTime(c *Claim, now time.Time) error {
 	return nil
 }
 
-// payloadHash is the hash of the body that arrived. Whoever says another one
-// speaks of another body.
+// payloadHash returns the hash of the received body. It refuses a request that declares another hash.
 func payloadHash(h http.Header, query []param, body []byte) (string, error) {
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
@@ -138,7 +134,7 @@ func payloadHash(h http.Header, query []param, body []byte) (string, error) {
 	return hash, nil
 }
 
-// compare does the same work whether or not it knows the key.
+// compare takes the same time for a known and an unknown key.
 func (v *Verifier) compare(c *Claim, canonical, host string) error {
 	secret, known := v.cfg.Keys[c.KeyID]
 	id := derivedID{c.KeyID, c.day, c.Region}
@@ -165,7 +161,7 @@ func (v *Verifier) compare(c *Claim, canonical, host string) error {
 	}
 	if !kept {
 		v.derived.add(id, key)
-		// So that an unknown key is refused as quickly as a known one.
+		// An unknown key must take as long as a known one.
 		v.derived.add(derivedID{"", c.day, c.Region}, derive(v.nobody, c.day, c.Region, c.Service))
 	}
 	return nil

@@ -12,26 +12,26 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// attribute is one attribute of a queue: how it is shown, and how it is set.
+// attribute is one attribute of a queue, with its getter and setter.
 type attribute struct {
 	name string
 	// get returns the value; "" is not shown.
 	get func(v *view) string
-	// set changes s as value says; nil: the attribute cannot be set.
+	// set changes s to value; nil: the attribute cannot be set.
 	set func(s *settingsChange, value string) error
-	// quiet attributes are among All only when they differ from the default.
+	// quiet attributes are part of All only if they differ from the default.
 	quiet bool
 }
 
-// view is a queue as its attributes are shown.
+// view is a queue in the form in which its attributes are shown.
 type view struct {
 	queue.Queue
 	counts queue.Counts
 	arn    func(name string) string
-	held   string // why nothing is delivered
+	held   string // why no message is delivered
 }
 
-// settingsChange is settings in the making.
+// settingsChange is a change of settings in progress.
 type settingsChange struct {
 	*queue.Settings
 	ctx  context.Context //nolint:containedctx // of the call that changes them
@@ -39,12 +39,12 @@ type settingsChange struct {
 	call *call
 }
 
-// attributes are all attributes that a queue has.
+// attributes returns all attributes of a queue.
 func attributes() []attribute {
 	return slices.Concat(measured(), settable(), bezoarAttributes())
 }
 
-// measured are those that nobody sets.
+// measured returns the read-only attributes.
 func measured() []attribute {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []attribute{
@@ -58,14 +58,14 @@ func measured() []attribute {
 	}
 }
 
-// heldAttribute tells why a queue delivers nothing: a pause or a breaker. It is
-// empty, and so not shown, while nothing holds the queue back.
+// heldAttribute gives the reason why a queue delivers nothing: a pause or a breaker. Otherwise it is empty, and so not
+// shown.
 const heldAttribute = "BezoarHeld"
 
-// counted reports whether an attribute needs the messages to be counted.
+// counted reports whether an attribute requires a count of the messages.
 func counted(name string) bool { return strings.HasPrefix(name, "ApproximateNumberOf") }
 
-// settable are those of AWS that can be set.
+// settable returns AWS's attributes that can be set.
 func settable() []attribute {
 	return []attribute{
 		secondsAttribute("VisibilityTimeout", 0, queue.MaxVisibility, func(s *queue.Settings) *time.Duration { return &s.Visibility }),
@@ -138,7 +138,7 @@ func secondsAttribute(name string, least, most time.Duration, field func(*queue.
 	}
 }
 
-// extraAttribute is kept and shown, and means nothing here. "" removes it.
+// extraAttribute returns an attribute that is stored and shown, but has no effect. "" removes it.
 func extraAttribute(name, otherwise string, fifo bool, valid func(string) bool) attribute {
 	return attribute{
 		name: name,
@@ -161,8 +161,7 @@ func extraAttribute(name, otherwise string, fifo bool, valid func(string) bool) 
 	}
 }
 
-// extra changes one entry of Extra in a copy: the map is shared with whoever
-// has read the settings.
+// extra changes one entry of Extra in a copy: readers of the settings share the map.
 func (s *settingsChange) extra(name, value string) {
 	all := maps.Clone(s.Extra)
 	if all == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// bezoarAttributes are what SQS has no words for. "" puts back the default.
-// Asked for by name they show what holds; among All only what was set.
+// bezoarAttributes returns the attributes that SQS does not have. "" restores the default. Requested by name they show the
+// effective value; All includes only those that were set.
 func bezoarAttributes() []attribute {
 	return []attribute{
 		ownAttribute("RetryStrategy", func(s *queue.Settings) string { return s.Retry.Strategy.String() }, func(s *queue.Settings, v string) error {
@@ -54,7 +54,7 @@ func bezoarAttributes() []attribute {
 	}
 }
 
-// ownAttribute has the prefix Bezoar, and is quiet.
+// ownAttribute adds the prefix Bezoar, and returns a quiet attribute.
 func ownAttribute(name string, get func(*queue.Settings) string, set func(*queue.Settings, string) error) attribute {
 	name = "Bezoar" + name
 	return attribute{
@@ -77,8 +77,7 @@ func ownText(name string, field func(*queue.Settings) *string) attribute {
 	})
 }
 
-// ownChoice is a field that is false for the first word and true for the
-// second.
+// ownChoice returns an attribute for a field that is false for the first word and true for the second.
 func ownChoice(name, no, yes string, field func(*queue.Settings) *bool) attribute {
 	return ownAttribute(name, func(s *queue.Settings) string {
 		if *field(s) {
@@ -115,7 +114,7 @@ func ownDuration(name string, field func(*queue.Settings) *time.Duration, shown 
 	})
 }
 
-// parseDuration reads whole seconds, or a duration as Go writes it.
+// parseDuration parses whole seconds, or a Go duration.
 func parseDuration(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -145,7 +144,7 @@ func showBudget(s *queue.Settings) string {
 	return strconv.FormatFloat(100*s.Retry.Budget.WithDefaults().Ratio, 'g', 6, 64) + "%"
 }
 
-// setBudget reads "20%" or 0.2.
+// setBudget parses "20%" or 0.2.
 func setBudget(s *queue.Settings, value string) error {
 	number, percent := strings.CutSuffix(strings.TrimSpace(value), "%")
 	f, err := parseFloat(strings.TrimSpace(number))
@@ -178,7 +177,7 @@ func setCheck(s *queue.Settings, value string) error {
 	return nil
 }
 
-// suggest returns a hint at the attribute that name is a slip of, or "".
+// suggest returns a hint at the attribute that name probably means, or "".
 func (h *Handler) suggest(name string) string {
 	best, least := "", 1+len(name)/4
 	for _, known := range h.order {
@@ -192,7 +191,7 @@ func (h *Handler) suggest(name string) string {
 	return " Did you mean " + best + "?"
 }
 
-// distance is how many letters differ between two words, at most 64 long.
+// distance returns the edit distance of two words of at most 64 letters.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

@@ -4,7 +4,7 @@ import "github.com/bezoar-dev/bezoar/queue"
 
 const maxEntries = 10
 
-// batch checks the entries of a batch as such.
+// batch checks the list of a batch's entries.
 func (c *call) batch(kind string) error {
 	entries := c.req.Entries
 	switch {
@@ -39,8 +39,8 @@ func validID(id string) bool {
 	return true
 }
 
-// outcomes encodes what became of the entries of a batch: those without a
-// fault by success, then the others. Neither list is there when it is empty.
+// outcomes encodes the results of a batch: first the entries without a fault, by success, then the others. An empty list is
+// omitted.
 func (c *call) outcomes(tag string, faults []*fault, success func(i int)) {
 	e, open := &c.out, false
 	for i := range faults {
@@ -83,8 +83,7 @@ func (c *call) outcomes(tag string, faults []*fault, success func(i int)) {
 	}
 }
 
-// receipts parses the receipts of all entries. at says which entry each is of;
-// the faults of the others are set.
+// receipts parses the receipts of all entries. at holds the entry of each receipt. It sets the faults of the other entries.
 func (c *call) receipts(faults []*fault) (receipts []queue.Receipt, at []int) {
 	receipts, at = make([]queue.Receipt, 0, len(faults)), make([]int, 0, len(faults))
 	for i := range c.req.Entries {

@@ -26,47 +26,43 @@ const (
 	DefaultMaxConnections = 4096
 )
 
-// Verifier judges the signature of a request. An error that has the methods
-// Code() string and Status() int decides what the caller is told.
+// Verifier verifies the signature of a request. If an error has the methods Code() string and Status() int, they decide the
+// answer.
 type Verifier interface {
 	Verify(r *http.Request, body []byte, now time.Time) error
 }
 
-// Config sets a [Server] or [Handler] up. Only Engine is required.
+// Config configures a [Server] or [Handler]. Only Engine is required.
 type Config struct {
 	Engine  *queue.Engine
-	Address string // where to listen; "" means DefaultAddress
-	Region  string // in ARNs, where a request names none; "" means DefaultRegion
+	Address string // to listen on; "" means DefaultAddress
+	Region  string // in ARNs, if a request names none; "" means DefaultRegion
 	Account string // in ARNs and URLs; "" means DefaultAccount
-	// Verifier checks signatures. Nil accepts any and none, and wants
-	// Address to be of the loopback interface.
+	// Verifier checks signatures. Nil accepts every request, signed or not; Address must then be a loopback address.
 	Verifier Verifier
 	TLS      *tls.Config // nil: plain HTTP
-	// Rights limit what access keys may do, by their ids; those that are not here may
-	// do everything. They need a Verifier.
+	// Rights limits the access keys by their ids; keys that are not listed may do everything. They need a Verifier.
 	Rights map[string]Right
-	// Hosts are further names under which the server may be called without
-	// a Verifier, apart from IP addresses, localhost, names in .localhost and
-	// host.docker.internal. Others are refused: a web page can make a name of
-	// its own point here.
+	// Hosts holds further names under which requests without a Verifier are accepted, besides IP addresses, localhost,
+	// names in .localhost and host.docker.internal. Others are refused: a web page can make a name of its own resolve to
+	// this address.
 	Hosts          []string
 	MaxConnections int // 0 means DefaultMaxConnections, or an eighth of the descriptors that the process may have where that is less
-	// Vanished is told when a connection has ended unannounced that received
-	// messages, with the name that its receives gave as their worker:
-	// "IP:PORT" of the other end. It must not block. Nil: nobody is.
+	// Vanished is called when a connection that received messages ends without an announcement. worker is the name that its
+	// receives gave: "IP:PORT" of the peer. It must not block. It may be nil.
 	Vanished func(worker string)
-	// Viewed is told instead where the program, by access key and User-Agent,
-	// has never ended a delivery, though others have. Nil: Vanished is.
+	// Viewed is called instead if the program, by access key and User-Agent, has never ended a delivery although others
+	// have. Nil: Vanished is called.
 	Viewed func(worker string)
-	// Check says why the store takes nothing although it answers, for /health: its
-	// file may have been deleted. Nil: it always does.
+	// Check, for /health, returns why the store accepts no writes although it answers: its file may have been deleted. Nil:
+	// no check.
 	Check func(context.Context) error
 	Log   *slog.Logger // nil discards
 }
 
 var accountForm = regexp.MustCompile(`^[0-9]{12}$`)
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	var errs faults.List
 	c = c.withDefaults()

@@ -10,11 +10,11 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// maxSlots bounds every numbered list of a form.
+// maxSlots is the most elements of a numbered list in a form.
 const maxSlots = 256
 
-// formReader reads the Query protocol: a form, in a body or a URL, whose names
-// are paths such as SendMessageBatchRequestEntry.2.MessageAttribute.1.Name.
+// formReader reads the Query protocol: a form, in a body or a URL, whose names are paths such as
+// SendMessageBatchRequestEntry.2.MessageAttribute.1.Name.
 type formReader struct {
 	r          *request
 	action     string
@@ -43,7 +43,7 @@ type formAttribute struct {
 	queue.Attribute
 }
 
-// slots is a list as it comes in: each element with its number, in any order.
+// slots is a list as received: each element with its number, in any order.
 type slots[T any] []slot[T]
 
 type slot[T any] struct {
@@ -53,7 +53,7 @@ type slot[T any] struct {
 
 // at returns the element with a number.
 func (s *slots[T]) at(number int) (*T, error) {
-	// Most come in order.
+	// Most elements come in order.
 	for i := len(*s) - 1; i >= 0; i-- {
 		if (*s)[i].number == number {
 			return &(*s)[i].value, nil
@@ -79,7 +79,7 @@ func (s slots[T]) sorted() []T {
 	return out
 }
 
-// read takes in one form. Where several have a member, the last one wins.
+// read reads one form. If several contain a member, the last one wins.
 func (f *formReader) read(form string) error {
 	for form != "" {
 		var part string
@@ -102,7 +102,7 @@ func (f *formReader) read(form string) error {
 	return nil
 }
 
-// finish puts what has been read in place.
+// finish stores the lists in the request.
 func (f *formReader) finish() {
 	r := f.r
 	r.Names, r.SystemNames, r.FilterNames = f.names.sorted(), f.system.sorted(), f.filters.sorted()
@@ -181,7 +181,7 @@ func (f *formReader) member(key, value string) (err error) {
 // numbered reads a member of a list.
 func (f *formReader) numbered(head, rest, key, value string) error {
 	if key == head && value == "" {
-		return nil // how the protocol writes an empty list; an empty text is as none
+		return nil // the protocol's form of an empty list; an empty text counts as none
 	}
 	switch head {
 	case "AttributeName":
@@ -235,11 +235,10 @@ func (m *formMessage) member(head, rest, key, value string) (err error) {
 	case "BezoarOutcome":
 		m.Outcome = []byte(value)
 	}
-	return err // others, such as Version and those of signatures, are not ours
+	return err // ignored, such as Version and signature parameters
 }
 
-// index splits "2.Name" and "member.2.Name" into 2 and "Name". A list of one
-// may do without the number.
+// index splits "2.Name" and "member.2.Name" into 2 and "Name". A list with one element may omit the number.
 func index(path string) (number int, rest string) {
 	path = strings.TrimPrefix(path, "member.")
 	first, rest, _ := strings.Cut(path, ".")

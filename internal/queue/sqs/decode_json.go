@@ -6,12 +6,11 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// decodeJSON reads a body of the JSON protocol. Nothing of the result refers
-// to data. Unknown members are skipped.
+// decodeJSON decodes a body of the JSON protocol. The result does not refer to data. Unknown members are skipped.
 func decodeJSON(data []byte, r *request) error {
 	d := jsonReader{data: data}
 	if d.space(); d.at == len(data) {
-		return nil // as an empty object
+		return nil // like an empty object
 	}
 	err := d.object(func(key []byte) error { return r.fromJSON(&d, key) })
 	if err != nil {
@@ -146,8 +145,7 @@ func (d *jsonReader) attributes() (map[string]queue.Attribute, error) {
 	return all, err
 }
 
-// texts reads an object whose values are texts; others are taken as they are
-// written.
+// texts reads an object of texts; other values are taken as written.
 func (d *jsonReader) texts() (map[string]string, error) {
 	var all map[string]string
 	err := d.object(func(key []byte) error {

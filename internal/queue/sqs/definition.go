@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Create makes a queue with attributes by their SQS names, or returns the one
-// that has the name and the same attributes, for callers that speak no wire.
+// Create creates a queue with attributes by their SQS names, or returns an existing one with the same name and attributes.
+// It is for callers without a connection.
 func (h *Handler) Create(ctx context.Context, name string, attributes, tags map[string]string) (queue.Queue, error) {
 	s := queue.DefaultSettings()
 	s.FIFO = strings.HasSuffix(name, ".fifo")
@@ -25,7 +25,7 @@ func (h *Handler) Create(ctx context.Context, name string, attributes, tags map[
 	return h.engine.CreateQueue(ctx, name, s, tags)
 }
 
-// Set changes attributes of a queue by their SQS names; the others stay.
+// Set changes attributes of a queue by their SQS names, and keeps the others.
 func (h *Handler) Set(ctx context.Context, name string, attributes map[string]string) (queue.Queue, error) {
 	c := &call{h: h, ctx: ctx, region: h.cfg.Region}
 	q, err := h.engine.SetSettings(ctx, name, func(s *queue.Settings) error {
@@ -38,8 +38,8 @@ func (h *Handler) Set(ctx context.Context, name string, attributes map[string]st
 	return q, err
 }
 
-// Attributes returns what a queue is like by the SQS names of its attributes,
-// those of Bezoar's own only where they are not the default.
+// Attributes returns a queue's attributes by their SQS names. Bezoar's own attributes are included only if they differ from
+// the default.
 func (h *Handler) Attributes(q queue.Queue) map[string]string {
 	c := &call{h: h, region: h.cfg.Region}
 	v := view{Queue: q, arn: c.arn}

@@ -19,10 +19,9 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestOf returns the MD5 of the named attributes, as clients compute it: by
-// name, each as the lengths (big-endian, 4 bytes) and texts of its name and its
-// whole type, a byte for how the value travels (1 text, 2 bytes), and the
-// value with its length. Names must be sorted; no names have no digest.
+// digestOf returns the MD5 of the named attributes as clients compute it. In the order of names, each attribute contributes
+// the lengths (big-endian, 4 bytes) and texts of its name and its full type, a byte for the transport of the value (1 text,
+// 2 bytes), and the value with its length. Names must be sorted; without names there is no digest.
 func digestOf(all map[string]queue.Attribute, names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -48,8 +47,7 @@ func digestOf(all map[string]queue.Attribute, names []string) string {
 	return digest(buf)
 }
 
-// sortedNames returns the names of the attributes that want accepts; a nil
-// want accepts all.
+// sortedNames returns the sorted names of the attributes that want accepts; a nil want accepts all.
 func sortedNames(all map[string]queue.Attribute, want func(string) bool) []string {
 	if len(all) == 0 {
 		return nil
@@ -64,8 +62,8 @@ func sortedNames(all map[string]queue.Attribute, want func(string) bool) []strin
 	return names
 }
 
-// legal reports whether a text has only the characters that SQS takes:
-// #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.
+// legal reports whether a text has only characters that SQS accepts: #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD |
+// #x10000 to #x10FFFF.
 func legal[T string | []byte](s T) bool {
 	for i := 0; i < len(s); {
 		c := s[i]

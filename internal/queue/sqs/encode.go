@@ -9,9 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// encoder appends an answer in either form. In JSON a list is one member whose
-// elements have no names; in XML a list is elements of one name and nothing
-// around them. So each call gives both names, where they differ.
+// encoder appends an answer in either format. In JSON a list is one member whose elements have no names; in XML it is a
+// sequence of elements with one name. So each call gives both names where they differ.
 type encoder struct {
 	buf []byte
 	xml bool
@@ -43,7 +42,7 @@ func (e *encoder) close(tag string) {
 	e.buf = append(e.buf, '>')
 }
 
-// text is a member whose value is a text.
+// text appends a member with a text.
 func (e *encoder) text(name, value string) {
 	if e.xml {
 		e.open(name)
@@ -55,7 +54,7 @@ func (e *encoder) text(name, value string) {
 	e.buf = appendJSON(e.buf, value)
 }
 
-// bytes is a member whose value is a text.
+// bytes appends a member with a text.
 func (e *encoder) bytes(name string, value []byte) {
 	if e.xml {
 		e.open(name)
@@ -67,7 +66,7 @@ func (e *encoder) bytes(name string, value []byte) {
 	e.buf = appendJSON(e.buf, value)
 }
 
-// plain is a member whose value needs no escaping.
+// plain appends a member whose value needs no escaping.
 func (e *encoder) plain(name, value string) {
 	if e.xml {
 		e.open(name)
@@ -135,7 +134,7 @@ func (e *encoder) endItem(tag string) {
 	e.buf = append(e.buf, '}')
 }
 
-// element is an element of a list that is a text.
+// element appends a text to a list.
 func (e *encoder) element(tag, value string) {
 	if e.xml {
 		e.text(tag, value)
@@ -159,8 +158,7 @@ func (e *encoder) endTable() {
 	}
 }
 
-// pair is an entry of a map. In XML it is a tag with a key (Name or Key) and a
-// Value.
+// pair appends an entry of a map. In XML it is a tag with a key (Name or Key) and a Value.
 func (e *encoder) pair(tag, keyTag, key, value string) {
 	if !e.xml {
 		e.comma()
@@ -175,8 +173,7 @@ func (e *encoder) pair(tag, keyTag, key, value string) {
 	e.close(tag)
 }
 
-// attribute is one typed attribute of a message, within the table
-// MessageAttributes.
+// attribute appends one typed attribute of a message to the table MessageAttributes.
 func (e *encoder) attribute(name string, a queue.Attribute) {
 	const tag = "MessageAttribute"
 	if e.xml {
@@ -204,7 +201,7 @@ func (e *encoder) attribute(name string, a queue.Attribute) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendJSON appends s in quotes. What is not UTF-8 becomes U+FFFD.
+// appendJSON appends s in quotes. Invalid UTF-8 becomes U+FFFD.
 func appendJSON[T string | []byte](out []byte, s T) []byte {
 	out = append(slices.Grow(out, len(s)+2), '"')
 	from := 0
@@ -245,7 +242,7 @@ func appendJSON[T string | []byte](out []byte, s T) []byte {
 	return append(out, '"')
 }
 
-// appendXML appends s as character data. What XML cannot hold becomes U+FFFD.
+// appendXML appends s as character data. Characters that XML does not permit become U+FFFD.
 func appendXML[T string | []byte](out []byte, s T) []byte {
 	out = slices.Grow(out, len(s))
 	from := 0
@@ -262,7 +259,7 @@ func appendXML[T string | []byte](out []byte, s T) []byte {
 			replace(i, 1, "&lt;")
 		case c == '>':
 			replace(i, 1, "&gt;")
-		case c == '\r': // a reader would take it for a line's end
+		case c == '\r': // an XML reader would treat it as a line end
 			replace(i, 1, "&#xD;")
 		case c < ' ' && c != '\t' && c != '\n':
 			replace(i, 1, "\ufffd")

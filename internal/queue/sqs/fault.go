@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// code is an error's names: one in the JSON protocol, an older one in the Query
-// protocol. SDKs of both kinds show their users the older one.
+// code holds an error's names: one in the JSON protocol, an older one in the Query protocol. SDKs of both kinds show the
+// older one.
 type code struct {
 	modern string
 	legacy string
@@ -19,7 +19,7 @@ type code struct {
 	space  string // of the modern name
 }
 
-// text is what a fault with this code says.
+// text returns a fault with this code and a message.
 func (c code) text(format string, args ...any) *fault {
 	return &fault{code: c, message: fmt.Sprintf(format, args...)}
 }
@@ -50,7 +50,7 @@ var (
 	address        = code{"InvalidAddress", "InvalidAddress", 404, modelled}
 )
 
-// The errors that every service of AWS has.
+// The errors that all AWS services have.
 var (
 	parameter     = code{"InvalidParameterValueException", "InvalidParameterValue", 400, common}
 	missing       = code{"MissingRequiredParameterException", "MissingParameter", 400, common}
@@ -67,20 +67,20 @@ var (
 type fault struct {
 	code
 	message string
-	retry   time.Duration // when to try again, where that is known
+	retry   time.Duration // when to try again, if known
 }
 
 func (f *fault) Error() string { return f.legacy + ": " + f.message }
 
-// sender reports whether the caller is to blame.
+// sender reports whether the error is the caller's.
 func (c code) sender() bool { return c.status < 500 }
 
-// invalid is the fault of a parameter's value.
+// invalid returns the fault of a parameter's value.
 func invalid(value any, name, why string, args ...any) *fault {
 	return parameter.text("Value %.200s for parameter %s is invalid. Reason: %s", fmt.Sprint(value), name, fmt.Sprintf(why, args...))
 }
 
-// absent is the fault of a request without a parameter that it needs.
+// absent returns the fault of a missing parameter.
 func absent(name string) *fault {
 	return missing.text("The request must contain the parameter %s.", name)
 }
@@ -93,8 +93,7 @@ func busyFor(d time.Duration, why string) *fault {
 	return f
 }
 
-// faultOf says what callers are told of an error of the engine. Faults pass
-// unchanged.
+// faultOf converts an error of the engine into a fault. Faults pass unchanged.
 func faultOf(err error) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f
@@ -127,7 +126,7 @@ func faultOf(err error) *fault {
 	return internal.text("The request failed for a reason that the server's log tells.")
 }
 
-// verdict turns a verifier's error into a fault.
+// verdict converts a verifier's error into a fault.
 func verdict(err error) *fault {
 	name, status := "AccessDenied", http.StatusForbidden
 	var coded interface{ Code() string }

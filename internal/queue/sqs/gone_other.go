@@ -4,12 +4,11 @@ package sqs
 
 import "net"
 
-// gone cannot look here: a connection that the other end has closed shows when
-// it is used.
+// gone returns false: on this system, only use of a connection shows that the peer has closed it.
 func gone(net.Conn) bool { return false }
 
-// asks cannot look either.
+// asks returns false.
 func asks(net.Conn) bool { return false }
 
-// await cannot look either.
+// await returns false.
 func await(net.Conn) bool { return false }

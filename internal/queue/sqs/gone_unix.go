@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// gone reports whether the other end has closed a connection. The request's
-// context says the same, but only once a goroutine has got its turn.
+// gone reports whether the peer has closed a connection. The request's context ends too, but only after another goroutine
+// has run.
 func gone(c net.Conn) bool {
 	n, err := peek(c)
 	if err == nil {
@@ -18,13 +18,13 @@ func gone(c net.Conn) bool {
 	return !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
 }
 
-// asks reports whether the other end has sent what nobody has read.
+// asks reports whether there are unread bytes from the peer.
 func asks(c net.Conn) bool {
 	n, err := peek(c)
 	return err == nil && n > 0
 }
 
-// await waits until there is something to read, and reports whether there is.
+// await waits until there are bytes to read, and reports whether there are.
 func await(c net.Conn) bool {
 	with, ok := c.(syscall.Conn)
 	if !ok {
@@ -45,8 +45,7 @@ func await(c net.Conn) bool {
 	}) == nil
 }
 
-// peek looks for a byte, without waiting and without taking it from whoever
-// reads the connection.
+// peek checks for a byte without waiting and without removing it.
 func peek(c net.Conn) (n int, err error) {
 	with, ok := c.(syscall.Conn)
 	if !ok {

@@ -11,10 +11,10 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// hosts decides who may call. SDKs never say that they are a page in a browser;
-// pages cannot but say so, save by the name that they call under.
+// hosts decides which requests are accepted. Requests of SDKs never have the headers of a browser. Requests of web pages
+// always have them, unless the page's own name resolves to this address.
 type hosts struct {
-	any   bool // a signature is asked for, so names do not matter
+	any   bool // signatures are required, so names do not matter
 	known map[string]bool
 }
 
@@ -26,7 +26,7 @@ func newHosts(c Config) hosts {
 	return h
 }
 
-// refuse says why a request is not answered, or nil.
+// refuse returns why a request is refused, or nil.
 func (h hosts) refuse(r *http.Request) *fault {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if u, err := url.Parse(origin); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
@@ -44,8 +44,8 @@ func (h hosts) refuse(r *http.Request) *fault {
 	return nil
 }
 
-// knows reports whether a request may name host. A page can make its own name
-// point here, but not an address or these names.
+// knows reports whether a request may name host. A web page can make its own name resolve to this address, but not an IP
+// address or these names.
 func (h hosts) knows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -66,7 +66,7 @@ func loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// health says why nothing can be served.
+// health returns why requests cannot be served.
 func (h *Handler) health(ctx context.Context) error {
 	if h.cfg.Check != nil {
 		if err := h.cfg.Check(ctx); err != nil {
@@ -77,8 +77,7 @@ func (h *Handler) health(ctx context.Context) error {
 	return err
 }
 
-// page answers requests that are for people and probes. It reports whether
-// this was one.
+// page answers requests of people and probes. It reports whether this was one.
 func (c *call) page() bool {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false
@@ -88,7 +87,7 @@ func (c *call) page() bool {
 	case c.r.URL.Path == "/health":
 		text = "ok\n"
 		if err := c.h.health(c.ctx); err != nil {
-			if c.r.Context().Err() == nil { // else the probe has gone
+			if c.r.Context().Err() == nil { // otherwise the probe has gone
 				c.h.log.Error("SQS health: the store does not answer", "error", err)
 			}
 			text, status = "the store does not answer\n", http.StatusServiceUnavailable
@@ -109,8 +108,7 @@ func (c *call) page() bool {
 	return true
 }
 
-// scope returns the region and access key in the credentials of a signed
-// request, whatever its signature is worth.
+// scope returns the region and access key in the credentials of a signed request, without verifying the signature.
 func scope(r *http.Request, region string) (string, string) {
 	_, credential, ok := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	if !ok {
@@ -122,7 +120,7 @@ func scope(r *http.Request, region string) (string, string) {
 	if end := strings.IndexAny(credential, ", "); end >= 0 {
 		credential = credential[:end]
 	}
-	// KEY/DATE/REGION/sqs/aws4_request; a key may have slashes too.
+	// KEY/DATE/REGION/sqs/aws4_request; a key may contain slashes.
 	var last [4]string
 	for i := range last {
 		at := strings.LastIndexByte(credential, '/')
@@ -140,7 +138,7 @@ func scope(r *http.Request, region string) (string, string) {
 	return region, credential
 }
 
-// isRegion wants 1 to 32 of a-z, 0-9 and -.
+// isRegion accepts 1 to 32 of a-z, 0-9 and -.
 func isRegion(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {

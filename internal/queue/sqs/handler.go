@@ -17,17 +17,16 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// MaxRequest bounds a request's body: a message of 1 MiB whose every byte takes
-// three, as with letters beyond ASCII in a form or under \u escapes, and 256
-// KiB for the rest.
+// MaxRequest is the most bytes of a request's body: a message of 1 MiB that needs three bytes per byte, as non-ASCII
+// letters do in a form or as \u escapes, and 256 KiB for the rest.
 const MaxRequest = 3*queue.MaxBytes + 256<<10
 
 const (
-	largeBody    = 64 << 10 // from here on a body needs one of the tokens
+	largeBody    = 64 << 10 // larger bodies need one of the tokens
 	largeAtOnce  = 64
 	bodyPatience = 20 * time.Second
 	callPatience = 30 * time.Second
-	keptBuffer   = 256 << 10 // larger ones are not kept for other calls
+	keptBuffer   = 256 << 10 // larger ones are not reused
 )
 
 // Handler answers requests. It is an http.Handler.
@@ -43,14 +42,13 @@ type Handler struct {
 	purges     purges
 	kinds      kinds
 	large      chan struct{}   // a token for each large body being read
-	drain      context.Context //nolint:containedctx // ends when waiting receives must
+	drain      context.Context //nolint:containedctx // ends when waiting receives must end
 	stop       context.CancelFunc
 	leaving    atomic.Bool // connections end with their next answer
 	calls      sync.Pool
 }
 
-// New returns a handler. Its connections have no identity beyond their address;
-// a [Server] also notices when they vanish.
+// New returns a handler. It identifies connections only by their address; a [Server] also notices when they vanish.
 func New(c Config) (*Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make an SQS handler: %w", err)
@@ -77,8 +75,7 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-// Drain ends all waiting receives, those to come too: they answer that there
-// is no message.
+// Drain ends all waiting receives, and later ones: they answer that there is no message.
 func (h *Handler) Drain() { h.stop() }
 
 // ServeHTTP answers one request.
@@ -91,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call is one request on its way.
+// call is one request in progress.
 type call struct {
 	h   *Handler
 	w   http.ResponseWriter
@@ -101,22 +98,22 @@ type call struct {
 	id     string // of the request
 	region string
 	sender string   // the access key, if it names one
-	queues []string // that the access key is limited to
+	queues []string // to which the access key is limited
 	op     string
 	in     []byte // the body
 	out    encoder
 	req    request
 	queue  queue.Queue // of operations on one
 
-	given  []queue.Receipt // messages on their way to the caller
-	byName bool            // who receives has said its name
+	given  []queue.Receipt // messages being sent to the caller
+	byName bool            // the receiver gave its name
 }
 
 func (c *call) begin(w http.ResponseWriter, r *http.Request) {
 	*c = call{h: c.h, in: c.in[:0], out: encoder{buf: c.out.buf[:0]}, w: w, r: r, ctx: r.Context(), id: newRequestID()}
 }
 
-// end forgets the request. It reports whether the buffers are worth keeping.
+// end clears the request. It reports whether to reuse the buffers.
 func (c *call) end() bool {
 	*c = call{h: c.h, in: c.in, out: c.out}
 	return cap(c.in) <= keptBuffer && cap(c.out.buf) <= keptBuffer
@@ -167,7 +164,7 @@ func (c *call) serve() {
 	c.reply(http.StatusOK)
 }
 
-// run verifies, decodes and performs the operation, up to the answer.
+// run verifies, decodes and performs the operation, and encodes the answer.
 func (c *call) run() error {
 	if v := c.h.cfg.Verifier; v != nil {
 		if err := v.Verify(c.r, c.in, time.Now()); err != nil {
@@ -208,7 +205,7 @@ func (c *call) run() error {
 	return nil
 }
 
-// faultOf says what the caller is told, and logs what only we can mend, once.
+// faultOf converts an error for the caller. It logs errors of the server once.
 func (c *call) faultOf(err error) *fault {
 	f := faultOf(err)
 	if _, said := errors.AsType[*fault](err); !said && !f.sender() && c.r.Context().Err() == nil {
@@ -217,7 +214,7 @@ func (c *call) faultOf(err error) *fault {
 	return f
 }
 
-// decode finds out what is asked for, in either protocol.
+// decode determines the operation, in either protocol.
 func (c *call) decode() error {
 	if target := c.r.Header.Get("X-Amz-Target"); target != "" {
 		op, ok := strings.CutPrefix(target, "AmazonSQS.")
@@ -243,7 +240,7 @@ func (c *call) decode() error {
 	return nil
 }
 
-// read takes the body in.
+// read reads the body.
 func (c *call) read() error {
 	size := c.r.ContentLength
 	switch c.r.Method {
@@ -291,7 +288,7 @@ func (c *call) read() error {
 	return nil
 }
 
-// find looks the queue up that the request names, by a member or its path.
+// find finds the queue that a member or the path of the request names.
 func (c *call) find() error {
 	name, err := c.queueName()
 	if err != nil {
@@ -319,12 +316,12 @@ func (c *call) queueName() (string, error) {
 	return at[i+1:], nil
 }
 
-// arn renders a queue's ARN, in the caller's region.
+// arn returns a queue's ARN in the caller's region.
 func (c *call) arn(name string) string {
 	return "arn:aws:sqs:" + c.region + ":" + c.h.cfg.Account + ":" + name
 }
 
-// url renders a queue's URL, at the host that the caller has called.
+// url returns a queue's URL at the host that the caller used.
 func (c *call) url(name string) string {
 	scheme := "http://"
 	if c.r.TLS != nil {
@@ -333,7 +330,7 @@ func (c *call) url(name string) string {
 	return scheme + c.r.Host + "/" + c.h.cfg.Account + "/" + name
 }
 
-// retryAfter renders how long to wait, for SDKs and for people.
+// retryAfter sets headers that say how long to wait.
 func retryAfter(header http.Header, d time.Duration) {
 	header.Set("X-Amz-Retry-After", strconv.FormatInt(d.Milliseconds(), 10))
 	header.Set("Retry-After", strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10))

@@ -8,17 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// jsonReader reads one JSON document from front to back, without reflection
-// and without copying what is not asked for. It is as strict as RFC 8259, and
-// refuses invalid UTF-8 and lone surrogates too, which would change a body
-// silently. A null is as nothing.
+// jsonReader reads one JSON document sequentially, without reflection, and copies only requested values. It is as strict as
+// RFC 8259. It also refuses invalid UTF-8 and lone surrogates, which would silently change a body. A null counts as
+// missing.
 type jsonReader struct {
 	data  []byte
 	at    int
 	depth int
 }
 
-// maxDepth is how deep documents may nest; SQS needs four.
+// maxDepth is the deepest nesting of a document; SQS needs four levels.
 const maxDepth = 32
 
 func (d *jsonReader) fault(what string) error {
@@ -36,7 +35,7 @@ func (d *jsonReader) space() {
 	}
 }
 
-// peek returns the next byte that is no space, or 0.
+// peek returns the next byte that is not white space, or 0.
 func (d *jsonReader) peek() byte {
 	d.space()
 	if d.at == len(d.data) {
@@ -45,7 +44,7 @@ func (d *jsonReader) peek() byte {
 	return d.data[d.at]
 }
 
-// take steps over c if it comes next.
+// take skips c if it comes next.
 func (d *jsonReader) take(c byte) bool {
 	if d.peek() != c {
 		return false
@@ -54,7 +53,7 @@ func (d *jsonReader) take(c byte) bool {
 	return true
 }
 
-// null steps over a null.
+// null skips a null.
 func (d *jsonReader) null() bool {
 	if d.peek() != 'n' || !bytes.HasPrefix(d.data[d.at:], []byte("null")) {
 		return false
@@ -63,8 +62,7 @@ func (d *jsonReader) null() bool {
 	return true
 }
 
-// object calls each with every key, for it to read the value. The key is only
-// valid until then.
+// object calls each with every key; each must read the value. The key is valid until then.
 func (d *jsonReader) object(each func(key []byte) error) error {
 	return d.nest('{', '}', "an object", func() error {
 		if d.peek() != '"' {
@@ -81,7 +79,7 @@ func (d *jsonReader) object(each func(key []byte) error) error {
 	})
 }
 
-// array calls each before every element, for it to read the element.
+// array calls each before every element; each must read the element.
 func (d *jsonReader) array(each func() error) error { return d.nest('[', ']', "a list", each) }
 
 func (d *jsonReader) nest(begin, end byte, what string, each func() error) error {
@@ -111,7 +109,7 @@ func (d *jsonReader) nest(begin, end byte, what string, each func() error) error
 	}
 }
 
-// text reads a string. A number or truth value is taken as it is written.
+// text reads a string. A number or truth value is taken as written.
 func (d *jsonReader) text() (string, error) {
 	switch c := d.peek(); {
 	case c == '"':
@@ -127,7 +125,7 @@ func (d *jsonReader) text() (string, error) {
 	return string(d.data[begin:d.at]), err
 }
 
-// bytes reads a string into memory of its own.
+// bytes reads a string into new memory.
 func (d *jsonReader) bytes() ([]byte, error) {
 	if d.null() {
 		return nil, nil
@@ -162,8 +160,7 @@ func (d *jsonReader) number() (number, error) {
 	return number{int64(f), true}, nil
 }
 
-// unquote reads the string that begins here. Without escapes the result is
-// part of the data.
+// unquote reads the string that begins here. Without escapes the result is part of the input.
 func (d *jsonReader) unquote() ([]byte, error) {
 	d.at++
 	rest := d.data[d.at:]
@@ -189,7 +186,7 @@ func (d *jsonReader) unquote() ([]byte, error) {
 	return nil, d.fault("a text does not end")
 }
 
-// unescape reads on after i plain bytes.
+// unescape continues after i plain bytes.
 func (d *jsonReader) unescape(i int) ([]byte, error) {
 	rest := d.data[d.at:]
 	size := max(bytes.IndexByte(rest[i:], '"'), 0) + i + 32 // a guess
@@ -219,7 +216,7 @@ func (d *jsonReader) unescape(i int) ([]byte, error) {
 	return nil, d.fault("a text does not end")
 }
 
-// escape appends what the escape sequence here means.
+// escape appends the character of the escape sequence here.
 func (d *jsonReader) escape(out []byte) ([]byte, error) {
 	const plain, meaning = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	if d.at+1 < len(d.data) {
@@ -263,7 +260,7 @@ func (d *jsonReader) hex() (rune, bool) {
 	return r, true
 }
 
-// skip steps over any value.
+// skip skips any value.
 func (d *jsonReader) skip() error {
 	switch c := d.peek(); {
 	case c == '"':
@@ -287,7 +284,7 @@ func (d *jsonReader) word(w string) bool {
 	return true
 }
 
-// numeral steps over a number, in the grammar of JSON.
+// numeral skips a JSON number.
 func (d *jsonReader) numeral() bool {
 	rest := d.data[d.at:]
 	i := 0

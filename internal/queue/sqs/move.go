@@ -9,13 +9,13 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// handle is what a task's handle says, in base64.
+// handle is the content of a task's handle, in base64.
 type handle struct {
 	Task   string `json:"taskId"`
 	Source string `json:"sourceArn"`
 }
 
-// named returns the queue that an ARN names, which has to be there.
+// named returns the existing queue that an ARN names.
 func (c *call) named(arn, member string) (string, error) {
 	name, ok := parseARN(arn)
 	if !ok {
@@ -110,7 +110,7 @@ func (c *call) listMoves() error {
 	return nil
 }
 
-// whyFailed is AWS's code if the destination is gone, else the engine's words.
+// whyFailed returns AWS's code if the destination is gone, otherwise the engine's words.
 func (c *call) whyFailed(t queue.MoveTask) string {
 	if t.Destination != "" {
 		if _, err := c.h.engine.Queue(c.ctx, t.Destination); errors.Is(err, queue.ErrQueueNotFound) {

@@ -1,15 +1,15 @@
 package sqs
 
-// operation is what a name asks for.
+// operation describes one operation.
 type operation struct {
 	run     func(*call) error // performs it and encodes the members of the answer
-	queue   bool              // it is about one queue, which has to be there
-	answers bool              // it answers with more than that it was done
+	queue   bool              // it needs an existing queue
+	answers bool              // its answer has members
 	waits   bool              // it may wait for messages
 	ends    bool              // it may end deliveries: only workers do so
 }
 
-// operations are all that there are, by name, in both protocols.
+// operations returns all operations by name, for both protocols.
 func operations() map[string]operation {
 	return map[string]operation{
 		"AddPermission":                {run: (*call).addPermission, queue: true},

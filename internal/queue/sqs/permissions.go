@@ -7,8 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// policy is the document in the attribute Policy. What this package does not
-// know of it stays as it is.
+// policy is the document in the attribute Policy. Parts that this package does not know are kept.
 type policy struct {
 	Version   string            `json:"Version"`
 	ID        string            `json:"Id,omitempty"`
@@ -95,7 +94,7 @@ func (c *call) removePermission() error {
 	})
 }
 
-// changePolicy changes the policy; one without statements goes away.
+// changePolicy changes the policy; one without statements is removed.
 func (c *call) changePolicy(change func(*policy) error) error {
 	_, err := c.h.engine.SetSettings(c.ctx, c.queue.Name, func(s *queue.Settings) error {
 		p := policy{Version: "2008-10-17", ID: c.arn(c.queue.Name) + "/SQSDefaultPolicy"}

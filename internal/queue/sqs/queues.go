@@ -37,7 +37,7 @@ func (c *call) createQueue() error {
 		existing, err = c.h.engine.CreateQueue(c.ctx, name, s, c.req.Tags)
 	}
 	switch {
-	case errors.Is(err, queue.ErrQueueExists): // somebody else was faster
+	case errors.Is(err, queue.ErrQueueExists): // another call created it meanwhile
 	case err != nil:
 		return err
 	}
@@ -48,8 +48,7 @@ func (c *call) createQueue() error {
 	return nil
 }
 
-// same wants a queue to have the attributes that are given. Others may be as
-// they like.
+// same returns a fault unless the queue has the given attributes. Others may have any value.
 func (c *call) same(q queue.Queue) error {
 	for _, name := range slices.Sorted(maps.Keys(c.req.Attributes)) {
 		s := q.Settings
@@ -64,8 +63,8 @@ func (c *call) same(q queue.Queue) error {
 	return nil
 }
 
-// looksSame reports whether an attribute shows the same value for a queue and
-// for other settings: what is a default may also be written down.
+// looksSame reports whether an attribute shows the same value for a queue and for other settings: a default may also be
+// written explicitly.
 func (c *call) looksSame(name string, q queue.Queue, s queue.Settings) bool {
 	a := c.h.attributes[name]
 	was, now := view{Queue: q, arn: c.arn}, view{Queue: queue.Queue{Name: q.Name, Settings: s}, arn: c.arn}
@@ -144,7 +143,7 @@ func (c *call) setAttributes() error {
 	return err
 }
 
-// maxListed is how many queues an answer has that was not asked for fewer.
+// maxListed is the most queues of an answer.
 const maxListed = 1000
 
 func (c *call) listQueues() error {
@@ -152,12 +151,11 @@ func (c *call) listQueues() error {
 }
 
 func (c *call) listSources() error {
-	// The member's name begins with a small letter, on AWS too.
+	// The member's name begins with a small letter on AWS too.
 	return c.list("queueUrls", queue.ListQuery{DeadLetter: c.queue.Name})
 }
 
-// list answers with a page of queues. There is a next page only for those who
-// limit pages.
+// list answers with a page of queues. Only requests that limit pages get a next page.
 func (c *call) list(member string, q queue.ListQuery) error {
 	limit := c.req.MaxResults.or(maxListed)
 	if limit < 1 || limit > maxListed {
@@ -197,12 +195,12 @@ func (c *call) list(member string, q queue.ListQuery) error {
 	return nil
 }
 
-// pageToken names the last queue of a page, with a sum that tells what is no token.
+// pageToken encodes the last queue of a page, with a checksum.
 func pageToken(last string) string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(last), crc32.ChecksumIEEE([]byte(last))))
 }
 
-// readToken reads what pageToken wrote; "" is the token of the first page.
+// readToken decodes a token of pageToken; "" is the token of the first page.
 func readToken(token string) (after string, ok bool) {
 	if token == "" {
 		return "", true
@@ -242,14 +240,13 @@ func (c *call) listTags() error {
 
 const purgeEvery = 60 * time.Second
 
-// purges remembers when queues were purged, for as long as they may not be
-// again.
+// purges remembers recent purges of queues, until another one is permitted.
 type purges struct {
 	mu   sync.Mutex // guards last
 	last map[int64]time.Time
 }
 
-// begin reports whether a queue may be purged now, and takes it that it is.
+// begin reports whether a queue may be purged now, and records the purge.
 func (p *purges) begin(id int64, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

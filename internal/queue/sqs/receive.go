@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// workerHeader names who receives, instead of its connection. Whoever has a
-	// name writes down what it runs and reports its own death: the end of its
-	// connections means nothing.
+	// workerHeader names the receiver, in place of its connection. A worker with a name records its work and reports its
+	// own death, so the end of its connections has no meaning.
 	workerHeader = "X-Bezoar-Worker"
-	// missedHeader, beside it, takes that back: the worker has not found anything
-	// that an earlier life of its wrote down, and perhaps its next one will not
-	// either.
+	// missedHeader cancels that: the worker has not found the records of its earlier life, and its next life may not find
+	// them either.
 	missedHeader = "X-Bezoar-Missed"
-	// lifeHeader, beside it, tells one life of the worker from the next.
+	// lifeHeader distinguishes the lives of the worker.
 	lifeHeader           = "X-Bezoar-Life"
 	maxVisibilitySeconds = int64(queue.MaxVisibility / time.Second)
 	maxWaitSeconds       = int64(queue.MaxWait / time.Second)
@@ -60,7 +58,7 @@ func (c *call) receive() error {
 	return nil
 }
 
-// take receives. A wait ends early, without messages, when the server drains.
+// take receives messages. It stops waiting, without messages, when the server drains.
 func (c *call) take(in queue.ReceiveInput) ([]queue.Message, error) {
 	wait := c.queue.Settings.Wait
 	if c.req.Wait.set {
@@ -87,7 +85,7 @@ func (c *call) take(in queue.ReceiveInput) ([]queue.Message, error) {
 	return messages, err
 }
 
-// messages encodes what was received; without any there is no member at all.
+// messages encodes received messages; without any, the member is omitted.
 func (c *call) messages(all []queue.Message) {
 	if len(all) == 0 {
 		return
@@ -108,7 +106,7 @@ func (c *call) message(m *queue.Message, typed filter, system []string) {
 	e.plain("MessageId", m.ID)
 	e.plain("ReceiptHandle", m.Receipt.String())
 	body := m.Body
-	if !legal(body) { // sent by another way than this; what travels is checked
+	if !legal(body) { // sent over another protocol; the transmitted text is checked
 		body = []byte(strings.Map(func(r rune) rune {
 			if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
 				return 0xfffd
@@ -150,7 +148,7 @@ func (c *call) message(m *queue.Message, typed filter, system []string) {
 	e.endTable()
 }
 
-// allSystem are the system attributes that All stands for.
+// allSystem returns the system attributes of All.
 func allSystem() []string {
 	return []string{
 		"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
@@ -158,8 +156,7 @@ func allSystem() []string {
 	}
 }
 
-// systemNames joins the two members that ask for system attributes, of which
-// the older one is still in use.
+// systemNames joins the two members that request system attributes. The older one is still in use.
 func systemNames(older, newer []string) []string {
 	if len(older) == 0 {
 		older, newer = newer, nil
@@ -184,8 +181,8 @@ func systemNames(older, newer []string) []string {
 	return names
 }
 
-// systemAttribute returns one of a message's, or "" if it has none. Why a
-// dead letter died is told to those who ask by name.
+// systemAttribute returns a system attribute of a message, or "". The reason of a dead letter is returned only if requested
+// by name.
 func (c *call) systemAttribute(m *queue.Message, name string) string {
 	fifo := c.queue.Settings.FIFO
 	switch name {
@@ -195,7 +192,7 @@ func (c *call) systemAttribute(m *queue.Message, name string) string {
 		return millis(m.Sent)
 	case "ApproximateReceiveCount":
 		n := m.Receives
-		if m.Letter != nil { // the count goes on in the dead-letter queue
+		if m.Letter != nil { // the count continues in the dead-letter queue
 			n += m.Letter.Receives
 		}
 		return strconv.Itoa(n)
@@ -235,7 +232,7 @@ func millis(t time.Time) string {
 	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
-// filter picks attributes by name: All, .*, or prefix.* or a whole name.
+// filter selects attributes by name: All, .*, or prefix.* or a whole name.
 type filter struct {
 	names []string
 	all   bool

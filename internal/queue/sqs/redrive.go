@@ -9,14 +9,13 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// redrivePolicy is the JSON in the attribute RedrivePolicy. Clients write the
-// count as a number or as a text.
+// redrivePolicy is the JSON in the attribute RedrivePolicy. Clients write the count as a number or as a text.
 type redrivePolicy struct {
 	Target string   `json:"deadLetterTargetArn"`
 	Max    looseInt `json:"maxReceiveCount"`
 }
 
-// looseInt is an integer, perhaps in quotes; -1 is absent.
+// looseInt is an integer, possibly in quotes; -1 means missing.
 type looseInt int
 
 func (n *looseInt) UnmarshalJSON(text []byte) error {
@@ -25,8 +24,7 @@ func (n *looseInt) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// parseARN returns the queue's name in an ARN. Region and account are not
-// looked at.
+// parseARN returns the queue's name in an ARN. Region and account are ignored.
 func parseARN(arn string) (name string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || parts[0] != "arn" || !strings.HasPrefix(parts[1], "aws") || parts[2] != "sqs" || !validName(parts[5]) {
@@ -35,8 +33,7 @@ func parseARN(arn string) (name string, ok bool) {
 	return parts[5], true
 }
 
-// validName reports whether a queue may have this name. The engine is stricter
-// about .fifo; names of its own begin with a dot.
+// validName reports whether a queue may have this name. The engine is stricter about .fifo; its own names begin with a dot.
 func validName(name string) bool {
 	base := strings.TrimSuffix(name, ".fifo")
 	if base == "" || len(name) > 80 {
@@ -82,7 +79,7 @@ func setRedrive(s *settingsChange, value string) error {
 	}
 	next := queue.DeadLetter{Queue: target, MaxReceives: int(p.Max)}
 	if next.Queue == s.DeadLetter.Queue {
-		s.DeadLetter = next // no need for the target to be there still
+		s.DeadLetter = next // the target need not exist any more
 		return nil
 	}
 	d, err := s.call.h.engine.Queue(s.ctx, target)

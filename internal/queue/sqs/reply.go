@@ -15,7 +15,7 @@ const (
 	undoPatience  = 5 * time.Second
 )
 
-// begin opens the answer of an operation.
+// begin begins the answer of an operation.
 func (e *encoder) begin(op string, answers bool) {
 	if !e.xml {
 		if answers {
@@ -31,8 +31,7 @@ func (e *encoder) begin(op string, answers bool) {
 	}
 }
 
-// end closes it. In JSON, operations without an answer have an empty body, as
-// on AWS.
+// end ends it. In JSON, operations without an answer have an empty body, as on AWS.
 func (e *encoder) end(op string, answers bool, id string) {
 	if !e.xml {
 		if answers {
@@ -49,7 +48,7 @@ func (e *encoder) end(op string, answers bool, id string) {
 	e.close(op + "Response")
 }
 
-// fault replaces the answer by an error.
+// fault replaces the answer with an error.
 func (e *encoder) fault(f *fault, id string) {
 	e.buf = e.buf[:0]
 	if !e.xml {
@@ -91,8 +90,7 @@ func (c *call) refuse(f *fault) {
 	c.reply(f.status)
 }
 
-// reply writes the answer. Messages in it go back to the queue if nobody is
-// there to read it.
+// reply writes the answer. If the caller is gone, messages in the answer go back to the queue.
 func (c *call) reply(status int) {
 	caller := c.r.Context()
 	if len(c.given) > 0 && (caller.Err() != nil || left(caller)) {
@@ -124,10 +122,10 @@ func (c *call) reply(status int) {
 	if c.byName {
 		return
 	}
-	received(caller) // even if it has closed the connection since: it may have read all
+	received(caller) // even if it has closed the connection since: it may have read everything
 }
 
-// undo gives the messages back that the caller will not have got.
+// undo returns messages to the queue that the caller will not receive.
 func (c *call) undo(why error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), undoPatience)
 	defer cancel()

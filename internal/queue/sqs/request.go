@@ -6,8 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// request is the union of what operations take. A member means the same in
-// every operation that has it, and in both protocols.
+// request holds the members of all operations. A member has the same meaning in every operation, and in both protocols.
 type request struct {
 	QueueURL    string
 	QueueName   string
@@ -33,11 +32,11 @@ type request struct {
 	Accounts    []string
 	Actions     []string
 
-	message // of operations on one
+	message // of operations on one message
 	Entries []message
 }
 
-// message is what is said of one message, be it an entry of a batch or not.
+// message holds the members of one message, in a batch or not.
 type message struct {
 	ID         string
 	Receipt    string
@@ -51,13 +50,13 @@ type message struct {
 	Outcome    []byte                     // BezoarOutcome: JSON
 }
 
-// number is an integer that may be absent.
+// number is an integer that may be missing.
 type number struct {
 	value int64
 	set   bool
 }
 
-// or returns the number, or another one where it is absent.
+// or returns the number, or otherwise if it is missing.
 func (n number) or(otherwise int64) int64 {
 	if n.set {
 		return n.value

@@ -8,16 +8,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/queue/sigv4"
 )
 
-// Right is what an access key may do. A name may end in *, which stands for anything.
+// Right is the set of permissions of an access key. A name may end in *, which matches any suffix.
 type Right struct {
-	Queues  []string // empty: with all queues
+	Queues  []string // empty: all queues
 	Actions []string // such as SendMessage, which includes its batch; empty: all
 }
 
-// Actions are what a key may be allowed to do: all operations.
+// Actions returns the names of all operations.
 func Actions() []string { return slices.Sorted(maps.Keys(operations())) }
 
-// check names actions that do not exist.
+// check returns actions that do not exist.
 func (r Right) check() (wrong []string) {
 	all := Actions()
 	for _, pattern := range r.Actions {
@@ -28,7 +28,7 @@ func (r Right) check() (wrong []string) {
 	return wrong
 }
 
-// covers reports whether one of the patterns stands for a name; without any all do.
+// covers reports whether a pattern matches a name; without patterns, every name matches.
 func covers(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -36,9 +36,8 @@ func covers(patterns []string, name string) bool {
 	})
 }
 
-// permit refuses what the caller's key may not do. Where it is limited to some queues,
-// calls that may touch others, as those of move tasks, are refused, and lists have only
-// its own.
+// permit refuses operations that the caller's key may not do. For a key limited to some queues, it refuses calls that may
+// affect others, such as those of move tasks; lists show only the key's queues.
 func (c *call) permit(op operation) error {
 	if len(c.h.cfg.Rights) == 0 {
 		return nil

@@ -37,8 +37,7 @@ func (c *call) sendMessage() error {
 	return nil
 }
 
-// setAside makes a dead letter of what is sent with an outcome: a part of a
-// message of this queue.
+// setAside creates a dead letter from a message that is sent with an outcome: a part of a message of this queue.
 func (c *call) setAside(in queue.SendInput, text string) error {
 	o, err := readOutcome([]byte(text))
 	if err != nil {
@@ -97,7 +96,7 @@ func (c *call) sendMessageBatch() error {
 	return nil
 }
 
-// sent encodes what was acknowledged.
+// sent encodes an acknowledged message.
 func (c *call) sent(m *message, s queue.Sent) {
 	if names := sortedNames(m.Typed, nil); len(names) > 0 {
 		c.out.plain("MD5OfMessageAttributes", digestOf(m.Typed, names))
@@ -112,7 +111,7 @@ func (c *call) sent(m *message, s queue.Sent) {
 	}
 }
 
-// sequence has always 20 digits, so that texts sort as numbers do.
+// sequence always has 20 digits, so that texts sort like numbers.
 func sequence(n int64) string { return fmt.Sprintf("%020d", n) }
 
 func (c *call) sendFault(err error) *fault {
@@ -122,7 +121,7 @@ func (c *call) sendFault(err error) *fault {
 	return c.faultOf(err)
 }
 
-// wholeBatch is what AWS refuses the whole batch for.
+// wholeBatch returns the fault for which AWS refuses the whole batch.
 func (c *call) wholeBatch(m *message) *fault {
 	if s := c.queue.Settings; s.FIFO {
 		if m.Group == "" {
@@ -135,7 +134,7 @@ func (c *call) wholeBatch(m *message) *fault {
 	return nil
 }
 
-// size counts as the limits do.
+// size returns the bytes of a message as the limits count them.
 func size(m *message) int {
 	n := len(m.Body)
 	for name, a := range m.Typed {
@@ -144,8 +143,7 @@ func size(m *message) int {
 	return n
 }
 
-// prepare checks a message as AWS does, before the engine does in its own
-// words.
+// prepare checks a message as AWS does, before the engine checks it with its own errors.
 func (c *call) prepare(m *message) (queue.SendInput, *fault) {
 	in := queue.SendInput{
 		Body: m.Body, Attributes: m.Typed, System: m.System, Group: m.Group, Dedup: m.Dedup, Sender: c.sender,
@@ -179,7 +177,7 @@ func (c *call) prepare(m *message) (queue.SendInput, *fault) {
 	return in, f
 }
 
-// prepareFIFO checks what depends on the kind of the queue.
+// prepareFIFO checks the members that depend on the kind of the queue.
 func (c *call) prepareFIFO(m *message, in *queue.SendInput) *fault {
 	s := &c.queue.Settings
 	if m.Group != "" && !groupForm(m.Group) {
@@ -208,7 +206,7 @@ func (c *call) prepareFIFO(m *message, in *queue.SendInput) *fault {
 	return nil
 }
 
-// priority reads the attribute that sets it.
+// priority reads the priority attribute.
 func (c *call) priority(typed map[string]queue.Attribute, in *queue.SendInput) *fault {
 	a, ok := typed[priorityName]
 	if !ok {
@@ -225,7 +223,7 @@ func (c *call) priority(typed map[string]queue.Attribute, in *queue.SendInput) *
 	return nil
 }
 
-// groupForm wants 1 to 128 visible ASCII characters.
+// groupForm accepts 1 to 128 visible ASCII characters.
 func groupForm(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

@@ -18,20 +18,20 @@ import (
 
 const (
 	headPatience = 10 * time.Second
-	idlePatience = 10 * time.Minute // SDKs that close first tell us more
+	idlePatience = 10 * time.Minute // better evidence if SDKs close first
 	grace        = 10 * time.Second
 	maxHead      = 32 << 10
 )
 
-// Server answers on a listener of its own.
+// Server answers on its own listener.
 type Server struct {
 	cfg     Config
 	handler *Handler
-	silent  sync.Map     // of net.Conn: those whose first request is not read yet
+	silent  sync.Map     // of net.Conn: those whose first request was not read yet
 	last    atomic.Int64 // a time.Duration: see LastCall
 }
 
-// NewServer returns a server that Run runs.
+// NewServer returns a server. Call Run.
 func NewServer(c Config) (*Server, error) {
 	h, err := New(c)
 	if err != nil {
@@ -40,19 +40,18 @@ func NewServer(c Config) (*Server, error) {
 	return &Server{cfg: c.withDefaults(), handler: h}, nil
 }
 
-// Handler returns what answers.
+// Handler returns the server's handler.
 func (s *Server) Handler() *Handler { return s.handler }
 
-// Leave has each connection end with its next answer, so that clients come back
-// elsewhere, before Serve is told to stop. New connections are still served.
+// Leave ends each connection with its next answer, so that clients reconnect elsewhere before Serve stops. New connections
+// are still served.
 func (s *Server) Leave() { s.handler.leaving.Store(true) }
 
-// LastCall has idle connections stay for d when Serve is told to stop. A call that
-// comes on one of them until then is answered. It is for listeners that somebody
-// else keeps open.
+// LastCall keeps idle connections open for d when Serve stops. It answers calls that arrive on them meanwhile. It is for
+// listeners that stay open in another process.
 func (s *Server) LastCall(d time.Duration) { s.last.Store(int64(d)) }
 
-// Run listens on Config.Address and answers until ctx is over: see Serve.
+// Run listens on Config.Address and answers until ctx ends: see Serve.
 func (s *Server) Run(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Address)
 	if err != nil {
@@ -61,9 +60,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve answers on l, which it closes, until ctx is over. Then it stops
-// accepting, ends waiting receives at once, gives what has been asked up to ten
-// seconds, and returns nil. It may be called once.
+// Serve answers on l, which it closes, until ctx ends. Then it stops accepting, ends waiting receives at once, gives
+// running requests up to ten seconds, and returns nil. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	conns := connlimit.New(l, s.cfg.MaxConnections)
 	srv := &http.Server{
@@ -95,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.handler.Drain()
 	_ = conns.Close()
-	accepted := <-served // whoever came before is known now
+	accepted := <-served // all accepted connections are known now
 	if d := time.Duration(s.last.Load()); d > 0 {
 		s.Leave()
 		conns.LastCall(d)
@@ -104,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	s.empty(over, srv, conns)
 	if srv.Shutdown(over) != nil {
-		_ = srv.Close() // calls that would not finish
+		_ = srv.Close() // cut off calls that do not finish
 	}
 	if !errors.Is(accepted, net.ErrClosed) {
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), accepted)
@@ -112,8 +110,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// empty waits until everybody has got an answer and has left. Shutdown alone
-// drops each call that is read after it has begun.
+// empty waits until every connection has got its answer and is closed. Shutdown alone drops calls that arrive after it has
+// begun.
 func (s *Server) empty(ctx context.Context, srv *http.Server, conns *connlimit.Listener) {
 	srv.SetKeepAlivesEnabled(false)
 	s.silent.Range(func(c, _ any) bool {
@@ -125,20 +123,20 @@ func (s *Server) empty(ctx context.Context, srv *http.Server, conns *connlimit.L
 		}
 		return true
 	})
-	ctx, cancel := context.WithTimeout(ctx, grace/2) // half of a call holds nobody up for longer
+	ctx, cancel := context.WithTimeout(ctx, grace/2) // an incomplete call delays the stop no longer
 	defer cancel()
 	conns.Empty(ctx)
 }
 
-// peer is who is at the other end of a connection.
+// peer is the other end of a connection.
 type peer struct {
 	conn      net.Conn
-	first     sync.Mutex             // held while its first bytes are taken, so that they are either there or in asked
+	first     sync.Mutex             // held while its first bytes are read, so that they are either unread or recorded in asked
 	asked     atomic.Bool            // it has sent something
-	name      atomic.Pointer[string] // who receives, if it says so and is to be missed
-	kind      atomic.Pointer[string] // what program it is
-	received  atomic.Bool            // messages were given to it
-	announced atomic.Bool            // it said, or we decided, that the connection ends
+	name      atomic.Pointer[string] // the receiver's name, if it gave one and its death matters
+	kind      atomic.Pointer[string] // the program
+	received  atomic.Bool            // it got messages
+	announced atomic.Bool            // the end of the connection is expected
 	idleSince atomic.Int64           // Unix nanoseconds
 }
 
@@ -150,15 +148,14 @@ func left(ctx context.Context) bool {
 	return ok && gone(p.conn)
 }
 
-// received notes that messages have gone to the other end.
+// received records that messages were sent to the peer.
 func received(ctx context.Context) {
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
 		p.received.Store(true)
 	}
 }
 
-// named notes who receives over a connection: its name, without the number of the
-// receive.
+// named records the receiver's name, without the number of the receive.
 func named(ctx context.Context, name string) {
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
 		if at := strings.LastIndexByte(name, '#'); at > 0 {
@@ -168,20 +165,20 @@ func named(ctx context.Context, name string) {
 	}
 }
 
-// announce notes that a connection's end will mean nothing.
+// announce records that the connection's end will have no meaning.
 func announce(ctx context.Context) {
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
 		p.announced.Store(true)
 	}
 }
 
-// oneShot reports whether a program makes one call and ends.
+// oneShot reports whether a program makes one call and exits.
 func oneShot(agent string) bool {
 	return strings.HasPrefix(agent, "aws-cli/") || strings.HasPrefix(agent, "curl/") || strings.HasPrefix(agent, "Wget/")
 }
 
-// state notices connections that end. It is evidence of a death, not proof:
-// clients also drop connections that they do not need.
+// state handles connections that end. This is evidence of a death, not proof: clients also close connections that they do
+// not need.
 func (s *Server) state(c *limited, state http.ConnState) {
 	p := c.peer
 	if state == http.StateNew {
@@ -211,7 +208,7 @@ func (s *Server) state(c *limited, state http.ConnState) {
 	}
 }
 
-// peers knows who is at the other end of each connection that it accepts.
+// peers records the peer of each accepted connection.
 type peers struct{ net.Listener }
 
 func (l peers) Accept() (net.Conn, error) {
@@ -222,13 +219,13 @@ func (l peers) Accept() (net.Conn, error) {
 	return &limited{Conn: c, peer: &peer{conn: c.(*connlimit.Conn).Conn}}, nil
 }
 
-// limited is one of the connections, and who is at its other end.
+// limited is a connection with its peer.
 type limited struct {
 	net.Conn
 	peer *peer
 }
 
-// below is the connection that another one may be over, for TLS.
+// below returns the connection below TLS.
 func below(c net.Conn) *limited {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -236,7 +233,7 @@ func below(c net.Conn) *limited {
 	return c.(*limited)
 }
 
-// evicted reports whether we have ended it to make room.
+// evicted reports whether this process has closed it to make room.
 func (c *limited) evicted() bool { return c.Conn.(*connlimit.Conn).Evicted() }
 
 func (c *limited) Read(b []byte) (int, error) {
@@ -244,7 +241,7 @@ func (c *limited) Read(b []byte) (int, error) {
 	if p.asked.Load() {
 		return c.Conn.Read(b)
 	}
-	if await(p.conn) { // the read does not wait
+	if await(p.conn) { // the read does not block
 		p.first.Lock()
 		defer p.first.Unlock()
 	}

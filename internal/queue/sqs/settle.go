@@ -44,9 +44,8 @@ func (c *call) deleteMessageBatch() error {
 	return nil
 }
 
-// deleteFault says what a caller hears of a deletion: on AWS deleting what was
-// received again, or is gone, succeeds in a standard queue; in a FIFO queue the
-// lease must not be over.
+// deleteFault returns the answer to a deletion. As on AWS, in a standard queue it succeeds for a message that was received
+// again or is gone; in a FIFO queue the lease must still be valid.
 func (c *call) deleteFault(handle string, err error) *fault {
 	switch {
 	case err == nil || errors.Is(err, queue.ErrMessageGone):
@@ -99,7 +98,7 @@ func (c *call) changeVisibilityBatch() error {
 	faults := make([]*fault, len(entries))
 	var changes []queue.VisibilityChange
 	var releases []queue.ReleaseInput
-	var changed, released []int // which entry each is of
+	var changed, released []int // the entry of each
 	receipts, at := c.receipts(faults)
 	for n, i := range at {
 		m := &entries[i]
@@ -140,12 +139,12 @@ func (c *call) changeVisibilityBatch() error {
 	return nil
 }
 
-// settled sets the faults of the entries that results are of.
+// settled sets the faults of the entries of results.
 func (c *call) settled(faults []*fault, at []int, results []error) {
 	for n, err := range results {
 		switch i := at[n]; {
 		case err == nil:
-		case over(err): // its own code here, as on AWS
+		case over(err): // a separate code here, as on AWS
 			faults[i] = receiptInvalid.text(notAvailable)
 		default:
 			faults[i] = c.faultOf(c.visibilityError(&c.req.Entries[i], err))
@@ -153,7 +152,7 @@ func (c *call) settled(faults []*fault, at []int, results []error) {
 	}
 }
 
-// over reports whether there is nothing left to change.
+// over reports whether the delivery has already ended.
 func over(err error) bool {
 	return errors.Is(err, queue.ErrMessageGone) || errors.Is(err, queue.ErrReceiptStale) || errors.Is(err, queue.ErrReceiptExpired)
 }
@@ -175,7 +174,7 @@ func (c *call) visibilityError(m *message, err error) error {
 	return err
 }
 
-// outcome is how a worker says that a delivery ended.
+// outcome is a worker's report of the end of a delivery.
 type outcome struct {
 	Class      *bezoar.Class `json:"class"`
 	Failure    string        `json:"failure"`
@@ -190,7 +189,7 @@ type outcome struct {
 	Once       string        `json:"once"`    // of a part: see queue.PartInput
 }
 
-// wait is a duration in seconds, or a text as parseDuration reads it.
+// wait is a duration in seconds, or a text for parseDuration.
 type wait time.Duration
 
 func (w *wait) UnmarshalJSON(text []byte) error {
@@ -211,8 +210,7 @@ func (w *wait) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// releaseInput is what ends a delivery with the outcome that its worker
-// reports. VisibilityTimeout is the delay that it asks for.
+// releaseInput returns the input that ends a delivery with the worker's outcome. VisibilityTimeout is the requested delay.
 func releaseInput(r queue.Receipt, m *message) (in queue.ReleaseInput, reject bool, err error) {
 	o, err := readOutcome(m.Outcome)
 	if err != nil {

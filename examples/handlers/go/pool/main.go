@@ -37,12 +37,12 @@ type job struct {
 func main() {
 	debug.SetTraceback("crash") // a crash of the runtime ends in a signal, not in exit code 2
 	answers := json.NewEncoder(os.Stdout)
-	os.Stdout = os.Stderr           // from here on a print is no answer
+	os.Stdout = os.Stderr           // from now on prints are not answers
 	in := bufio.NewReader(os.Stdin) // a Scanner would stop at lines of 64 KiB
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return // the end of stdin: time to end
+			return // the end of stdin: exit
 		}
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
@@ -63,7 +63,7 @@ func main() {
 	}
 }
 
-// work says what is worth saying of a message. A panic is a bug of ours.
+// work processes one message. A panic counts as a bug in this program.
 func work(body []byte, a *answer) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -19,7 +19,7 @@ type job struct {
 	Hang  bool `json:"hang"`
 }
 
-// report says more than an exit code can.
+// report adds details to the exit code.
 func report(more map[string]any) {
 	_ = json.NewEncoder(os.NewFile(3, "report")).Encode(more) // nobody may want to hear it
 }
@@ -46,5 +46,5 @@ func main() {
 	if j.Hang {
 		time.Sleep(time.Hour)
 	}
-	fmt.Println(strings.ToUpper(j.Text.(string))) // a text that is none panics: a bug, with this place as its fingerprint
+	fmt.Println(strings.ToUpper(j.Text.(string))) // panics if it is not a string: a bug, with this place as its fingerprint
 }
