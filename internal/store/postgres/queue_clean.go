@@ -8,11 +8,12 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// leftFor is how long an emptied bucket is remembered after its queue left it:
-// longer than any send that was under way then may take.
+// leftFor is how long an emptied bucket is remembered after its queue left it: longer than
+// any send in progress.
 const leftFor = time.Hour
 
-// cleaning is what Clean removes, and up to when; $1 is that time, $2 the limit.
+// cleaning lists what Clean removes, and the age limits; $1 is the time limit, $2 the row
+// limit.
 var cleaning = []struct {
 	what      string
 	statement string
@@ -49,7 +50,7 @@ var cleaning = []struct {
 		) o WHERE l.bucket = o.bucket`, func(now int64) int64 { return now - leftFor.Microseconds() }},
 }
 
-// emptyBucket removes part of what is in buckets that are no queue's.
+// emptyBucket removes a part of the content of buckets without a queue.
 const emptyBucket = `WITH o AS MATERIALIZED (
 		SELECT m.bucket, m.seq, m.payload FROM {schema}.queue_leftovers l CROSS JOIN LATERAL (
 			SELECT m.bucket, m.seq, m.payload FROM {schema}.queue_messages m WHERE m.bucket = l.bucket ORDER BY m.seq LIMIT $1 FOR UPDATE SKIP LOCKED

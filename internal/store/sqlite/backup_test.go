@@ -115,7 +115,7 @@ func TestABackupRefuses(t *testing.T) {
 		is  error
 		say string
 	}{
-		"a file that is there":       {sqlite.Backup{To: at("there.db")}, fs.ErrExist, "exists already"},
+		"a file that is there":       {sqlite.Backup{To: at("there.db")}, fs.ErrExist, "file already exists"},
 		"the store":                  {sqlite.Backup{To: path, Replace: true}, fs.ErrExist, "the store itself"},
 		"the store's log":            {sqlite.Backup{To: path + "-wal", Replace: true}, fs.ErrExist, "the store itself"},
 		"the store by another name":  {sqlite.Backup{To: at("link.db"), Replace: true}, fs.ErrExist, "the store itself"},
@@ -125,7 +125,7 @@ func TestABackupRefuses(t *testing.T) {
 		"no store":                   {sqlite.Backup{From: at("none.db"), To: at("copy.db")}, fs.ErrNotExist, "none.db"},
 		"another program's database": {sqlite.Backup{From: at("songs.db"), To: at("copy.db")}, nil, "another program's"},
 		"no database":                {sqlite.Backup{From: at("text.db"), To: at("copy.db")}, nil, "not a SQLite database"},
-		"another store":              {sqlite.Backup{To: at("copy.db"), Mark: "store", Is: []byte(`"mine"`)}, nil, "another store"},
+		"another store":              {sqlite.Backup{To: at("copy.db"), Mark: "store", Is: []byte(`"mine"`)}, nil, "is not the store that was used"},
 	} {
 		if c.From == "" {
 			c.From = path

@@ -147,7 +147,7 @@ func TestARestoreRefuses(t *testing.T) {
 		is  error
 		say string
 	}{
-		"a store that is there":      {sqlite.Restore{From: backup}, fs.ErrExist, "there is a store"},
+		"a store that is there":      {sqlite.Restore{From: backup}, fs.ErrExist, "there is already a store"},
 		"a store in use":             {sqlite.Restore{From: backup, To: used, Replace: true}, sqlite.ErrInUse, "pid"},
 		"the store itself":           {sqlite.Restore{From: path, Replace: true}, fs.ErrExist, "the store itself"},
 		"no backup":                  {sqlite.Restore{From: at("none.db"), Replace: true}, fs.ErrNotExist, "none.db"},
@@ -155,7 +155,7 @@ func TestARestoreRefuses(t *testing.T) {
 		"a newer backup":             {sqlite.Restore{From: at("newer.db"), Replace: true}, nil, "schema version 999"},
 		"a store that was copied":    {sqlite.Restore{From: at("used.db"), Replace: true}, nil, "bezoar backup --store"},
 		"another program's database": {sqlite.Restore{From: at("songs.db"), Replace: true}, nil, "another program's"},
-		"another store":              {sqlite.Restore{From: backup, Replace: true, Mark: "store", Is: []byte(`"mine"`)}, nil, "another store"},
+		"another store":              {sqlite.Restore{From: backup, Replace: true, Mark: "store", Is: []byte(`"mine"`)}, nil, "is not the store that was used"},
 	} {
 		if c.To == "" {
 			c.To = path
