@@ -44,7 +44,7 @@ type place struct {
 	stamp     int64
 }
 
-// prior is the fate of an earlier process's record: done but not committed, or delayed
+// prior is the outcome of an earlier process's record: done but not committed, or delayed
 // until a time.
 type prior struct {
 	done  bool
