@@ -122,7 +122,7 @@ func (s *words) add(w word) { *s |= 1 << (w & 63) }
 // at least one.
 const parts words = 1<<wUnion | 1<<wOrder | 1<<wLimit | 1<<wOffset | 1<<wFetch | 1<<wFor | 1<<wLock | 1<<wInto | 1<<wProcedure
 
-// tails reports whether a word may begin what comes behind the parts of a query.
+// tails reports whether a word may begin the text after the parts of a query.
 func (w word) tails() bool { return w >= wOrder && w <= wProcedure }
 
 // acts reports whether a word begins a statement of which something is measured.

@@ -33,7 +33,7 @@ var cleaning = []struct {
 				SELECT number FROM {schema}.queue_audit WHERE (SELECT max(number) - min(number) FROM {schema}.queue_audit) >= $1::bigint
 				ORDER BY number DESC OFFSET $1::bigint LIMIT 1
 			) ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED)`, func(int64) int64 { return queue.MaxAudit }},
-	{"what is added up to move tasks", `WITH v AS (
+	{"counts already added to move tasks", `WITH v AS (
 			SELECT number FROM {schema}.queue_moves WHERE number IN (SELECT task FROM {schema}.queue_endings WHERE $1::bigint > 0 LIMIT $2) FOR UPDATE SKIP LOCKED
 		), e AS (
 			DELETE FROM {schema}.queue_endings e USING v WHERE e.task = v.number RETURNING e.*
@@ -41,7 +41,7 @@ var cleaning = []struct {
 			UPDATE {schema}.queue_moves v SET done = v.done + e.done, dead = v.dead + e.dead
 			FROM (SELECT task, sum(done) AS done, sum(dead) AS dead FROM e GROUP BY task) e WHERE v.number = e.task
 		) DELETE FROM {schema}.queue_endings WHERE false`, func(now int64) int64 { return now }},
-	{"what nobody counts", `DELETE FROM {schema}.queue_endings WHERE ctid IN (
+	{"counts of ended move tasks", `DELETE FROM {schema}.queue_endings WHERE ctid IN (
 			SELECT e.ctid FROM {schema}.queue_endings e WHERE $1::bigint > 0 AND NOT EXISTS (SELECT FROM {schema}.queue_moves v WHERE v.number = e.task)
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`, func(now int64) int64 { return now }},
 	{"empty buckets", `DELETE FROM {schema}.queue_leftovers l USING (
