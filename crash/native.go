@@ -2,6 +2,9 @@ package crash
 
 import "strings"
 
+// nativeSigns are made once: the table is made for each output.
+var nativeSigns = []string{"*** ", "Assertion", ": assertion ", "erminate called "}
+
 // native reads what ends a program in C or C++ without a sanitizer: the C
 // library's aborts, uncaught exceptions, failed assertions, signals, and the
 // stacks that debuggers and signal handlers print.
@@ -9,7 +12,7 @@ func native() language {
 	return language{
 		name:      "native",
 		begins:    nativeBegins,
-		signs:     []string{"*** ", "Assertion", ": assertion ", "erminate called "},
+		signs:     nativeSigns,
 		starts:    "#*=tlPTfdmcrsEUSARCB/.[0i \t",
 		read:      nativeRead,
 		library:   cLibrary,
@@ -128,7 +131,7 @@ func nativeClass(e exception) string {
 	switch {
 	case strings.HasSuffix(e.typ, "bad_alloc"):
 		return "oom"
-	case strings.HasPrefix(e.typ, "SIG"), strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
+	case strings.HasPrefix(e.typ, "SIG"), e.typ == "signal", strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
 		return "crash"
 	}
 	for _, s := range []string{"free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun"} {
@@ -182,6 +185,9 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 // nativeRaisedBy names what a stack by itself tells of its end.
 func nativeRaisedBy(frames []Frame) string {
 	for _, f := range frames[:min(len(frames), 10)] {
+		if f.Function == nativeHandler {
+			return "signal"
+		}
 		switch cBareName(f.Function) {
 		case "abort", "__GI_abort", "raise", "gsignal", "__GI_raise", "__pthread_kill_internal", "__pthread_kill_implementation":
 			return "SIGABRT"

@@ -93,6 +93,11 @@ func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 		w.over(t.lines)
 		last = t
 	}
+	if lang := kernel(); w.best == nil || !w.best.fatal || w.best.bare() {
+		if t, line, ok := w.read(&lang, last.lines, 0); ok {
+			w.best = &found{trace: t, lang: &lang, line: line}
+		}
+	}
 	if w.best == nil || w.best.bare() {
 		lang := generic()
 		if t, line, ok := w.read(&lang, last.lines, 0); ok && (w.best == nil || line < w.best.line) {
@@ -123,8 +128,13 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 	if !ok {
 		return choice{}, why, ErrSilent
 	}
+	message = unthreaded(message)
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
+	c := choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}
+	if s := signalled(message); s != "" {
+		c.typ, c.kind, c.telling = s, s, true
+	}
+	return c, why, nil
 }
 
 // report turns a choice into what callers see.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config configures a Guard. The zero value has default limits, no hints and no log.
@@ -73,8 +74,8 @@ func or[T int | float64 | time.Duration](v, otherwise T) T {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(name string, v any) { faults = append(faults, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
+	var errs faults.List
+	bad := func(name string, v any) { errs = append(errs, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
 	if !(c.LogRate >= 0) {
 		bad("LogRate", c.LogRate)
 	}
@@ -93,10 +94,8 @@ func (c Config) Validate() error {
 	if c.MaxShapes < 0 {
 		bad("MaxShapes", c.MaxShapes)
 	}
-	if err := c.Limits.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("Limits: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(c.Limits.Validate(), "Limits")
+	return errors.Join(errs...)
 }
 
 // Guard judges queries. It is safe for concurrent use.

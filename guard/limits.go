@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Action is what a rule does with a value above its limit.
@@ -32,8 +33,8 @@ func (a Action) weight() int {
 	return 0
 }
 
-// Limits defines what queries may cost. Rules take precedence over DefaultRules. The most
-// specific rule for a value decides.
+// Limits defines what queries may cost. Rules take precedence over those of the Profile. The
+// most specific rule for a value decides.
 type Limits struct {
 	Name string // of the file; appears in findings
 
@@ -101,48 +102,39 @@ const (
 
 // Validate returns one error that names every invalid field, or nil.
 func (l Limits) Validate() error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if l.Profile != "" && !slices.Contains(Profiles(), l.Profile) {
-		bad("Profile is %q, want one of %v", l.Profile, Profiles())
+		errs.Add("Profile is %q, want one of %v", l.Profile, Profiles())
 	}
-	if !(l.Dial >= 0 && l.Dial <= MaxDial) {
-		bad("Dial is %v, want 0 to %d", l.Dial, MaxDial)
-	}
-	if !(l.LoadFloor >= 0 && l.LoadFloor <= 1) {
-		bad("LoadFloor is %v, want 0 to 1", l.LoadFloor)
-	}
-	if len(l.Classes) > MaxClasses {
-		bad("Classes has %d entries, more than %d", len(l.Classes), MaxClasses)
-	}
-	if len(l.Rules) > MaxRules {
-		bad("Rules has %d entries, more than %d", len(l.Rules), MaxRules)
-	}
+	errs.If(!(l.Dial >= 0 && l.Dial <= MaxDial), "Dial is %v, want 0 to %d", l.Dial, MaxDial)
+	errs.If(!(l.LoadFloor >= 0 && l.LoadFloor <= 1), "LoadFloor is %v, want 0 to 1", l.LoadFloor)
+	errs.If(len(l.Classes) > MaxClasses, "Classes has %d, more than %d", len(l.Classes), MaxClasses)
+	errs.If(len(l.Rules) > MaxRules, "Rules has %d, more than %d", len(l.Rules), MaxRules)
 	seen := map[string]bool{}
 	for i, c := range l.Classes {
 		switch {
 		case c.Name == "":
-			bad("Classes[%d].Name is empty", i)
+			errs.Add("Classes[%d].Name is empty", i)
 		case seen[c.Name]:
-			bad("Classes[%d].Name is %q, the name of another class", i, c.Name)
+			errs.Add("Classes[%d].Name is %q, the name of another class", i, c.Name)
 		case !(c.Dial >= 0 && c.Dial <= MaxDial):
-			bad("Classes[%d].Dial is %v, want 0 to %d", i, c.Dial, MaxDial)
+			errs.Add("Classes[%d].Dial is %v, want 0 to %d", i, c.Dial, MaxDial)
 		}
 		seen[c.Name] = true
 	}
 	for i, c := range l.Classes {
 		if c.Inherits != "" {
 			if _, err := l.lineage(c.Name); err != nil {
-				bad("Classes[%d].Inherits: %w", i, err)
+				errs.Add("Classes[%d].Inherits: %w", i, err)
 			}
 		}
 	}
 	for i, r := range l.Rules {
 		if err := r.validate(seen); err != nil {
-			bad("Rules[%d].%w", i, err)
+			errs.Add("Rules[%d].%w", i, err)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (r Rule) validate(classes map[string]bool) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Override changes the limits for some queries, while [Guard.SetOverrides] has it in force.
@@ -36,35 +37,26 @@ const MaxOverrides = 1000
 // Validate returns one error that names every invalid field, or nil. A class that does not
 // exist in the limits is valid, because other limits may have it.
 func (o Override) Validate() error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if o.ID == "" {
-		bad("ID is empty")
-	}
-	if !(o.Dial >= 0 && o.Dial <= MaxDial) {
-		bad("Dial is %v, want above 0 and at most %d", o.Dial, MaxDial)
-	}
+	var errs faults.List
+	errs.If(o.ID == "", "ID is empty")
+	errs.If(!(o.Dial >= 0 && o.Dial <= MaxDial), "Dial is %v, want above 0 and at most %d", o.Dial, MaxDial)
 	changes := 0
 	for _, has := range []bool{o.Dial != 0, o.ReportOnly, o.Predictor != cost.None} {
 		if has {
 			changes++
 		}
 	}
-	if changes != 1 {
-		bad("%d of Dial, ReportOnly and Predictor are set, want one", changes)
-	}
+	errs.If(changes != 1, "%d of Dial, ReportOnly and Predictor are set, want one", changes)
 	switch {
 	case o.Predictor != cost.None:
 		if err := (Rule{Predictor: o.Predictor, Limit: o.Limit, Action: o.Action}).validate(nil); err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
-		if o.Caller != "" {
-			bad("Caller is %q: a limit can only be set for a class", o.Caller)
-		}
+		errs.If(o.Caller != "", "Caller is %q: a limit is for a class", o.Caller)
 	case o.Index != "" || o.Action != "" || o.Limit != 0:
-		bad("Index, Limit and Action need a Predictor")
+		errs.Add("Index, Limit and Action need a Predictor")
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // ParseLimit parses the limit and action of an override, such as "5000", "64k report",
@@ -96,14 +88,10 @@ func ParseLimit(text string) (limit float64, action Action, err error) {
 // does not change; verdicts name the overrides in effect. If an override is invalid,
 // nothing changes.
 func (g *Guard) SetOverrides(all []Override) error {
-	var faults []error
-	if len(all) > MaxOverrides {
-		faults = append(faults, fmt.Errorf("%d overrides exceed the limit of %d", len(all), MaxOverrides))
-	}
+	var errs faults.List
+	errs.If(len(all) > MaxOverrides, "%d overrides exceed the limit of %d", len(all), MaxOverrides)
 	for _, o := range all {
-		if err := o.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("%.80s: %w", o.ID, err))
-		}
+		errs.In(o.Validate(), "%.80s", o.ID)
 	}
 	g.update.Lock()
 	defer g.update.Unlock()
@@ -111,7 +99,7 @@ func (g *Guard) SetOverrides(all []Override) error {
 	if slices.Equal(old.overrides, all) {
 		return nil
 	}
-	err := errors.Join(faults...)
+	err := errors.Join(errs...)
 	if err == nil {
 		var p *policy
 		if p, err = compile(old.limits, old.version, slices.Clone(all)); err == nil {

@@ -1,12 +1,14 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -64,9 +66,7 @@ func (c Config) WithDefaults() Config {
 	orDefault(&c.Stalled, time.Minute)
 	orDefault(&c.FeedMemory, 64<<20)
 	c.Retry = c.Retry.WithDefaults()
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -80,25 +80,14 @@ func orDefault[T comparable](field *T, value T) {
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Store == nil {
-		fault("Store: missing")
-	}
-	if c.Owner == "" {
-		fault("Owner: missing")
-	}
-	if len(c.Sinks) == 0 {
-		fault("Sinks: missing; the relay needs at least one sink")
-	}
+	var errs faults.List
+	errs.If(c.Store == nil, "Store: missing")
+	errs.If(c.Owner == "", "Owner: missing")
+	errs.If(len(c.Sinks) == 0, "Sinks: missing; the relay needs at least one sink")
 	for i, r := range c.Sinks {
-		if r.Name == "" || r.Sink == nil || len(r.Topics) == 0 {
-			fault("Sinks[%d]: needs Name, Topics and Sink", i)
-		}
+		errs.If(r.Name == "" || r.Sink == nil || len(r.Topics) == 0, "Sinks[%d]: needs Name, Topics and Sink", i)
 		for _, t := range r.Topics {
-			if err := ValidatePattern(t); err != nil {
-				fault("Sinks[%d].Topics: %w", i, err)
-			}
+			errs.In(ValidatePattern(t), "Sinks[%d].Topics", i)
 		}
 	}
 	for _, d := range []struct {
@@ -114,25 +103,13 @@ func (c Config) Validate() error {
 		{"Grace", c.Grace, 0},
 		{"Stalled", c.Stalled, time.Second},
 	} {
-		if d.of < d.min {
-			fault("%s: %v is less than the minimum, %v", d.name, d.of, d.min)
-		}
+		errs.If(d.of < d.min, "%s: %v is less than the minimum, %v", d.name, d.of, d.min)
 	}
-	if c.ParkAfter < 1 || c.ParkAfter > 1000 {
-		fault("ParkAfter: %d is not between 1 and 1000", c.ParkAfter)
-	}
-	if c.Events < 1 || c.Events > 10_000 {
-		fault("Events: %d is not between 1 and 10000", c.Events)
-	}
-	if c.Bytes < 1 {
-		fault("Bytes: %d is less than 1", c.Bytes)
-	}
-	if err := c.Retry.Validate(); err != nil {
-		fault("Retry: %w", err)
-	}
-	if err := c.Pause.Validate(); err != nil {
-		fault("Pause: %w", err)
-	}
+	errs.If(c.ParkAfter < 1 || c.ParkAfter > 1000, "ParkAfter: %d is not between 1 and 1000", c.ParkAfter)
+	errs.If(c.Events < 1 || c.Events > 10_000, "Events: %d is not between 1 and 10000", c.Events)
+	errs.If(c.Bytes < 1, "Bytes: %d is less than 1", c.Bytes)
+	errs.In(c.Retry.Validate(), "Retry")
+	errs.In(c.Pause.Validate(), "Pause")
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Tx is an application's transaction in which events can be written. Create it with [Pgx],
@@ -64,9 +67,7 @@ func Write(ctx context.Context, tx Tx, events ...Event) error {
 			return fmt.Errorf("write events: event %d: %w", i, err)
 		}
 	}
-	if tx.schema == "" {
-		tx.schema = "bezoar_outbox"
-	}
+	tx.schema = cmp.Or(tx.schema, "bezoar_outbox")
 	if !schemaName.MatchString(tx.schema) {
 		return fmt.Errorf("write events: %.80q is not a valid schema name", tx.schema)
 	}
@@ -92,38 +93,23 @@ var (
 
 // Validate returns one error that names every invalid field of the event, or nil.
 func (e Event) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !topicName.MatchString(e.Topic) {
-		fault("Topic: %.100q must have 1 to %d letters, digits, dots, dashes and underscores", e.Topic, MaxTopic)
-	}
+	var errs faults.List
+	errs.If(!topicName.MatchString(e.Topic), "Topic: %.100q must have 1 to %d letters, digits, dots, dashes and underscores", e.Topic, MaxTopic)
 	for _, f := range []struct {
 		name, text string
 		limit      int
 	}{{"ID", e.ID, 64}, {"Key", e.Key, MaxKey}, {"Type", e.Type, MaxType}} {
-		if len(f.text) > f.limit {
-			fault("%s: %d bytes exceed the limit of %d", f.name, len(f.text), f.limit)
-		}
-		if !printable(f.text) {
-			fault("%s: must be UTF-8 without zero bytes", f.name)
-		}
+		errs.If(len(f.text) > f.limit, "%s: %d bytes exceed the limit of %d", f.name, len(f.text), f.limit)
+		errs.If(!printable(f.text), "%s: must be UTF-8 without zero bytes", f.name)
 	}
-	if len(e.Headers) > MaxHeaders {
-		fault("Headers: %d headers exceed the limit of %d", len(e.Headers), MaxHeaders)
-	}
+	errs.If(len(e.Headers) > MaxHeaders, "Headers: %d headers exceed the limit of %d", len(e.Headers), MaxHeaders)
 	n := 0
 	for name, value := range e.Headers {
 		n += len(name) + len(value)
-		if name == "" || !printable(name) || !printable(value) {
-			fault("Headers: %.100q: the name must not be empty; name and value must be UTF-8 without zero bytes", name)
-		}
+		errs.If(name == "" || !printable(name) || !printable(value), "Headers: %.100q: the name must not be empty; name and value must be UTF-8 without zero bytes", name)
 	}
-	if n > MaxHeaderBytes {
-		fault("Headers: %d bytes exceed the limit of %d", n, MaxHeaderBytes)
-	}
-	if len(e.Payload) > MaxPayload {
-		fault("Payload: %d bytes exceed the limit of %d", len(e.Payload), MaxPayload)
-	}
+	errs.If(n > MaxHeaderBytes, "Headers: %d bytes exceed the limit of %d", n, MaxHeaderBytes)
+	errs.If(len(e.Payload) > MaxPayload, "Payload: %d bytes exceed the limit of %d", len(e.Payload), MaxPayload)
 	return errors.Join(errs...)
 }
 

@@ -1,9 +1,9 @@
 package hints
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -57,9 +58,7 @@ func (c Config) WithDefaults() Config {
 	if c.Client == nil {
 		c.Client = newClient()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -85,19 +84,16 @@ func newClient() *http.Client {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		fault("URL must be such as https://search:9200")
+		errs.Add("URL must be such as https://search:9200")
 	} else if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		fault("URL must not have a query, a fragment or a password; put a password into Header")
+		errs.Add("URL must not have a query, a fragment or a password; put a password into Header")
 	}
-	if c.Store == nil {
-		fault("Store is missing")
-	}
+	errs.If(c.Store == nil, "Store is missing")
 	for _, p := range c.Indices {
 		if _, err := path.Match(p, ""); err != nil {
-			fault("%q in Indices is not a pattern: %w", p, err)
+			errs.Add("%q in Indices is not a pattern: %w", p, err)
 		}
 	}
 	c = c.WithDefaults()
@@ -109,9 +105,7 @@ func (c Config) Validate() error {
 		{"Interval", c.Interval, time.Second, 24 * time.Hour},
 		{"Timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
 	} {
-		if d.v < d.low || d.v > d.high {
-			fault("%s is %v, want %v to %v", d.name, d.v, d.low, d.high)
-		}
+		errs.If(d.v < d.low || d.v > d.high, "%s is %v, want %v to %v", d.name, d.v, d.low, d.high)
 	}
 	for _, n := range []struct {
 		name string
@@ -122,14 +116,10 @@ func (c Config) Validate() error {
 		{"MaxFields", int64(c.MaxFields), 100_000},
 		{"MaxAnswer", c.MaxAnswer, 256 << 20},
 	} {
-		if n.v < 1 || n.v > n.high {
-			fault("%s is %d, want 1 to %d", n.name, n.v, n.high)
-		}
+		errs.If(n.v < 1 || n.v > n.high, "%s is %d, want 1 to %d", n.name, n.v, n.high)
 	}
-	if err := c.Backoff.Validate(); err != nil {
-		fault("Backoff: %w", err)
-	}
-	return errors.Join(faults...)
+	errs.In(c.Backoff.Validate(), "Backoff")
+	return errors.Join(errs...)
 }
 
 // chosen reports whether patterns select a name. If all patterns exclude, they select every

@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -24,9 +25,7 @@ var (
 
 // NewTracer returns a Tracer, or an error if config is invalid.
 func NewTracer(config Config) (*Tracer, error) {
-	if config.Dialect == "" {
-		config.Dialect = "postgres"
-	}
+	config.Dialect = cmp.Or(config.Dialect, "postgres")
 	j, err := config.checked("pgx")
 	if err != nil {
 		return nil, err

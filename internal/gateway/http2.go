@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// passed is a listener for the connections of callers who speak HTTP/2 without TLS.
-// They came over another one, which has their first bytes.
+// passed is a listener for connections of callers who speak HTTP/2 without TLS. They come from another listener, which has
+// read their first bytes.
 type passed struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -41,7 +41,7 @@ func (p *passed) Close() error {
 	return nil
 }
 
-// take passes a connection on. It reports false once nobody serves it.
+// take passes a connection on. It returns false if passed is no longer served.
 func (p *passed) take(c *h1.HTTP2Conn) bool {
 	select {
 	case p.conns <- c:
@@ -51,8 +51,7 @@ func (p *passed) take(c *h1.HTTP2Conn) bool {
 	}
 }
 
-// runHTTP2 serves what is passed on until ctx is done. over is closed when nobody has a
-// connection any more.
+// runHTTP2 serves passed connections until ctx is done. over is closed when no connections are left.
 func (s *Server) runHTTP2(ctx context.Context, p *passed, over <-chan struct{}) error {
 	defer func() { _ = p.Close() }()
 	return s.runStd(ctx, stdRun{

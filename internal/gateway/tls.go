@@ -20,7 +20,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxStreams is how many requests an HTTP/2 connection has at once.
+// maxStreams bounds the requests at once on an HTTP/2 connection.
 const maxStreams = 250
 
 // runTLS is Run with TLS.
@@ -29,7 +29,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 	return s.runStd(ctx, stdRun{
 		ln: limiter, tls: s.cfg.TLS.Clone(), state: limiter.State,
 		lastCall: func(d time.Duration) {
-			_ = limiter.Close() // Shutdown would not wait for those that are idle
+			_ = limiter.Close() // Shutdown would not wait for idle connections
 			limiter.LastCall(d)
 		},
 	})
@@ -38,16 +38,16 @@ func (s *Server) runTLS(ctx context.Context) error {
 // stdRun is a listener that net/http serves.
 type stdRun struct {
 	ln       net.Listener
-	tls      *tls.Config // nil: HTTP/2 without TLS, and nothing else
+	tls      *tls.Config // nil: only HTTP/2 without TLS
 	state    func(net.Conn, http.ConnState)
-	lastCall func(d time.Duration) // waits until nobody has a connection any more, for d at most
+	lastCall func(d time.Duration) // waits, for at most d, until no connections are left
 }
 
 // runStd is Run over net/http.
 func (s *Server) runStd(ctx context.Context, run stdRun) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
+	var inside sync.WaitGroup // counts handlers; net/http forgets those of tunnels
 	inside.Add(1)
 	srv := s.std(work, run, &inside)
 	failed := make(chan error, 1)
@@ -93,8 +93,7 @@ func (r stdRun) serve(srv *http.Server) error {
 	return srv.Serve(r.ln)
 }
 
-// std returns the server, whose handlers are counted in inside. Both ways have the same
-// bounds.
+// std returns the server. inside counts its handlers. Both uses have the same bounds.
 func (s *Server) std(work context.Context, run stdRun, inside *sync.WaitGroup) *http.Server {
 	take := orDefault(s.cfg.WriteTimeout, time.Minute)
 	srv := &http.Server{
@@ -105,7 +104,7 @@ func (s *Server) std(work context.Context, run stdRun, inside *sync.WaitGroup) *
 				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
 			}
 			body := orDefault(s.cfg.BodyTimeout, 30*time.Second)
-			if r.ProtoMajor > 1 { // its connections have a goroutine that writes for all requests
+			if r.ProtoMajor > 1 { // such connections have a goroutine that writes for all requests
 				s.gateway.serveStd(w, r, body, take)
 				return
 			}
@@ -136,24 +135,24 @@ func (s *Server) std(work context.Context, run stdRun, inside *sync.WaitGroup) *
 	return srv
 }
 
-// opened is the key of when a connection was accepted.
+// opened is the context key of the time when a connection was accepted.
 type opened struct{}
 
-// old reports whether the request's connection has lived for long enough.
+// old reports whether the request's connection has exceeded its lifetime.
 func (s *Server) old(r *http.Request) bool {
 	at, ok := r.Context().Value(opened{}).(time.Time)
 	return ok && s.cfg.Lifetime > 0 && time.Since(at) >= s.cfg.Lifetime
 }
 
-// logWriter passes net/http's lines on to a logger.
+// logWriter passes net/http's log lines to a logger.
 type logWriter struct{ log *slog.Logger }
 
 var _ io.Writer = logWriter{}
 
 func (w logWriter) Write(p []byte) (int, error) {
-	level := slog.LevelDebug // what callers do wrong
+	level := slog.LevelDebug // mistakes of callers
 	if bytes.Contains(p, []byte(": panic serving ")) {
-		level = slog.LevelError // what we do wrong: net/http goes on
+		level = slog.LevelError // our mistakes: net/http goes on
 	}
 	w.log.Log(context.Background(), level, "net/http", "message", string(p))
 	return len(p), nil

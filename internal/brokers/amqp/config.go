@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -78,34 +80,19 @@ func ClientFrom(a *brokers.Address) (c Client, err error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if len(c.Brokers) == 0 {
-		fault("Brokers: missing")
-	}
-	if c.Queue == "" || len(c.Queue) > 250 {
-		fault("Queue: %.100q is not a valid queue name", c.Queue)
-	}
-	if c.DeadLetter == c.Queue || len(c.DeadLetter) > 255 {
-		fault("DeadLetter: %.100q is the queue itself, or too long", c.DeadLetter)
-	}
-	if c.Prefetch < 1 || c.Prefetch > maxPrefetch {
-		fault("Prefetch: %d is not between 1 and %d", c.Prefetch, maxPrefetch)
-	}
-	return errors.Join(faults...)
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
+	errs.If(c.Queue == "" || len(c.Queue) > 250, "Queue: %.100q is not a valid queue name", c.Queue)
+	errs.If(c.DeadLetter == c.Queue || len(c.DeadLetter) > 255, "DeadLetter: %.100q is the queue itself, or too long", c.DeadLetter)
+	errs.If(c.Prefetch < 1 || c.Prefetch > maxPrefetch, "Prefetch: %d is not between 1 and %d", c.Prefetch, maxPrefetch)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Queue + "-dlq"
-	}
-	if c.Prefetch == 0 {
-		c.Prefetch = defaultPrefetch
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Queue+"-dlq")
+	c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -120,9 +107,7 @@ func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, err
 	if user == "" && password == "" {
 		user, password = "guest", "guest" // the broker's default, which it accepts from its own machine only
 	}
-	if vhost == "" {
-		vhost = "/"
-	}
+	vhost = cmp.Or(vhost, "/")
 	connected := func() bool { return true } // stops the cancellation by ctx
 	dial := func(network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialFor}).DialContext(ctx, network, address)

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -82,9 +84,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 
 // NewSink returns a sink. It does not connect.
 func NewSink(c SinkConfig) (*Sink, error) {
-	if c.RoutingKey == "" {
-		c.RoutingKey = "{topic}"
-	}
+	c.RoutingKey = cmp.Or(c.RoutingKey, "{topic}")
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -93,20 +93,12 @@ func NewSink(c SinkConfig) (*Sink, error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	if len(c.Brokers) == 0 {
-		faults = append(faults, errors.New("Brokers: missing"))
-	}
-	if len(c.Exchange) > maxShort {
-		faults = append(faults, fmt.Errorf("Exchange: %.100q is not a valid exchange name", c.Exchange))
-	}
-	if err := outgoing.CheckTemplate(c.RoutingKey); err != nil {
-		faults = append(faults, fmt.Errorf("routing_key: %w", err))
-	}
-	if c.Source == "" {
-		faults = append(faults, errors.New("Source: missing"))
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
+	errs.If(len(c.Exchange) > maxShort, "Exchange: %.100q is not a valid exchange name", c.Exchange)
+	errs.In(outgoing.CheckTemplate(c.RoutingKey), "Source: missing")
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
 // Close closes the connection.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Defaults of a Config.
@@ -100,67 +102,42 @@ var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	faults := []error{c.Client.Validate()}
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	errs := faults.List{c.Client.Validate()}
 	c = c.withDefaults()
-	if !legalName.MatchString(c.Topic) {
-		fault("Topic: %.100q is not a valid topic name", c.Topic)
-	}
-	if c.Group == "" {
-		fault("the consumer group is missing: add ?group=NAME")
-	}
+	errs.If(!legalName.MatchString(c.Topic), "Topic: %.100q is not a valid topic name", c.Topic)
+	errs.If(c.Group == "", "the consumer group is missing: add ?group=NAME")
 	switch {
 	case !legalName.MatchString(c.DeadLetter):
-		fault("DeadLetter: %.100q is not a valid topic name", c.DeadLetter)
+		errs.Add("DeadLetter: %.100q is not a valid topic name", c.DeadLetter)
 	case c.DeadLetter == c.Topic:
-		fault("DeadLetter: must differ from the topic")
+		errs.Add("DeadLetter: must differ from the topic")
 	}
-	if c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0 {
-		fault("MaxRecords, MaxBytes, Drain: one of them is too small")
-	}
-	if c.Session < time.Second || c.Session > time.Hour {
-		fault("Session: %v is not between 1s and 1h", c.Session)
-	}
-	return errors.Join(faults...)
+	errs.If(c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0, "MaxRecords, MaxBytes, Drain: one of them is too small")
+	errs.If(c.Session < time.Second || c.Session > time.Hour, "Session: %v is not between 1s and 1h", c.Session)
+	return errors.Join(errs...)
 }
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Client) Validate() error {
-	var faults []error
-	if len(c.Brokers) == 0 {
-		faults = append(faults, errors.New("Brokers: missing"))
-	}
+	var errs faults.List
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
 	switch c.SASL {
 	case saslPlain, saslSHA256, saslSHA512:
-		if c.User == "" {
-			faults = append(faults, fmt.Errorf("SASL: %s needs a user and a password, in the URL or in $%s and $%s", c.SASL, brokers.UserVar, brokers.PasswordVar))
-		}
+		errs.If(c.User == "", "SASL: %s needs a user and a password, in the URL or in $%s and $%s", c.SASL, brokers.UserVar, brokers.PasswordVar)
 	case "":
 	default:
-		faults = append(faults, fmt.Errorf("SASL: %.100q is unknown; want %s, %s or %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
+		errs = append(errs, fmt.Errorf("SASL: %.100q is unknown; want %s, %s or %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Topic + "-dlq"
-	}
-	if c.MaxRecords == 0 {
-		c.MaxRecords = DefaultMaxRecords
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.Session == 0 {
-		c.Session = DefaultSession
-	}
-	if c.Drain == 0 {
-		c.Drain = DefaultDrain
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Topic+"-dlq")
+	c.MaxRecords = cmp.Or(c.MaxRecords, DefaultMaxRecords)
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Session = cmp.Or(c.Session, DefaultSession)
+	c.Drain = cmp.Or(c.Drain, DefaultDrain)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -67,14 +68,10 @@ func NewSink(c SinkConfig) (*Sink, error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	faults := []error{c.Client.Validate()}
-	if !legalName.MatchString(c.Topic) {
-		faults = append(faults, fmt.Errorf("Topic: %.100q is not a valid topic name", c.Topic))
-	}
-	if c.Source == "" {
-		faults = append(faults, errors.New("Source: missing"))
-	}
-	return errors.Join(faults...)
+	errs := faults.List{c.Client.Validate()}
+	errs.If(!legalName.MatchString(c.Topic), "Topic: %.100q is not a valid topic name", c.Topic)
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
 // Close closes the connections.

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -84,40 +86,25 @@ var legalName = regexp.MustCompile(`^[^\s.*>/\\\x00-\x1f\x7f]{1,200}$`)
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if len(c.Servers) == 0 {
-		fault("Servers: missing")
-	}
-	if !legalName.MatchString(c.Stream) {
-		fault("Stream: %.100q is not a valid stream name", c.Stream)
-	}
+	errs.If(len(c.Servers) == 0, "Servers: missing")
+	errs.If(!legalName.MatchString(c.Stream), "Stream: %.100q is not a valid stream name", c.Stream)
 	switch {
 	case c.Consumer == "":
-		fault("the consumer is missing: add ?consumer=NAME")
+		errs.Add("the consumer is missing: add ?consumer=NAME")
 	case !legalName.MatchString(c.Consumer):
-		fault("Consumer: %.100q is not a valid consumer name", c.Consumer)
+		errs.Add("Consumer: %.100q is not a valid consumer name", c.Consumer)
 	}
-	if c.DeadLetter == c.Stream || !legalName.MatchString(c.DeadLetter) {
-		fault("DeadLetter: %.100q is the stream itself, or not a valid stream name", c.DeadLetter)
-	}
-	if c.AckWait < time.Second || c.AckWait > time.Hour {
-		fault("AckWait: %v is not between 1s and 1h", c.AckWait)
-	}
-	return errors.Join(faults...)
+	errs.If(c.DeadLetter == c.Stream || !legalName.MatchString(c.DeadLetter), "DeadLetter: %.100q is the stream itself, or not a valid stream name", c.DeadLetter)
+	errs.If(c.AckWait < time.Second || c.AckWait > time.Hour, "AckWait: %v is not between 1s and 1h", c.AckWait)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Stream + "-dlq"
-	}
-	if c.AckWait == 0 {
-		c.AckWait = defaultAckWait
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Stream+"-dlq")
+	c.AckWait = cmp.Or(c.AckWait, defaultAckWait)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

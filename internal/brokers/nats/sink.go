@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -68,23 +69,16 @@ func NewSink(c SinkConfig) (*Sink, error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if len(c.Servers) == 0 {
-		fault("Servers: missing")
-	}
+	var errs faults.List
+	errs.If(len(c.Servers) == 0, "Servers: missing")
 	if err := outgoing.CheckTemplate(c.Subject); err != nil {
-		fault("Subject: %w", err)
+		errs.Add("Subject: %w", err)
 	} else if !isSubject(outgoing.Expand(c.Subject, &outbox.Record{Event: outbox.Event{ID: "x", Topic: "x", Key: "x"}})) {
-		fault("Subject: %.100q is not a valid subject for publishing", c.Subject)
+		errs.Add("Subject: %.100q is not a valid subject for publishing", c.Subject)
 	}
-	if c.Stream != "" && !legalName.MatchString(c.Stream) {
-		fault("stream: %.100q is not a valid stream name", c.Stream)
-	}
-	if c.Source == "" {
-		fault("Source: missing")
-	}
-	return errors.Join(faults...)
+	errs.If(c.Stream != "" && !legalName.MatchString(c.Stream), "stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
 // isSubject reports whether messages can be published to s.

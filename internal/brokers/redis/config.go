@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -89,37 +91,20 @@ func ClientFrom(a *brokers.Address) (c Client, err error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if c.Server == "" {
-		fault("Server: missing")
-	}
-	if c.Stream == "" || len(c.Stream) > maxName {
-		fault("Stream: %.100q is not a valid stream name", c.Stream)
-	}
-	if c.Group == "" || len(c.Group) > maxName {
-		fault("the consumer group is missing, or too long: add ?group=NAME")
-	}
-	if c.DeadLetter == c.Stream || len(c.DeadLetter) > maxName {
-		fault("DeadLetter: %.100q is the stream itself, or too long", c.DeadLetter)
-	}
-	if c.Lease < 100*time.Millisecond || c.Lease > 24*time.Hour {
-		fault("Lease: %v is not between 100ms and 24h", c.Lease)
-	}
-	return errors.Join(faults...)
+	errs.If(c.Server == "", "Server: missing")
+	errs.If(c.Stream == "" || len(c.Stream) > maxName, "Stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.Group == "" || len(c.Group) > maxName, "the consumer group is missing, or too long: add ?group=NAME")
+	errs.If(c.DeadLetter == c.Stream || len(c.DeadLetter) > maxName, "DeadLetter: %.100q is the stream itself, or too long", c.DeadLetter)
+	errs.If(c.Lease < 100*time.Millisecond || c.Lease > 24*time.Hour, "Lease: %v is not between 100ms and 24h", c.Lease)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Stream + "-dlq"
-	}
-	if c.Lease == 0 {
-		c.Lease = defaultLease
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Stream+"-dlq")
+	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -74,21 +75,12 @@ func NewSink(c SinkConfig) (*Sink, error) {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.Server == "" {
-		fault("Server: missing")
-	}
-	if c.Stream == "" || len(c.Stream) > maxName {
-		fault("Stream: %.100q is not a valid stream name", c.Stream)
-	}
-	if c.MaxLen < 0 || c.MaxBytes < 0 {
-		fault("MaxLen, MaxBytes: must not be negative")
-	}
-	if c.Source == "" {
-		fault("Source: missing")
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(c.Server == "", "Server: missing")
+	errs.If(c.Stream == "" || len(c.Stream) > maxName, "Stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.MaxLen < 0 || c.MaxBytes < 0, "MaxLen, MaxBytes: must not be negative")
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
 // Close closes the connections.

@@ -157,7 +157,7 @@ func ofSecrets() []spoilt {
 		{"an open state folder", Fault, "secrets", "all users may write", func(p *place) { p.chmod(0o777, "state") }},
 		{"a visible state folder", Warning, "secrets", "others may look", func(p *place) { p.chmod(0o755, "state") }},
 		{"an open secret", Fault, "secrets", "is open to others", func(p *place) { p.chmod(0o644, "state/secret") }},
-		{"a lost secret", Fault, "secrets", "match nothing without it", func(p *place) {
+		{"a lost secret", Fault, "secrets", "its verdicts match nothing", func(p *place) {
 			p.open()
 			p.check(os.Remove(p.path("state/secret")))
 		}},
@@ -205,7 +205,7 @@ func ofRunning() []spoilt {
 		{"another version", Warning, "version", "Bezoar v1.2.2 runs, and this program is v1.2.3", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, "/metrics": version})
 		}},
-		{"no version", Warning, "version", "does not tell its version", func(p *place) {
+		{"no version", Warning, "version", "does not report its version", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, "/metrics": "other 1\n"})
 		}},
 		{"a failing check", Fault, "health", "store is failing: no answer", func(p *place) {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // MinToken is the minimum length of a token in bytes. It makes guessing over the network
@@ -82,7 +83,7 @@ func (c Config) String() string {
 // Validate returns one error that names every invalid field, or nil. It rejects settings
 // that would open the API to the network without a token.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("admin.address %.100q: want host:port: %w", c.Address, err))
@@ -90,12 +91,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf(
 			"admin.address %.100q is open to the network: set a token, or listen on 127.0.0.1", c.Address))
 	}
-	if c.Token != "" && len(c.Token) < MinToken {
-		errs = append(errs, fmt.Errorf("admin.token has %d bytes, want at least %d", len(c.Token), MinToken))
-	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, errors.New("admin.token may hold only printable ASCII characters without spaces"))
-	}
+	errs.If(c.Token != "" && len(c.Token) < MinToken, "admin.token has %d bytes, want at least %d", len(c.Token), MinToken)
+	errs.If(strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }), "admin.token may hold only printable ASCII characters without spaces")
 	return errors.Join(errs...)
 }
 

@@ -97,8 +97,15 @@ func baseURL(address string) (*url.URL, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("admin address %.100q: want host:port or http://host:port", address)
 	}
-	if strings.HasPrefix(u.Host, ":") {
+	switch {
+	case strings.HasPrefix(u.Host, ":"):
 		u.Host = "127.0.0.1" + u.Host
+	case u.Port() == "" && text != address: // http://host has a port of its own
+		host, port := address, "7070"
+		if _, err := strconv.Atoi(address); err == nil {
+			host, port = "127.0.0.1", address
+		}
+		return nil, fmt.Errorf("admin address %.100q has no port — write %.100s", address, net.JoinHostPort(host, port))
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	return u, nil

@@ -113,9 +113,9 @@ type Rollout struct {
 	Began    time.Time `json:"began"`
 	Ended    time.Time `json:"ended,omitzero"`
 	Workers  int       `json:"workers"`          // workers to replace
-	Replaced int       `json:"replaced"`         // replaced workers that proved themselves
+	Replaced int       `json:"replaced"`         // replaced workers that passed their bake period
 	Worker   string    `json:"worker,omitempty"` // worker that is being replaced, or at which it stopped
-	Tries    int       `json:"tries,omitempty"`  // new processes at this worker that did not prove themselves
+	Tries    int       `json:"tries,omitempty"`  // new processes at this worker that did not pass their bake period
 	Why      string    `json:"why,omitempty"`    // reason why it stopped
 	Next     string    `json:"next,omitempty"`   // what to do about it
 	Stopped  int       `json:"stopped_so_far"`   // number of this fleet's restarts that stopped

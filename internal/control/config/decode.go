@@ -16,9 +16,10 @@ type decoder struct {
 	faults []Fault
 	places map[string]place // by path, of each value in the file
 	nodes  int
-	full   bool         // the limit of nodes was reached and reported
-	top    reflect.Type // type of the file's root; nil: Config
-	most   Bounds       // zero: the limits of settings
+	full   bool                  // the limit of nodes was reached and reported
+	top    reflect.Type          // type of the file's root; nil: Config
+	most   Bounds                // zero: the limits of settings
+	listed map[reflect.Type]bool // types whose keys a fault has listed
 }
 
 type place struct{ line, column int }
@@ -141,7 +142,15 @@ func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 		d.fault(key, at, flawf("it belongs under "+home, "is not a key here"))
 		return
 	}
-	d.fault(key, at, flawf("remove it; the keys here are "+strings.Join(known, ", "), "is not a known key"))
+	fix := "remove it"
+	if !d.listed[v.Type()] { // once is enough
+		fix += "; the keys here are " + strings.Join(known, ", ")
+		if d.listed == nil {
+			d.listed = map[reflect.Type]bool{}
+		}
+		d.listed[v.Type()] = true
+	}
+	d.fault(key, at, flawf(fix, "is not a known key"))
 }
 
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {

@@ -45,7 +45,11 @@ func (s *Size) UnmarshalText(text []byte) error {
 		return nil
 	}
 	if n, err := strconv.ParseInt(in, 10, 64); err == nil && n > 0 {
-		return flawf("write "+Size(n).String(), "%s has no unit", quoted(in))
+		fix := "write " + Size(n).String()
+		if n%1024 != 0 {
+			fix += " for bytes, or another of KiB, MiB, GiB, TiB"
+		}
+		return flawf(fix, "%s has no unit", quoted(in))
 	}
 	for _, u := range units() {
 		num, ok := strings.CutSuffix(in, u.name)
@@ -132,7 +136,10 @@ func decimal(s string) (float64, bool) {
 // day is a common unit that time.ParseDuration lacks.
 const day = 24 * time.Hour
 
-// parseDuration parses 250ms, 1h30m, 7d or 0s.
+// Duration parses a duration of the settings file: 250ms, 1h30m, 7d or 0s.
+func Duration(text string) (time.Duration, error) { return parseDuration(text) }
+
+// parseDuration is [Duration].
 func parseDuration(in string) (time.Duration, error) {
 	const example = "write a number with ms, s, m, h or d, such as 30s"
 	if num, ok := strings.CutSuffix(in, "d"); ok {

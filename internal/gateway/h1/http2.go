@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A caller who knows that a server speaks HTTP/2 begins with this (RFC 9113, section
-// 3.4). To a parser of HTTP/1 the first part is the head of a request.
+// A caller that knows that a server speaks HTTP/2 begins with this preface (RFC 9113, section 3.4). A parser of HTTP/1
+// reads its first part as the head of a request.
 const (
 	prefaceHead = "PRI * HTTP/2.0\r\n\r\n"
 	prefaceRest = "SM\r\n\r\n"
 )
 
-// HTTP2Conn is the connection of a caller who speaks HTTP/2 from the first byte. It
-// keeps its place among the connections of the [Server].
+// HTTP2Conn is the connection of a caller that speaks HTTP/2 from the first byte. It keeps its place among the connections
+// of the [Server].
 type HTTP2Conn struct {
 	net.Conn
 	x      *Exchange
@@ -24,8 +24,8 @@ type HTTP2Conn struct {
 	closed chan struct{}
 }
 
-// pass hands a connection that has begun as HTTP/2 does to whom the server's settings
-// name, and waits for its end. It returns why err, the error of the head, stands.
+// pass gives an HTTP/2 connection to the handler in the server's settings, and waits for its end. It returns the error for
+// a connection that is not passed.
 func (x *Exchange) pass(err error) error {
 	if x.served || x.srv.cfg.HTTP2 == nil {
 		return err
@@ -48,7 +48,7 @@ func (x *Exchange) pass(err error) error {
 	return nil
 }
 
-// idle notes whether a connection that was passed on has no request.
+// idle records whether a connection that was passed on has no request.
 func (x *Exchange) idle(yes bool) {
 	if !yes {
 		x.phase.Store(phaseBody)
@@ -58,8 +58,8 @@ func (x *Exchange) idle(yes bool) {
 	x.phase.Store(phaseHTTP2)
 }
 
-// State hears from net/http what becomes of the connection. While it has no request it
-// makes room for others, as all that are silent do.
+// State gets the changes of the connection from net/http. Without a request it makes room for others, like all silent
+// connections.
 func (c *HTTP2Conn) State(s http.ConnState) {
 	switch s {
 	case http.StateActive:
@@ -70,7 +70,7 @@ func (c *HTTP2Conn) State(s http.ConnState) {
 	}
 }
 
-// Read reads the first bytes again, then on.
+// Read returns the bytes that were read before, and then reads on.
 func (c *HTTP2Conn) Read(p []byte) (int, error) {
 	if len(c.early) > 0 {
 		n := copy(p, c.early)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// recv reads what is there, or waits for it until the deadline of nc.
+// recv reads available bytes, or waits for them until nc's deadline.
 func (s *sock) recv(p []byte) (int, error) {
 	if s.raw == nil {
 		return s.nc.Read(p)
@@ -29,7 +29,7 @@ func (s *sock) recv(p []byte) (int, error) {
 	return s.io.n, nil
 }
 
-// rawIO is one read, and what calls it.
+// rawIO holds one read, and the function that calls it.
 type rawIO struct {
 	readFn func(fd uintptr) bool
 	p      []byte
@@ -51,20 +51,20 @@ func (r *rawIO) read(fd uintptr) bool {
 	}
 }
 
-// failed is the error of package net for a call that did not work.
+// failed returns package net's error for a failed call.
 func (s *sock) failed(op string, e syscall.Errno) error {
 	local, remote := s.nc.LocalAddr(), s.nc.RemoteAddr()
 	return &net.OpError{Op: op, Net: local.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(op, e)}
 }
 
-// rawOut is what an answer's write needs.
+// rawOut holds what the write of an answer needs.
 type rawOut struct {
 	writeFn func(fd uintptr) bool
 	n       int64
 	errno   syscall.Errno
 }
 
-// writeOnce writes vec, or what of it can be written until the deadline.
+// writeOnce writes vec, or as much of it as can be written until the deadline.
 func (x *Exchange) writeOnce() (int64, error) {
 	if x.raw == nil {
 		return x.writeNet()

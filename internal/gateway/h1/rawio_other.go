@@ -2,7 +2,7 @@
 
 package h1
 
-// What Linux does without package net, package net does elsewhere.
+// Outside Linux, package net does what rawio_linux.go does.
 type (
 	rawIO  struct{}
 	rawOut struct{}

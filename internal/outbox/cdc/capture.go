@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // CaptureConfig selects the tables whose changes become events, and their outbox.
@@ -44,51 +47,35 @@ type Table struct {
 
 func (c CaptureConfig) withDefaults() CaptureConfig {
 	c.Config = c.Config.withDefaults()
-	if c.Rows == 0 {
-		c.Rows = 1000
-	}
-	if c.Linger == 0 {
-		c.Linger = 20 * time.Millisecond
-	}
-	if c.Waiting == 0 {
-		c.Waiting = 1_000_000
-	}
-	if c.Retry == 0 {
-		c.Retry = 5 * time.Second
-	}
+	c.Rows = cmp.Or(c.Rows, 1000)
+	c.Linger = cmp.Or(c.Linger, 20*time.Millisecond)
+	c.Waiting = cmp.Or(c.Waiting, 1_000_000)
+	c.Retry = cmp.Or(c.Retry, 5*time.Second)
 	return c
 }
 
 // Validate returns one error that names every invalid field, or nil.
 func (c CaptureConfig) Validate() error {
-	faults := []error{c.Config.Validate()}
-	if !validName(c.Schema) {
-		faults = append(faults, fmt.Errorf("Schema: %.80q must be 1 to 63 characters of a-z, 0-9 and _", c.Schema))
-	}
+	errs := faults.List{c.Config.Validate()}
+	errs.If(!validName(c.Schema), "Schema: %.80q must be 1 to 63 characters of a-z, 0-9 and _", c.Schema)
 	if c.Rows < 0 || c.Rows > 5000 { // each change may lock a key
-		faults = append(faults, fmt.Errorf("Rows: %d is not between 1 and 5000", c.Rows))
+		errs = append(errs, fmt.Errorf("Rows: %d is not between 1 and 5000", c.Rows))
 	}
-	if c.Linger < 0 || c.Waiting < 0 || c.Retry < 0 {
-		faults = append(faults, errors.New("Linger, Waiting, Retry: negative"))
-	}
-	if len(c.Tables) == 0 {
-		faults = append(faults, errors.New("Tables: missing"))
-	}
+	errs.If(c.Linger < 0 || c.Waiting < 0 || c.Retry < 0, "Linger, Waiting, Retry: negative")
+	errs.If(len(c.Tables) == 0, "Tables: missing")
 	seen := map[table]bool{}
 	for i, t := range c.Tables {
 		p, err := t.parse()
-		if err != nil {
-			faults = append(faults, fmt.Errorf("Tables[%d].%w", i, err))
-		}
+		errs.If(err != nil, "Tables[%d].%w", i, err)
 		if seen[p.table] {
-			faults = append(faults, fmt.Errorf("Tables[%d].Name: %s is listed twice", i, p.table))
+			errs = append(errs, fmt.Errorf("Tables[%d].Name: %s is listed twice", i, p.table))
 		}
 		if p.schema == c.Schema {
-			faults = append(faults, fmt.Errorf("Tables[%d].Name: %s is in the schema of the outbox", i, p.table))
+			errs = append(errs, fmt.Errorf("Tables[%d].Name: %s is in the schema of the outbox", i, p.table))
 		}
 		seen[p.table] = true
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // plan is a [Table] with its templates parsed.
@@ -117,9 +104,7 @@ func (t Table) parse() (p *plan, err error) {
 		{"Key", t.Key, "{key}", &p.key},
 		{"Type", t.Type, "{table}.{op}", &p.kind},
 	} {
-		if f.text == "" {
-			f.text = f.usual
-		}
+		f.text = cmp.Or(f.text, f.usual)
 		if *f.to, err = parseTemplate(f.text); err != nil {
 			return p, fmt.Errorf("%s: %w", f.name, err)
 		}

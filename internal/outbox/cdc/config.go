@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // defaultHeartbeat is the default interval between heartbeats.
@@ -41,30 +43,22 @@ func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		faults = append(faults, errors.New("URL: want postgres://user:password@host:port/database, the password percent-encoded"))
+		errs = append(errs, errors.New("URL: want postgres://user:password@host:port/database, the password percent-encoded"))
 	} else if _, err := pgx.ParseConfig(c.URL); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err)) // pgx has removed the password
+		errs = append(errs, fmt.Errorf("URL: %w", err)) // pgx has removed the password
 	}
 	for _, f := range []struct{ name, value string }{{"Slot", c.Slot}, {"Publication", c.Publication}} {
-		if !validName(f.value) {
-			faults = append(faults, fmt.Errorf("%s: %.80q must be 1 to 63 characters of a-z, 0-9 and _", f.name, f.value))
-		}
+		errs.If(!validName(f.value), "%s: %.80q must be 1 to 63 characters of a-z, 0-9 and _", f.name, f.value)
 	}
-	if c.Heartbeat < 0 {
-		faults = append(faults, fmt.Errorf("Heartbeat: %v is negative", c.Heartbeat))
-	}
-	return errors.Join(faults...)
+	errs.If(c.Heartbeat < 0, "Heartbeat: %v is negative", c.Heartbeat)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.Heartbeat == 0 {
-		c.Heartbeat = defaultHeartbeat
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

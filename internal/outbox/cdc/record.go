@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -16,7 +17,7 @@ type eventColumns struct {
 
 func columnsOf(r *Relation) (eventColumns, error) {
 	var c eventColumns
-	var missing []error
+	var missing faults.List
 	for _, f := range []struct {
 		name string
 		to   *int
@@ -37,9 +38,7 @@ func columnsOf(r *Relation) (eventColumns, error) {
 				*f.to = i
 			}
 		}
-		if *f.to < 0 {
-			missing = append(missing, fmt.Errorf("table %s.%s of an outbox has no column %s", r.Schema, r.Name, f.name))
-		}
+		missing.If(*f.to < 0, "table %s.%s of an outbox has no column %s", r.Schema, r.Name, f.name)
 	}
 	return c, errors.Join(missing...)
 }

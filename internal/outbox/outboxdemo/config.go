@@ -1,10 +1,12 @@
 package outboxdemo
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Limits and defaults of a demonstration.
@@ -29,37 +31,23 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Orders == 0 {
-		c.Orders = DefaultOrders
-	}
-	if c.Crashes == 0 {
-		c.Crashes = DefaultCrashes
-	}
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
-	if c.Err == nil {
-		c.Err = io.Discard
-	}
+	c.Orders = cmp.Or(c.Orders, DefaultOrders)
+	c.Crashes = cmp.Or(c.Crashes, DefaultCrashes)
+	c.Out = cmp.Or(c.Out, io.Discard)
+	c.Err = cmp.Or(c.Err, io.Discard)
 	return c
 }
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if len(c.Command) == 0 {
-		errs = append(errs, errors.New("command is empty: the demonstration cannot start the application"))
-	}
+	var errs faults.List
+	errs.If(len(c.Command) == 0, "command is empty: the demonstration cannot start the application")
 	if scheme, _, _ := strings.Cut(c.Database, ":"); c.Database != "" && scheme != "postgres" && scheme != "postgresql" {
 		errs = append(errs, errors.New("database: want postgres://user@host/database"))
 	}
-	if c.Orders < 100 || c.Orders > MaxOrders {
-		errs = append(errs, fmt.Errorf("orders %d: want 100 to %d", c.Orders, MaxOrders))
-	}
-	if c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10 {
-		errs = append(errs, fmt.Errorf("crashes %d: want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes))
-	}
+	errs.If(c.Orders < 100 || c.Orders > MaxOrders, "orders %d: want 100 to %d", c.Orders, MaxOrders)
+	errs.If(c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10, "crashes %d: want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes)
 	return errors.Join(errs...)
 }
 

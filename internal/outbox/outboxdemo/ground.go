@@ -98,6 +98,19 @@ func (g *ground) close() error {
 	return err
 }
 
+// left counts the events that the outbox has not recorded as delivered.
+func (g *ground) left(ctx context.Context) int {
+	table := g.schema + "_pending"
+	if g.dir == "" {
+		table = g.schema + ".pending"
+	}
+	var n int
+	if err := g.db.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+		return 1 // the database is busy
+	}
+	return n
+}
+
 // writeEvent writes an event in the transaction that writes its order.
 func (t task) writeEvent(ctx context.Context, tx *sql.Tx, e event) error {
 	payload := fmt.Appendf(nil, `{"order": %d}`, e.Order)

@@ -127,7 +127,9 @@ func (c Config) keepRelaying(ctx context.Context, t task) (crashes int, err erro
 // slowest limits the time without a new event while events are missing.
 const slowest = time.Minute
 
-// arrived waits until every written order has an event.
+// arrived waits until every written order has an event and the relay has recorded
+// its delivery. Events whose delivery a crash kept from being recorded have come
+// again by then.
 func (g *ground) arrived(ctx context.Context, p *place) error {
 	var orders int
 	if err := g.db.QueryRowContext(ctx, countOrders).Scan(&orders); err != nil {
@@ -136,7 +138,7 @@ func (g *ground) arrived(ctx context.Context, p *place) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	last, at := p.known(), time.Now()
-	for ; last < orders; last = p.known() {
+	for ; last < orders || g.left(ctx) > 0; last = p.known() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

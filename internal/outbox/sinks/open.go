@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Source == "" {
-		o.Source = DefaultSource
-	}
+	o.Source = cmp.Or(o.Source, DefaultSource)
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}

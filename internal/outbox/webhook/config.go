@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Modes of a webhook; see the package comment.
@@ -61,14 +64,14 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	c.URL = u
-	var faults []error
+	var errs []error
 	for name, values := range params {
 		if err := c.set(name, values[len(values)-1], getenv); err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
 	}
-	if len(faults) > 0 {
-		return c, errors.Join(faults...)
+	if len(errs) > 0 {
+		return c, errors.Join(errs...)
 	}
 	return c, nil
 }
@@ -147,42 +150,21 @@ func (c *Config) addKeys(text, from string) error {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
-		fault("URL: want http:// or https:// with a host")
-	}
-	if c.Source == "" {
-		fault("Source: missing")
-	}
-	if c.Mode != Binary && c.Mode != Structured && c.Mode != Batched {
-		fault("mode: %.100q is not one of %s, %s and %s", c.Mode, Binary, Structured, Batched)
-	}
-	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
-		fault("timeout: %v is not between 1ms and 1h", c.Timeout)
-	}
-	if c.Parallel < 1 || c.Parallel > maxParallel {
-		fault("parallel: %d is not between 1 and %d", c.Parallel, maxParallel)
-	}
-	if c.Batch < 1 || c.Batch > maxBatch {
-		fault("batch: %d is not between 1 and %d", c.Batch, maxBatch)
-	}
-	return errors.Join(faults...)
+	errs.If(c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https", "URL: want http:// or https:// with a host")
+	errs.If(c.Source == "", "Source: missing")
+	errs.If(c.Mode != Binary && c.Mode != Structured && c.Mode != Batched, "mode: %.100q is not one of %s, %s and %s", c.Mode, Binary, Structured, Batched)
+	errs.If(c.Timeout < time.Millisecond || c.Timeout > time.Hour, "timeout: %v is not between 1ms and 1h", c.Timeout)
+	errs.If(c.Parallel < 1 || c.Parallel > maxParallel, "parallel: %d is not between 1 and %d", c.Parallel, maxParallel)
+	errs.If(c.Batch < 1 || c.Batch > maxBatch, "batch: %d is not between 1 and %d", c.Batch, maxBatch)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.Mode == "" {
-		c.Mode = Binary
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Parallel == 0 {
-		c.Parallel = DefaultParallel
-	}
-	if c.Batch == 0 {
-		c.Batch = DefaultBatch
-	}
+	c.Mode = cmp.Or(c.Mode, Binary)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Parallel = cmp.Or(c.Parallel, DefaultParallel)
+	c.Batch = cmp.Or(c.Batch, DefaultBatch)
 	return c
 }

@@ -28,12 +28,9 @@ func newSettingsStore() *settingsStore {
 }
 
 func (s *settingsStore) Revision(ctx context.Context) (int64, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	return s.revision, nil
+	return within(ctx, &s.lock, func() (int64, error) {
+		return s.revision, nil
+	})
 }
 
 func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Version) (live.Version, error) {
@@ -68,17 +65,14 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 }
 
 func (s *settingsStore) Version(ctx context.Context, number int64) (live.Version, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return live.Version{}, err
-	}
-	defer leave()
-	for _, v := range slices.Backward(s.versions) {
-		if number == 0 || v.Number == number {
-			return cloneVersion(v), nil
+	return within(ctx, &s.lock, func() (live.Version, error) {
+		for _, v := range slices.Backward(s.versions) {
+			if number == 0 || v.Number == number {
+				return cloneVersion(v), nil
+			}
 		}
-	}
-	return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
+		return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
+	})
 }
 
 func (s *settingsStore) Versions(ctx context.Context, limit int) ([]live.Version, error) {
@@ -141,18 +135,15 @@ func (s *settingsStore) expire(now int64) {
 }
 
 func (s *settingsStore) DeleteOverride(ctx context.Context, id string) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	s.expire(micros())
-	if _, ok := s.overrides[id]; !ok {
-		return fmt.Errorf("delete override %.80q: %w", id, live.ErrNotFound)
-	}
-	delete(s.overrides, id)
-	s.revision++
-	return nil
+	return locked(ctx, &s.lock, func() error {
+		s.expire(micros())
+		if _, ok := s.overrides[id]; !ok {
+			return fmt.Errorf("delete override %.80q: %w", id, live.ErrNotFound)
+		}
+		delete(s.overrides, id)
+		s.revision++
+		return nil
+	})
 }
 
 func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Time, error) {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -15,6 +16,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -40,16 +42,14 @@ func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.driver(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
 	if c.Schema != "" {
-		if err := tables.ValidSchema(c.Schema); err != nil {
-			faults = append(faults, fmt.Errorf("Schema: %w", err))
-		}
+		errs.In(tables.ValidSchema(c.Schema), "Schema")
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // driver parses the URL. Its errors do not contain the password.
@@ -70,9 +70,7 @@ func (c Config) driver() (*driver.Config, error) {
 		return nil, errors.New("its parameters cannot be read; they are those of the Go driver for MySQL")
 	}
 	port := u.Port()
-	if port == "" {
-		port = "3306"
-	}
+	port = cmp.Or(port, "3306")
 	m.User, m.Net, m.Addr, m.DBName = u.User.Username(), "tcp", u.Hostname()+":"+port, name
 	if strings.Contains(u.Hostname(), ":") {
 		m.Addr = "[" + u.Hostname() + "]:" + port
@@ -133,9 +131,7 @@ func Init(ctx context.Context, c Config) error {
 
 func initOn(ctx context.Context, conn *sql.Conn, c Config, text string) error {
 	schema := c.Schema
-	if schema == "" {
-		schema = tables.DefaultSchema
-	}
+	schema = cmp.Or(schema, tables.DefaultSchema)
 	// Only one process may create or upgrade an outbox at a time, and no process may
 	// downgrade it.
 	var locked sql.NullInt64
@@ -187,9 +183,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	db.SetMaxOpenConns(connections)
 	db.SetConnMaxIdleTime(idle)
 	schema := c.Schema
-	if schema == "" {
-		schema = tables.DefaultSchema
-	}
+	schema = cmp.Or(schema, tables.DefaultSchema)
 	return tables.New(ctx, tables.Config{Writer: db, Reader: db, Schema: schema, Where: where(m), Dialect: tables.Dialect{
 		Now: clock, Lane: `CAST(CONV(LEFT(SHA1(CONCAT(c.topic, ' ', c.k)), 15), 16, 10) AS SIGNED)`, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
 		Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -46,22 +48,18 @@ func (c Config) String() string {
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 func (c Config) withDefaults() Config {
-	if c.Schema == "" {
-		c.Schema = DefaultSchema
-	}
+	c.Schema = cmp.Or(c.Schema, DefaultSchema)
 	return c
 }
 
 // Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.pool(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	if err := validSchema(c.withDefaults().Schema); err != nil {
-		faults = append(faults, fmt.Errorf("Schema: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(validSchema(c.withDefaults().Schema), "Schema")
+	return errors.Join(errs...)
 }
 
 func validSchema(name string) error {
@@ -104,9 +102,7 @@ func SQL(schema string) (string, error) { return inSchema(schema, schemaSQL) }
 func NotifySQL(schema string) (string, error) { return inSchema(schema, notifySQL) }
 
 func inSchema(schema, text string) (string, error) {
-	if schema == "" {
-		schema = DefaultSchema
-	}
+	schema = cmp.Or(schema, DefaultSchema)
 	if err := validSchema(schema); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -15,6 +16,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -29,22 +31,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Schema == "" {
-		c.Schema = tables.DefaultSchema
-	}
+	c.Schema = cmp.Or(c.Schema, tables.DefaultSchema)
 	return c
 }
 
 // Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.path(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	if err := tables.ValidSchema(c.withDefaults().Schema); err != nil {
-		faults = append(faults, fmt.Errorf("Schema: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(tables.ValidSchema(c.withDefaults().Schema), "Schema")
+	return errors.Join(errs...)
 }
 
 func (c Config) path() (string, error) {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -104,9 +105,7 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 
 // Fill returns the text with {schema} replaced, for tables whose names begin with schema.
 func Fill(text, schema string) (string, error) {
-	if schema == "" {
-		schema = DefaultSchema
-	}
+	schema = cmp.Or(schema, DefaultSchema)
 	if err := ValidSchema(schema); err != nil {
 		return "", err
 	}
