@@ -120,7 +120,7 @@ func together[T any](t *testing.T, each []T, f func(T) error) {
 }
 
 func checkAll(ctx context.Context, c Case, names []string, bench *peer.Bench) error {
-	running, stop, err := startAll(ctx, names, c, bench, "")
+	running, stop, err := startAll(ctx, Config{Proxies: names}, c, bench, "")
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}

@@ -30,13 +30,15 @@ type Config struct {
 	Length   time.Duration // of one measurement; 1 s to 1 min
 	Distinct int           // different requests sent in turn; 1 to 100,000
 	Bezoar   string        // the binary; "" builds it
+	Before   string        // another one, to compare with; "" for none
 }
 
 // Validate joins every fault.
 func (c Config) Validate() error {
 	var errs faults.List
+	errs.If(slices.Contains(c.Proxies, before) != (c.Before != ""), "before: name a binary for the proxy %q", before)
 	for _, p := range c.Proxies {
-		errs.If(!slices.Contains(proxies(), p), "proxies: %q is unknown, want some of %s", p, strings.Join(proxies(), ","))
+		errs.If(!slices.Contains(append(proxies(), before), p), "proxies: %q is unknown, want some of %s", p, strings.Join(proxies(), ","))
 	}
 	errs.If(len(c.Proxies) == 0, "proxies: want at least one")
 	errs.If(len(c.Cases) == 0, "cases: want at least one")
@@ -54,6 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := rig.Flags("gateway", stderr)
 	var cfg Config
 	flags.StringVar(&cfg.Bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
+	flags.StringVar(&cfg.Before, "before", "", "another bezoar `binary`, which takes turns with the others as the row before")
 	flags.IntVar(&cfg.Rounds, "rounds", 5, "rounds of which the median counts")
 	flags.DurationVar(&cfg.Length, "length", 3*time.Second, "of one measurement")
 	flags.IntVar(&cfg.Distinct, "distinct", 4096, "different requests, sent in turn")
@@ -62,6 +65,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	goal := flags.Float64("goal", 0, "exit with 1 when Bezoar takes more than this many times nginx's CPU; 0 never does")
 	report, code := rig.Run(flags, args, stdout, func() (err error) {
 		cfg.Proxies = strings.Split(*names, ",")
+		if cfg.Before != "" {
+			cfg.Proxies = append(cfg.Proxies, before)
+		}
 		if cfg.Cases, err = parseCases(*kinds); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ const (
 	haproxy      = "haproxy"
 	reverseProxy = "ReverseProxy"
 	bezoar       = "bezoar"
+	before       = "before" // another build of Bezoar
 )
 
 func proxies() []string { return []string{nginx, haproxy, reverseProxy, bezoar} }
@@ -80,7 +81,7 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, erro
 
 // measureCase runs a case on fresh proxies.
 func measureCase(ctx context.Context, cfg Config, c Case, bench *peer.Bench, load *loader, samples map[key][]sample, progress io.Writer) error {
-	running, stop, err := startAll(ctx, cfg.Proxies, c, bench, load.cores)
+	running, stop, err := startAll(ctx, cfg, c, bench, load.cores)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
@@ -119,7 +120,7 @@ func cores(n int) (proxies, others string) {
 
 // startAll starts two workers of the case and the proxies before them. The caller
 // stops them all; what an error leaves is the bench's.
-func startAll(ctx context.Context, names []string, c Case, bench *peer.Bench, loadCores string) (running map[string]*peer.Proxy, stop func(), err error) {
+func startAll(ctx context.Context, cfg Config, c Case, bench *peer.Bench, loadCores string) (running map[string]*peer.Proxy, stop func(), err error) {
 	addrs, worker, err := startWorkers(ctx, c, bench, loadCores)
 	if err != nil {
 		return nil, nil, err
@@ -129,15 +130,11 @@ func startAll(ctx context.Context, names []string, c Case, bench *peer.Bench, lo
 		nginx:        func() (*peer.Proxy, error) { return bench.Nginx(ctx, addrs, extra) },
 		haproxy:      func() (*peer.Proxy, error) { return bench.HAProxy(ctx, addrs, extra) },
 		reverseProxy: func() (*peer.Proxy, error) { return bench.Stock(ctx, addrs, c.Wire) },
-		bezoar: func() (*peer.Proxy, error) {
-			if c.Wire.TLS || c.Wire.GRPC {
-				return bench.BezoarServe(ctx, addrs, c.Wire)
-			}
-			return bench.Bezoar(ctx, addrs)
-		},
+		bezoar:       func() (*peer.Proxy, error) { return startBezoar(ctx, cfg.Bezoar, addrs, c, bench) },
+		before:       func() (*peer.Proxy, error) { return startBezoar(ctx, cfg.Before, addrs, c, bench) },
 	}
 	running = map[string]*peer.Proxy{}
-	for _, name := range names {
+	for _, name := range cfg.Proxies {
 		if running[name], err = start[name](); err != nil {
 			return nil, nil, err
 		}
@@ -148,6 +145,14 @@ func startAll(ctx context.Context, names []string, c Case, bench *peer.Bench, lo
 		}
 		worker.Stop()
 	}, nil
+}
+
+func startBezoar(ctx context.Context, binary string, workers []string, c Case, bench *peer.Bench) (*peer.Proxy, error) {
+	bench.Use(binary)
+	if c.Wire.TLS || c.Wire.GRPC {
+		return bench.BezoarServe(ctx, workers, c.Wire)
+	}
+	return bench.Bezoar(ctx, workers)
 }
 
 // startWorkers starts a process that is two workers.

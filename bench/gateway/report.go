@@ -39,6 +39,7 @@ type Row struct {
 	// measured.
 	ToNginx        float64 `json:"to_nginx"`
 	ToReverseProxy float64 `json:"to_reverse_proxy"`
+	ToBefore       float64 `json:"to_before,omitempty"` // to another build's
 	PerSec         float64 `json:"requests_per_second"`
 	P50            float64 `json:"p50_ms"`
 	P99            float64 `json:"p99_ms"`
@@ -58,6 +59,7 @@ func newReport(cfg Config, samples map[key][]sample) *Report {
 			row := newRow(name, mine)
 			row.ToNginx = ratio(mine, samples[key{c.Name, nginx}])
 			row.ToReverseProxy = ratio(mine, samples[key{c.Name, reverseProxy}])
+			row.ToBefore = ratio(mine, samples[key{c.Name, before}])
 			cr.Rows = append(cr.Rows, row)
 		}
 		r.Cases = append(r.Cases, cr)
@@ -124,11 +126,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, c := range r.Cases {
 		fmt.Fprintf(&b, "%s: CPU time per request, one core, %d callers, median of %d rounds of %gs\n",
 			c.What, r.Connections, r.Rounds, r.Seconds)
-		fmt.Fprintf(&b, "  %-14s %8s %17s %9s %16s %11s %8s %7s\n",
-			"", "CPU µs", "(min–max)", "÷ nginx", "÷ ReverseProxy", "requests/s", "p99 ms", "failed")
+		fmt.Fprintf(&b, "  %-14s %8s %17s %9s %16s %9s %11s %8s %7s\n",
+			"", "CPU µs", "(min–max)", "÷ nginx", "÷ ReverseProxy", "÷ before", "requests/s", "p99 ms", "failed")
 		for _, row := range c.Rows {
-			fmt.Fprintf(&b, "  %-14s %8.2f %17s %9s %16s %11.0f %8.2f %7d\n", row.Proxy, row.CPU,
-				fmt.Sprintf("(%.2f–%.2f)", row.CPUMin, row.CPUMax), times(row.ToNginx), times(row.ToReverseProxy),
+			fmt.Fprintf(&b, "  %-14s %8.2f %17s %9s %16s %9s %11.0f %8.2f %7d\n", row.Proxy, row.CPU,
+				fmt.Sprintf("(%.2f–%.2f)", row.CPUMin, row.CPUMax), times(row.ToNginx), times(row.ToReverseProxy), times(row.ToBefore),
 				row.PerSec, row.P99, row.Failed)
 		}
 		b.WriteByte('\n')

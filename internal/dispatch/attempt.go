@@ -124,7 +124,9 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
 		return c.callerLeft(ctx, t, e, res, hung), true
 	}
-	now = time.Now()
+	if now = res.At; now.IsZero() {
+		now = time.Now()
+	}
 	switch res.Fault {
 	case NoFault:
 		c.observe(now, res)

@@ -68,7 +68,10 @@ func (j *job) do() dispatch.Answer {
 	j.admission.Began, j.admission.Outcome = time.Now(), admission.Outcome{Failed: true} // holds if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.admission.Outcome = outcomeOf(a)
-	now := time.Now()
+	now := a.Result.At
+	if now.IsZero() {
+		now = time.Now()
+	}
 	if a.Kind == dispatch.Answered {
 		j.ended = now
 	}

@@ -120,7 +120,7 @@ type Route struct {
 	// connections are cut. 0: no bound.
 	StreamIdle, StreamTotal time.Duration
 	// HalfClose says that callers who have finished sending wait for their answer. A caller that hangs up in an orderly way
-	// looks the same, so it is noticed only when the answer is sent. It applies to HTTP without TLS.
+	// looks the same, so it is noticed only when the answer is sent. It applies to HTTP/1.1.
 	HalfClose bool
 
 	// The following is checked before the body is read.

@@ -14,9 +14,7 @@
 //     within about a second, or when it writes to them.
 //   - Messages that can be read in two ways are refused (400 to callers, 502 for
 //     workers). Package internal/gateway/h1 lists them. The gateway writes every message
-//     anew instead of copying it. Over TLS, net/http reads requests first, and it accepts
-//     bare LF, folded fields and a length beside chunks. Workers still get one reading,
-//     but a proxy in front may have read another.
+//     anew instead of copying it.
 //   - Silent callers cannot keep others out: a [Server] has ServerConfig.MaxConns
 //     connections, and when another one comes, it closes the one that has been silent for
 //     the longest. A connection that has been idle for a second holds no buffers.
@@ -69,13 +67,13 @@
 //
 // # Two wires, one core
 //
-// Without TLS, a [Server] speaks HTTP/1.1 with its own implementation
-// (internal/gateway/h1), because that costs less. HTTP/2 and everything over TLS use
-// net/http. [Gateway.ServeHTTP] mounts the same core in another server. There are also
-// two implementations to workers: internal/gateway/h1, and net/http's HTTP/2 for an
-// Upstream that asks for it, over connections that never send a request again
-// (internal/gateway/h2). CPU per proxied request, one core, 64 kept-alive connections,
-// tiny answer, as a ratio to nginx 1.22 in the same run:
+// A [Server] speaks HTTP/1.1 with its own implementation (internal/gateway/h1), with and
+// without TLS, because that costs less. HTTP/2 uses net/http. [Gateway.ServeHTTP] mounts
+// the same core in another server. There are also two implementations to workers:
+// internal/gateway/h1, and net/http's HTTP/2 for an Upstream that asks for it, over
+// connections that never send a request again (internal/gateway/h2). CPU per proxied
+// request, one core, 64 kept-alive connections, tiny answer, as a ratio to nginx 1.22 in
+// the same run:
 //
 //	httputil.ReverseProxy, without any defence                    3.4
 //	net/http's server over internal/gateway/h1's client, fingerprint      2.0

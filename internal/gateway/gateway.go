@@ -26,8 +26,6 @@ type Gateway struct {
 	jobs    sync.Pool    // of *job
 	large   sync.Pool    // of *[DefaultBuffer]byte
 	reads   sync.Pool    // of *[readSize]byte, for bodies over net/http
-
-	heads, answers h1.Crowd // over net/http, HTTP/1.1: exchanges about to be handled, and answers about to be sent
 }
 
 // New returns a gateway, or every fault of cfg.
@@ -46,14 +44,14 @@ func New(cfg Config) (*Gateway, error) {
 // Held returns how many bytes of bodies are held now.
 func (g *Gateway) Held() int64 { return g.held.Load() }
 
-// serveExchange answers one request of the plain-text server.
+// serveExchange answers one request of package h1.
 func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 	m, ok := x.ConnData.(*connCache)
 	if !ok {
 		m = new(connCache)
 		x.ConnData = m
 	}
-	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, cache: m})
+	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, secure: x.Secure(), cache: m})
 }
 
 // handle answers one request, on any wire.

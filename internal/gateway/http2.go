@@ -1,7 +1,13 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -10,8 +16,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// passed is a listener for connections of callers who speak HTTP/2 without TLS. They come from another listener, which has
-// read their first bytes.
+// maxStreams is how many requests an HTTP/2 connection has at once.
+const maxStreams = 250
+
+// passed is a listener for the connections of callers who speak HTTP/2. They came over
+// another one, which has their first bytes or has done the handshake of TLS.
 type passed struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -41,8 +50,8 @@ func (p *passed) Close() error {
 	return nil
 }
 
-// take passes a connection on. It returns false if passed is no longer served.
-func (p *passed) take(c *h1.HTTP2Conn) bool {
+// take passes a connection on. It reports false once nobody serves it.
+func (p *passed) take(c net.Conn) bool {
 	select {
 	case p.conns <- c:
 		return true
@@ -54,20 +63,103 @@ func (p *passed) take(c *h1.HTTP2Conn) bool {
 // runHTTP2 serves passed connections until ctx is done. over is closed when no connections are left.
 func (s *Server) runHTTP2(ctx context.Context, p *passed, over <-chan struct{}) error {
 	defer func() { _ = p.Close() }()
-	return s.runStd(ctx, stdRun{
-		ln: p,
-		state: func(c net.Conn, state http.ConnState) {
-			if c, ok := c.(*h1.HTTP2Conn); ok {
-				c.State(state)
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var inside sync.WaitGroup // handlers
+	inside.Add(1)
+	srv := s.http2(work, &inside)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(p) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", p.addr, err)
+	case <-ctx.Done():
+	}
+	if d := time.Duration(s.lastCall.Load()); d > 0 {
+		s.leaving.Store(true)
+		late := time.NewTimer(d)
+		select {
+		case <-late.C:
+		case <-over:
+		}
+		late.Stop()
+	}
+	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
+	defer cancel()
+	err := srv.Shutdown(drain)
+	empty := make(chan struct{})
+	go func() {
+		inside.Done()
+		inside.Wait()
+		close(empty)
+	}()
+	select {
+	case <-empty:
+	case <-drain.Done():
+		err = errors.Join(drain.Err(), srv.Close())
+		cut()
+		<-empty
+	}
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) && !errors.Is(closed, net.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	if err != nil {
+		return fmt.Errorf("drain %s: %w", p.addr, err)
+	}
+	return nil
+}
+
+// http2 returns the server of what is passed on, whose handlers are counted in inside.
+func (s *Server) http2(work context.Context, inside *sync.WaitGroup) *http.Server {
+	take := orDefault(s.cfg.WriteTimeout, time.Minute)
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inside.Add(1)
+			defer inside.Done()
+			if s.leaving.Load() || s.old(r) {
+				w.Header().Set("Connection", "close") // becomes a GOAWAY
 			}
+			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
+		}),
+		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
+		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    s.cfg.MaxHead,
+		ConnState:         h1.State,
+		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, opened{}, time.Now())
 		},
-		lastCall: func(d time.Duration) {
-			late := time.NewTimer(d)
-			defer late.Stop()
-			select {
-			case <-late.C:
-			case <-over:
-			}
-		},
-	})
+		ErrorLog: log.New(logWriter{s.cfg.Log}, "", 0),
+	}
+	srv.Protocols.SetHTTP2(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	if srv.MaxHeaderBytes == 0 {
+		srv.MaxHeaderBytes = 64 << 10
+	}
+	return srv
+}
+
+// opened is the key of when a connection was passed on.
+type opened struct{}
+
+// old reports whether the request's connection has lived for long enough.
+func (s *Server) old(r *http.Request) bool {
+	at, ok := r.Context().Value(opened{}).(time.Time)
+	return ok && s.cfg.Lifetime > 0 && time.Since(at) >= s.cfg.Lifetime
+}
+
+// logWriter passes net/http's lines on to a logger.
+type logWriter struct{ log *slog.Logger }
+
+var _ io.Writer = logWriter{}
+
+func (w logWriter) Write(p []byte) (int, error) {
+	level := slog.LevelDebug // what callers do wrong
+	if bytes.Contains(p, []byte(": panic serving ")) {
+		level = slog.LevelError // what we do wrong: net/http goes on
+	}
+	w.log.Log(context.Background(), level, "net/http", "message", string(p))
+	return len(p), nil
 }

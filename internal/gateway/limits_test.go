@@ -336,7 +336,7 @@ func TestQuietLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsOverTLS: the same over net/http's wire, HTTP/2 included.
+// TestLimitsOverTLS: the same over TLS, HTTP/2 included.
 func TestLimitsOverTLS(t *testing.T) {
 	d := newDirect(t, startWorker(t, answering(hello)).addr)
 	cfg, pool := certificate(t)

@@ -62,11 +62,14 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	// After an error with part of the request written, an answer may still come: a worker need not read all of a request
 	// that it refuses.
 	res := j.receive(c, t)
+	if j.up != nil {
+		res.At = time.Time{} // its end is waited for
+	}
 	j.join(c, res.Fault != dispatch.NoFault)
 	if j.up != nil && res.Fault != dispatch.NoFault && j.up.lost {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}
-	c.Release(err == nil && j.up.finished())
+	c.ReleaseAt(err == nil && j.up.finished(), res.At)
 	if res.Fault != dispatch.NoFault {
 		j.from.Reset()
 	}
@@ -98,6 +101,7 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	}
 	now := j.begun(t)
 	j.answerHead(r)
+	j.resp.At = now
 	if admission.IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
 		j.admission.Stream(now)
@@ -206,7 +210,7 @@ func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	if err := j.from.End(c.Body.Trailers()); err != nil {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
 	}
-	return dispatch.Result{}
+	return dispatch.Result{At: time.Now()}
 }
 
 // fault converts an error of the worker's connection to a fault.

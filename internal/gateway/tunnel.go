@@ -58,6 +58,9 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 	j.rec.BytesIn += up.moved
 	j.rec.BytesOut += down.moved
 	res.Fault, res.Err = verdict(&up, &down, web)
+	if !stop() && res.Fault != dispatch.NoFault { // both were closed here, and either may have seen it first
+		res.Fault = dispatch.CallerGone
+	}
 	if rule := ends.stop(); rule != "" {
 		j.rec.Rule, res.Fault, res.Err = rule, dispatch.CallerGone, errStreamOver
 	}

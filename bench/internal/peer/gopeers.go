@@ -38,6 +38,9 @@ func (b *Bench) Stock(ctx context.Context, workers []string, w Wire) (*Proxy, er
 	})
 }
 
+// Use has what is started from now on run another binary of Bezoar; "" builds one.
+func (b *Bench) Use(bezoar string) { b.cfg.Bezoar = bezoar }
+
 // Binary returns the path of Bezoar's, and builds it if there is none.
 func (b *Bench) Binary(ctx context.Context) (string, error) {
 	if b.cfg.Bezoar != "" {

@@ -45,6 +45,9 @@ func (c *Conn) Watch(w Watch) { c.watch = w }
 // the rest while it reads. [Conn.ReadHead] returns errors that come after the write. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
+	if c.r == c.w {
+		c.r, c.w = 0, 0
+	}
 	now := c.lately()
 	if c.raw == nil || !canStart {
 		if len(head)+len(body) > atOnce {
@@ -98,15 +101,20 @@ func (c *Conn) ReadHead(method string) error {
 	return nil
 }
 
-// Release gives the connection back. With keep, the exchange on it must be over on both sides. It is closed even then if
-// the answer asks for that, or if more than the answer has come.
-func (c *Conn) Release(keep bool) {
+// Release gives the connection back, as [Conn.ReleaseAt] at the current time does.
+func (c *Conn) Release(keep bool) { c.ReleaseAt(keep, time.Time{}) }
+
+// ReleaseAt gives the connection back. A zero now is the current time. With keep, the exchange on it must be over on both
+// sides. It is closed even then if the answer asks for that, or if more than the answer has come.
+func (c *Conn) ReleaseAt(keep bool, now time.Time) {
 	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
 	c.Fresh = false
 	c.watch = nil
 	if keep {
 		c.narrow()
-		c.since = time.Now()
+		if c.since = now; now.IsZero() {
+			c.since = time.Now()
+		}
 	}
 	if !c.pool.put(c, keep) {
 		c.shut()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -313,4 +314,29 @@ func TestConnMore(t *testing.T) {
 		t.Error(err)
 	}
 	c.Release(false)
+}
+
+// Whatever their lengths, head and body arrive as they were, on one connection.
+func TestConnJoinsHeadAndBody(t *testing.T) {
+	addr, _ := serve(t, ServerConfig{}, echo)
+	p := newPool(t, addr, PoolConfig{})
+	for _, size := range []int{1, 1000, 4000, 4 << 10, 5000, smallBuffer, 3 * smallBuffer, 2} {
+		body := strings.Repeat("0123456789", size/10+1)[:size]
+		head := crlf("POST /x HTTP/1.1\nHost: h\nContent-Length: " + strconv.Itoa(size) + "\n\n")
+		c := getConn(t, p)
+		c.Watch(forever{})
+		if wrote, err := c.Start([]byte(head), []byte(body), false); err != nil || wrote != len(head)+size {
+			t.Fatalf("%d bytes: wrote %d, %v", size, wrote, err)
+		}
+		if err := c.ReadHead("POST"); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if got, err := readAll(&c.Body); err != nil || got != "POST /x "+body {
+			t.Errorf("%d bytes: got %d other ones, %v", size, len(got), err)
+		}
+		c.Release(true)
+	}
+	if alive, _ := p.Conns(); alive != 1 {
+		t.Errorf("%d connections, want one", alive)
+	}
 }

@@ -42,7 +42,7 @@ func (x *Exchange) await() bool {
 
 // mayRest reports whether an idle connection should release its buffers.
 func (x *Exchange) mayRest() bool {
-	return canRest && !x.resting && x.raw != nil && x.srv.cfg.IdleTimeout > restAfter
+	return canRest && !x.resting && x.base != nil && x.srv.cfg.IdleTimeout > restAfter
 }
 
 // acquire waits for a place among the connections. While there is none, silent connections are closed.

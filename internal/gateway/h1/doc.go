@@ -1,7 +1,7 @@
-// Package h1 speaks HTTP/1.1 on plain connections, as a server and as a client, with one
-// strict parser for both. The gateway cannot use net/http instead: its Transport delivers
-// a request again on its own, and its Server costs more than the whole budget of the
-// proxy (package gateway has the figures).
+// Package h1 speaks HTTP/1.1 on connections with and without TLS, as a server and as a
+// client, with one strict parser for both. The gateway cannot use net/http instead: its
+// Transport delivers a request again on its own, and its Server costs more than the whole
+// budget of the proxy (package gateway has the figures).
 //
 // # Client
 //
@@ -14,7 +14,8 @@
 //
 // A [Server] gives each connection one goroutine and calls its handler with an [Exchange]
 // per request. No second goroutine watches for callers who hang up: code that waits for a
-// worker calls [Exchange.Gone] from time to time.
+// worker calls [Exchange.Gone] from time to time. Gone asks the kernel, which also knows
+// the end of a connection below TLS.
 //
 // # Strictness
 //

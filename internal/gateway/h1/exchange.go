@@ -44,6 +44,7 @@ type Exchange struct {
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // deadline for the body; zero: none
 	send       rawOut
+	below      *below // the connection below TLS; nil without TLS
 
 	reply
 }
@@ -52,8 +53,9 @@ type Exchange struct {
 const (
 	phaseIdle  int32 = iota // between requests
 	phaseHead               // part of a head has come
-	phaseBody               // the handler runs, or HTTP/2 has a request
+	phaseBody               // the handler runs, or HTTP/2 with a request
 	phaseHTTP2              // HTTP/2 has no request
+	phaseShake              // before the handshake of TLS
 )
 
 // Wait bounds the waits for the caller's bytes.
@@ -64,12 +66,19 @@ func (x *Exchange) Wait(since, now time.Time) (time.Time, error) {
 		return time.Time{}, errRoom
 	}
 	switch phase {
-	case phaseIdle:
+	case phaseIdle, phaseShake:
 		if x.srv.draining.Load() {
 			return atMost(time.Unix(0, x.srv.closes.Load()), now, errDrained)
 		}
+		if phase == phaseShake {
+			return atMost(x.opened.Add(cfg.HeadTimeout), now, errIdle)
+		}
 		if x.mayRest() {
-			return atMost(x.last.Add(restAfter), now, errRest)
+			from := x.last
+			if x.below != nil {
+				from = since // a read has to find nothing: TLS may hold what has come
+			}
+			return atMost(from.Add(restAfter), now, errRest)
 		}
 		return atMost(x.last.Add(cfg.IdleTimeout), now, errIdle)
 	case phaseHead:
@@ -127,9 +136,14 @@ func (x *Exchange) Patience(d time.Duration, by time.Time) { x.patience, x.readB
 func (x *Exchange) Interrupt() { x.interrupt() }
 
 // Gone checks, without waiting, whether the caller has hung up. A caller that has only finished sending counts as gone, as
-// for net/http and nginx, unless KeepHalfClosed was called.
+// for net/http and nginx, unless KeepHalfClosed was called. Over TLS the end of the connection counts: the caller's
+// close_notify is not decrypted yet.
 func (x *Exchange) Gone() bool {
-	switch x.peek() {
+	seen := x.peek()
+	if seen == talking && x.below != nil {
+		seen = x.beyond()
+	}
+	switch seen {
 	case ended:
 		return !x.halfClosed
 	case dead:

@@ -55,6 +55,15 @@ func (p *peeker) look(fd uintptr) {
 	}
 }
 
+// beyond checks a connection with unread bytes: whether it ends after them.
+func (s *sock) beyond() liveness {
+	seen := dead
+	if err := s.base.Control(func(fd uintptr) { seen = beyond(int(fd)) }); err != nil {
+		return dead
+	}
+	return seen
+}
+
 const canRest = true
 
 // rest waits until there is something to read, without a buffer.
@@ -68,7 +77,7 @@ func (s *sock) rest() error {
 		if err := s.arm(since, now); err != nil {
 			return err
 		}
-		err := s.raw.Read(readable)
+		err := s.base.Read(readable)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}

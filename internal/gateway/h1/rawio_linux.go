@@ -7,34 +7,35 @@ import (
 	"syscall"
 )
 
-// recv reads available bytes, or waits for them until nc's deadline.
-func (s *sock) recv(p []byte) (int, error) {
-	if s.raw == nil {
-		return s.nc.Read(p)
-	}
-	if s.io.readFn == nil {
-		s.io.readFn = s.io.read
-	}
-	s.io.p, s.io.n, s.io.errno = p, 0, 0
-	err := s.raw.Read(s.io.readFn)
-	s.io.p = nil
-	switch {
-	case err != nil:
-		return 0, err
-	case s.io.errno != 0:
-		return 0, s.failed("read", s.io.errno)
-	case s.io.n == 0:
-		return 0, io.EOF
-	}
-	return s.io.n, nil
-}
-
-// rawIO holds one read, and the function that calls it.
+// rawIO is one read and its callback.
 type rawIO struct {
 	readFn func(fd uintptr) bool
 	p      []byte
 	n      int
 	errno  syscall.Errno
+}
+
+// recv reads what is there, or waits for it until the deadline of nc. raw is nil when nc
+// is not a file descriptor.
+func (r *rawIO) recv(raw syscall.RawConn, nc net.Conn, p []byte) (int, error) {
+	if raw == nil {
+		return nc.Read(p)
+	}
+	if r.readFn == nil {
+		r.readFn = r.read
+	}
+	r.p, r.n, r.errno = p, 0, 0
+	err := raw.Read(r.readFn)
+	r.p = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case r.errno != 0:
+		return 0, failed(nc, "read", r.errno)
+	case r.n == 0:
+		return 0, io.EOF
+	}
+	return r.n, nil
 }
 
 func (r *rawIO) read(fd uintptr) bool {
@@ -51,44 +52,47 @@ func (r *rawIO) read(fd uintptr) bool {
 	}
 }
 
-// failed returns package net's error for a failed call.
-func (s *sock) failed(op string, e syscall.Errno) error {
-	local, remote := s.nc.LocalAddr(), s.nc.RemoteAddr()
+// failed returns the error of package net for a system call that failed.
+func failed(nc net.Conn, op string, e syscall.Errno) error {
+	local, remote := nc.LocalAddr(), nc.RemoteAddr()
 	return &net.OpError{Op: op, Net: local.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(op, e)}
 }
 
-// rawOut holds what the write of an answer needs.
+// rawOut is one write and its callback.
 type rawOut struct {
 	writeFn func(fd uintptr) bool
+	vec     net.Buffers // not yet written
 	n       int64
 	errno   syscall.Errno
 }
 
-// writeOnce writes vec, or as much of it as can be written until the deadline.
-func (x *Exchange) writeOnce() (int64, error) {
-	if x.raw == nil {
-		return x.writeNet()
+// write writes parts, or what of them can be written until the deadline. raw is nil when
+// nc is not a file descriptor. What has been written is taken from parts.
+func (o *rawOut) write(raw syscall.RawConn, nc net.Conn, parts *net.Buffers) (int64, error) {
+	if raw == nil {
+		return writeNet(nc, parts)
 	}
-	if x.send.writeFn == nil {
-		x.send.writeFn = x.writeRaw
+	if o.writeFn == nil {
+		o.writeFn = o.writeRaw
 	}
-	x.send.n, x.send.errno = 0, 0
-	err := x.raw.Write(x.send.writeFn)
-	if err == nil && x.send.errno != 0 {
-		err = x.failed("write", x.send.errno)
+	o.vec, o.n, o.errno = *parts, 0, 0
+	err := raw.Write(o.writeFn)
+	*parts, o.vec = o.vec, nil
+	if err == nil && o.errno != 0 {
+		err = failed(nc, "write", o.errno)
 	}
-	return x.send.n, err
+	return o.n, err
 }
 
-func (x *Exchange) writeRaw(fd uintptr) bool {
+func (o *rawOut) writeRaw(fd uintptr) bool {
 	for {
-		for len(x.vec) > 0 && len(x.vec[0]) == 0 {
-			x.vec = x.vec[1:]
+		for len(o.vec) > 0 && len(o.vec[0]) == 0 {
+			o.vec = o.vec[1:]
 		}
-		if len(x.vec) == 0 {
+		if len(o.vec) == 0 {
 			return true
 		}
-		n, e := rawWrite(fd, x.vec)
+		n, e := rawWrite(fd, o.vec)
 		switch e {
 		case 0:
 		case syscall.EINTR:
@@ -96,13 +100,13 @@ func (x *Exchange) writeRaw(fd uintptr) bool {
 		case syscall.EAGAIN:
 			return false
 		default:
-			x.send.errno = e
+			o.errno = e
 			return true
 		}
-		x.send.n += int64(n)
+		o.n += int64(n)
 		for i := 0; n > 0; i++ {
-			taken := min(n, len(x.vec[i]))
-			x.vec[i] = x.vec[i][taken:]
+			taken := min(n, len(o.vec[i]))
+			o.vec[i] = o.vec[i][taken:]
 			n -= taken
 		}
 	}

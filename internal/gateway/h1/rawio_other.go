@@ -2,12 +2,19 @@
 
 package h1
 
-// Outside Linux, package net does what rawio_linux.go does.
+import (
+	"net"
+	"syscall"
+)
+
+// Other systems use package net for what Linux does with system calls.
 type (
 	rawIO  struct{}
 	rawOut struct{}
 )
 
-func (s *sock) recv(p []byte) (int, error) { return s.nc.Read(p) }
+func (r *rawIO) recv(_ syscall.RawConn, nc net.Conn, p []byte) (int, error) { return nc.Read(p) }
 
-func (x *Exchange) writeOnce() (int64, error) { return x.writeNet() }
+func (o *rawOut) write(_ syscall.RawConn, nc net.Conn, parts *net.Buffers) (int64, error) {
+	return writeNet(nc, parts)
+}

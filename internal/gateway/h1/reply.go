@@ -14,9 +14,10 @@ type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Lines  []byte // further encoded fields, as AppendField writes them, that the wire need not understand
-	Length int64  // of the body; below 0: unknown
-	Bare   bool   // no body follows; a Content-Length among Fields is kept
+	Lines  []byte    // more fields, as AppendField writes them; of no meaning to the wire
+	Length int64     // of the body; below 0 when it is not known
+	Bare   bool      // no body follows; a Content-Length among Fields is kept
+	At     time.Time // for the Date field; zero means now
 }
 
 // reply is the writing part of an [Exchange].
@@ -102,7 +103,7 @@ func (x *Exchange) Begin(h *Head) error {
 	}
 	out = append(out, h.Lines...)
 	if !dated && h.Status != 101 {
-		out = AppendField(out, "Date", x.srv.date())
+		out = AppendField(out, "Date", x.srv.date(h.At))
 	}
 	switch {
 	case h.Status == 101:
@@ -184,8 +185,13 @@ func (x *Exchange) Flush() error {
 // writeVec writes vec. It sets a new write deadline only if the current one passes. A write that makes no progress for
 // WriteTimeout, or up to twice as long, fails.
 func (x *Exchange) writeVec() error {
+	if x.below != nil {
+		n, err := x.writeTLS()
+		x.sent, x.err = x.sent || n > 0, err
+		return err
+	}
 	for stalled := false; ; {
-		n, err := x.writeOnce()
+		n, err := x.send.write(x.raw, x.nc, &x.vec)
 		x.sent = x.sent || n > 0
 		switch {
 		case err == nil && len(x.vec) == 0:
@@ -204,14 +210,14 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-// writeNet writes vec by package net.
-func (x *Exchange) writeNet() (int64, error) {
-	if len(x.vec) > 1 {
-		return x.vec.WriteTo(x.nc) // skips empty ones
+// writeNet writes parts with package net.
+func writeNet(nc net.Conn, parts *net.Buffers) (int64, error) {
+	if len(*parts) > 1 {
+		return parts.WriteTo(nc) // skips empty ones
 	}
-	n, err := x.nc.Write(x.vec[0])
-	if x.vec[0] = x.vec[0][n:]; len(x.vec[0]) == 0 {
-		x.vec = nil
+	n, err := nc.Write((*parts)[0])
+	if (*parts)[0] = (*parts)[0][n:]; len((*parts)[0]) == 0 {
+		*parts = nil
 	}
 	return int64(n), err
 }

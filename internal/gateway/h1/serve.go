@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -18,7 +19,11 @@ func (x *Exchange) serve() {
 			x.cut()
 		}
 	}()
-	if err := x.nc.SetWriteDeadline(time.Now().Add(x.srv.cfg.WriteTimeout)); err != nil {
+	if t, ok := x.nc.(*tls.Conn); ok {
+		if !x.shake(t) {
+			return
+		}
+	} else if err := x.nc.SetWriteDeadline(time.Now().Add(x.srv.cfg.WriteTimeout)); err != nil {
 		return
 	}
 	for x.accept() {
@@ -169,7 +174,12 @@ func (x *Exchange) discard() bool {
 // linger finishes sending and reads on for a moment: closing with unread bytes would reset the connection, and the caller
 // might never see its answer.
 func (x *Exchange) linger() {
-	if c, ok := x.nc.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
+	nc := x.nc
+	if x.below != nil { // what comes now is not worth decrypting
+		_ = x.nc.(*tls.Conn).CloseWrite()
+		nc = x.below.Conn
+	}
+	if c, ok := nc.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
 		return
 	}
 	x.r, x.w = 0, 0
@@ -180,10 +190,10 @@ func (x *Exchange) linger() {
 		if by.After(end) {
 			by = end
 		}
-		if x.nc.SetReadDeadline(by) != nil {
+		if nc.SetReadDeadline(by) != nil {
 			return
 		}
-		m, err := x.nc.Read(x.buf)
+		m, err := nc.Read(x.buf)
 		if err != nil {
 			return
 		}
@@ -193,8 +203,12 @@ func (x *Exchange) linger() {
 
 // cut resets the connection, so that an answer that would end with it cannot be taken for a complete one.
 func (x *Exchange) cut() {
-	if c, ok := x.nc.(*net.TCPConn); ok {
+	nc := x.nc
+	if x.below != nil {
+		nc = x.below.Conn // TLS would say goodbye
+	}
+	if c, ok := nc.(*net.TCPConn); ok {
 		_ = c.SetLinger(0)
 	}
-	x.nc.Close()
+	nc.Close()
 }

@@ -1,8 +1,8 @@
 package h1
 
 import (
-	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,9 +27,11 @@ type ServerConfig struct {
 	// LastCall returns, when Serve is told to stop, how long idle connections may still send a request. They end after its
 	// answer. nil: not at all.
 	LastCall func() time.Duration
-	// HTTP2 takes a connection whose caller speaks HTTP/2 from the first byte, and closes it at the end. It returns false
-	// if it does not take it. nil: such callers are refused.
-	HTTP2 func(*HTTP2Conn) bool
+	// HTTP2 takes a connection whose caller speaks HTTP/2, and closes it in the end. It
+	// reports whether it does. With TLS that is a *tls.Conn after its handshake. What
+	// becomes of the connection is told to [State]. Nil: such callers are refused.
+	HTTP2 func(net.Conn) bool
+	TLS   *tls.Config  // with certificates: callers speak TLS; nil: they do not
 	Log   *slog.Logger // default: none
 }
 
@@ -72,11 +74,16 @@ func (c ServerConfig) orDefaults() ServerConfig {
 	if c.MaxConns == 0 {
 		c.MaxConns = DefaultConns()
 	}
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.TLS != nil {
+		c.TLS = serverTLS(c.TLS, c.HTTP2 != nil)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return c
 }
 
-// Server serves HTTP/1.1 without TLS, and passes HTTP/2 on.
+// Server serves HTTP/1.1, and passes HTTP/2 on.
 type Server struct {
 	cfg     ServerConfig
 	handler func(*Exchange)
@@ -160,6 +167,10 @@ func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup
 
 func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
 	x := &Exchange{srv: s, Remote: hostOf(nc.RemoteAddr())}
+	if s.cfg.TLS != nil {
+		x.below = newBelow(nc, x)
+		nc = tls.Server(x.below, s.cfg.TLS)
+	}
 	x.open(nc, &s.bufs)
 	x.watch = x
 	x.last = time.Now()
@@ -199,7 +210,7 @@ func (s *Server) drain(wg *sync.WaitGroup) int {
 		close(done)
 	}()
 	s.each(func(x *Exchange) {
-		if x.phase.Load() == phaseIdle {
+		if p := x.phase.Load(); p == phaseIdle || p == phaseShake {
 			x.wake()
 		}
 	})
@@ -213,7 +224,7 @@ func (s *Server) drain(wg *sync.WaitGroup) int {
 	cut := 0
 	s.each(func(x *Exchange) {
 		cut++
-		x.nc.Close()
+		x.sock.cut() // TLS's goodbye would wait for a write
 	})
 	<-done
 	return cut
@@ -233,9 +244,11 @@ type stamp struct {
 	text string
 }
 
-// date returns the time for a Date field, formatted once a second.
-func (s *Server) date() string {
-	now := time.Now()
+// date returns the time for a Date field, formatted once a second. A zero now is now.
+func (s *Server) date(now time.Time) string {
+	if now.IsZero() {
+		now = time.Now()
+	}
 	if t := s.clock.Load(); t != nil && t.unix == now.Unix() {
 		return t.text
 	}

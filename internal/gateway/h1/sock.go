@@ -114,7 +114,7 @@ func (s *sock) read(p []byte) (int, error) {
 		return 0, err
 	}
 	for {
-		n, err := s.recv(p)
+		n, err := s.io.recv(s.raw, s.nc, p)
 		switch {
 		case n > 0:
 			s.over = s.over || err != nil // TLS reports the end together with the last bytes

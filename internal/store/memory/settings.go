@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -154,11 +155,7 @@ func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Ti
 	defer leave()
 	now := micros()
 	s.expire(now)
-	var found []live.Override
-	for _, o := range s.overrides {
-		found = append(found, o)
-	}
-	slices.SortFunc(found, func(a, b live.Override) int {
+	found := slices.SortedFunc(maps.Values(s.overrides), func(a, b live.Override) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
 	return found, record.Time(now), nil

@@ -123,7 +123,7 @@ func (b Backup) checkNames() error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file; use another file name: %w", b.To, fs.ErrExist)
 	case !b.Replace:
-		return fmt.Errorf("%s: %w", b.To, fs.ErrExist)
+		return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (b Backup) name(part string) error {
 	}
 	if !b.Replace { // another process may have created one in the meantime
 		if _, err := os.Lstat(b.To); err == nil {
-			return fmt.Errorf("%s: %w", b.To, fs.ErrExist)
+			return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 		}
 	}
 	if err := os.Rename(part, b.To); err != nil {

@@ -115,7 +115,7 @@ func TestABackupRefuses(t *testing.T) {
 		is  error
 		say string
 	}{
-		"a file that is there":       {sqlite.Backup{To: at("there.db")}, fs.ErrExist, "file already exists"},
+		"a file that is there":       {sqlite.Backup{To: at("there.db")}, fs.ErrExist, "exists already"},
 		"the store":                  {sqlite.Backup{To: path, Replace: true}, fs.ErrExist, "the store itself"},
 		"the store's log":            {sqlite.Backup{To: path + "-wal", Replace: true}, fs.ErrExist, "the store itself"},
 		"the store by another name":  {sqlite.Backup{To: at("link.db"), Replace: true}, fs.ErrExist, "the store itself"},

@@ -120,7 +120,7 @@ func (r Restore) checkNames() (there bool, err error) {
 	case err != nil:
 		return false, err
 	case !r.Replace:
-		return true, fmt.Errorf("there is already a store at %s: %w", r.To, fs.ErrExist)
+		return true, fmt.Errorf("there is a store at %s already: %w", r.To, fs.ErrExist)
 	}
 	return true, nil
 }
@@ -185,7 +185,7 @@ func (d *Restored) count(ctx context.Context, path string) (err error) {
 func (r Restore) keep() (string, error) {
 	kept := fmt.Sprintf("%s.before-%s", r.To, r.Now.UTC().Format("20060102T150405Z"))
 	if _, err := os.Lstat(kept); err == nil {
-		return "", fmt.Errorf("%s: %w", kept, fs.ErrExist)
+		return "", fmt.Errorf("%s exists already: %w", kept, fs.ErrExist)
 	}
 	log := r.To + "-wal"
 	if _, err := os.Lstat(log); errors.Is(err, fs.ErrNotExist) {

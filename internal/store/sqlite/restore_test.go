@@ -147,7 +147,7 @@ func TestARestoreRefuses(t *testing.T) {
 		is  error
 		say string
 	}{
-		"a store that is there":      {sqlite.Restore{From: backup}, fs.ErrExist, "there is already a store"},
+		"a store that is there":      {sqlite.Restore{From: backup}, fs.ErrExist, "there is a store"},
 		"a store in use":             {sqlite.Restore{From: backup, To: used, Replace: true}, sqlite.ErrInUse, "pid"},
 		"the store itself":           {sqlite.Restore{From: path, Replace: true}, fs.ErrExist, "the store itself"},
 		"no backup":                  {sqlite.Restore{From: at("none.db"), Replace: true}, fs.ErrNotExist, "none.db"},
