@@ -73,7 +73,7 @@ func TestAnOutageIsNoFlood(t *testing.T) {
 			_, msg, _ := strings.Cut(line, "msg=")
 			got = append(got, strings.Join(strings.Fields(msg)[:3], " "))
 		}
-		want := `"queue upkeep fails,|"queue upkeep still|"queue upkeep still|"queue upkeep works`
+		want := `"queue upkeep fails|"queue upkeep still|"queue upkeep still|"queue upkeep works`
 		if strings.Join(got, "|") != want {
 			r.Errorf("logged %d lines:\n%s", len(got), &buf)
 		}

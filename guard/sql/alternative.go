@@ -1,23 +1,22 @@
 package sql
 
-// manyAlternatives is where a chain of OR is as good as a list.
+// manyAlternatives is the length from which a chain of OR counts as a list.
 const manyAlternatives = 100
 
-// maxNulls bounds how many columns that may be absent are remembered at once.
+// maxNulls is the number of possibly absent columns that are remembered at once.
 const maxNulls = 64
 
-// null is a column that an alternative says is NULL; relation -1 ends those of
-// one alternative.
+// null is a column that an alternative says is NULL; relation -1 ends the columns of one
+// alternative.
 type null struct {
 	relation int16
 	column   int32
 }
 
-// alternatives reads a OR b OR c. What joins tables joins them only if every
-// alternative does.
+// alternatives reads a OR b OR c. It joins tables only if every alternative joins them.
 func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
 	edges, nulls := len(r.edges), len(r.nulls)
-	joined, all := false, true // an alternative joins tables; each one does
+	joined, all := false, true // some alternative joins tables; every one does
 	var arms arms
 	var list chunks
 	v := verdict{truth: never, selects: true, chosen: true}
@@ -28,7 +27,7 @@ func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
 		a := r.conjunction(b, i, or, on)
 		switch {
 		case len(r.edges) > arm:
-			if joined { // those of the first stand for all
+			if joined { // those of the first alternative stand for all
 				r.edges = r.edges[:arm]
 			}
 			joined = true
@@ -69,14 +68,14 @@ func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
 	return v
 }
 
-// absent notes that a column is NULL in the alternative that is being read.
+// absent records that a column is NULL in the current alternative.
 func (r *Reader) absent(b *block, e *operand) {
 	if b.hold > 0 && e.bare && e.columns == 1 && e.relation >= 0 && len(r.nulls) < maxNulls {
 		r.nulls = append(r.nulls, null{int16(e.relation), int32(e.column)})
 	}
 }
 
-// bothAbsent says whether columns of two relations are NULL, of those that were
+// bothAbsent reports whether columns of two relations are NULL, of those that were
 // noted from mark on.
 func (r *Reader) bothAbsent(mark int) bool {
 	for _, n := range r.nulls[mark:] {
@@ -87,7 +86,7 @@ func (r *Reader) bothAbsent(mark int) bool {
 	return false
 }
 
-// optional says whether each alternative that joins nothing is one where a column
+// optional reports whether each alternative that joins nothing is one where a column
 // that joins in another is absent: a.x = b.x OR b.x IS NULL.
 func (r *Reader) optional(edges, nulls int) bool {
 	found := false
@@ -104,7 +103,7 @@ func (r *Reader) optional(edges, nulls int) bool {
 	return true
 }
 
-// joinedBy says whether a column joins its relation, among the edges from mark on.
+// joinedBy reports whether a column joins its relation, among the edges from mark on.
 func (r *Reader) joinedBy(n null, mark int) bool {
 	h := r.hash(int(n.column))
 	for _, e := range r.edges[mark:] {
@@ -115,15 +114,15 @@ func (r *Reader) joinedBy(n null, mark int) bool {
 	return false
 }
 
-// chunks is a list that is written in parts: id IN (…) OR id IN (…).
+// chunks is a list written in parts: id IN (…) OR id IN (…).
 type chunks struct {
 	column uint64
 	parts  int
 	values float64
 }
 
-// chunk adds the alternative in tokens i to j, where it is a list, and measures
-// what the parts make together.
+// chunk adds the alternative in tokens i to j, if it is a list, and measures all parts
+// together.
 func (r *Reader) chunk(c *chunks, b *block, i, j int) {
 	for r.kindAt(i) == openParen && r.skip(i) == j {
 		i, j = i+1, j-1

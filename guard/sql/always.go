@@ -2,10 +2,10 @@ package sql
 
 import "bytes"
 
-// maxSame is how many tokens of two expressions are compared.
+// maxSame is the maximum number of tokens of compared expressions.
 const maxSame = 32
 
-// sameText says whether two runs of tokens are the same expression.
+// sameText reports whether two runs of tokens are the same expression.
 func (r *Reader) sameText(x, y span) bool {
 	if x.to-x.from != y.to-y.from || x.to-x.from > maxSame || x.to <= x.from {
 		return false
@@ -26,7 +26,7 @@ func (r *Reader) sameText(x, y span) bool {
 	return true
 }
 
-// sameExpression says whether two operands always have the same value.
+// sameExpression reports whether two operands always have the same value.
 func (r *Reader) sameExpression(x, y *operand) bool {
 	if x.query || y.query || x.random >= 0 || y.random >= 0 || x.single() && r.kindAt(x.from) != param {
 		return false
@@ -34,7 +34,7 @@ func (r *Reader) sameExpression(x, y *operand) bool {
 	return r.sameText(span{x.from, x.to}, span{y.from, y.to})
 }
 
-// folded is the value of an expression of numbers alone.
+// folded returns the value of an expression that contains only numbers.
 func (r *Reader) folded(e *operand) (float64, bool) {
 	if !e.constant() || e.call >= 0 {
 		return 0, false
@@ -42,7 +42,7 @@ func (r *Reader) folded(e *operand) (float64, bool) {
 	return r.arithmetic(span{e.from, e.to})
 }
 
-// orderedConstants compares two values that stand in the text.
+// orderedConstants compares two constants.
 func (r *Reader) orderedConstants(op []byte, x, y *operand) truth {
 	if a, ok := r.folded(x); ok {
 		if b, ok := r.folded(y); ok {
@@ -55,10 +55,9 @@ func (r *Reader) orderedConstants(op []byte, x, y *operand) truth {
 	return depends
 }
 
-// keys compares a column that is called as keys are with what none of them is:
-// id > 0, 0 < id, id <> -1. In a statement that writes such a condition stands
-// there for want of another. One that no key passes is only told where it must
-// not hold: NOT (id < 0).
+// keys compares a column with the name of a key to a value that no key has: id > 0, 0 < id,
+// id <> -1. In a statement that writes, such a condition stands in for a missing one. A
+// condition that no key fulfils is reported only where it must not hold: NOT (id < 0).
 func (r *Reader) keys(b *block, op []byte, left, right *operand) truth {
 	sign := string(op)
 	if left.constant() {
@@ -94,7 +93,7 @@ func turnedSign(sign string) string {
 	return sign
 }
 
-// numbersRows says whether an operand is the column id of the only table that is
+// numbersRows reports whether an operand is the column id of the only table that is
 // written.
 func (r *Reader) numbersRows(b *block, e *operand) bool {
 	if !b.writes || b.all != 1 || !e.bare || e.columns != 1 || e.relation == outerRelation {
@@ -108,7 +107,7 @@ func (r *Reader) numbersRows(b *block, e *operand) bool {
 	return foldEqual(name, "id") || foldEqual(name, "pk")
 }
 
-// sameRow says whether an equality in a statement that writes compares a table
+// sameRow reports whether an equality in a statement that writes compares a table
 // with itself by one column: each row meets itself.
 func (r *Reader) sameRow(b *block, left, right *operand) bool {
 	if !b.writes || !left.bare || !right.bare || left.columns != 1 || right.columns != 1 ||
@@ -119,7 +118,7 @@ func (r *Reader) sameRow(b *block, left, right *operand) bool {
 	return !x.derived && !y.derived && x.name == y.name && r.hash(left.column) == r.hash(right.column)
 }
 
-// ownRows says whether a query gives back a column of every row of the table that
+// ownRows reports whether a query gives back a column of every row of the table that
 // is written, and left is that column.
 func (r *Reader) ownRows(b *block, left *operand, every, item uint64) bool {
 	if !b.writes || every == 0 || !left.bare || left.columns != 1 || left.relation < 0 {
@@ -129,10 +128,10 @@ func (r *Reader) ownRows(b *block, left *operand, every, item uint64) bool {
 	return !rel.derived && rel.name == every && r.hash(left.column) == item
 }
 
-// maxArms is how many alternatives are compared with one another.
+// maxArms is the maximum number of alternatives that are compared with each other.
 const maxArms = 8
 
-// arms are the first alternatives of a condition.
+// arms holds the first alternatives of a condition.
 type arms struct {
 	list [maxArms]span
 	n    int
@@ -145,7 +144,7 @@ func (a *arms) add(i, j int) {
 	}
 }
 
-// complete says whether of two alternatives one holds where the other does not:
+// complete reports whether of two alternatives one holds where the other does not:
 // a = 5 OR a <> 5.
 func (r *Reader) complete(a *arms) bool {
 	for x := range a.n {
@@ -188,7 +187,7 @@ func (r *Reader) opposite(x, y span) bool {
 	}
 }
 
-// positive is a condition without the brackets and the NOT around it.
+// positive returns a condition without the brackets and the NOT around it.
 func (r *Reader) positive(s span) (span, bool) {
 	not := false
 	for s.from < s.to {
@@ -205,7 +204,7 @@ func (r *Reader) positive(s span) (span, bool) {
 	return s, not
 }
 
-// reversed says whether of two signs one holds where the other does not.
+// reversed reports whether of two signs one holds where the other does not.
 func (r *Reader) reversed(x, y int) bool {
 	p, q := string(r.bytes(x)), string(r.bytes(y))
 	return p == "<" && q == ">=" || p == ">=" && q == "<" || p == ">" && q == "<=" || p == "<=" && q == ">"

@@ -2,14 +2,14 @@ package sql
 
 import "math"
 
-// arithmetic is the value of numbers between + - * and / signs, with casts; the
-// second says whether it is nothing else.
+// arithmetic computes an expression of numbers with + - * and /, and casts. It returns
+// false for anything else.
 func (r *Reader) arithmetic(s span) (float64, bool) {
 	for s.to-s.from >= 2 && r.kindAt(s.from) == openParen && r.skip(s.from) == s.to {
 		s.from, s.to = s.from+1, s.to-1
 	}
 	switch s.to - s.from {
-	case 1: // as most are
+	case 1: // the usual case
 		return r.numberAt(s.from)
 	case 3:
 		if v, ok := r.shifted(s); ok {
@@ -60,8 +60,8 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 	return v, have && !math.IsNaN(v)
 }
 
-// term reads a number, an expression in parentheses or a power at token k, and
-// says where it ends.
+// term reads a number, an expression in parentheses or a power at token k. It returns the
+// position after it.
 func (r *Reader) term(k, j int) (v float64, next int, ok bool) {
 	switch {
 	case r.kindAt(k) == openParen && r.skip(k) <= j:
@@ -82,9 +82,9 @@ func (r *Reader) term(k, j int) (v float64, next int, ok bool) {
 	return v, k + 1, ok
 }
 
-// atMost is how large an expression of numbers and signs alone may be, of which
-// some signs are not followed; 0 when there is more in it. Bits are no more than
-// those that are put together.
+// atMost returns an upper bound of an expression of numbers and operators, some of which
+// are not computed; 0 if it contains anything else. Bit operations give no more bits than
+// their operands have.
 func (r *Reader) atMost(s span) float64 {
 	sum, bits := 0.0, true
 	for k := s.from; k < s.to; k++ {
@@ -110,7 +110,7 @@ func (r *Reader) atMost(s span) float64 {
 	return sum
 }
 
-// shifted is the value of 1 << 30.
+// shifted computes 1 << 30.
 func (r *Reader) shifted(s span) (float64, bool) {
 	if t := r.tok(s.from + 1); s.to != s.from+3 || t.kind != operator || string(r.text[t.start:t.end]) != "<<" {
 		return 0, false

@@ -7,8 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/redos"
 )
 
-// backtracks measures what was found of an expression for an engine that tries
-// one way after the other.
+// backtracks adds the measures of an analysis for a backtracking engine.
 func (r *Reader) backtracks(k int, got redos.Result) {
 	p, value := cost.RegexUnknown, 1.0
 	switch {

@@ -2,36 +2,35 @@ package sql
 
 import "math"
 
-// block is one SELECT, or the tables and the condition of a statement that
-// writes.
+// block is one SELECT, or the tables and the condition of a statement that writes.
 type block struct {
-	base  int // its first relation
-	all   int // relations, also those beyond maxRelations
-	light int // of them: functions, lists and what is made of those
+	base  int // index of its first relation
+	all   int // number of relations, including those beyond maxRelations
+	light int // functions, lists and derived tables of those
 
-	selects  bool    // a condition that an index can serve narrows it down
-	key      bool    // down to one row
-	share    float64 // of the rows that its equalities leave, by what is known
-	chosen   bool    // an equality was among them
+	selects  bool    // a condition that an index can serve selects rows
+	key      bool    // at most one row
+	share    float64 // share of the rows that its equalities leave, as far as known
+	chosen   bool    // an equality is among them
 	joined   bool    // an inner join has a condition
-	joining  int     // the first relation of the side that is being joined
+	joining  int     // first relation of the side that is being joined
 	loose    int     // equalities between columns that no alias assigns to a table
-	writes   bool    // it is that of a statement that writes
-	vague    bool    // a condition names a column without an alias, or holds a query
-	hold     int     // within alternatives: what they join is kept aside
-	negative bool    // within a condition that does not hold
-	named    int     // columns, placeholders and queries that conditions name
-	below    float64 // the least number that a column stays below
-	self     int     // the part of WITH RECURSIVE that this one is in and reads, from 1; 0 when it is none
+	writes   bool    // the statement writes
+	vague    bool    // a condition names a column without an alias, or contains a query
+	hold     int     // inside alternatives: their joins are kept separately
+	negative bool    // inside a negated condition
+	named    int     // columns, placeholders and queries in conditions
+	below    float64 // the least upper bound of a column
+	self     int     // number of the part of WITH RECURSIVE that contains it and that it reads, from 1; 0: none
 
-	constant bool // the WHERE says the same for every row
+	constant bool // the WHERE has the same value for every row
 
-	never int // token of something odd in FROM: then no join is called missing; -1
+	never int // token of an unknown part of the FROM, after which no join is called missing; -1
 	where bool
 	truth truth
 }
 
-// clauses is where the parts of a SELECT begin; -1 when they are absent.
+// clauses holds the positions of the parts of a SELECT; -1: absent.
 type clauses struct {
 	list, from, where, group, having, window, end int
 }
@@ -78,12 +77,12 @@ func (r *Reader) clausesOf(i, j int) clauses {
 	return c
 }
 
-// distinctFrom says whether the FROM at k is that of IS DISTINCT FROM.
+// distinctFrom reports whether the FROM at k is that of IS DISTINCT FROM.
 func (r *Reader) distinctFrom(k int) bool {
 	return r.wordAt(k-1) == wDistinct && (r.wordAt(k-2) == wIs || r.wordAt(k-2) == wNot)
 }
 
-// after is where the clause that begins at from ends: at the next one.
+// after returns the end of the clause that begins at from.
 func (c *clauses) after(from int) int {
 	end := c.end
 	if c.from > from {
@@ -157,15 +156,15 @@ func (r *Reader) selectBlock(s *shape, i, j int) {
 	r.depth--
 }
 
-// given is what is known of a SELECT list.
+// given is what is known about a SELECT list.
 type given struct {
-	items     int     // its first expression in Reader.items
-	listed    float64 // rows that it makes of each
+	items     int     // index of its first expression in Reader.items
+	listed    float64 // rows that it generates per row
 	aggregate bool
 	distinct  bool
 }
 
-// gives notes what a block gives back.
+// gives sets the shape of a block's result.
 func (r *Reader) gives(s *shape, b *block, c *clauses, g given) {
 	s.fixed, s.groups = b.all == 0, c.group >= 0
 	s.values = g.distinct && !r.listsAll(g.items)
@@ -184,11 +183,11 @@ func (r *Reader) gives(s *shape, b *block, c *clauses, g given) {
 		s.whole = false
 	}
 	if c.group >= 0 || g.aggregate {
-		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
+		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups, which GroupCardinality counts
 	}
 }
 
-// unasked notes what a query of one table without a condition gives back.
+// unasked sets the shape of a query of one table without a condition.
 func (r *Reader) unasked(b *block, s *shape, items int, aggregate bool) {
 	rel, list := &r.relations[b.base], r.items[items:]
 	if len(list) != 1 || rel.derived && rel.every == 0 {
@@ -196,7 +195,7 @@ func (r *Reader) unasked(b *block, s *shape, items int, aggregate bool) {
 	}
 	item := list[0]
 	n := item.to - item.from
-	const longest = 4 // tokens of count(*): more may name a column of a query around it
+	const longest = 4 // tokens of count(*): a longer list may name a column of an enclosing query
 	s.unasked = n == 1 || aggregate && n <= longest
 	if aggregate || n != 1 && (n != 3 || r.kindAt(item.from+1) != dot) {
 		return
@@ -207,10 +206,10 @@ func (r *Reader) unasked(b *block, s *shape, items int, aggregate bool) {
 	}
 }
 
-// makesRows says whether a SELECT without tables gives more than one row.
+// makesRows reports whether a SELECT without tables gives more than one row.
 func (r *Reader) makesRows(c *clauses) bool { return c.from >= 0 }
 
-// listsAll says whether a SELECT list, from items on, has a * in it.
+// listsAll reports whether a SELECT list, from items on, has a * in it.
 func (r *Reader) listsAll(items int) bool {
 	for _, s := range r.items[items:] {
 		if s.to > s.from && r.wordAt(s.to-1) == oStar {
@@ -220,8 +219,8 @@ func (r *Reader) listsAll(items int) bool {
 	return false
 }
 
-// onlyNamed says whether a block reads nothing but derived tables: those were
-// judged where they are written.
+// onlyNamed reports whether a block reads only derived tables, which are judged where they
+// are written.
 func (r *Reader) onlyNamed(b *block) bool {
 	for _, rel := range r.relations[b.base:] {
 		if !rel.derived {
@@ -231,8 +230,8 @@ func (r *Reader) onlyNamed(b *block) bool {
 	return true
 }
 
-// selectList reads what is between SELECT and FROM. distinct is the token of
-// DISTINCT; -1 without.
+// selectList reads the part between SELECT and FROM. distinct is the token of DISTINCT, or
+// -1.
 func (r *Reader) selectList(c *clauses, s *shape) (aggregate bool, distinct int) {
 	distinct = -1
 	if c.list < 0 {
@@ -260,13 +259,13 @@ func (r *Reader) selectList(c *clauses, s *shape) (aggregate bool, distinct int)
 	return false, distinct
 }
 
-// plain says whether an expression of one token holds no query and no call.
+// plain reports whether an expression of one token holds no query and no call.
 func (r *Reader) plain(i int) bool {
 	t := &r.tokens[i]
 	return t.kind != openParen && (t.word == none || t.word == oStar)
 }
 
-// selectOption says whether token i is SQL_NO_CACHE or the like.
+// selectOption reports whether token i is SQL_NO_CACHE or the like.
 func (r *Reader) selectOption(i int) bool {
 	const shortest = len("sql_cache")
 	t := r.tok(i)
@@ -291,8 +290,8 @@ func (r *Reader) topRows(i, end int, s *shape) int {
 	return min(next, end)
 }
 
-// selectItems keeps the first expressions, which GROUP BY may name, and says
-// whether the whole is one aggregate.
+// selectItems stores the first expressions, which GROUP BY may name. It reports whether the
+// whole list is one aggregate.
 func (r *Reader) selectItems(i, end int) (aggregate bool) {
 	mark := len(r.items)
 	for from := i; from < end; {

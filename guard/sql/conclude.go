@@ -9,7 +9,7 @@ import (
 
 // where reads the condition of a block.
 func (r *Reader) where(b *block, i, j int) {
-	if r.conditional(i) { // where some servers see it and others do not
+	if r.conditional(i) { // only some servers execute it
 		r.scanAll(i+1, j)
 		return
 	}
@@ -27,7 +27,7 @@ func (r *Reader) where(b *block, i, j int) {
 	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
 }
 
-// having reads a condition on groups: it selects no rows.
+// having reads a condition on groups, which selects no rows.
 func (r *Reader) having(i, j int) {
 	b := block{base: len(r.relations), share: 1, never: -1, hold: 1, below: math.Inf(1)}
 	pending, edges := len(r.pending), len(r.edges)
@@ -41,13 +41,13 @@ func (r *Reader) having(i, j int) {
 	r.pending, r.edges = kept, r.edges[:edges]
 }
 
-// reportTables is how many tables make a query that groups a report. It reads
-// whole tables with its LIKE and without, so a pattern that its author wrote is
-// reported, not refused.
+// reportTables is the number of tables from which a grouping query counts as a report. A
+// report reads whole tables with or without its LIKE, so a pattern in its text is reported
+// instead of refused.
 const reportTables = 3
 
-// unpaired takes the patterns from mark on for what each row of a table has,
-// not each pair of rows of two: equal columns find the pairs.
+// unpaired changes the patterns from mark on to be about the rows of a table instead of
+// pairs of rows: equal columns find the pairs.
 func (r *Reader) unpaired(mark int) {
 	for i := range r.pending[mark:] {
 		if p := &r.pending[mark+i]; p.predictor == cost.LeadingWildcard {
@@ -56,7 +56,7 @@ func (r *Reader) unpaired(mark int) {
 	}
 }
 
-// bounded takes the patterns from mark on for what a LIMIT ends early.
+// bounded changes the patterns from mark on to be ended early by a LIMIT.
 func (r *Reader) bounded(mark int) {
 	for i := range r.out[mark:] {
 		if m := &r.out[mark+i]; m.Predictor == cost.LeadingWildcard && !math.IsInf(m.Value, 1) {
@@ -71,14 +71,14 @@ type measured struct {
 	at        span
 	value     float64
 	path      string
-	why       string // with a place for the sign
+	why       string // with a place for the operator
 	sign      string
-	always    bool // also where another condition selects
+	always    bool // also if another condition selects
 	written   bool // a LIKE whose pattern is in the text, not in a value
 }
 
-// conclude adds what the condition of a block left, and what its joins lack. Of
-// one that is never true nothing is left: servers read no table for it.
+// conclude adds the pending measures of a block, and those of missing joins. For a
+// condition that is never true it adds nothing, because servers then read no table.
 func (r *Reader) conclude(b *block, i, from, pending int) {
 	if b.where && b.truth == never {
 		r.pending = r.pending[:pending]

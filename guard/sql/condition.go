@@ -1,6 +1,6 @@
 package sql
 
-// truth is what a condition says whatever the row.
+// truth is the value of a condition for all rows.
 type truth uint8
 
 const (
@@ -27,7 +27,7 @@ func truthOf(is bool) truth {
 	return never
 }
 
-// verdict is what a condition does.
+// verdict is the effect of a condition.
 type verdict struct {
 	truth   truth
 	selects bool // an index can find the rows
@@ -35,7 +35,7 @@ type verdict struct {
 	joins   bool // columns of two tables are equal
 }
 
-// condition reads a boolean expression. on: it is that of a join.
+// condition reads a boolean expression. on means that it belongs to a join.
 func (r *Reader) condition(b *block, i, j int, on bool) verdict {
 	for r.kindAt(i) == openParen && r.skip(i) == j && !r.holdsQuery(i) {
 		i, j = i+1, j-1
@@ -53,7 +53,7 @@ func (r *Reader) condition(b *block, i, j int, on bool) verdict {
 	return v
 }
 
-// find is the first such word at this level, or j.
+// find returns the first such word at this level, or j.
 func (r *Reader) find(i, j int, w word) int {
 	for i < j && r.tokens[i].word != w {
 		i = r.skip(i)
@@ -61,8 +61,8 @@ func (r *Reader) find(i, j int, w word) int {
 	return min(i, j)
 }
 
-// or is the first OR at this level, or j. In MySQL || is one too, unless it is
-// written as other servers mean it: behind LIKE it joins texts.
+// or returns the first OR at this level, or j. In MySQL || is also an OR, unless it is used
+// like in other servers: after LIKE it concatenates texts.
 func (r *Reader) or(i, j int) int {
 	if !r.ors {
 		return j
@@ -106,7 +106,7 @@ func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
 			k = r.skip(k)
 		}
 		k = min(k, j)
-		f := verdict{truth: always} // what only some servers see is not there
+		f := verdict{truth: always} // text that only some servers execute does not count
 		if r.conditional(from) {
 			r.scanAll(from, k)
 		} else {
@@ -128,11 +128,11 @@ func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
 	return v
 }
 
-// conditional says whether token i is in a comment that only some servers
-// execute, in a statement that is not.
+// conditional reports whether token i is in a comment that only some servers execute, in a
+// statement that is not.
 func (r *Reader) conditional(i int) bool { return r.hides && !r.whole && r.tok(i).hidden }
 
-// factor reads NOT, brackets, and what is left: one comparison.
+// factor reads NOT, brackets, or one comparison.
 func (r *Reader) factor(b *block, i, j int, on bool) verdict {
 	not := false
 	for i < j && (r.wordAt(i) == wNot || r.kindAt(i) == operator && r.text[r.tokens[i].start] == '!' && r.tokens[i].end == r.tokens[i].start+1) {
@@ -154,7 +154,7 @@ func (r *Reader) factor(b *block, i, j int, on bool) verdict {
 	return v
 }
 
-// denies reads a condition that does not hold: NOT (…).
+// denies reads a negated condition: NOT (…).
 func (r *Reader) denies(b *block, i, j int, on bool) verdict {
 	edges, nulls := len(r.edges), len(r.nulls)
 	b.hold++

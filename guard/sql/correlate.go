@@ -3,14 +3,14 @@ package sql
 import "slices"
 
 const (
-	maxOuter   = 64   // relations around a query that a column of it may belong to; more are not looked at
-	maxReached = 1024 // columns of queries around that are remembered at once
-	sameReach  = 8    // of them that are compared, since one is often named again at once
+	maxOuter   = 64   // relations of enclosing queries to which a column may belong; more are ignored
+	maxReached = 1024 // columns of enclosing queries that are remembered at once
+	sameReach  = 8    // last ones that are compared, because repeated names are often close together
 )
 
-// reach remembers that a query names a column of one around it: a condition that
-// holds the query is then about that relation. first is the first relation of
-// the query itself.
+// reach records that a query names a column of an enclosing query: the condition that
+// contains the query is then about that relation. first is the first relation of the inner
+// query.
 func (r *Reader) reach(first, qualifier int) {
 	if first == 0 || len(r.reached) >= maxReached {
 		return
@@ -27,10 +27,9 @@ func (r *Reader) reach(first, qualifier int) {
 	}
 }
 
-// correlate joins the relations of a block that one condition is about by the
-// queries in it, from mark on, as EXISTS (… c.a = a.id AND c.b = b.id): with one
-// another, and with the columns beside those queries. A condition that is negated
-// leaves nearly all pairs.
+// correlate joins the relations of a block that the queries in one condition name, from
+// mark on, as in EXISTS (… c.a = a.id AND c.b = b.id): with each other, and with the
+// columns beside those queries. A negated condition leaves nearly all pairs.
 func (r *Reader) correlate(b *block, mark int, negated bool, x, y *operand) {
 	if negated {
 		r.outer(mark, b.base)
@@ -55,8 +54,8 @@ func (r *Reader) correlate(b *block, mark int, negated bool, x, y *operand) {
 	r.outer(mark, b.base)
 }
 
-// outer forgets what queries named of the block that begins with relation base;
-// what they named of those around it stays.
+// outer removes what queries named of the block that begins with relation base. It keeps
+// what they named of the enclosing blocks.
 func (r *Reader) outer(mark, base int) {
 	kept := r.reached[:mark]
 	for _, at := range r.reached[mark:] {

@@ -1,7 +1,7 @@
 package sql
 
-// textAt is the text of a string or a bound placeholder, decoded as far as
-// wildcards need it.
+// textAt returns the text of a string or a bound placeholder, decoded as far as wildcards
+// require.
 func (r *Reader) textAt(k int) ([]byte, bool) {
 	t := r.tok(k)
 	if t.kind == param {
@@ -23,10 +23,10 @@ func (r *Reader) textAt(k int) ([]byte, bool) {
 	case 'x':
 		return r.hexText(in), true
 	}
-	return in, true // in MySQL \% stays as it is
+	return in, true // MySQL keeps \% unchanged
 }
 
-// unescape decodes what could hide a wildcard in E'…': \x25, \45, \u0025.
+// unescape decodes the escapes of E'…' that could hide a wildcard: \x25, \45, \u0025.
 func (r *Reader) unescape(b []byte) []byte {
 	r.room = r.room[:0]
 	for i := 0; i < len(b); i++ {
@@ -63,7 +63,7 @@ func (r *Reader) unescape(b []byte) []byte {
 	return r.room
 }
 
-// unslash decodes a string of MySQL, in which '\\\\d' is the expression \\d.
+// unslash decodes a MySQL string, in which '\\\\d' is the expression \\d.
 func (r *Reader) unslash(b []byte) []byte {
 	r.room = r.room[:0]
 	for i := 0; i < len(b); i++ {
@@ -81,7 +81,7 @@ func (r *Reader) unslash(b []byte) []byte {
 			r.room = append(r.room, '\r')
 		case '0':
 			r.room = append(r.room, 0)
-		case '%', '_': // these stay as they are
+		case '%', '_': // these stay unchanged
 			r.room = append(r.room, '\\', c)
 		default:
 			r.room = append(r.room, c)
@@ -90,7 +90,7 @@ func (r *Reader) unslash(b []byte) []byte {
 	return r.room
 }
 
-// hexDigits is how many hexadecimal digits an escape has at most.
+// hexDigits returns the maximum number of hexadecimal digits of an escape.
 func hexDigits(c byte) int {
 	switch c {
 	case 'x':
@@ -125,7 +125,7 @@ func (r *Reader) unicode(b []byte) []byte {
 	return r.room
 }
 
-// hexNumber is the text that 0x25 stands for in MySQL.
+// hexNumber returns the text that 0x25 stands for in MySQL.
 func (r *Reader) hexNumber(k int) ([]byte, bool) {
 	b := r.bytes(k)
 	if r.dialect.kind == postgres || len(b) < 4 || b[0] != '0' || b[1]|0x20 != 'x' {

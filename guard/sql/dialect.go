@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// dialect is how a text is cut into tokens.
+// dialect says how to split a text into tokens.
 type dialect struct {
 	kind       family
-	backslash  bool // escapes in '…'
+	backslash  bool // '…' has backslash escapes
 	doubleText bool // "…" is text, not a name
 	pcre       bool // regular expressions are PCRE's, not ICU's
 }
@@ -16,18 +16,17 @@ type dialect struct {
 type family uint8
 
 const (
-	generic family = iota // not known: whatever reads in one of them
+	generic family = iota // unknown: accept what is valid in one of them
 	postgres
 	mysql
 )
 
-// spelling is a name of a dialect, and the one that it stands for.
+// spelling is a name of a dialect, with its canonical name.
 type spelling struct {
 	name, canonical string
 }
 
-// spellings are the names that are known, each canonical one before its other
-// spellings.
+// spellings returns the known names, each canonical name before its other spellings.
 func spellings() [32]spelling {
 	return [...]spelling{
 		{"postgres", "postgres"},
@@ -65,15 +64,14 @@ func spellings() [32]spelling {
 	}
 }
 
-// modes may stand behind a dialect, as in mysql+ansi_quotes: what the server's
-// sql_mode says, and for PostgreSQL that standard_conforming_strings is off.
+// modes returns the modes that may follow a dialect, as in mysql+ansi_quotes: flags of the
+// server's sql_mode and, for PostgreSQL, that standard_conforming_strings is off.
 func modes() [3]string {
 	return [...]string{"ansi_quotes", "no_backslash_escapes", "backslash_escapes"}
 }
 
-// Dialects are the canonical names of the dialects: postgres, mysql, mariadb,
-// and generic, which is read tolerantly and should be used for one's own texts
-// only.
+// Dialects returns the canonical names of the dialects: postgres, mysql, mariadb and
+// generic. The generic dialect is tolerant; use it only for texts that you wrote yourself.
 func Dialects() []string {
 	var list []string
 	for _, s := range spellings() {
@@ -84,16 +82,16 @@ func Dialects() []string {
 	return list
 }
 
-// ParseDialect reads the name of a dialect in any case, a relative's too
-// (cockroachdb, tidb, sqlite …), with modes behind it (mysql+ansi_quotes), and
-// gives the canonical name with its modes. The empty name is generic. A Reader
-// takes what comes out, and reads any other name as generic: ask ParseDialect
-// where a person writes one.
+// ParseDialect parses the name of a dialect, ignoring case. It accepts names of related
+// products (cockroachdb, tidb, sqlite …) and modes after the name (mysql+ansi_quotes), and
+// returns the canonical name with its modes. The empty name means generic. A Reader accepts
+// the result, and treats any other name as generic; so use ParseDialect for names that
+// people write.
 func ParseDialect(name string) (string, error) {
 	base, rest, more := strings.Cut(strings.ToLower(strings.TrimSpace(name)), "+")
 	canonical := canonicalDialect(base)
 	if canonical == "" && base != "" {
-		return "", fmt.Errorf("no dialect of SQL is called %q: use %s", name, strings.Join(Dialects(), ", "))
+		return "", fmt.Errorf("unknown SQL dialect %q: use %s", name, strings.Join(Dialects(), ", "))
 	}
 	if canonical == "" {
 		canonical = "generic"
@@ -102,7 +100,7 @@ func ParseDialect(name string) (string, error) {
 		var mode string
 		mode, rest, more = strings.Cut(rest, "+")
 		if known := modes(); !oneOf(mode, known[:]...) {
-			return "", fmt.Errorf("no mode of a dialect of SQL is called %q in %q: use %s", mode, name, strings.Join(known[:], ", "))
+			return "", fmt.Errorf("unknown mode %q of an SQL dialect in %q: use %s", mode, name, strings.Join(known[:], ", "))
 		}
 		canonical += "+" + mode
 	}
@@ -118,8 +116,8 @@ func canonicalDialect(base string) string {
 	return ""
 }
 
-// dialectOf is what a name means, with the modes behind it. Any name that is not
-// known is read tolerantly. It allocates nothing.
+// dialectOf returns the dialect for a name with modes. An unknown name means the tolerant
+// dialect. It allocates nothing.
 func dialectOf(name string) dialect {
 	base, rest, more := strings.Cut(name, "+")
 	var d dialect

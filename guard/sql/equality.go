@@ -33,20 +33,20 @@ func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	return v
 }
 
-// boolean says whether an operand is TRUE or FALSE: half of a table may equal it.
+// boolean reports whether an operand is TRUE or FALSE: half of a table may equal it.
 func (r *Reader) boolean(e *operand) bool {
 	w := r.wordAt(e.from)
 	return e.single() && (w == wTrue || w == wFalse)
 }
 
-// choose notes that a column equals one of n values.
+// choose records that a column equals one of n values.
 func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects, chosen bool) {
 	card := 0.0
 	h, ok := r.fieldHint(b, column.column, column.relation)
 	if ok {
 		card = h.Cardinality
 	}
-	const few = 10 // an index on a column of so few values selects little
+	const few = 10 // an index on a column with so few values selects little
 	if card > 0 && card < few {
 		return false, false
 	}
@@ -65,16 +65,16 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 	if n == 1 && (ok && h.Unique || key) {
 		b.key = true
 		r.pin(b, column.relation)
-	} else if n == 1 && on && column.relation >= b.joining { // a lookup: what it finds is joined, not what was there
+	} else if n == 1 && on && column.relation >= b.joining { // a lookup joins what it finds
 		r.pin(b, column.relation)
 	}
 	return true, true
 }
 
-// fewLooked is how many names a condition may ask for and still find few rows.
+// fewLooked is the maximum number of names in a condition that still finds few rows.
 const fewLooked = 100
 
-// calledName says whether a column is called as what people tell things apart by.
+// calledName reports whether a column is called as what people tell things apart by.
 func (r *Reader) calledName(column int) bool {
 	t := r.tok(column)
 	name := r.text[t.start:t.end]
@@ -84,7 +84,7 @@ func (r *Reader) calledName(column int) bool {
 	return foldEqual(name, "name") || foldEqual(name, "email") || foldEqual(name, "login") || foldEqual(name, "username")
 }
 
-// keyName says whether a column is called as keys are.
+// keyName reports whether a column is called as keys are.
 func (r *Reader) keyName(column int) bool {
 	t := r.tok(column)
 	name := r.text[t.start:t.end]

@@ -27,7 +27,7 @@ func (r *Reader) regex(b *block, c comparison, left, right *operand) verdict {
 
 func (r *Reader) regexCondition(at span) {
 	r.pending = append(r.pending, measured{
-		predictor: cost.Regex, at: at, value: 1, path: "WHERE", why: "an expression is matched against every row that is left", always: true,
+		predictor: cost.Regex, at: at, value: 1, path: "WHERE", why: "an expression is matched against every remaining row", always: true,
 	})
 }
 
@@ -54,8 +54,8 @@ func (r *Reader) argumentPattern(k int) {
 	}
 }
 
-// analyse measures an expression: for an engine that backtracks how its time
-// grows, for an automaton how large it becomes.
+// analyse measures an expression: the growth of its time for a backtracking engine, the
+// size of the automaton for an automaton engine.
 func (r *Reader) analyse(k int, d redos.Dialect) {
 	b, ok := r.textAt(k)
 	if !ok {
@@ -68,7 +68,7 @@ func (r *Reader) analyse(k int, d redos.Dialect) {
 		if r.patterns == maxPatterns+1 {
 			m := r.add(cost.RegexUnknown, 1, k, "regular expression")
 			if r.o.Explain {
-				m.Detail = format("only the first %d expressions of a text are analysed", maxPatterns)
+				m.Detail = format("only the first %d expressions of a text are analyzed", maxPatterns)
 			}
 		}
 		return

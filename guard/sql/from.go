@@ -10,23 +10,24 @@ import (
 type relation struct {
 	name, alias uint64  // hashes
 	at          int     // token of its name
-	group       int16   // of the relations that conditions join: the index of another, or its own
-	free        bool    // reads no table, or one row of it: to join it costs nothing
+	group       int16   // group of relations that conditions join: the index of another relation, or its own
+	free        bool    // reads no table, or one row: joining it costs nothing
 	derived     bool    // a query, a function or a part of WITH
-	groups      bool    // its rows are groups, or values of which each is there once
-	narrow      bool    // a query that an index, or its LIMIT, leaves few rows
+	groups      bool    // its rows are groups, or distinct values
+	narrow      bool    // a query that an index, or its LIMIT, restricts to few rows
 	looked      bool    // a few of its rows are found by a name
 	named       bool    // a condition names it
-	every       uint64  // of a query: the table of which it gives back every row; its hash
-	ranges      int8    // one-sided conditions that bound it by another
-	ranged      int16   // which one
-	made        float64 // rows that a function makes out of nothing, as far as is known
+	every       uint64  // for a query: hash of the table of which it returns every row
+	ranges      int8    // one-sided conditions that bound it by another relation
+	ranged      int16   // that relation
+	made        float64 // rows that a function generates, as far as known
 }
 
-// fewRows may be joined with a table, or be read whole.
+// fewRows is the number of rows of a table that may be joined with another table, or read
+// whole.
 const fewRows = 10_000
 
-// standFor notes what the query is that a relation stands for.
+// standFor copies the shape of the query that a relation stands for.
 func (rel *relation) standFor(s shape) {
 	rel.derived = true
 	rel.made = min(s.rows, s.limit)
@@ -35,7 +36,7 @@ func (rel *relation) standFor(s shape) {
 	rel.groups, rel.narrow = s.groups || s.values, s.narrow || s.limit <= fewRows
 }
 
-// joinKind is how a relation comes in.
+// joinKind is the way a relation joins.
 type joinKind uint8
 
 const (
@@ -43,7 +44,7 @@ const (
 	byInner
 	byOuter
 	byCross
-	byLateral // sees those before it
+	byLateral // sees the relations before it
 )
 
 // from reads the relations of a FROM with their conditions.
@@ -75,11 +76,11 @@ func (r *Reader) from(b *block, i, j int) {
 	}
 }
 
-// odd skips what is no part of a FROM that is known. Joins are not judged then.
+// odd skips an unknown part of a FROM. Joins are not judged after it.
 func (r *Reader) odd(b *block, i int) int {
 	if b.never < 0 {
 		b.never = i
-		r.unreadable(i, "no part of a FROM that is known: whether a join is missing is not judged")
+		r.unreadable(i, "unknown part of a FROM: missing joins cannot be judged")
 	}
 	if r.kindAt(i) == openParen {
 		r.scanAll(i, r.skip(i))
@@ -87,7 +88,7 @@ func (r *Reader) odd(b *block, i int) int {
 	return r.skip(i)
 }
 
-// beginsJoin says whether a JOIN begins at i.
+// beginsJoin reports whether a JOIN begins at i.
 func (r *Reader) beginsJoin(i int) bool {
 	switch r.wordAt(i) {
 	case wJoin, wStraight:
@@ -130,7 +131,7 @@ func (r *Reader) joinWords(i int) (int, joinKind, bool) {
 	return i, kind, natural
 }
 
-// relation reads one member, its alias and what else stands behind it.
+// relation reads one member, its alias and the text after it.
 func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 	for r.wordAt(i) == wOnly && r.kindAt(i+1) != dot || r.wordAt(i) == wLateral || r.wordAt(i) == wIgnorable {
 		if r.wordAt(i) == wLateral {
@@ -150,7 +151,7 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 			b.light++
 		}
 		if s.whole && kind == byLateral {
-			kind = byComma // it does not look at those before it
+			kind = byComma // it does not see the relations before it
 		}
 		i = r.skip(i)
 	case r.wordIs(i, "rows") && r.wordAt(i+1) == wFrom && r.kindAt(i+2) == openParen: // ROWS FROM (f(), g())
@@ -171,7 +172,7 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 	return i
 }
 
-// name says whether a name may stand at i.
+// name reports whether a name may stand at i.
 func (r *Reader) name(i int) bool {
 	switch t := r.tok(i); t.kind {
 	case bare:
@@ -230,15 +231,15 @@ func (r *Reader) table(b *block, rel *relation, i, j int) int {
 	return i
 }
 
-// smallTable is a number of rows that may be joined with everything.
+// smallTable is the number of rows of a table that may be joined with everything.
 const smallTable = 100
 
-// alias reads AS name (columns), and what else may follow: samples, index hints,
+// alias reads AS name (columns), and possible other text after it: samples, index hints,
 // partitions.
 func (r *Reader) alias(i, j int, rel *relation) int {
 	for i < j {
 		switch t := r.tok(i); {
-		case t.word == wOn, t.kind == comma: // the usual ends, before what is rare
+		case t.word == wOn, t.kind == comma: // the usual ends, checked first
 			return i
 		case t.word == wAs && i+1 < j && r.name(i+1):
 			i++
@@ -262,7 +263,7 @@ func (r *Reader) alias(i, j int, rel *relation) int {
 			for i < j && r.kindAt(i) != comma && !r.beginsJoin(i) && r.wordAt(i) != wOn {
 				i = r.skip(i)
 			}
-		case t.kind == operator && t.word == oStar: // ONLY's opposite
+		case t.kind == operator && t.word == oStar: // the opposite of ONLY
 			i++
 		case r.name(i) && !r.beginsJoin(i) && t.word != wTable && t.kind != param && !r.wordIs(i, "pivot", "unpivot", "match_recognize", "left", "final", "sample", "prewhere"):
 			i = r.aliasName(i, j, rel)
@@ -331,9 +332,9 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 		r.unpaired(pending)
 	}
 	if n := len(r.relations) - b.base; v.truth == never && n > 1 && b.joining < n && b.joining > 0 {
-		r.link(b, b.joining-1, b.joining) // no pair is made
+		r.link(b, b.joining-1, b.joining) // no pairs are formed
 	}
-	if kind == byOuter { // it narrows down one side at most
+	if kind == byOuter { // it restricts at most one side
 		kept := r.pending[:pending]
 		for _, p := range r.pending[pending:] {
 			if p.always || math.IsInf(p.value, 1) {
@@ -348,7 +349,7 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 	return end
 }
 
-// joins measures how many relations there are, and which of them nothing joins.
+// joins measures the number of relations, and relations without a join.
 func (r *Reader) joins(b *block, from int) {
 	m := r.add(cost.JoinCount, float64(b.all), from, "FROM")
 	m.Target = r.target(b)

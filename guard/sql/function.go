@@ -2,10 +2,10 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// longestName bounds what is looked up as a function.
+// longestName is the maximum length of a name that is looked up as a function.
 const longestName = 64
 
-// sort of a function.
+// sortOf is the kind of a function.
 type sortOf uint8
 
 const (
@@ -14,10 +14,10 @@ const (
 	randomly
 	refused
 	matches // its second argument is a regular expression
-	makes   // rows or text out of nothing
+	makes   // generates rows or text
 )
 
-// note reads a call: k is the token of the function's name, a bracket follows.
+// note reads a call: k is the token of the function's name, followed by a bracket.
 func (r *Reader) note(e *operand, k int) {
 	if e.call < 0 {
 		e.call = k
@@ -42,13 +42,13 @@ func (r *Reader) note(e *operand, k int) {
 	}
 }
 
-// call classifies the function at k, and measures one that is refused.
+// call classifies the function at k, and measures a denied one.
 func (r *Reader) call(k int) sortOf {
 	t := r.tok(k)
 	name := r.text[t.start:t.end]
 	if t.kind == quoted {
 		name = inside(name)
-		if r.escaped(k) { // escapes may spell anything
+		if r.escaped(k) { // escapes may spell any name
 			name = r.unicode(name)
 		}
 	}
@@ -59,7 +59,7 @@ func (r *Reader) call(k int) sortOf {
 	return s
 }
 
-// escaped says whether token k is a name in escapes, as U&"…".
+// escaped reports whether token k is a name in escapes, as U&"…".
 func (r *Reader) escaped(k int) bool {
 	t := r.tok(k)
 	return t.kind == quoted && r.text[t.start]|0x20 == 'u'
@@ -98,7 +98,7 @@ func functionSort(name []byte) sortOf {
 		return aggregates
 	case "rand", "random", "newid", "uuid", "gen_random_uuid", "uuid_generate_v4", "random_bytes", "dbms_random.value", "generateuuidv4":
 		return randomly
-	case "sleep", "benchmark", "pg_sleep", "pg_sleep_for", "pg_sleep_until", // only burn time
+	case "sleep", "benchmark", "pg_sleep", "pg_sleep_for", "pg_sleep_until", // only consume time
 		"master_pos_wait", "source_pos_wait", "wait_for_executed_gtid_set", "wait_until_sql_thread_after_gtids", // wait
 		"load_file", "lo_import", "lo_export", "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "load_extension", // read and write files
 		"sys_exec", "sys_eval", "xp_cmdshell", "xp_dirtree", "xp_fileexist", "xp_regread", "xp_regwrite", "sp_oacreate", "sp_oamethod", // run commands
@@ -114,11 +114,10 @@ func functionSort(name []byte) sortOf {
 	return ordinary
 }
 
-// DeniedFunctions are the functions that [cost.DeniedFunction] counts without
-// being told: they wait, read files, or run commands and statements that the
-// guard does not see. Those that lock, such as GET_LOCK and pg_advisory_lock,
-// are not among them: migrations and elections of a leader are made of them.
-// Options.Denied adds to them.
+// DeniedFunctions returns the functions that [cost.DeniedFunction] counts by default: they
+// wait, read files, or run commands and statements that the guard does not see. Locking
+// functions, such as GET_LOCK and pg_advisory_lock, are not included, because migrations
+// and leader elections use them. Options.Denied adds to the list.
 func DeniedFunctions() []string {
 	return []string{
 		"benchmark", "database_to_xml", "dblink", "dblink_connect", "dblink_connect_u", "dblink_exec", "dblink_open", "dblink_send_query",
@@ -130,8 +129,7 @@ func DeniedFunctions() []string {
 	}
 }
 
-// windowed says whether a window follows a call: then it gives a value for each
-// row.
+// windowed reports whether a window follows a call, which then returns a value per row.
 func (r *Reader) windowed(k int) bool {
 	for r.wordAt(k) == wFilter && r.kindAt(k+1) == openParen || r.wordIs(k, "within", "respect", "ignore", "nulls") {
 		if r.wordAt(k) == wFilter {
@@ -146,7 +144,7 @@ func (r *Reader) windowed(k int) bool {
 	return r.wordAt(k) == wOver
 }
 
-// denied measures a call that is refused. what names it where no function does.
+// denied measures a denied call. what names it if no function does.
 func (r *Reader) denied(k int, what string) {
 	m := r.add(cost.DeniedFunction, 1, k, "function")
 	if r.o.Explain {

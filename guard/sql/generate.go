@@ -7,12 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// maxNestedCalls bounds repeat(repeat(repeat(…))): a text that needs more of
-// them to be long has a number that is large enough by itself.
+// maxNestedCalls limits the nesting of repeat(repeat(repeat(…))): a text that needs more of
+// them contains a large number anyway.
 const maxNestedCalls = 4
 
-// generate measures the rows or the bytes that a call makes out of nothing, and
-// says how many: 1 when its arguments do not tell.
+// generate measures the rows or bytes that a call generates, and returns their number; 1 if
+// it is unknown.
 func (r *Reader) generate(k int) float64 {
 	n := r.made(k, 0)
 	if n <= 1 {
@@ -24,12 +24,12 @@ func (r *Reader) generate(k int) float64 {
 	m := r.add(cost.Generated, n, k, "")
 	if r.o.Explain {
 		m.Path = r.excerpt(k, k+1) + "()"
-		m.Detail = "rows, or bytes of text, by its arguments"
+		m.Detail = "rows, or bytes of text, according to the arguments"
 	}
 	return n
 }
 
-// made is how much the call at k makes.
+// made returns how much the call at k generates.
 func (r *Reader) made(k, depth int) float64 {
 	args := [3]span{}
 	n := 0
@@ -59,13 +59,13 @@ func (r *Reader) made(k, depth int) float64 {
 		}
 		return 0
 	}
-	if length := r.amountOf(args[0]); length.known { // SPACE and the like
+	if length := r.amountOf(args[0]); length.known { // SPACE and similar functions
 		return length.value
 	}
 	return 0
 }
 
-// textLength is how long a text is that a call or a string makes.
+// textLength returns the length of the text that a call or a string yields.
 func (r *Reader) textLength(s span, depth int) float64 {
 	t := r.tok(s.from)
 	switch {
@@ -77,7 +77,7 @@ func (r *Reader) textLength(s span, depth int) float64 {
 	return 1
 }
 
-// series is the length of generate_series(from, to, step) of numbers.
+// series returns the length of generate_series(from, to, step) for numbers.
 func (r *Reader) series(args [3]span, n int) float64 {
 	if n < 2 {
 		return 0
@@ -104,7 +104,7 @@ func (r *Reader) series(args [3]span, n int) float64 {
 	return max(0, math.Floor((to-from)/step)+1)
 }
 
-// rounds measures how often FOR n IN from..to goes round.
+// rounds measures the rounds of FOR n IN from..to.
 func (r *Reader) rounds(at int, from, to span) {
 	if by := r.find(to.from, to.to, wBy); by < to.to {
 		to.to = by
@@ -119,8 +119,8 @@ func (r *Reader) rounds(at int, from, to span) {
 	}
 }
 
-// sequence is how many rows the table seq_1_to_1000 or seq_1_to_1000_step_5 of
-// MariaDB has, which its engine makes; 0 when it is none.
+// sequence returns the number of rows of a MariaDB sequence table such as seq_1_to_1000 or
+// seq_1_to_1000_step_5; 0 for other names.
 func (r *Reader) sequence(at int) float64 {
 	const prefix, longest = "seq_", 80
 	if r.dialect.kind != mysql {
@@ -156,7 +156,7 @@ func (r *Reader) sequence(at int) float64 {
 	return n
 }
 
-// product measures series that nothing joins: each row of one meets each of the
+// product measures series without a join: each row of one is combined with each row of the
 // other.
 func (r *Reader) product(b *block, at int) {
 	series := 0
@@ -171,12 +171,11 @@ func (r *Reader) product(b *block, at int) {
 	rows := r.rowsMade(b)
 	m := r.add(cost.Generated, rows, at, "FROM")
 	if r.o.Explain {
-		m.Detail = "rows of series that nothing joins, multiplied"
+		m.Detail = "rows of unjoined series, multiplied"
 	}
 }
 
-// meets measures a series in the SELECT list: the whole of it is made for each row
-// of the FROM.
+// meets measures a series in the SELECT list, which is generated for each row of the FROM.
 func (r *Reader) meets(b *block, i int, listed float64) {
 	if b.all == 0 || b.where && b.truth == never {
 		return
@@ -196,8 +195,8 @@ func (r *Reader) meets(b *block, i int, listed float64) {
 	}
 }
 
-// rowsMade is how many rows the series of a block make together; 1 when none is
-// known.
+// rowsMade returns the number of rows that the series of a block generate together; 1 if
+// unknown.
 func (r *Reader) rowsMade(b *block) float64 {
 	if b.light == 0 {
 		return 1
@@ -214,8 +213,8 @@ func (r *Reader) rowsMade(b *block) float64 {
 	return rows
 }
 
-// recurs notes how often a part of WITH RECURSIVE that counts by itself goes on:
-// until a number is reached, or for ever. One that reads a table ends with it.
+// recurs records how often a counting part of WITH RECURSIVE repeats: until it reaches a
+// number, or for ever. A part that reads a table ends with it.
 func (r *Reader) recurs(b *block, i int) {
 	if b.self == 0 || b.all != 1 || b.self > len(r.named) {
 		return
@@ -225,14 +224,14 @@ func (r *Reader) recurs(b *block, i int) {
 	case !math.IsInf(b.below, 1):
 		n.made = max(n.made, b.below)
 	case !b.where || b.truth == always:
-		if r.wordAt(i-1) == wAll || r.grows(i) { // UNION without ALL ends where nothing new comes
+		if r.wordAt(i-1) == wAll || r.grows(i) { // UNION without ALL ends when no new row appears
 			n.made = math.Inf(1)
 		}
 	}
 }
 
-// grows says whether the SELECT at i gives back something new each time: a sum
-// that nothing wraps around.
+// grows reports whether the SELECT at i returns a new value each time: a sum without a
+// function around it.
 func (r *Reader) grows(i int) bool {
 	plus := false
 	for k := i + 1; k < len(r.tokens); k++ {
@@ -249,8 +248,8 @@ func (r *Reader) grows(i int) bool {
 	return false
 }
 
-// counters measures the recursions among the parts of WITH from mark on. A query
-// that takes only its first rows ends them, unless it needs all to begin.
+// counters measures the recursions among the parts of WITH from mark on. A query that takes
+// only its first rows ends them, unless it needs all rows first.
 func (r *Reader) counters(mark int, s shape) {
 	if !math.IsInf(s.limit, 1) && !s.eager {
 		return
@@ -261,7 +260,7 @@ func (r *Reader) counters(mark int, s shape) {
 		}
 		m := r.add(cost.Generated, n.made, n.at, "WITH RECURSIVE")
 		if r.o.Explain {
-			m.Detail = r.excerpt(n.at, n.at+1) + " counts, and reads nothing else"
+			m.Detail = r.excerpt(n.at, n.at+1) + " counts, and reads no table"
 		}
 	}
 }

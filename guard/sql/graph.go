@@ -6,22 +6,22 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// unknownRelation stands for a column that no alias assigns to a relation, outer
-// for one of a query around this one.
+// unknownRelation stands for a column that no alias assigns to a relation, and
+// outerRelation for a column of an enclosing query.
 const (
 	unknownRelation = -1
 	outerRelation   = -2
 )
 
-// edge joins two relations of a block, or something that is not known. left and
-// right are tokens of the columns that do; -1 where that is not told.
+// edge joins two relations of a block, or unknown ones. left and right are tokens of the
+// joining columns, or -1.
 type edge struct {
 	a, b        int16
 	left, right int32
 }
 
-// relationOf is the relation of the block that a column belongs to. qualifier is
-// a token, -1 without.
+// relationOf returns the relation of the block to which a column belongs. qualifier is a
+// token, or -1.
 func (r *Reader) relationOf(b *block, qualifier int) int {
 	list := r.relations[b.base:]
 	if qualifier < 0 {
@@ -47,7 +47,7 @@ func (r *Reader) relationOf(b *block, qualifier int) int {
 	return outerRelation
 }
 
-// root is the relation that stands for a group.
+// root returns the relation that represents a group.
 func (r *Reader) root(b *block, i int) int {
 	list := r.relations[b.base:]
 	for int(list[i].group) != i {
@@ -57,7 +57,7 @@ func (r *Reader) root(b *block, i int) int {
 	return i
 }
 
-// link joins two relations, or remembers it while an alternative is read.
+// link joins two relations; inside an alternative, it stores the edge instead.
 func (r *Reader) link(b *block, x, y int) { r.linkBy(b, x, y, -1, -1) }
 
 // linkBy is link by two columns.
@@ -77,7 +77,7 @@ func (r *Reader) linkBy(b *block, x, y, left, right int) {
 	r.relations[b.base+max(x, y)].group = int16(min(x, y))
 }
 
-// release links what the alternatives from mark on have in common.
+// release links the relations that all alternatives from mark on join.
 func (r *Reader) release(b *block, mark int) {
 	if b.hold > 0 {
 		return
@@ -88,8 +88,8 @@ func (r *Reader) release(b *block, mark int) {
 	r.edges = r.edges[:mark]
 }
 
-// linkRange joins two relations when one is bounded by the other from both
-// sides: one inequality alone leaves half of all pairs.
+// linkRange joins two relations if one is bounded by the other from both sides: one
+// inequality alone leaves half of all pairs.
 func (r *Reader) linkRange(b *block, x, y int) {
 	if x < 0 || y < 0 || x == y {
 		if x == unknownRelation || y == unknownRelation {
@@ -106,16 +106,15 @@ func (r *Reader) linkRange(b *block, x, y int) {
 	rel.ranges, rel.ranged = 1, int16(x)
 }
 
-// pin frees a relation of which a constant picks one row.
+// pin makes a relation free if a constant selects one row of it.
 func (r *Reader) pin(b *block, i int) {
 	if i >= 0 && b.hold == 0 {
 		r.relations[b.base+i].free = true
 	}
 }
 
-// groups counts the groups of relations that nothing joins. Those that cost
-// nothing do not count, and equalities between columns without an alias join
-// something.
+// groups counts the groups of relations without a join between them. Free relations do not
+// count. Equalities between columns without an alias each join one group.
 func (r *Reader) groups(b *block) int {
 	n, tables := 0, false
 	var counted [maxRelations]bool
@@ -136,8 +135,8 @@ func (r *Reader) groups(b *block) int {
 	return n
 }
 
-// lookedUp says whether of each group of relations a few are found by name: then
-// a few meet a few.
+// lookedUp reports whether a few rows of each group of relations are found by name, so that
+// few rows are combined with few.
 func (r *Reader) lookedUp(b *block) bool {
 	var found [maxRelations]bool
 	for i, rel := range r.relations[b.base:] {
@@ -156,7 +155,7 @@ func (r *Reader) lookedUp(b *block) bool {
 // groupsText names the groups.
 func (r *Reader) groupsText(b *block, n int) string {
 	var text strings.Builder
-	text.WriteString(format("%d groups of tables that nothing joins: ", n))
+	text.WriteString(format("%d groups of tables without a join between them: ", n))
 	list := r.relations[b.base:]
 	first := true
 	for root := range list {
@@ -183,7 +182,7 @@ func (r *Reader) groupsText(b *block, n int) string {
 	return text.String()
 }
 
-// nameOf is the name of a table as hints and rules know it.
+// nameOf returns the name of a table in the form of hints and rules.
 func (r *Reader) nameOf(at int) string {
 	t := r.tok(at)
 	b := r.text[t.start:t.end]
@@ -200,7 +199,7 @@ func (r *Reader) indexHint(at int) (cost.IndexHint, bool) {
 	return r.o.Hints.Index(r.nameOf(at))
 }
 
-// docs is how many rows the largest table of a block has; 0 when none is known.
+// docs returns the number of rows of the largest table of a block; 0 if unknown.
 func (r *Reader) docs(b *block) float64 {
 	most := 0.0
 	if r.o.Hints == nil {
@@ -217,8 +216,8 @@ func (r *Reader) docs(b *block) float64 {
 	return most
 }
 
-// small says whether every table of a block is small, by hints or as a catalog:
-// then reading one whole costs little.
+// small reports whether every table of a block is small, according to hints or as a system
+// catalog: reading such a table completely costs little.
 func (r *Reader) small(b *block) bool {
 	if len(r.relations) == b.base {
 		return false
@@ -235,9 +234,8 @@ func (r *Reader) small(b *block) bool {
 	return true
 }
 
-// catalogs says whether every table of a block is another one of the server's
-// own: two of those make few pairs. The same one twice is what is written to make
-// a server busy.
+// catalogs reports whether the tables of a block are different system catalogs: joining two
+// of those makes few pairs. Using the same catalog twice is a way to keep a server busy.
 func (r *Reader) catalogs(b *block) bool {
 	list := r.relations[b.base:]
 	for i, rel := range list {
@@ -256,8 +254,8 @@ func (r *Reader) catalogs(b *block) bool {
 	return true
 }
 
-// catalog says whether a table is one of the server's own: it has a row for each
-// table, connection or the like.
+// catalog reports whether a table is a system catalog, with a row per table, connection or
+// similar object.
 func (r *Reader) catalog(at int) bool {
 	if at > 1 && r.kindAt(at-1) == dot {
 		name := r.bytes(at - 2)
@@ -266,12 +264,12 @@ func (r *Reader) catalog(at int) bool {
 		}
 		return foldEqual(name, "information_schema") || foldEqual(name, "pg_catalog") || foldEqual(name, "performance_schema") || foldEqual(name, "sys")
 	}
-	const prefix = "pg_" // of the server's, by its manual
+	const prefix = "pg_" // reserved for the server, according to its manual
 	name := r.bytes(at)
 	return r.dialect.kind == postgres && r.kindAt(at) == bare && len(name) > len(prefix) && foldEqual(name[:len(prefix)], prefix)
 }
 
-// target names the tables of a block, with commas between them.
+// target returns the names of a block's tables, separated by commas.
 func (r *Reader) target(b *block) string {
 	const most = 8
 	r.room = r.room[:0]

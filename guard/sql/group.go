@@ -19,15 +19,15 @@ func orFloat(v, otherwise float64) float64 {
 	return v
 }
 
-// groups is how many groups some expressions make. What hints and functions
-// bound is multiplied; what is only assumed is not, since columns depend on one
-// another: the largest of them counts.
+// groups is the number of groups of some expressions. Bounds from hints and functions are
+// multiplied. Of assumed bounds only the largest counts, because columns depend on each
+// other.
 type groups struct {
 	known, assumed float64
-	columns        [maxGroups]uint64 // that were counted
-	seen           int               // of them
-	n              int               // expressions
-	text           []byte            // the arithmetic, for Explain
+	columns        [maxGroups]uint64 // columns that were counted
+	seen           int               // number of these
+	n              int               // number of expressions
+	text           []byte            // the calculation, for Explain
 }
 
 // group measures GROUP BY.
@@ -39,7 +39,7 @@ func (r *Reader) group(b *block, c *clauses, items int) {
 	r.measureGroups(&g, b, c.group, "GROUP BY")
 }
 
-// distinct measures SELECT DISTINCT: it groups by all that it selects.
+// distinct measures SELECT DISTINCT, which groups by all selected expressions.
 func (r *Reader) distinct(b *block, at, items int) {
 	g := groups{known: 1}
 	for _, s := range r.items[items:] {
@@ -74,8 +74,8 @@ func (r *Reader) groupList(g *groups, b *block, i, j, items int) {
 	}
 }
 
-// named1 is the expression that a member of GROUP BY stands for: a position and
-// an alias mean one of the SELECT list.
+// named1 returns the expression for a member of GROUP BY: a position or an alias refers to
+// the SELECT list.
 func (r *Reader) named1(b *block, s span, items int) span {
 	if s.to != s.from+1 {
 		return s
@@ -100,7 +100,7 @@ func (r *Reader) named1(b *block, s span, items int) span {
 	return s
 }
 
-// withoutAlias is an expression of a SELECT list without AS name.
+// withoutAlias returns an expression of a SELECT list without AS name.
 func (r *Reader) withoutAlias(s span) span {
 	last := r.tok(s.to - 1)
 	if s.to-s.from < 2 || last.kind != bare && last.kind != quoted && last.kind != text {
@@ -115,7 +115,7 @@ func (r *Reader) withoutAlias(s span) span {
 	return s
 }
 
-// groupItem multiplies what one expression makes.
+// groupItem multiplies by the number of groups of one expression.
 func (r *Reader) groupItem(g *groups, b *block, s span) {
 	g.n++
 	if n, ok := r.bucketed(s); ok {
@@ -140,7 +140,7 @@ func (r *Reader) groupItem(g *groups, b *block, s span) {
 	}
 }
 
-// separates says whether a word stands between two values.
+// separates reports whether a word stands between two values.
 func (r *Reader) separates(k int) bool {
 	t := r.tok(k)
 	return t.kind == bare && t.word != none && !t.word.names()
@@ -149,7 +149,7 @@ func (r *Reader) separates(k int) bool {
 func (r *Reader) groupColumn(g *groups, b *block, qualifier, k int) {
 	h := r.hash(k)
 	if g.seen == maxGroups || slices.Contains(g.columns[:g.seen], h) {
-		return // it was counted: ClientIP, ClientIP - 1
+		return // already counted: ClientIP, ClientIP - 1
 	}
 	g.columns[g.seen] = h
 	g.seen++
@@ -185,10 +185,10 @@ func (r *Reader) measureGroups(g *groups, b *block, at int, path string) {
 	docs := r.docs(b)
 	switch {
 	case docs > 0 && docs*b.share < value:
-		value, why = max(1, docs*b.share), "; no more groups than rows that are left"
+		value, why = max(1, docs*b.share), "; at most as many groups as remaining rows"
 	case docs == 0 && b.chosen:
 		if left := orFloat(r.o.Defaults.Cardinality, defaultCardinality); left < value {
-			value, why = left, "; of rows that an equality selects"
+			value, why = left, "; only rows that an equality selects"
 		}
 	}
 	m := r.add(cost.GroupCardinality, value, at, path)
@@ -198,7 +198,7 @@ func (r *Reader) measureGroups(g *groups, b *block, at int, path string) {
 	}
 }
 
-// bucketed is how many values a function of a date has, whatever the date.
+// bucketed returns the number of values of a date function, whatever the date.
 func (r *Reader) bucketed(s span) (float64, bool) {
 	if r.kindAt(s.from+1) != openParen || r.skip(s.from+1) != s.to {
 		return 0, false
@@ -250,8 +250,8 @@ func units() [16]unit {
 	}
 }
 
-// truncated is how many days, hours … the assumed span of dates has. Finer ones
-// are not bounded by it, but by the rows.
+// truncated returns the number of days, hours … in the assumed span of dates. Finer units
+// are limited only by the rows.
 func (r *Reader) truncated(u string) (float64, bool) {
 	span := r.o.Defaults.DateSpan
 	if span <= 0 {
@@ -275,8 +275,8 @@ func (r *Reader) truncated(u string) (float64, bool) {
 	return float64(span / width), true
 }
 
-// fieldHint is what is known of a column. Without an alias every table of the
-// block may have it.
+// fieldHint returns the hint for a column. Without an alias, the column may belong to any
+// table of the block.
 func (r *Reader) fieldHint(b *block, column, relation int) (cost.FieldHint, bool) {
 	if r.o.Hints == nil || b == nil {
 		return cost.FieldHint{}, false

@@ -2,8 +2,8 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// insert reads INSERT and REPLACE: what they read, not what they write. It says
-// what RETURNING gives back.
+// insert reads INSERT and REPLACE: what they read, not what they write. It returns the
+// shape of RETURNING.
 func (r *Reader) insert(i, j int) shape {
 	s := unlimited()
 	k := i + 1
@@ -13,7 +13,7 @@ func (r *Reader) insert(i, j int) shape {
 			r.scanAll(k+1, j)
 			return s
 		case w == wValues && (r.kindAt(k+1) == openParen || r.wordIs(k+1, "row")):
-			r.scanAll(k+1, j) // a list that is written is no condition: its length is that of the text
+			r.scanAll(k+1, j) // a written list is not a condition, and the text limits its length
 			s.light = true
 			return s
 		case w == wSelect, w == wWith && (r.wordAt(k+1) == wRecursive || r.wordAt(k+2) == wAs || r.kindAt(k+2) == openParen), w == wTable && k > i+2,

@@ -1,6 +1,6 @@
 package sql
 
-// word is a bare word that means something, or what an operator does.
+// word is a bare word with a meaning, or the meaning of an operator.
 type word uint8
 
 const (
@@ -107,32 +107,31 @@ const (
 	oConcat
 	oCast
 	oAssign
-	oHolds // @> && ?| @@: what other indexes than B-trees serve
+	oHolds // @> && ?| @@: served by indexes other than B-trees
 	oStar
 	oMinus
 	oOther
 )
 
-// words is a set of those words that say where a clause begins; the others are
-// not told apart in it.
+// words is a set of the words that begin a clause; it does not distinguish other words.
 type words uint64
 
 func (s *words) add(w word) { *s |= 1 << (w & 63) }
 
-// parts are the words of which a text with several arms, or with something
-// behind them, has at least one.
+// parts are words of which a text with several arms, or with something after them, contains
+// at least one.
 const parts words = 1<<wUnion | 1<<wOrder | 1<<wLimit | 1<<wOffset | 1<<wFetch | 1<<wFor | 1<<wLock | 1<<wInto | 1<<wProcedure
 
-// tails says whether a word may begin what comes behind the parts of a query.
+// tails reports whether a word may begin the text after the parts of a query.
 func (w word) tails() bool { return w >= wOrder && w <= wProcedure }
 
-// acts says whether a word begins a statement of which something is measured.
+// acts reports whether a word begins a statement of which something is measured.
 func (w word) acts() bool {
 	return w >= wSelect && w <= wOrdinary && w != wDeclare && w != wDo && w != wBegin && w != wSet
 }
 
-// names says whether a word may also name a column or a table: it means
-// something only in its place.
+// names reports whether a word may also name a column or a table: it has its meaning only
+// in certain places.
 func (w word) names() bool {
 	switch w {
 	case none, wReplace, wInsert, wMerge, wExplain, wCopy, wDeclare, wPrepare, wDo, wCall, wBegin, wWaitfor, wOrdinary,

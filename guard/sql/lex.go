@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// lexer cuts a text into tokens in one pass. No byte is looked at more than a
-// few times: what is searched for and not found is not searched for again.
+// lexer splits a text into tokens in one pass. It reads no byte more than a few times: a
+// failed search is not repeated.
 type lexer struct {
 	text      []byte
 	words     *dictionary
@@ -17,27 +17,27 @@ type lexer struct {
 	maxTokens int
 
 	tokens   []token
-	previous kind    // of the last token
+	previous kind    // kind of the last token
 	seen     words   // of the tokens
-	open     []int32 // tokens of brackets and CASE that are not closed
+	open     []int32 // tokens of open brackets and CASEs
 	params   int     // placeholders without a number or a name
 
-	hidden   bool // within /*! … */
-	hides    bool // a token was
+	hidden   bool // inside /*! … */
+	hides    bool // some token was
 	several  bool // a semicolon was read
-	ors      bool // an OR was, or what may be one
-	noDollar bool // a $tag$ was not closed: there is none further on
-	steps    int  // bytes and tokens looked at, for the test that this is linear
+	ors      bool // an OR was read, or a token that may be one
+	noDollar bool // a $tag$ was not closed, so that there is no further one
+	steps    int  // bytes and tokens read, for the test of linear time
 
-	fault *cost.Unreadable // the first; nothing is read beyond it
+	fault *cost.Unreadable // the first fault; reading stops there
 }
 
-// lex reads the text from byte from on. What was read before a fault stays.
+// lex reads the text from byte from on. Tokens before a fault stay valid.
 func (l *lexer) lex(from int) {
 	i := from
 	for i < len(l.text) && l.fault == nil {
 		c := l.text[i]
-		if c == ' ' { // between most tokens
+		if c == ' ' { // the usual separator
 			i++
 			continue
 		}
@@ -58,16 +58,16 @@ func (l *lexer) lex(from int) {
 			i = l.special(i)
 		case other:
 			if c == 0 && i == len(l.text)-1 {
-				return // a text that C ends
+				return // end of a C string
 			}
 			i = l.add(operator, oOther, i, i+1)
 		}
 		if len(l.tokens) > l.maxTokens {
-			l.fail(cost.BodyBytes, "too many tokens", i) // what a database may read, and the guard has not
+			l.fail(cost.BodyBytes, "too many tokens", i) // the database may read more than the guard has
 		}
 	}
 	if l.hidden {
-		l.fail(cost.Unparsable, "a comment that is not closed", len(l.text))
+		l.fail(cost.Unparsable, "unterminated comment", len(l.text))
 	}
 	l.hidden = false
 }
@@ -78,14 +78,14 @@ func (l *lexer) fail(p cost.Predictor, reason string, at int) {
 	}
 }
 
-// add appends a token and says where the text goes on.
+// add appends a token and returns the position after it.
 func (l *lexer) add(k kind, w word, start, end int) int {
 	if len(l.tokens) == cap(l.tokens) {
 		l.tokens = slices.Grow(l.tokens, 1)
 	}
 	n := len(l.tokens)
 	l.tokens = l.tokens[:n+1]
-	t := &l.tokens[n] // field by field: a whole one is put together elsewhere and copied, which takes twice as long
+	t := &l.tokens[n] // assigning single fields is twice as fast as copying a whole token
 	t.start, t.end, t.match = int32(start), int32(end), -1
 	t.kind, t.word, t.hidden = k, w, l.hidden
 	l.previous = k
@@ -94,7 +94,7 @@ func (l *lexer) add(k kind, w word, start, end int) int {
 	return end
 }
 
-// addParam appends a placeholder that only its order numbers: match counts.
+// addParam appends a placeholder identified only by its order.
 func (l *lexer) addParam(start, end int) int {
 	l.add(param, none, start, end)
 	l.tokens[len(l.tokens)-1].match = int32(l.params)
@@ -102,7 +102,7 @@ func (l *lexer) addParam(start, end int) int {
 	return end
 }
 
-// last is the kind of the last token.
+// last returns the last token.
 func (l *lexer) last() token {
 	if n := len(l.tokens); n > 0 {
 		return l.tokens[n-1]
@@ -110,8 +110,8 @@ func (l *lexer) last() token {
 	return token{}
 }
 
-// afterOperand says that the last token ends a value, so that a sign goes on
-// with it.
+// afterOperand reports whether the last token ends a value, so that a following sign is an
+// operator.
 func (l *lexer) afterOperand() bool {
 	if !l.previous.operand() {
 		return false
@@ -142,8 +142,7 @@ func (l *lexer) word(i int) int {
 	return i
 }
 
-// meaning is what a bare word means, and notes what the reader wants to know of
-// the text as a whole.
+// meaning returns the meaning of a bare word, and records properties of the whole text.
 func (l *lexer) meaning(start, end int) word {
 	w := l.words.find(l.text, start, end)
 	switch w {
@@ -196,7 +195,7 @@ func (l *lexer) number(i int) int {
 	return l.add(number, none, start, i)
 }
 
-// exponent says whether b goes on with the exponent of a number.
+// exponent reports whether b goes on with the exponent of a number.
 func exponent(b []byte) bool {
 	if b[0] == '+' || b[0] == '-' {
 		return len(b) > 1 && b[1] >= '0' && b[1] <= '9'
@@ -239,7 +238,7 @@ func (l *lexer) bracket(i int) int {
 	return l.add(dot, none, i, i+1)
 }
 
-// push opens a level: t is the token that opens it.
+// push opens a level with token t.
 func (l *lexer) push(t int) {
 	if len(l.open) >= l.maxDepth {
 		l.fail(cost.BodyDepth, "nested too deep", int(l.at(t)))
@@ -259,14 +258,14 @@ func (l *lexer) at(t int) int32 {
 	return 0
 }
 
-// pop closes the innermost bracket of a kind. A CASE without END inside is none.
+// pop closes the innermost bracket of a kind. It ignores a CASE without END inside.
 func (l *lexer) pop(i int, k, closer kind) int {
 	n := len(l.open)
 	for n > 0 && l.tokens[l.open[n-1]].word == wCase {
 		n--
 	}
 	if n == 0 || l.tokens[l.open[n-1]].kind != k {
-		l.fail(cost.Unparsable, "a bracket that nothing opened", i)
+		l.fail(cost.Unparsable, "a closing bracket without an opening one", i)
 		return l.add(closer, none, i, i+1)
 	}
 	l.add(closer, none, i, i+1)
@@ -274,7 +273,7 @@ func (l *lexer) pop(i int, k, closer kind) int {
 	return i + 1
 }
 
-// end closes a CASE, when that is what is open, with the last token.
+// end closes the open CASE, if there is one, with the last token.
 func (l *lexer) end() {
 	if n := len(l.open); n > 0 && l.tokens[l.open[n-1]].word == wCase {
 		l.pair(n - 1)
@@ -288,18 +287,17 @@ func (l *lexer) pair(n int) {
 	l.open = l.open[:n]
 }
 
-// settle finds brackets that nothing closed.
+// settle reports unclosed brackets.
 func (l *lexer) settle() {
 	for _, o := range l.open {
 		if l.tokens[o].kind != bare {
-			l.fail(cost.Unparsable, "a bracket that is not closed", int(l.tokens[o].start))
+			l.fail(cost.Unparsable, "unclosed bracket", int(l.tokens[o].start))
 			break
 		}
 	}
 }
 
-// bracketed reads a [name] as SQL Server writes it; 0 when it is a subscript or
-// a list.
+// bracketed reads a [name] in SQL Server's syntax. It returns 0 for a subscript or a list.
 func (l *lexer) bracketed(i int) int {
 	if l.dialect.kind != generic || l.afterOperand() || l.last().word == wArray {
 		return 0

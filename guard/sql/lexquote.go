@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// quoted reads what is in quotes. start is where the token begins, i its quote.
+// quoted reads a quoted text. start is the start of the token, i its quote.
 func (l *lexer) quoted(start, i int) int {
 	q := l.text[i]
 	k := quoted
@@ -19,13 +19,13 @@ func (l *lexer) quoted(start, i int) int {
 	escapes := k == text && l.escapes(start, i)
 	end := l.closing(i+1, q, escapes)
 	if end < 0 {
-		l.fail(cost.Unparsable, "a quote that is not closed", start)
+		l.fail(cost.Unparsable, "unterminated quote", start)
 		return len(l.text)
 	}
 	return l.add(k, none, start, end)
 }
 
-// escapes says whether backslashes escape in the string whose quote is at i.
+// escapes reports whether backslashes escape in the string whose quote is at i.
 func (l *lexer) escapes(start, i int) bool {
 	if start < i {
 		switch l.text[start] | 0x20 {
@@ -38,9 +38,9 @@ func (l *lexer) escapes(start, i int) bool {
 	return l.dialect.backslash
 }
 
-// closing is the byte after the quote that ends a string; -1 when none does.
+// closing returns the position after the quote that ends a string, or -1.
 func (l *lexer) closing(i int, q byte, escapes bool) int {
-	next := -1 // the next quote, searched for once
+	next := -1 // the next quote, found only once
 	for i < len(l.text) {
 		if next < i {
 			n := bytes.IndexByte(l.text[i:], q)
@@ -83,7 +83,7 @@ func (l *lexer) dollar(i int) int {
 			return l.add(text, none, i, i+len(tag)+n+len(tag))
 		}
 		if l.dialect.kind == postgres {
-			l.fail(cost.Unparsable, "a dollar quote that is not closed", i)
+			l.fail(cost.Unparsable, "unterminated dollar quote", i)
 			return len(l.text)
 		}
 		l.noDollar = true
@@ -94,8 +94,8 @@ func (l *lexer) dollar(i int) int {
 	return l.add(operator, oOther, i, i+1)
 }
 
-// inside is what stands between the quotes of a string or a name, not decoded.
-// Prefixes and tags are no part of it.
+// inside returns the text between the quotes of a string or a name, without decoding it.
+// Prefixes and tags are not included.
 func inside(b []byte) []byte {
 	i := 0
 	for i < len(b) && i < 2 && b[i] != '\'' && b[i] != '"' && b[i] != '`' && b[i] != '$' && b[i] != '[' {

@@ -26,7 +26,7 @@ func (l *lexer) sign(i int) int {
 	return l.add(operator, w, i, i+n)
 }
 
-// dashes says whether -- begins a comment: MySQL wants a space behind it.
+// dashes reports whether -- begins a comment: MySQL requires a space after it.
 func (l *lexer) dashes(i int) bool {
 	return l.dialect.kind != mysql || i+2 >= len(l.text) || l.text[i+2] <= ' '
 }
@@ -41,9 +41,9 @@ func (l *lexer) line(i int) int {
 	return i + n + 1
 }
 
-// comment skips /* … */. PostgreSQL nests them, MySQL does not, and executes
-// what is in /*! … */, also in another one, of which the first */ ends both; where
-// the dialect is not known more is read as code.
+// comment skips /* … */. PostgreSQL nests comments, MySQL does not. MySQL executes the text
+// of /*! … */, also inside another one, where the first */ ends both. If the dialect is
+// unknown, more text is read as code.
 func (l *lexer) comment(i int) int {
 	if l.dialect.kind != postgres {
 		if to := executable(l.text, i); to > 0 {
@@ -52,7 +52,7 @@ func (l *lexer) comment(i int) int {
 		}
 	}
 	from := i
-	depth, free := 1, i+2 // free: bytes from there on belong to no sign that was read
+	depth, free := 1, i+2 // start of the bytes that belong to no token yet
 	for i = free; i+1 < len(l.text); {
 		n := bytes.IndexByte(l.text[i:len(l.text)-1], '*')
 		if n < 0 {
@@ -76,12 +76,12 @@ func (l *lexer) comment(i int) int {
 			i++
 		}
 	}
-	l.fail(cost.Unparsable, "a comment that is not closed", from)
+	l.fail(cost.Unparsable, "unterminated comment", from)
 	return len(l.text)
 }
 
-// executable is where the code in /*!40101 … */ or /*M! … */ begins; 0 when it
-// is a comment.
+// executable returns the start of the code in /*!40101 … */ or /*M! … */, or 0 for a
+// comment.
 func executable(text []byte, i int) int {
 	i += 2
 	if i < len(text) && text[i] == 'M' {
@@ -91,7 +91,7 @@ func executable(text []byte, i int) int {
 		return 0
 	}
 	i++
-	const shortest, longest = 5, 6 // digits of a version; fewer are code
+	const shortest, longest = 5, 6 // digits of a version; fewer belong to the code
 	n := 0
 	for n < longest && i+n < len(text) && classOf(text[i+n]) == digit {
 		n++
@@ -102,9 +102,9 @@ func executable(text []byte, i int) int {
 	return i + n
 }
 
-// operatorAt is the longest operator that text begins with.
+// operatorAt returns the longest operator at the start of text.
 func operatorAt(text []byte) (int, word) {
-	if len(text) > 1 && classOf(text[1]) < sign { // the usual: nothing that goes on with it
+	if len(text) > 1 && classOf(text[1]) < sign { // the usual case: no character continues it
 		return 1, operatorOf(text[0])
 	}
 	for n := min(4, len(text)); n > 1; n-- {
@@ -157,7 +157,7 @@ func operatorWord(b []byte) word {
 	return none
 }
 
-// special reads what depends on its neighbours: placeholders, variables, casts,
+// special reads tokens that depend on their neighbours: placeholders, variables, casts,
 // dollar quotes.
 func (l *lexer) special(i int) int {
 	rest := l.text[i:]
@@ -193,7 +193,7 @@ func (l *lexer) special(i int) int {
 	return l.add(operator, w, i, i+n)
 }
 
-// word1 says whether b is one word.
+// word1 reports whether b is one word.
 func word1(b []byte) bool { return len(b) > 0 && wordEnd(b, 0) == len(b) }
 
 // wordEnd is where the word at i ends.
@@ -280,7 +280,7 @@ func (l *lexer) hash(i int) int {
 	return l.line(i)
 }
 
-// temporary says whether the name of a table follows.
+// temporary reports whether the name of a table follows.
 func temporary(w word) bool {
 	switch w {
 	case wFrom, wJoin, wInto, wUpdate, wTable:

@@ -2,8 +2,8 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// anyOf measures the list in = ANY (ARRAY[…]), = ANY ('{…}') and = ANY ($1); 1
-// when it is none, or not known.
+// anyOf measures the list in = ANY (ARRAY[…]), = ANY ('{…}') and = ANY ($1); 1 if there is
+// none, or it is unknown.
 func (r *Reader) anyOf(b *block, right *operand) float64 {
 	k := right.from
 	if w := r.wordAt(k); w != wAny && w != wAll || r.kindAt(k+1) != openParen {
@@ -16,8 +16,8 @@ func (r *Reader) anyOf(b *block, right *operand) float64 {
 	return float64(n)
 }
 
-// members is how many values ARRAY[…], '{…}' or a bound array at k holds; 1 when
-// it is none, or not known.
+// members returns the number of values in ARRAY[…], '{…}' or a bound array at k; 1 if there
+// is none, or it is unknown.
 func (r *Reader) members(k int) int {
 	switch r.kindAt(k) {
 	case bare:
@@ -84,7 +84,7 @@ func (r *Reader) in(b *block, c comparison, left, right *operand) verdict {
 	return v
 }
 
-// inList says whether a constant is in a list of constants.
+// inList reports whether a constant is in a list of constants.
 func (r *Reader) inList(at, i, j int, not bool) truth {
 	x := &operand{from: at, to: at + 1, value: true}
 	for k := i; k < j; k++ {
@@ -106,7 +106,7 @@ func (r *Reader) list(i, j int) int {
 			n++
 		}
 	}
-	if n == 1 && j == i+1 && r.kindAt(i) == param { // one placeholder that stands for all
+	if n == 1 && j == i+1 && r.kindAt(i) == param { // one placeholder that stands for all values
 		if v, ok := r.bound(i); ok {
 			if l, ok := lengthOf(v); ok {
 				return l

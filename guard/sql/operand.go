@@ -1,61 +1,60 @@
 package sql
 
-// operand is one side of a comparison, or any run of tokens that is looked
-// through.
+// operand is one side of a comparison, or any range of tokens that is searched.
 type operand struct {
 	from, to int
 
-	columns   int  // outside of queries in it
-	column    int  // token of the first one
-	qualifier int  // token of its alias; -1 without
-	relation  int  // that it belongs to
-	second    int  // another relation; outerRelation when all is one
-	inner     bool // a column belongs to the block itself, as far as is known
+	columns   int  // number of columns outside of queries in it
+	column    int  // token of the first column
+	qualifier int  // token of its alias; -1: none
+	relation  int  // relation of the column
+	second    int  // another relation; outerRelation if there is only one
+	inner     bool // a column belongs to the block itself, as far as known
 
-	bare      bool // nothing but columns, which an index may know
-	value     bool // a literal or a placeholder is in it
-	query     bool // a query
+	bare      bool // only columns, for which there may be an index
+	value     bool // it contains a literal or a placeholder
+	query     bool // it contains a query
 	aggregate bool // an aggregate over the block
 	call      int  // token of the first function; -1
 	regex     int  // token of the first function that matches an expression; -1
-	apart     bool // an operator that is no arithmetic, as a distance, is in it
+	apart     bool // it contains an operator other than arithmetic, such as a distance
 	random    int  // token of a function that gives random values; -1
 }
 
-// single says whether it is one token.
+// single reports whether it is one token.
 func (e *operand) single() bool { return e.to == e.from+1 }
 
-// constant says whether it has one value for all rows, known before the query
-// runs, or as good as.
+// constant reports whether it has one value for all rows that is known before the query
+// runs, at least approximately.
 func (e *operand) constant() bool { return e.columns == 0 && !e.query }
 
-// outside says whether its value is known before the rows of the block are: an
-// index can be asked for it.
+// outside reports whether its value is known before the rows of the block are read, so that
+// an index lookup is possible.
 func (e *operand) outside() bool {
 	return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner
 }
 
-// pairs says whether it is a function, or a distance, of two relations.
+// pairs reports whether it is a function, or a distance, of two relations.
 func (e *operand) pairs() bool {
 	return e.columns > 1 && e.relation >= 0 && e.second >= 0 && (e.call >= 0 || e.apart)
 }
 
-// quotedAlone says whether it is one name in double quotes.
+// quotedAlone reports whether it is one name in double quotes.
 func (e *operand) quotedAlone(r *Reader) bool {
 	return e.single() && r.kindAt(e.from) == quoted && r.text[r.tokens[e.from].start] == '"'
 }
 
-// scanAll looks through tokens for queries and calls only.
+// scanAll searches tokens for queries and calls only.
 func (r *Reader) scanAll(i, j int) { r.scan(i, j, nil) }
 
-// scan looks through all tokens from i to j, and reads the queries among them. b
-// is the block whose columns they name; nil where that does not matter.
+// scan searches the tokens from i to j, and reads the queries among them. b is the block of
+// their columns; nil if that does not matter.
 func (r *Reader) scan(i, j int, b *block) (e operand) {
 	r.scanTo(&e, i, j, b)
 	return e
 }
 
-// scanTo is scan for an operand that is at hand: it is large.
+// scanTo is scan for an existing operand, which is large.
 func (r *Reader) scanTo(e *operand, i, j int, b *block) {
 	*e = operand{from: i, to: j, column: -1, qualifier: -1, relation: unknownRelation, second: outerRelation, call: -1, regex: -1, random: -1}
 	j = min(j, len(r.tokens))
@@ -120,8 +119,8 @@ func (r *Reader) scanTo(e *operand, i, j int, b *block) {
 	e.bare = plain && e.columns > 0
 }
 
-// scanOne looks at a value of one token, as most are; false when it is none of
-// the usual ones.
+// scanOne handles a value of one token, the usual case. It returns false for unusual
+// tokens.
 func (r *Reader) scanOne(e *operand, b *block) bool {
 	t := &r.tokens[e.from]
 	switch {
@@ -142,14 +141,14 @@ func (r *Reader) scanOne(e *operand, b *block) bool {
 	return true
 }
 
-// system says whether a token is a variable of the server, as @@version.
+// system reports whether a token is a variable of the server, as @@version.
 func (r *Reader) system(t *token) bool {
 	return t.end-t.start > 2 && r.text[t.start] == '@' && r.text[t.start+1] == '@'
 }
 
-// scanWord reads a word within a value: a column, a call, or what belongs to
-// the value before. It says where to go on, whether a value has ended, and
-// whether the whole may still be a bare column.
+// scanWord reads a word within a value: a column, a call, or a word that belongs to the
+// previous value. It returns the next position, whether a value has ended, and whether the
+// whole may still be a bare column.
 func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int, ended, plain bool) {
 	t := &r.tokens[k]
 	switch t.word {
@@ -223,8 +222,8 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 	return last + 1, true, true
 }
 
-// operandFollows says whether a value begins at k: then the word before it is
-// no column.
+// operandFollows reports whether a value begins at k, so that the previous word is not a
+// column.
 func (r *Reader) operandFollows(k int) bool {
 	switch t := r.tok(k); t.kind {
 	case bare:
@@ -236,7 +235,7 @@ func (r *Reader) operandFollows(k int) bool {
 	}
 }
 
-// column notes a column of an operand.
+// column records a column of an operand.
 func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	e.columns++
 	rel := unknownRelation
@@ -266,7 +265,7 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	}
 }
 
-// wholeRow is the relation that a column names as a whole, as in
+// wholeRow returns the relation that a column names as a whole, as in
 // jsonb_array_elements(…) AS item WHERE item->>'a'.
 func (r *Reader) wholeRow(b *block, column int) int {
 	h := r.hash(column)
@@ -278,7 +277,7 @@ func (r *Reader) wholeRow(b *block, column int) int {
 	return unknownRelation
 }
 
-// connect says that a condition is about all the relations of two operands.
+// connect records that a condition is about all relations of two operands.
 func (r *Reader) connect(b *block, x, y *operand) {
 	have := false
 	last, column := 0, -1

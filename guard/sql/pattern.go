@@ -7,13 +7,13 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// wildcards is what is known of a LIKE pattern.
+// wildcards describes a LIKE pattern.
 type wildcards struct {
-	runs    int  // of % that follow one another
+	runs    int  // number of runs of %
 	leading bool // the first character may be anything
-	known   bool // its beginning is
+	known   bool // its start is known
 	ends    bool // the last character may be anything
-	only    bool // nothing but %
+	only    bool // only %
 	plain   bool // no wildcard at all
 }
 
@@ -41,14 +41,14 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 	case w.leading:
 		m := measured{
 			predictor: cost.LeadingWildcard, at: span{left.from, right.to}, value: 1, path: "LIKE",
-			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
+			why: "the pattern begins with a wildcard, and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
 		}
 		if right.columns > 0 && right.relation != unknownRelation && left.relation != unknownRelation && right.relation != left.relation {
-			m.value, m.why = math.Inf(1), "the pattern begins with a wildcard and nothing else joins the tables: each row of one is held against each of the other"
+			m.value, m.why = math.Inf(1), "the pattern begins with a wildcard, and nothing else joins the tables: each row of one is compared with each row of the other"
 		}
 		if not || left.relation >= 0 && r.relations[b.base+left.relation].narrow {
-			m.predictor = cost.NonSargable // it costs no more than reading those rows without it
-			m.why = "the pattern begins with a wildcard: every row that is left is read"
+			m.predictor = cost.NonSargable // it costs no more than reading these rows without it
+			m.why = "the pattern begins with a wildcard: every remaining row is read"
 		}
 		r.pending = append(r.pending, m)
 		return verdict{}
@@ -61,8 +61,8 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 	return verdict{selects: left.bare && right.outside()}
 }
 
-// likeWithin reads the LIKE at token k of an expression that a condition is made
-// of, as in CASE WHEN name LIKE '%x' THEN …: no index serves it.
+// likeWithin reads the LIKE at token k of an expression inside a condition, as in CASE WHEN
+// name LIKE '%x' THEN …, which no index serves.
 func (r *Reader) likeWithin(e *operand, k, j int, b *block) {
 	if b == nil || e.columns == 0 {
 		return
@@ -77,16 +77,16 @@ func (r *Reader) likeWithin(e *operand, k, j int, b *block) {
 	}
 	m := measured{
 		predictor: cost.LeadingWildcard, at: span{e.from, min(end, j)}, value: 1, path: "LIKE",
-		why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: r.kindAt(k+1) == text,
+		why: "the pattern begins with a wildcard, and no other condition selects rows: every row is read", written: r.kindAt(k+1) == text,
 	}
 	if (r.wordAt(k-1) == wNot) != b.negative || e.relation >= 0 && r.relations[b.base+e.relation].narrow {
-		m.predictor, m.why = cost.NonSargable, "the pattern begins with a wildcard: every row that is left is read"
+		m.predictor, m.why = cost.NonSargable, "the pattern begins with a wildcard: every remaining row is read"
 	}
 	r.pending = append(r.pending, m)
 }
 
-// likePattern looks through the pattern: its first part decides how it begins,
-// all parts are counted.
+// likePattern reads the pattern: its first part determines how it begins, all parts are
+// counted.
 func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 	w := wildcards{only: true, plain: true}
 	begun, several := false, r.wordAt(i) == wAny || r.wordAt(i) == wAll
@@ -149,7 +149,7 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 				continue
 			}
 			if r.kindAt(k+1) == openParen || t.word != none || r.wordAt(k-1) == oCast || r.wordAt(k-1) == wAs {
-				continue // a function, a type: what is in it counts
+				continue // a function or a type: its content counts
 			}
 			begun, w.only, w.ends = true, false, false // a column
 		}
@@ -189,8 +189,7 @@ func countWildcards(p []byte, glob bool) wildcards {
 	return w
 }
 
-// patternCall reads a call that makes a pattern other than by putting texts
-// behind one another.
+// patternCall reads a call that forms a pattern in another way than concatenation.
 func (r *Reader) patternCall(k int, glob bool) (wildcards, bool) {
 	if r.kindAt(k+1) != openParen || r.skip(k+1) <= k+3 {
 		return wildcards{}, false
@@ -224,12 +223,12 @@ func (r *Reader) patternCall(k int, glob bool) (wildcards, bool) {
 	return wildcards{}, false
 }
 
-// cuts says whether a function may put what is in a text at its beginning.
+// cuts reports whether a function may move a part of a text to its beginning.
 func (r *Reader) cuts(k int) bool {
 	return r.wordIs(k, "substr", "substring", "mid", "right", "lpad", "split_part", "elt")
 }
 
-// replacedPattern is what is known of replace('*x*', '*', '%').
+// replacedPattern returns the wildcards of replace('*x*', '*', '%').
 func (r *Reader) replacedPattern(s, old, with []byte, glob bool) wildcards {
 	r.room = r.room[:0]
 	for len(old) > 0 && len(r.room) < maxText {

@@ -2,19 +2,18 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// planning says whether a predictor is about what a server does with a statement
-// before it runs, or whether it runs or not.
+// planning reports whether a predictor applies to a statement that is only planned.
 func planning(p cost.Predictor) bool {
 	switch p {
 	case cost.InList, cost.JoinCount, cost.SubqueryDepth, cost.DeniedFunction, cost.Generated, cost.MultiStatement, cost.Unparsable,
 		cost.RegexExponential, cost.RegexPolynomial, cost.RegexUnknown, cost.RegexStates, cost.RegexLength:
-		return true // functions of constants are computed by some planners
+		return true // some planners compute functions of constants
 	default:
 		return false
 	}
 }
 
-// unrun takes back the measures from mark on that only a statement that runs has.
+// unrun removes the measures from mark on that apply only to a statement that runs.
 func (r *Reader) unrun(mark int) {
 	kept := r.out[:mark]
 	for _, m := range r.out[mark:] {
@@ -22,11 +21,11 @@ func (r *Reader) unrun(mark int) {
 			kept = append(kept, m)
 		}
 	}
-	r.out, r.full = kept, false // what was taken back may have been the largest
+	r.out, r.full = kept, false // a removed measure may have been the largest
 }
 
-// explain reads EXPLAIN, which only plans, and EXPLAIN ANALYZE, which runs; in
-// MariaDB also ANALYZE by itself.
+// explain reads EXPLAIN, which only plans, and EXPLAIN ANALYZE, which runs; in MariaDB also
+// ANALYZE alone.
 func (r *Reader) explain(i, j int) {
 	mark, outermost := len(r.out), !r.planned
 	runs := r.wordIs(i, "analyze", "analyse")
@@ -50,8 +49,8 @@ func (r *Reader) explain(i, j int) {
 	}
 }
 
-// analyzes reads the options in EXPLAIN (ANALYZE, BUFFERS off): the last one of a
-// name holds.
+// analyzes reads the options in EXPLAIN (ANALYZE, BUFFERS off). The last option of a name
+// counts.
 func (r *Reader) analyzes(i, j int, runs bool) bool {
 	for k := i; k < j; k = r.skip(k) {
 		if r.wordIs(k, "analyze", "analyse") {
@@ -66,7 +65,7 @@ func (r *Reader) analyzes(i, j int, runs bool) bool {
 	return runs
 }
 
-// beginsStatement says whether a statement that can be explained begins at k.
+// beginsStatement reports whether a statement that can be explained begins at k.
 func (r *Reader) beginsStatement(k int) bool {
 	switch r.wordAt(k) {
 	case wSelect, wValues, wWith, wUpdate, wDelete, wInsert, wReplace, wMerge, wCreate, wDeclare, wTable:

@@ -2,14 +2,14 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// comparison is the sign that a predicate turns on.
+// comparison is the operator of a predicate.
 type comparison struct {
-	at, right int // the sign, and where its right side begins
+	at, right int // the operator, and the start of its right side
 	word      word
 	not       bool
 }
 
-// compare finds the sign at this level: of several, the first that compares.
+// compare finds the operator at this level: the first one that compares.
 func (r *Reader) compare(i, j int) comparison {
 	found := comparison{at: -1}
 	for k := i; k < j; k = r.skip(k) {
@@ -17,7 +17,7 @@ func (r *Reader) compare(i, j int) comparison {
 		case oEqual, oUnequal, oOrdered, oLike:
 			return comparison{k, k + 1, w, r.text[r.tokens[k].start] == '!'}
 		case oRegex:
-			if k > i { // in front it is a complement
+			if k > i { // at the start it is a complement
 				return comparison{k, k + 1, w, r.text[r.tokens[k].start] == '!'}
 			}
 		case wLike, wGlob, wRegexp, wIn, wBetween:
@@ -58,7 +58,7 @@ func (r *Reader) is(k int) comparison {
 	return comparison{k, n, wIs, not}
 }
 
-// predicate reads one comparison. negated: a NOT stands in front.
+// predicate reads one comparison. negated means that a NOT precedes it.
 func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	c := r.compare(i, j)
 	if c.at < 0 {
@@ -144,14 +144,14 @@ func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 	return verdict{}
 }
 
-// indexed says whether a function is a condition that an index serves.
+// indexed reports whether a function is a condition that an index serves.
 func (r *Reader) indexed(call int) bool {
 	name := r.bytes(call)
 	return len(name) > 3 && (name[0]|0x20 == 's') && (name[1]|0x20 == 't') && name[2] == '_' ||
 		r.wordIs(call, "match", "contains", "freetext", "mbrcontains", "mbrwithin", "mbrintersects", "within", "search", "starts_with", "startswith")
 }
 
-// ordered reads a < b and the like.
+// ordered reads a < b and similar comparisons.
 func (r *Reader) ordered(b *block, c comparison, left, right *operand) verdict {
 	if left.constant() && right.constant() {
 		return verdict{truth: r.orderedConstants(r.bytes(c.at), left, right)}
@@ -179,8 +179,7 @@ func (r *Reader) ordered(b *block, c comparison, left, right *operand) verdict {
 	return verdict{}
 }
 
-// bounds notes a number that a column stays below: the end of a recursion that
-// counts.
+// bounds records an upper bound of a column: the end of a counting recursion.
 func (r *Reader) bounds(b *block, c comparison, left, right *operand) {
 	less := r.text[r.tokens[c.at].start] == '<'
 	limit := right
@@ -195,7 +194,7 @@ func (r *Reader) bounds(b *block, c comparison, left, right *operand) {
 	}
 }
 
-// trivial says whether a bound is one that nearly every row is beyond: > 0.
+// trivial reports whether nearly every row exceeds a bound: > 0.
 func (r *Reader) trivial(c comparison, right *operand) bool {
 	v, ok := r.numberAt(right.to - 1)
 	if !ok || right.to-right.from > 2 || r.text[r.tokens[c.at].start] != '>' {
@@ -204,8 +203,8 @@ func (r *Reader) trivial(c comparison, right *operand) bool {
 	return v <= 0 || r.wordAt(right.from) == oMinus
 }
 
-// wrapped measures a column that a function, arithmetic or a cast hides from
-// its index, when nothing on the other side can be looked up instead.
+// wrapped measures a column that a function, arithmetic or a cast hides from its index, if
+// the other side allows no lookup either.
 func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 	hides := left
 	switch {
@@ -216,7 +215,7 @@ func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 		return
 	}
 	if hides.aggregate || hides.relation >= 0 && r.relations[b.base+hides.relation].derived {
-		return // of what a query or a function made, no column has an index
+		return // columns of queries and functions have no index
 	}
 	r.pending = append(r.pending, measured{
 		predictor: cost.NonSargable, at: span{hides.from, hides.to}, value: 1, path: "WHERE",

@@ -2,9 +2,8 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// procedure reads procedural code, as it is in DO $$ … $$ and in the compound
-// statements of MariaDB: what runs in it, conditions and loops around it, and
-// loops that only count.
+// procedure reads procedural code, as in DO $$ … $$ and in MariaDB's compound statements:
+// the statements in it, the conditions and loops around them, and loops that only count.
 func (r *Reader) procedure(i, j int) {
 	if r.blocks >= r.o.MaxDepth {
 		r.fail(cost.BodyDepth, "nested too deep", int(r.tok(i).start))
@@ -15,10 +14,10 @@ func (r *Reader) procedure(i, j int) {
 		i = max(r.step(i, j), i+1)
 	}
 	r.blocks--
-	r.deepest = nesting{} // each statement has told its own
+	r.deepest = nesting{} // each statement has added its own measure
 }
 
-// step reads what begins at i, and says where the next thing begins.
+// step reads the part that begins at i, and returns the start of the next one.
 func (r *Reader) step(i, j int) int {
 	switch w := r.wordAt(i); {
 	case r.kindAt(i) == semicolon, w == wBegin, w == wWhen && r.wordIs(i, "else", "then"), r.wordIs(i, "loop", "repeat", "exception", "atomic"):
@@ -45,8 +44,8 @@ func (r *Reader) step(i, j int) int {
 	return end
 }
 
-// branch is where what stands at i ends: at THEN, LOOP or DO, or with the
-// statement; a condition also where a statement begins, as in SQL Server.
+// branch returns the end of the part at i: at THEN, LOOP or DO, or at the end of the
+// statement. In SQL Server, a condition also ends where a statement begins.
 func (r *Reader) branch(i, j int, condition bool) int {
 	for ; i < j; i = r.skip(i) {
 		switch w := r.wordAt(i); w {
@@ -65,7 +64,7 @@ func (r *Reader) branch(i, j int, condition bool) int {
 	return j
 }
 
-// stepEnd is where a simple statement ends.
+// stepEnd returns the end of a simple statement.
 func (r *Reader) stepEnd(i, j int) int {
 	for i = r.skip(i); i < j; i = r.skip(i) {
 		if r.kindAt(i) == semicolon || r.wordAt(i) == wEnd || r.wordIs(i, "else") {
@@ -112,7 +111,7 @@ func (r *Reader) dots(i, j int) int {
 func (r *Reader) simple(i, j int) {
 	switch w := r.wordAt(i); {
 	case r.wordIs(i, "perform"):
-		r.tokens[i].word = wSelect // it is one whose rows nobody gets
+		r.tokens[i].word = wSelect // nobody receives its rows
 		r.one(i, j)
 	case r.wordIs(i, "return") && r.wordIs(i+1, "query"):
 		if r.wordIs(i+2, "execute") {

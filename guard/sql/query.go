@@ -7,28 +7,28 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// shape is what a query gives back.
+// shape describes the result of a query.
 type shape struct {
-	limit   float64 // rows at most, as far as its text says; unbounded otherwise
-	rows    float64 // that it makes out of nothing, as far as is known
-	docs    float64 // rows of the table that it reads whole, when hints know
-	at      int     // its FROM
-	every   uint64  // the table of which it gives back a column of every row; its hash
-	item    uint64  // that column
-	single  bool    // one row at most
+	limit   float64 // maximum number of rows, as far as the text says; otherwise unbounded
+	rows    float64 // rows that it generates, as far as known
+	docs    float64 // rows of the table that it reads completely, according to hints
+	at      int     // token of its FROM
+	every   uint64  // hash of the table of which it returns a column of every row
+	item    uint64  // hash of that column
+	single  bool    // at most one row
 	fixed   bool    // reads no table: its rows are in the text
 	groups  bool    // its rows are groups
-	values  bool    // its rows are the values of columns, each once
-	light   bool    // reads nothing but functions, lists and what is made of those
-	narrow  bool    // an index can find what it reads
-	eager   bool    // its first row needs all that it reads
-	unasked bool    // no condition narrows down what it reads: it is the same for each row around it
-	whole   bool    // reads a table without a condition, and gives back its rows
+	values  bool    // its rows are distinct values of columns
+	light   bool    // reads only functions, lists and derived tables of those
+	narrow  bool    // an index can find the rows that it reads
+	eager   bool    // its first row requires all rows that it reads
+	unasked bool    // no condition restricts it: it is the same for each row around it
+	whole   bool    // reads a table without a condition, and returns its rows
 }
 
 func unlimited() shape { return shape{limit: math.Inf(1)} }
 
-// both is the shape of a set operation on two queries.
+// both returns the shape of a set operation on two queries.
 func (s shape) both(o shape) shape {
 	s.limit += o.limit
 	s.every, s.unasked = 0, false
@@ -44,7 +44,7 @@ func (s shape) both(o shape) shape {
 	return s
 }
 
-// enter guards the stack: chains that need no bracket are bounded here.
+// enter limits the stack depth, because some chains need no brackets.
 func (r *Reader) enter(i int) bool {
 	if r.levels > 2*r.o.MaxDepth+8 {
 		r.fail(cost.BodyDepth, "nested too deep", int(r.tok(i).start))
@@ -54,7 +54,7 @@ func (r *Reader) enter(i int) bool {
 	return true
 }
 
-// query reads a query with everything in it. top: its rows go to the caller.
+// query reads a query with its content. top means that its rows go to the caller.
 func (r *Reader) query(i, j int, top bool) shape {
 	if !r.enter(i) {
 		return unlimited()
@@ -65,8 +65,8 @@ func (r *Reader) query(i, j int, top bool) shape {
 	return s
 }
 
-// arms reads the parts of a set operation, usually one, and what comes behind:
-// ORDER BY, LIMIT and the like.
+// arms reads the parts of a set operation, usually one, and the parts after it: ORDER BY,
+// LIMIT and so on.
 func (r *Reader) arms(s *shape, i, j int, top bool) {
 	mark := len(r.out)
 	first, seenFrom := true, false
@@ -117,8 +117,8 @@ func (r *Reader) arms(s *shape, i, j int, top bool) {
 	r.tail(k, j, i, mark, s, top)
 }
 
-// setOperation says whether the word at k joins two queries: a column may be
-// called minus, and * EXCEPT (a, b) leaves out columns.
+// setOperation reports whether the word at k combines two queries: a column may be called
+// minus, and * EXCEPT (a, b) excludes columns.
 func (r *Reader) setOperation(k, start int) bool {
 	if k == start {
 		return false
@@ -136,7 +136,7 @@ func (r *Reader) setOperation(k, start int) bool {
 	return false
 }
 
-// holdsQuery says whether the bracket at i is around a query.
+// holdsQuery reports whether the bracket at i is around a query.
 func (r *Reader) holdsQuery(i int) bool {
 	for r.kindAt(i) == openParen {
 		in := i + 1
@@ -164,7 +164,7 @@ func (r *Reader) beginsQuery(i int) bool {
 	}
 }
 
-// goesOn says whether a query in brackets may go on with token i.
+// goesOn reports whether a query in brackets may go on with token i.
 func (r *Reader) goesOn(i int) bool {
 	switch r.wordAt(i) {
 	case wUnion, wOrder, wLimit, wOffset, wFetch, wFor:
@@ -174,12 +174,12 @@ func (r *Reader) goesOn(i int) bool {
 	}
 }
 
-// arm reads one query without what comes behind it.
+// arm reads one query without the parts after it.
 func (r *Reader) arm(s *shape, i, j int) {
 	*s = unlimited()
 	switch w := r.wordAt(i); {
 	case i >= j:
-		r.unreadable(i, "no query where one is expected")
+		r.unreadable(i, "expected a query")
 	case r.kindAt(i) == openParen && r.skip(i) == j:
 		*s = r.query(i+1, j-1, false)
 	case w == wSelect, w == wFrom:
@@ -191,7 +191,7 @@ func (r *Reader) arm(s *shape, i, j int) {
 		r.tableBlock(s, i, j)
 	default:
 		r.scanAll(i, j)
-		r.unreadable(i, "no query that is known")
+		r.unreadable(i, "unknown kind of query")
 	}
 }
 
@@ -212,7 +212,7 @@ func (r *Reader) valuesList(i, j int) {
 	}
 }
 
-// named is a part that WITH names.
+// named is a part of WITH.
 type named struct {
 	hash  uint64
 	shape shape
@@ -222,7 +222,7 @@ type named struct {
 	at    int     // token of its name
 }
 
-// with reads the parts that WITH names, and then the statement that uses them.
+// with reads the parts of WITH, and then the statement that uses them.
 func (r *Reader) with(i, j int, top bool) shape {
 	if !r.enter(i) {
 		return unlimited()
@@ -251,7 +251,7 @@ func (r *Reader) with(i, j int, top bool) shape {
 	return s
 }
 
-// withPart reads name (columns) AS (statement), and says what follows.
+// withPart reads name (columns) AS (statement), and returns the position after it.
 func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 	name := k
 	k++
@@ -260,14 +260,14 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 	}
 	if r.wordAt(k) != wAs {
 		r.scanAll(k, j)
-		r.unreadable(k, "no AS behind the name of a part of WITH")
+		r.unreadable(k, "expected AS after the name of a part of WITH")
 		return k, false
 	}
 	for k++; r.wordAt(k) == wNot || r.wordIs(k, "materialized"); k++ {
 	}
 	if r.kindAt(k) != openParen || r.skip(k) > j {
 		r.scanAll(k, j)
-		r.unreadable(k, "no query behind AS")
+		r.unreadable(k, "expected a query after AS")
 		return k, false
 	}
 	at := -1
@@ -275,7 +275,7 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 		at = len(r.named)
 		r.named = append(r.named, named{hash: r.hash(name), shape: unlimited(), open: recursive, at: name})
 		if !recursive {
-			r.named[at].hash = 0 // it is in scope behind its end only
+			r.named[at].hash = 0 // it is visible only after its end
 		}
 	}
 	s := r.runIn(k+1, r.skip(k)-1)
@@ -288,7 +288,7 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 			}
 		}
 		if !math.IsInf(s.limit, 1) {
-			n.made = 0 // it has a LIMIT of its own
+			n.made = 0 // it has its own LIMIT
 		}
 		s.rows = max(s.rows, n.made)
 		n.hash, n.shape, n.open = r.hash(name), s, false
@@ -333,7 +333,8 @@ func (r *Reader) runIn(i, j int) shape {
 	return s
 }
 
-// lookup is the part of WITH that a table stands for; nil when it is a table.
+// lookup returns the index of the part of WITH that a table name refers to; negative for a
+// table.
 func (r *Reader) lookup(name int) int {
 	if len(r.named) == 0 {
 		return -1
@@ -347,7 +348,7 @@ func (r *Reader) lookup(name int) int {
 	return -1
 }
 
-// hash is that of a name without quotes, in one case.
+// hash returns the hash of an unquoted name in lower case.
 func (r *Reader) hash(i int) uint64 {
 	t := r.tok(i)
 	b := r.text[t.start:t.end]
@@ -361,5 +362,5 @@ func (r *Reader) hash(i int) uint64 {
 		}
 		h = (h ^ uint64(c)) * 1099511628211
 	}
-	return h | 1 // 0 is no name
+	return h | 1 // 0 means no name
 }

@@ -6,32 +6,31 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// The bounds of a Reader, where Options name none.
+// Defaults and limits of a Reader.
 const (
 	DefaultMaxBytes  = 16 << 20
-	DefaultMaxDepth  = 200     // brackets and CASE
-	DefaultMaxTokens = 4 << 20 // 16 bytes each
+	DefaultMaxDepth  = 200     // nesting of brackets and CASE
+	DefaultMaxTokens = 4 << 20 // tokens of 16 bytes each
 )
 
 const (
-	maxRelations = 64      // of one FROM that are looked at as a graph; more are counted
-	maxNamed     = 256     // parts that WITH names, in scope at once
-	maxPatterns  = 16      // regular expressions that are analysed; more are unknown
-	maxGroups    = 32      // columns of one GROUP BY that are looked at
-	maxMeasures  = 4096    // of one text that are kept whatever they say
-	keepTokens   = 1 << 16 // that a Reader keeps room for until the next text
-	keepNames    = 4096    // names of tables and columns, likewise
+	maxRelations = 64      // relations of one FROM in the join graph; more are only counted
+	maxNamed     = 256     // parts of WITH in scope at once
+	maxPatterns  = 16      // regular expressions that are analyzed; more count as unknown
+	maxGroups    = 32      // columns of one GROUP BY that are examined
+	maxMeasures  = 4096    // measures of one text that are always kept
+	keepTokens   = 1 << 16 // tokens that a Reader keeps memory for until the next text
+	keepNames    = 4096    // names of tables and columns, the same
 )
 
-// Named is the value of a placeholder that has a name, :name or @name, among
-// Query.Args.
+// Named is the value of a named placeholder, :name or @name, in Query.Args.
 type Named struct {
 	Name  string
 	Value any
 }
 
-// Reader measures statements. The zero value is ready; it keeps its memory for
-// the next text, and serves one goroutine at a time.
+// Reader measures statements. The zero value is ready to use. It keeps its memory for the
+// next text and is not safe for concurrent use.
 type Reader struct {
 	lexer
 
@@ -40,55 +39,55 @@ type Reader struct {
 	out  []cost.Measure
 	part int
 
-	begun   int          // measure of this text in out
+	begun   int          // index in out of this text's first measure
 	full    bool         // there are maxMeasures
-	most    [256]float64 // of each predictor, when it is full
-	dropped [256]bool    // predictors of which measures were not kept
-	lossy   bool         // there are any
-	spare   cost.Measure // where a measure goes that is not kept
+	most    [256]float64 // of each predictor, once full is set
+	dropped [256]bool    // predictors with discarded measures
+	lossy   bool         // any measure was discarded
+	spare   cost.Measure // receives discarded measures
 
-	nested  int            // texts around the one that is read
-	inner   *Reader        // of a text in it that holds statements
-	kept    []cost.Measure // room for what an inner reader finds
-	doubled []byte         // room for its text, where quotes were doubled
+	nested  int            // number of texts around the current one
+	inner   *Reader        // reader of a text in it that contains statements
+	kept    []cost.Measure // space for the measures of an inner reader
+	doubled []byte         // space for its text, if quotes were doubled
 
-	relations []relation // of the blocks that are being read, innermost last
-	named     []named    // parts of WITH that are in scope
-	pending   []measured // of the condition that is being read: what counts only if nothing selects
-	edges     []edge     // of the alternatives that are being read
-	nulls     []null     // columns that the alternatives that are being read say are absent
-	items     []span     // of the SELECT list that is being read
-	reached   []int32    // relations that queries in the condition that is being read name from within
+	relations []relation // of the open blocks, innermost last
+	named     []named    // parts of WITH in scope
+	pending   []measured // of the current condition: measures that count only if nothing selects
+	edges     []edge     // of the current alternatives
+	nulls     []null     // columns that the current alternatives say are absent
+	items     []span     // of the current SELECT list
+	reached   []int32    // relations that queries inside the current condition name
 
-	listed   listing // the list that was read last
-	every    uint64  // of the query that was read last: shape.every
-	item     uint64  // likewise
+	listed   listing // the last list
+	every    uint64  // shape.every of the last query
+	item     uint64  // shape.item of the last query
 	inserted int     // token of the query whose rows are inserted
 
-	patterns int // regular expressions that were analysed
-	depth    int // of SELECT in SELECT, where the reader is
+	patterns int // number of analyzed regular expressions
+	depth    int // current nesting of SELECT
 	deepest  nesting
 	top      bool    // the rows of the next query go to the caller
-	whole    bool    // all of the statement is in a comment that only some servers execute
-	planned  bool    // what is read is explained, and does not run
-	levels   int     // of calls on the stack
-	blocks   int     // of procedural code, likewise
-	reports  int     // queries with GROUP BY around what is read, and itself
-	around   int     // tables of those around what is read
-	rowsEach float64 // rows that the SELECT list that is read makes of each
+	whole    bool    // the whole statement is in a comment that only some servers execute
+	planned  bool    // the current statement is only explained
+	levels   int     // depth of the call stack
+	blocks   int     // nesting of procedural code
+	reports  int     // nesting of queries with GROUP BY
+	around   int     // number of their tables
+	rowsEach float64 // rows that the current SELECT list generates per row
 
 	dictionary dictionary
-	names      map[string]string // interned, for hints
+	names      map[string]string // interned for lookups of hints
 	room       []byte
 
-	dialectName [32]byte // the dialect's name, as of the text before
+	dialectName [32]byte // name of the dialect of the previous text
 	dialectLen  int
-	dialectIs   dialect // what it means
+	dialectIs   dialect // its meaning
 }
 
 var _ cost.Reader = (*Reader)(nil)
 
-// listing is a predicate that compares a column with a list.
+// listing is a comparison of a column with a list.
 type listing struct {
 	span
 	column int
@@ -98,7 +97,7 @@ type listing struct {
 // span is a run of tokens.
 type span struct{ from, to int }
 
-// Read appends the measures of q to dst. A text may hold several statements.
+// Read appends the measures of q to dst. A text may contain several statements.
 func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
 	r.begin(dst, &q, &o)
 	if len(q.Body) > r.o.MaxBytes {
@@ -144,8 +143,8 @@ func orDefault(v, otherwise int) int {
 	return v
 }
 
-// lexAll cuts the whole text into tokens. Where the dialect is not known, and a
-// quote does not end, backslashes are tried as escapes, once.
+// lexAll splits the whole text into tokens. If the dialect is unknown and a quote is
+// unterminated, it tries once more with backslash escapes.
 func (r *Reader) lexAll() {
 	r.lexOnce()
 	if r.fault != nil && r.dialect.kind == generic && !r.dialect.backslash {
@@ -173,7 +172,7 @@ func (r *Reader) lexOnce() {
 	r.lex(from)
 }
 
-// end lets go of the text, and of memory that only a large one needed.
+// end releases the text, and memory that only a large text needs.
 func (r *Reader) end() {
 	r.args, r.o.Hints, r.o.Denied, r.out, r.fault, r.text = nil, nil, nil, nil, nil, nil
 	if cap(r.tokens) > keepTokens {
@@ -190,7 +189,7 @@ func (r *Reader) end() {
 	}
 }
 
-// tok is token i; beyond the text there is only the end.
+// tok returns token i, or the end token beyond the text.
 func (r *Reader) tok(i int) token {
 	if i < 0 || i >= len(r.tokens) {
 		return token{start: int32(len(r.text)), end: int32(len(r.text)), match: -1}
@@ -198,7 +197,7 @@ func (r *Reader) tok(i int) token {
 	return r.tokens[i]
 }
 
-// wordAt is what token i means as a word or an operator.
+// wordAt returns the meaning of token i as a word or an operator.
 func (r *Reader) wordAt(i int) word {
 	if uint(i) < uint(len(r.tokens)) {
 		return r.tokens[i].word
@@ -218,7 +217,7 @@ func (r *Reader) bytes(i int) []byte {
 	return r.text[t.start:t.end]
 }
 
-// skip is the token behind i, or behind what closes it.
+// skip returns the position after token i or its closing token.
 func (r *Reader) skip(i int) int {
 	r.steps++
 	if m := int(r.tokens[i].match); m > i {
@@ -227,7 +226,7 @@ func (r *Reader) skip(i int) int {
 	return i + 1
 }
 
-// add appends a measure of token i. The pointer is valid until the next one.
+// add appends a measure of token i. The pointer is valid until the next measure.
 func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.Measure {
 	offset := -1
 	if i >= 0 && len(r.text) > 0 {
@@ -241,7 +240,8 @@ func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.
 	return m
 }
 
-// unreadable is a measure, not a fault: the statement is odd, the next may not be.
+// unreadable adds a measure instead of a fault: the statement is unknown, but the next one
+// may not be.
 func (r *Reader) unreadable(i int, why string) {
 	m := r.add(cost.Unparsable, 1, i, "statement")
 	if r.o.Explain {
@@ -249,7 +249,7 @@ func (r *Reader) unreadable(i int, why string) {
 	}
 }
 
-// intern is a string that hints can be asked with.
+// intern returns a string for lookups of hints.
 func (r *Reader) intern(b []byte) string {
 	if s, ok := r.names[string(b)]; ok {
 		return s
@@ -262,7 +262,7 @@ func (r *Reader) intern(b []byte) string {
 	return s
 }
 
-// excerpt is the text of some tokens, cut, for a Detail.
+// excerpt returns the text of some tokens, shortened, for a Detail.
 func (r *Reader) excerpt(from, to int) string {
 	const longest = 80
 	if to <= from {
@@ -279,8 +279,9 @@ func (r *Reader) excerpt(from, to int) string {
 	return string(b[:n]) + "…"
 }
 
-// keep appends an empty measure of a value. A text may hold a million statements: when there are
-// many measures, only those stay that are the largest of their kind so far.
+// keep appends an empty measure with a value. A text may contain a million statements:
+// beyond a number of measures, it keeps only those that are the largest of their kind so
+// far.
 func (r *Reader) keep(p cost.Predictor, value float64) *cost.Measure {
 	if len(r.out)-r.begun >= maxMeasures {
 		if !r.full {
@@ -299,7 +300,7 @@ func (r *Reader) keep(p cost.Predictor, value float64) *cost.Measure {
 	return m
 }
 
-// fill finds the largest of the measures that there are.
+// fill finds the largest existing measures.
 func (r *Reader) fill() {
 	r.full = true
 	clear(r.most[:])
@@ -308,8 +309,7 @@ func (r *Reader) fill() {
 	}
 }
 
-// uncap takes back that values can be lowered where not all are known: the others
-// would stay as they are.
+// uncap removes caps if not all measures are known: unknown ones would stay as they are.
 func (r *Reader) uncap() {
 	if !r.lossy {
 		return

@@ -6,12 +6,11 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// nesting is the SELECT that most others are around.
+// nesting is the deepest SELECT.
 type nesting struct{ depth, at int }
 
-// statements cuts the tokens at semicolons and reads one statement after the
-// other. One that a fault cut off is not judged: what is missing might be its
-// WHERE.
+// statements splits the tokens at semicolons and reads one statement after another. It does
+// not judge a statement that a fault cut off: its WHERE may be missing.
 func (r *Reader) statements() {
 	n := 0
 	for i := 0; i < len(r.tokens); {
@@ -31,13 +30,13 @@ func (r *Reader) statements() {
 	if n > 1 {
 		m := r.add(cost.MultiStatement, float64(n), 0, "text")
 		if r.o.Explain {
-			m.Detail = "statements between semicolons"
+			m.Detail = "statements separated by semicolons"
 		}
 	}
 }
 
-// statementEnd is the semicolon that ends the statement at i. Those in the
-// BEGIN … END of a routine that is created do not.
+// statementEnd returns the semicolon that ends the statement at i. It skips semicolons in
+// the BEGIN … END of a created routine.
 func (r *Reader) statementEnd(i int) int {
 	if !r.several {
 		return len(r.tokens)
@@ -58,7 +57,7 @@ func (r *Reader) statementEnd(i int) int {
 	return i
 }
 
-// routine says whether a statement creates a routine.
+// routine reports whether a statement creates a routine.
 func (r *Reader) routine(i int) bool {
 	if r.wordAt(i) != wCreate {
 		return false
@@ -85,12 +84,12 @@ func (r *Reader) one(i, j int) {
 	if d := r.deepest; d.depth > 0 {
 		m := r.add(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT")
 		if r.o.Explain {
-			m.Detail = "levels of SELECT in SELECT"
+			m.Detail = "levels of nested SELECT"
 		}
 	}
 }
 
-// run reads a statement, or one that another holds.
+// run reads a statement, or a statement inside another.
 func (r *Reader) run(i, j int) {
 	top := r.top
 	r.top = false
@@ -140,11 +139,11 @@ func (r *Reader) run(i, j int) {
 		r.scanAll(i+1, j)
 	default:
 		r.scanAll(i, j)
-		r.unreadable(i, "no statement that is known")
+		r.unreadable(i, "unknown statement")
 	}
 }
 
-// execute reads CALL, EXEC and EXECUTE: what a routine does is not seen, but a
+// execute reads CALL, EXEC and EXECUTE. The effect of a routine is not visible, but a
 // statement in a text is.
 func (r *Reader) execute(i, j int) {
 	switch {
@@ -163,8 +162,8 @@ func (r *Reader) execute(i, j int) {
 	}
 }
 
-// drops counts what TRUNCATE, DROP and ALTER TABLE … DROP empty. Indexes, views
-// and the like hold no rows of their own.
+// drops counts what TRUNCATE, DROP and ALTER TABLE … DROP delete. Indexes, views and so on
+// contain no rows of their own.
 func (r *Reader) drops(i, j int) {
 	n, path := 0.0, ""
 	switch {
@@ -189,8 +188,8 @@ func (r *Reader) drops(i, j int) {
 	}
 }
 
-// create reads the query of CREATE TABLE … AS and of a materialized view. A view
-// and a routine are not run; their own statements are judged when they are.
+// create reads the query of CREATE TABLE … AS and of a materialized view. A view and a
+// routine do not run when they are created; their statements are judged when they run.
 func (r *Reader) create(i, j int) {
 	if r.routine(i) {
 		return
@@ -233,7 +232,7 @@ func (r *Reader) copy(i, j int) {
 	}
 }
 
-// file says whether a text names a file, and not something in a store.
+// file reports whether a text names a file, and not an object in a store.
 func (r *Reader) file(k int) bool {
 	return r.kindAt(k) == text && !bytes.Contains(r.bytes(k), []byte("://"))
 }
@@ -253,8 +252,8 @@ func (r *Reader) load(i, j int) {
 	}
 }
 
-// prepared reads the statement of DECLARE … CURSOR FOR and PREPARE … AS.
-// PREPARE … FROM has it in a text.
+// prepared reads the statement of DECLARE … CURSOR FOR and PREPARE … AS. PREPARE … FROM has
+// the statement in a text.
 func (r *Reader) prepared(i, j int) {
 	for k := i + 1; k < j; k = r.skip(k) {
 		switch r.wordAt(k) {
@@ -269,7 +268,7 @@ func (r *Reader) prepared(i, j int) {
 	r.scanAll(i+1, j)
 }
 
-// block looks for refused functions in a text of procedural code.
+// block searches a text of procedural code for denied functions.
 func (r *Reader) block(i int) {
 	t := r.tok(i)
 	b := inside(r.text[t.start:t.end])
@@ -293,8 +292,8 @@ func (r *Reader) block(i int) {
 	}
 }
 
-// wordIs says whether token i is one of some words that mean something in few
-// places only.
+// wordIs reports whether token i is one of some words that have a meaning only in few
+// places.
 func (r *Reader) wordIs(i int, list ...string) bool {
 	t := r.tok(i)
 	if t.kind != bare {

@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// tailAt says whether what comes behind the parts of a query begins at k.
+// tailAt reports whether the part after a query begins at k.
 func (r *Reader) tailAt(k int, seenFrom bool) bool {
 	switch r.tokens[k].word {
 	case wOrder:
@@ -28,7 +28,7 @@ func (r *Reader) tailAt(k int, seenFrom bool) bool {
 	}
 }
 
-// ends says whether a clause may end with token k.
+// ends reports whether a clause may end with token k.
 func (r *Reader) ends(k int) bool {
 	t := r.tok(k)
 	switch t.kind {
@@ -43,7 +43,7 @@ func (r *Reader) ends(k int) bool {
 	return true
 }
 
-// counts says whether a number of rows begins at k.
+// counts reports whether a number of rows begins at k.
 func (r *Reader) counts(k int) bool {
 	switch t := r.tok(k); t.kind {
 	case number, param, openParen, text:
@@ -57,16 +57,16 @@ func (r *Reader) counts(k int) bool {
 	}
 }
 
-// window is what LIMIT, OFFSET, FETCH and TOP say.
+// window holds LIMIT, OFFSET, FETCH and TOP.
 type window struct {
-	limit, offset span // the expressions
-	keyword       int  // LIMIT or the like
-	insert        int  // token behind which LIMIT can be written
+	limit, offset span // their expressions
+	keyword       int  // the keyword, such as LIMIT
+	insert        int  // token after which LIMIT can be inserted
 	hidden        bool // in a comment that only some servers execute
 }
 
-// tail reads ORDER BY, LIMIT and the like behind the query that began at start
-// and with measure mark.
+// tail reads ORDER BY, LIMIT and so on, after the query that began at start and with
+// measure mark.
 func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 	w := window{insert: j - 1, keyword: -1}
 	for k < j {
@@ -91,7 +91,7 @@ func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 		k = next
 	}
 	if w.keyword >= 0 && !w.hidden && r.amountOf(w.limit) == (amount{0, true}) {
-		r.unrun(mark) // LIMIT 0 asks for the columns only
+		r.unrun(mark) // LIMIT 0 only requests the columns
 	}
 	r.measureWindow(&w, start, mark, s, top)
 }
@@ -136,7 +136,7 @@ func (r *Reader) rows(w *window, i, j int) {
 	r.scanAll(i+1, j)
 }
 
-// beforeRows is the end of the number before ROW or ROWS.
+// beforeRows returns the end of the number before ROW or ROWS.
 func (r *Reader) beforeRows(i, j int) int {
 	for k := i; k < j; k = r.skip(k) {
 		if r.wordIs(k, "row", "rows") || r.wordAt(k) == wOnly {
@@ -152,7 +152,7 @@ type amount struct {
 	known bool
 }
 
-// amountOf reads a number of rows. ALL and NULL are unbounded; nothing, as in
+// amountOf reads a number of rows. ALL and NULL are unbounded; an omitted number, as in
 // FETCH FIRST ROW ONLY, is one.
 func (r *Reader) amountOf(s span) amount {
 	for s.to-s.from >= 2 && r.kindAt(s.from) == openParen && r.skip(s.from) == s.to {
@@ -168,11 +168,11 @@ func (r *Reader) amountOf(s span) amount {
 	return amount{max(v, 0), ok}
 }
 
-// noLimit is written for all rows where OFFSET needs a LIMIT: MySQL's manual has
-// 18446744073709551615, and Hibernate the largest int.
+// noLimit is the smallest number that stands for all rows, where OFFSET requires a LIMIT:
+// MySQL's manual has 18446744073709551615, and Hibernate the largest int.
 const noLimit = math.MaxInt32
 
-// measureWindow measures what a query skips, and what it may give back.
+// measureWindow measures the rows that a query skips, and those that it may return.
 func (r *Reader) measureWindow(w *window, start, mark int, s *shape, top bool) {
 	limit, aggregate := amount{math.Inf(1), true}, s.single
 	if w.keyword >= 0 && !w.hidden {
@@ -198,14 +198,14 @@ func (r *Reader) measureWindow(w *window, start, mark int, s *shape, top bool) {
 	if s.whole {
 		m := r.add(cost.FullScan, max(1, s.docs), s.at, "FROM")
 		if r.o.Explain {
-			m.Detail = "every row, without WHERE, LIMIT and aggregate"
+			m.Detail = "every row, because there is no WHERE, LIMIT or aggregate"
 		}
 	}
 	r.measureLimit(w, limit, start, s)
 }
 
-// measureOffset measures rows that are read to be skipped. Groups are all made
-// in any case, and GroupCardinality counts them: of those only the skipped count.
+// measureOffset measures rows that are read only to be skipped. All groups are formed in
+// any case, and GroupCardinality counts them, so only the skipped ones count here.
 func (r *Reader) measureOffset(w *window, limit amount, groups bool) {
 	offset := r.amountOf(w.offset)
 	if !offset.known || offset.value == 0 {
@@ -224,8 +224,8 @@ func (r *Reader) measureOffset(w *window, limit amount, groups bool) {
 	}
 }
 
-// measureLimit measures the rows that go to the caller, and says how to lower
-// them: by another number, or by a LIMIT where none is.
+// measureLimit measures the rows that go to the caller, and how to lower them: by another
+// number, or by adding a LIMIT.
 func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	if !limit.known || w.keyword < 0 && !math.IsInf(s.limit, 1) && !math.IsNaN(s.limit) {
 		return
@@ -236,14 +236,14 @@ func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	}
 	m := r.add(cost.MissingLimit, limit.value, at, "LIMIT")
 	if r.o.Explain {
-		m.Detail = "the rows that may come back"
+		m.Detail = "rows that may be returned"
 	}
 	if w.hidden {
 		return
 	}
 	if w.keyword < 0 {
 		t := r.tok(w.insert)
-		if w.insert < start || t.hidden { // behind it is still within the comment
+		if w.insert < start || t.hidden { // the text after it is still inside the comment
 			return
 		}
 		m.Cap = cost.Cap{Place: cost.CapBody, Start: int(t.end), End: int(t.end), Prefix: " LIMIT ", Least: 0}
@@ -252,7 +252,7 @@ func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	from, to := r.tok(w.limit.from), r.tok(w.limit.to-1)
 	switch {
 	case w.limit.to <= w.limit.from || from.hidden || to.hidden: // FETCH FIRST ROW ONLY
-	case from.kind == param: // the caller binds it: it must stay, or the count of values is wrong
+	case from.kind == param: // the caller binds it: removing it would make the number of values wrong
 		if r.dialect.kind == postgres && w.limit.to == w.limit.from+1 {
 			prefix := ""
 			if r.o.Explain {

@@ -1,8 +1,8 @@
 package sql
 
-// unnamed says whether a table that is written is one that no condition names,
-// beside others: DELETE FROM a USING b WHERE b.id = 4. Where a condition names
-// columns without an alias, or holds a query, that is not known.
+// unnamed reports whether no condition names the written table, although there are other
+// tables: DELETE FROM a USING b WHERE b.id = 4. If a condition names columns without an
+// alias, or contains a query, the answer is unknown, which counts as false.
 func (r *Reader) unnamed(b *block, w writing) bool {
 	if b.vague || b.all > maxRelations || b.all != len(r.relations)-b.base {
 		return false
@@ -17,7 +17,7 @@ func (r *Reader) unnamed(b *block, w writing) bool {
 		if w.set >= 0 && r.kindAt(k+1) != dot { // SET x = …
 			return false
 		}
-		name := k // the table's, behind that of its database
+		name := k // the table's name, after that of its database
 		for behind := name + 1; r.kindAt(behind) == dot && (w.set < 0 && r.name(behind+1) || r.kindAt(behind+2) == dot); behind = name + 1 {
 			name += 2
 		}
@@ -28,8 +28,7 @@ func (r *Reader) unnamed(b *block, w writing) bool {
 	return false
 }
 
-// groupNamed says whether a condition names a relation, or one that it is joined
-// with.
+// groupNamed reports whether a condition names a relation, or one that is joined with it.
 func (r *Reader) groupNamed(b *block, i int) bool {
 	root := r.root(b, i)
 	for k := range r.relations[b.base:] {

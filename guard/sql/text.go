@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// maxTexts is how many texts in one another are read: DO $$ … EXECUTE '…' … $$.
+// maxTexts is the maximum nesting of texts: DO $$ … EXECUTE '…' … $$.
 const maxTexts = 2
 
 // do reads DO expression of MySQL, and the code in DO $$ … $$ of PostgreSQL.
@@ -20,8 +20,7 @@ func (r *Reader) do(i, j int) {
 	r.scanAll(i+1, j)
 }
 
-// code reads the text k of DO: that of PL/pgSQL as statements, that of another
-// language as words.
+// code reads the text k of DO: PL/pgSQL as statements, other languages as words.
 func (r *Reader) code(i, k, j int) {
 	for l := i + 1; l+1 < j; l++ {
 		if r.wordIs(l, "language") && !r.wordIs(l+1, "plpgsql") {
@@ -32,8 +31,8 @@ func (r *Reader) code(i, k, j int) {
 	r.statementsIn(k, true)
 }
 
-// dynamic reads what EXECUTE, PREPARE … FROM and the like run: a statement in a
-// text, if it is there and not made when it runs.
+// dynamic reads the statement that EXECUTE, PREPARE … FROM and so on run, if it is a
+// literal text.
 func (r *Reader) dynamic(i, j int) {
 	for r.kindAt(i) == openParen && r.skip(i) == j {
 		i, j = i+1, j-1
@@ -48,11 +47,11 @@ func (r *Reader) dynamic(i, j int) {
 		r.statementsIn(k, false)
 		return
 	}
-	r.unreadable(i, "a statement that is put together when it runs")
+	r.unreadable(i, "a statement that is composed at run time")
 }
 
-// assigned is the text that the variable at token i was set to shortly before,
-// as in SET @q = '…'; PREPARE s FROM @q; -1 when that is not known.
+// assigned returns the text that the variable at token i was set to shortly before, as in
+// SET @q = '…'; PREPARE s FROM @q; or -1 if it is unknown.
 func (r *Reader) assigned(i int) int {
 	const before = 200 // tokens
 	if r.kindAt(i) != param || r.text[r.tok(i).start] != '@' {
@@ -69,15 +68,15 @@ func (r *Reader) assigned(i int) int {
 			return k + 2
 		case r.wordAt(k-1) == wInto && r.kindAt(k-2) == text && r.wordAt(k-3) == wSelect:
 			return k - 2
-		case r.wordAt(k-1) != wFrom: // it may be another text by then
+		case r.wordAt(k-1) != wFrom: // the variable may have changed by then
 			return -1
 		}
 	}
 	return -1
 }
 
-// statementsIn reads the statements in the text of token i, which run now. Their
-// places are those in the whole text, unless quotes are doubled in them.
+// statementsIn reads the statements in the text of token i, which run now. Their positions
+// refer to the whole text, unless the text has doubled quotes.
 func (r *Reader) statementsIn(i int, procedural bool) {
 	if r.nested >= maxTexts {
 		r.unreadable(i, "a statement in a text within another")
@@ -135,8 +134,8 @@ func (r *Reader) statementsIn(i int, procedural bool) {
 	in.end()
 }
 
-// procedures reads all tokens as procedural code. What a fault cut off is not
-// judged.
+// procedures reads all tokens as procedural code. It does not judge a statement that a
+// fault cut off.
 func (r *Reader) procedures() {
 	end := len(r.tokens)
 	for r.fault != nil && end > 0 && r.tokens[end-1].kind != semicolon {
@@ -146,7 +145,7 @@ func (r *Reader) procedures() {
 	r.procedure(0, end)
 }
 
-// undouble appends a text with each pair of quotes as one.
+// undouble appends a text with each pair of quotes as one quote.
 func undouble(dst, b []byte) []byte {
 	for i := 0; i < len(b); i++ {
 		dst = append(dst, b[i])

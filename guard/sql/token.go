@@ -1,12 +1,11 @@
 package sql
 
-// token is one word, literal or sign of a statement. Space and comments are
-// none.
+// token is one word, literal or sign of a statement. Spaces and comments are not tokens.
 type token struct {
 	start, end int32 // bytes of the text
 	match      int32 // of ( [ CASE the token that closes it, of those what they close; of ? which one it is; else -1
 	kind       kind
-	word       word // of a bare word or an operator; none otherwise
+	word       word // meaning of a bare word or an operator; otherwise none
 	hidden     bool // in a comment that only some servers execute
 }
 
@@ -29,8 +28,8 @@ const (
 	dot             //
 )
 
-// operand says whether a value may end with the token: what follows is then no
-// sign of a value but an operator, or the end of it.
+// operand reports whether a value may end with the token, so that a following sign is an
+// operator.
 func (k kind) operand() bool {
 	switch k {
 	case bare, quoted, text, number, param, closeParen, closeBrack:
@@ -40,7 +39,7 @@ func (k kind) operand() bool {
 	}
 }
 
-// class says what a byte may begin, or go on with.
+// class says what a byte may begin or continue.
 type class uint8
 
 const (
@@ -54,7 +53,7 @@ const (
 	special       // $ : @ ? # { and others that depend on what follows
 )
 
-// classes is a table: the text is hostile, and every byte of it comes by here.
+// classes is a table, because every byte of a possibly hostile text is looked up in it.
 var classes = [0x80]class{
 	' ': space, '\t': space, '\n': space, '\r': space, '\f': space, '\v': space,
 	'\'': quote, '"': quote, '`': quote,

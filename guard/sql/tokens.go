@@ -2,20 +2,20 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// TokenKind is what a token of [Tokens] is.
+// TokenKind is the kind of a token of [Tokens].
 type TokenKind uint8
 
 const (
 	Word   TokenKind = iota // without quotes: a name, or a word of the language
 	Name                    // in quotes
-	Text                    // a string, with its quotes and what stands before them
+	Text                    // a string, with its quotes and prefix
 	Number                  //
 	Param                   // a placeholder, or a variable
-	Sign                    // all else
+	Sign                    // any other token
 )
 
-// Tokens calls do for each token of a text in turn, as a Reader takes it apart:
-// what lies between two is space and comments. It ends where a Reader would.
+// Tokens calls do for each token of a text in order, as a Reader splits it: the text
+// between two tokens is space and comments. It stops where a Reader would.
 func Tokens(body []byte, dialect string, do func(kind TokenKind, start, end int)) {
 	var r Reader
 	r.begin(nil, &cost.Query{Body: body, Dialect: dialect}, &cost.Options{})

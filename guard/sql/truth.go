@@ -2,8 +2,8 @@ package sql
 
 import "bytes"
 
-// asserts finds the condition in (condition) IS TRUE, 0 = (condition) and the
-// like, and whether they say that it holds, or that it does not.
+// asserts finds the condition in (condition) IS TRUE, 0 = (condition) and so on. says
+// reports whether the whole holds if the condition does.
 func (r *Reader) asserts(c comparison, i, end, j int) (s span, says, ok bool) {
 	if c.word != wIs && c.word != oEqual && c.word != oUnequal {
 		return span{}, false, false
@@ -27,7 +27,7 @@ func (r *Reader) asserts(c comparison, i, end, j int) (s span, says, ok bool) {
 	return span{s.from + 1, s.to - 1}, (t == always) == (!c.not && c.word != oUnequal), true
 }
 
-// oneRow says whether a query reads nothing and has no condition, as SELECT 1.
+// oneRow reports whether a query reads nothing and has no condition, as SELECT 1.
 func (r *Reader) oneRow(i, j int) bool {
 	if r.wordAt(i) != wSelect {
 		return false
@@ -41,7 +41,7 @@ func (r *Reader) oneRow(i, j int) bool {
 	return true
 }
 
-// literalTruth is the truth of a value alone.
+// literalTruth returns the truth of a single value.
 func (r *Reader) literalTruth(i int) truth {
 	switch r.wordAt(i) {
 	case wTrue:
@@ -58,8 +58,7 @@ func (r *Reader) literalTruth(i int) truth {
 	return depends
 }
 
-// sameConstant compares two constants for equality, or two namings of one
-// column.
+// sameConstant compares two constants for equality, or two references to one column.
 func (r *Reader) sameConstant(x, y *operand) truth {
 	switch {
 	case x.columns == 1 && y.columns == 1 && x.bare && y.bare:
@@ -111,7 +110,7 @@ func (r *Reader) isTruth(b *block, c comparison, left, right *operand) verdict {
 	if r.wordAt(right.from) == wNull && right.single() {
 		if !c.not {
 			r.absent(b, left)
-		} else if r.numbersRows(b, left) { // no key is NULL
+		} else if r.numbersRows(b, left) { // keys are never NULL
 			return verdict{truth: always}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 func format(f string, args ...any) string { return fmt.Sprintf(f, args...) }
 
-// numberAt is the value of a number, of text that holds one, or of a bound
+// numberAt returns the value of a number, of text that contains one, or of a bound
 // placeholder.
 func (r *Reader) numberAt(i int) (float64, bool) {
 	switch t := r.tok(i); t.kind {
@@ -28,7 +28,7 @@ func (r *Reader) numberAt(i int) (float64, bool) {
 	}
 }
 
-// parseNumber reads a decimal or hexadecimal number without allocating.
+// parseNumber parses a decimal or hexadecimal number without allocating.
 func parseNumber(b []byte) (float64, bool) {
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
 		v := 0.0
@@ -93,8 +93,7 @@ func hexDigit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// bound is the value of the placeholder at i: by its number, its name, or its
-// order.
+// bound returns the value of the placeholder at i: by its number, its name or its order.
 func (r *Reader) bound(i int) (any, bool) {
 	if len(r.args) == 0 {
 		return nil, false
@@ -168,8 +167,8 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-// lengthOf is how many values a bound list holds: a slice, or an array as
-// PostgreSQL writes it.
+// lengthOf returns the number of values in a bound list: a slice, or an array in
+// PostgreSQL's notation.
 func lengthOf(v any) (int, bool) {
 	switch l := v.(type) {
 	case []byte:
@@ -217,7 +216,7 @@ func arrayLength[T string | []byte](s T) (int, bool) {
 	return n, true
 }
 
-// maxText bounds how much of a bound text is looked at as a pattern.
+// maxText is the maximum length of a bound text that is read as a pattern.
 const maxText = 1 << 16
 
 // asText appends a bound value as text.

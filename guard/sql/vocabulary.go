@@ -2,11 +2,11 @@ package sql
 
 import "encoding/binary"
 
-// maxWord is the length of the longest word that means something.
+// maxWord is the length of the longest word with a meaning.
 const maxWord = 17
 
-// vocabulary are the words that mean something, in lower case. It is a table:
-// every word of a hostile text is looked up in it.
+// vocabulary lists the words with a meaning, in lower case. It is a table, because every
+// word of a possibly hostile text is looked up in it.
 var vocabulary = [...]struct {
 	text string
 	word word
@@ -190,12 +190,12 @@ var vocabulary = [...]struct {
 
 // dictionary finds words by their first eight bytes, as one number.
 type dictionary struct {
-	slots   [1 << slotBits]uint8        // place in the vocabulary, from 1; 0 is free
+	slots   [1 << slotBits]uint8        // index in the vocabulary plus 1; 0: free
 	keys    [len(vocabulary) + 1]uint64 // of the words
-	lengths [len(vocabulary) + 1]uint8  // likewise
-	words   [len(vocabulary) + 1]word   // likewise
+	lengths [len(vocabulary) + 1]uint8  // of the words
+	words   [len(vocabulary) + 1]word   // of the words
 	classes [1 << 8]class               // of all bytes
-	inWord  [1 << 8]bool                // bytes that go on with a word
+	inWord  [1 << 8]bool                // bytes that continue a word
 	ready   bool
 }
 
@@ -220,9 +220,9 @@ func (d *dictionary) fill() {
 	d.ready = true
 }
 
-// keyOf is the first eight bytes of a word as a number, in one case.
+// keyOf returns the first eight bytes of a word as a number, in lower case.
 func keyOf(text []byte, start, end int) uint64 {
-	const low = 0x2020202020202020 // what tells A from a; no two bytes of words become one
+	const low = 0x2020202020202020 // the bit that distinguishes A from a; different words stay different
 	n := min(end-start, 8)
 	var key uint64
 	if start+8 <= len(text) {
@@ -240,7 +240,7 @@ func slotOf(key uint64, n int) int {
 	return int((key + uint64(n)) * odd >> (64 - slotBits))
 }
 
-// find is what the word from start to end means.
+// find returns the meaning of the word from start to end.
 func (d *dictionary) find(text []byte, start, end int) word {
 	key, n := keyOf(text, start, end), end-start
 	for at := slotOf(key, n); d.slots[at] != 0; at = (at + 1) % len(d.slots) {

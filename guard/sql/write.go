@@ -2,11 +2,11 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// writing is where the parts of an UPDATE or a DELETE begin; -1 when absent.
+// writing holds the positions of the parts of an UPDATE or a DELETE; -1: absent.
 type writing struct {
 	set, from, using, where, order, limit, returning, end int
 
-	first, last int // tokens that name what is written where several tables are; none when it is the first of them
+	first, last int // tokens that name the written table if there are several; none: the first table
 }
 
 func (r *Reader) writingOf(i, j int) writing {
@@ -47,7 +47,7 @@ func (r *Reader) writingOf(i, j int) writing {
 	return w
 }
 
-// until is where the part that begins at from ends.
+// until returns the end of the part that begins at from.
 func (w writing) until(from int) int {
 	end := w.end
 	for _, k := range [...]int{w.set, w.from, w.using, w.where, w.order, w.limit, w.returning} {
@@ -78,7 +78,7 @@ func (r *Reader) update(i, j int) {
 	r.scanAll(w.set+1, w.until(w.set))
 	w.first, w.last = w.set+1, w.until(w.set)
 	if w.from > w.set {
-		w.last = w.first // the one in front is written
+		w.last = w.first // the first table is written
 		targets := len(r.relations)
 		r.from(&b, w.from+1, w.until(w.from))
 		r.sameTable(&b, targets)
@@ -101,7 +101,7 @@ func (r *Reader) delete(i, j int) {
 	switch {
 	case w.from < 0: // DELETE t WHERE …
 		r.from(&b, k, w.until(i))
-	case w.using > w.from: // what is deleted is among what is used, or beside it
+	case w.using > w.from: // the deleted table is among the used ones, or beside them
 		r.from(&b, w.from+1, w.using)
 		targets := len(r.relations)
 		r.from(&b, w.using+1, w.until(w.using))
@@ -124,8 +124,8 @@ func (r *Reader) ignorable(k, j int) int {
 	return k
 }
 
-// sameTable frees the targets, those before n, that are named again: it is one
-// table.
+// sameTable makes the targets, those before n, free if they are named again: they are the
+// same table.
 func (r *Reader) sameTable(b *block, n int) {
 	for i := b.base; i < n && i < len(r.relations); i++ {
 		for k, other := range r.relations[n:] {
@@ -137,7 +137,7 @@ func (r *Reader) sameTable(b *block, n int) {
 	}
 }
 
-// writes reads what UPDATE and DELETE have in common.
+// writes reads the common parts of UPDATE and DELETE.
 func (r *Reader) writes(b *block, w writing, i, pending int, path string) {
 	if w.where >= 0 {
 		r.where(b, w.where, w.until(w.where))
@@ -166,14 +166,14 @@ func (r *Reader) writes(b *block, w writing, i, pending int, path string) {
 		at, why := i, "no WHERE: every row is written"
 		switch {
 		case apart:
-			why = "no condition names the table that is written: every row of it is, or none"
+			why = "no condition names the written table: every row of it is written, or none"
 		case w.where >= 0 && b.constant:
 			at, why = w.where, "the WHERE names no column: it is true for every row, or for none"
 		case w.where >= 0:
 			at, why = w.where, "the WHERE is true for every row"
 		}
 		value := 2.0
-		if path == "DELETE" && w.where < 0 && b.all == 1 { // it is meant, as TRUNCATE is
+		if path == "DELETE" && w.where < 0 && b.all == 1 { // it is intended, like TRUNCATE
 			value = 1
 		}
 		m := r.add(cost.MissingWhere, value, at, path)

@@ -9,20 +9,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 
-// Backup says what is copied, and where to; its field From is set by Run.
+// Backup configures a backup. Run sets its field From.
 type Backup struct{ sqlite.Backup }
 
-// Progress is how far a backup is.
+// Progress is the progress of a backup.
 type Progress = sqlite.Progress
 
-// noFile is errors.ErrUnsupported for a store that is no file.
+// noFile is errors.ErrUnsupported for a store that is not a file.
 type noFile string
 
 func (s noFile) Error() string { return string(s) }
 
 func (s noFile) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// Run copies the store at, which may be in use, and returns the copy's size.
+// Run copies the store at, which may be in use, and returns the copy's size in bytes.
 func (b Backup) Run(ctx context.Context, at string) (int64, error) {
 	if err := Check(at, Config{}); err != nil {
 		return 0, err

@@ -1,3 +1,3 @@
-// Package store opens the place a store URL names: a SQLite file, a PostgreSQL
-// schema, or the memory of the process.
+// Package store opens the store that a URL names: a SQLite file, a PostgreSQL schema, or
+// the memory of the process.
 package store

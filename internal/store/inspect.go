@@ -9,23 +9,23 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 
-// Inspection is what is found in a store that is only looked at.
+// Inspection is the result of inspecting a store.
 type Inspection struct {
 	Exists     bool
-	Has, Knows int64     // versions of the schema: the store's, and the newest that this program knows
-	File       string    // of a store that is a file
+	Has, Knows int64     // versions of the schema: of the store, and the newest that this program supports
+	File       string    // path of a SQLite store
 	Held       bool      // a process has the file open as its store
-	Owner      int       // that process, if it is known
+	Owner      int       // ID of that process, if known
 	Log        int64     // bytes of a write-ahead log that no process has open
-	Clock      time.Time // of a store on another machine; zero otherwise
-	Pooler     Pooler    // what stands before a PostgreSQL
-	Prepares   bool      // the URL asks for prepared statements that outlive a transaction
+	Clock      time.Time // of a store on another machine; otherwise zero
+	Pooler     Pooler    // pooler in front of a PostgreSQL server
+	Prepares   bool      // the URL requests prepared statements that outlive a transaction
 }
 
-// Pooler is what stands between Bezoar and a PostgreSQL.
+// Pooler is the kind of pooler between Bezoar and a PostgreSQL server.
 type Pooler = postgres.Pooler
 
-// The kinds of Pooler.
+// Kinds of Pooler.
 const (
 	Direct            = postgres.Direct
 	PoolsSessions     = postgres.PoolsSessions
@@ -33,8 +33,7 @@ const (
 	OneConnection     = postgres.OneConnection
 )
 
-// Inspect looks at the store at, which may be in use. It creates nothing and
-// migrates nothing.
+// Inspect inspects the store at, which may be in use. It creates and migrates nothing.
 func Inspect(ctx context.Context, at string) (Inspection, error) {
 	if err := Check(at, Config{}); err != nil {
 		return Inspection{}, err

@@ -9,9 +9,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 
-// Probe runs a query of somebody's in a database, postgres://… or sqlite:FILE, and
-// reports whether its first row's first column is neither null, 0 nor false. It
-// changes nothing there. Errors do not show the address.
+// Probe runs a user's query in a database, postgres://… or sqlite:FILE. It reports whether
+// the first column of the first row is neither null, 0 nor false. It changes nothing there.
+// Errors do not contain the address.
 func Probe(ctx context.Context, at, query string) (bool, error) {
 	scheme, rest, _ := strings.Cut(at, ":")
 	switch scheme {
@@ -20,6 +20,6 @@ func Probe(ctx context.Context, at, query string) (bool, error) {
 	case "sqlite":
 		return sqlite.Probe(ctx, strings.TrimPrefix(rest, "//"), query)
 	default:
-		return false, fmt.Errorf("%.20q is not a kind of database; there are postgres://USER:PASSWORD@HOST/DATABASE and sqlite:FILE", scheme)
+		return false, fmt.Errorf("%.20q is not a kind of database; supported are postgres://USER:PASSWORD@HOST/DATABASE and sqlite:FILE", scheme)
 	}
 }

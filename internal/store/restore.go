@@ -8,16 +8,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 
-// Restore says which backup is put in a store's place; its field To is set by Run.
+// Restore configures the restoration of a backup. Run sets its field To.
 type Restore struct{ sqlite.Restore }
 
-// Restored says what came back.
+// Restored describes the restored content.
 type Restored = sqlite.Restored
 
-// ErrInUse is wrapped when another process has the store.
+// ErrInUse is wrapped by errors about a store that another process uses.
 var ErrInUse = sqlite.ErrInUse
 
-// Run puts the backup in the place of the store at, which nobody may use.
+// Run replaces the store at by the backup. No process may use the store.
 func (r Restore) Run(ctx context.Context, at string) (Restored, error) {
 	if err := Check(at, Config{}); err != nil {
 		return Restored{}, err

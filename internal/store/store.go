@@ -16,44 +16,43 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// ErrFull is what Check and sends say while there is no room for more, and receives
-// and deletions go on.
+// ErrFull is returned by Check and sends while the disk is full. Receives and deletions
+// continue to work.
 var ErrFull = sqlite.ErrFull
 
-// reserve is how much of the disk a file's store keeps for receives and deletions.
+// reserve is the disk space that a SQLite store keeps for receives and deletions.
 const reserve = 8 << 20
 
-// Config is what every kind of store can be told.
+// Config holds settings for all kinds of stores.
 type Config struct {
-	MaxLetters int // dead letters kept; 0 means ledger.DefaultMaxLetters
+	MaxLetters int // maximum number of dead letters; 0: ledger.DefaultMaxLetters
 }
 
-// Stores is what is open.
+// Stores holds the open stores.
 type Stores struct {
 	Ledger ledger.Store
 	Queue  queue.Store
 	Live   live.Store
 	Quota  quota.Store
 	Flow   flow.Store
-	// Check says what is wrong with the place that the stores are in; nil when there
-	// is nothing to look at.
+	// Check returns the current problem of the store, or nil.
 	Check func(context.Context) error
-	// In reports whether a transaction is in the database of the stores; nil: it is
-	// in none.
+	// In reports whether a transaction is in the database of the stores; nil: never.
 	In func(ctx context.Context, tx any) (bool, error)
-	// Advice is what slows the store down and operators can mend; none for most stores.
+	// Advice lists checks for problems that slow the store down and that operators can fix;
+	// most stores have none.
 	Advice []Advice
 	close  func() error
 }
 
-// Advice is one such thing to look for.
+// Advice is one such check.
 type Advice struct {
 	Name  string                      // of a health check
-	Look  func(context.Context) error // says what it is, and the way out
-	Times int                         // how many looks in a row have to find it
+	Look  func(context.Context) error // returns the problem with advice
+	Times int                         // number of consecutive findings before a warning
 }
 
-// advice has vacuum come first, once a minute, before it speaks of what it has to remove.
+// advice returns the checks; vacuum gets time to remove dead rows before it warns.
 func advice(db *postgres.DB) []Advice {
 	return []Advice{
 		{"store:transactions", func(ctx context.Context) error { return db.Held(ctx, postgres.LongTransaction) }, 1},
@@ -61,10 +60,10 @@ func advice(db *postgres.DB) []Advice {
 	}
 }
 
-// Close finishes what is under way and closes the store.
+// Close finishes running operations and closes the store.
 func (s Stores) Close() error { return s.close() }
 
-// Open opens the store that at names: sqlite:FILE, postgres://… or memory: .
+// Open opens the store at a URL: sqlite:FILE, postgres://… or memory:.
 func Open(ctx context.Context, at string, c Config) (Stores, error) {
 	open, err := find(at, c)
 	if err != nil {
@@ -73,21 +72,21 @@ func Open(ctx context.Context, at string, c Config) (Stores, error) {
 	return open(ctx)
 }
 
-// Away reports whether err, of opening at, says that the store is elsewhere and
-// does not answer now, so that it may later. What is wrong with a file is not that.
+// Away reports whether err, from opening at, means that a remote store does not answer now,
+// so that it may answer later. Errors of a file are different.
 func Away(at string, err error) bool {
 	scheme, _, _ := strings.Cut(at, ":")
 	return (scheme == "postgres" || scheme == "postgresql") && postgres.Away(err)
 }
 
-// Check says whether at names a store, without opening it.
+// Check returns an error if at is not the URL of a store. It does not open the store.
 func Check(at string, c Config) error {
 	_, err := find(at, c)
 	return err
 }
 
-// find validates everything and returns how to open it. Its errors show of at
-// only the scheme: the rest may hold a password.
+// find validates the URL and returns a function that opens the store. Its errors show only
+// the scheme, because the rest may contain a password.
 func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 	scheme, rest, found := strings.Cut(at, ":")
 	if !found {
@@ -100,7 +99,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 		config := sqlite.Config{Path: strings.TrimPrefix(rest, "//"), MaxLetters: c.MaxLetters, Reserve: reserve}
 		open, err = opener(config, sqlite.Open), config.Validate()
 		if strings.Contains(rest, "?") {
-			err = errors.Join(err, errors.New("a file takes no ?options; it has none"))
+			err = errors.Join(err, errors.New("sqlite: does not accept ?options"))
 		}
 	case "postgres", "postgresql":
 		config := postgres.Config{URL: at, MaxLetters: c.MaxLetters}
@@ -110,12 +109,12 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 		openMemory := func(_ context.Context, c memory.Config) (*memory.DB, error) { return memory.Open(c) }
 		open, err = opener(config, openMemory), config.Validate()
 		if rest != "" {
-			err = errors.Join(err, errors.New("memory: takes nothing after the colon"))
+			err = errors.Join(err, errors.New("memory: accepts nothing after the colon"))
 		}
 	case "":
-		return nil, errors.New("store: names no kind; want sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or memory:")
+		return nil, errors.New("store: has no scheme; want sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or memory:")
 	default:
-		return nil, fmt.Errorf("store: %.20q is not a kind of store; there are sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE and memory:", scheme)
+		return nil, fmt.Errorf("store: %.20q is not a kind of store; supported are sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE and memory:", scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", scheme, err)
@@ -123,7 +122,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 	return open, nil
 }
 
-// database is what the three kinds of DB have in common.
+// database is implemented by all three kinds of DB.
 type database interface {
 	Ledger() ledger.Store
 	Queue() queue.Store

@@ -57,7 +57,7 @@ func TestAnOutageIsNoFlood(t *testing.T) {
 			_, msg, _ := strings.Cut(line, "msg=")
 			got = append(got, strings.Join(strings.Fields(msg)[:2], " "))
 		}
-		if want := `"triage fails,|"triage still|"triage works`; strings.Join(got, "|") != want {
+		if want := `"triage fails|"triage still|"triage works`; strings.Join(got, "|") != want {
 			r.Errorf("logged %d lines:\n%s", len(got), &buf)
 		}
 	})

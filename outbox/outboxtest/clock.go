@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// testSetBack is about a database's clock that was set back by an hour: the lease and the
-// wait of an event then last an hour longer than somebody has asked for.
+// testSetBack sets the database's clock back by an hour. The lease and the wait of an event
+// then last an hour longer than requested.
 func testSetBack(_ *testing.T, s *suite) {
 	retrying := func(epoch int64) {
 		f := s.claim(epoch, 1)

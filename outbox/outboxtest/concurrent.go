@@ -11,8 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// testLateCommit commits the transaction that wrote first last: an event with a
-// lower position appears after one with a higher was delivered.
+// testLateCommit commits the transaction that wrote first last, so that an event appears
+// after one with a higher position was delivered.
 func testLateCommit(t *testing.T, s *suite) {
 	if s.Serial {
 		t.Skip("transactions that write are one after the other")
@@ -26,15 +26,15 @@ func testLateCommit(t *testing.T, s *suite) {
 	s.equal("the late one", s.drain(epoch), []string{"late"})
 }
 
-// testTurns has two transactions write events of one key: the second waits for the
-// first, and has the higher position, whichever began first.
+// testTurns lets two transactions write events of one key: the second waits for the first
+// and has the higher position, whichever began first.
 func testTurns(t *testing.T, s *suite) {
 	if s.Serial {
 		t.Skip("transactions that write are one after the other")
 	}
 	s.write(event("k0", "k"))
 	first, second := s.begin(), s.begin()
-	s.check(second.Write(s.ctx(), event("other", "o"))) // it has begun to write
+	s.check(second.Write(s.ctx(), event("other", "o"))) // starts the transaction
 	s.check(first.Write(s.ctx(), event("k1", "k")))
 	written := make(chan error, 1)
 	go func() {
@@ -62,8 +62,8 @@ func testTurns(t *testing.T, s *suite) {
 	s.equal("order", ks, []string{"k0", "k1", "k2"})
 }
 
-// testTurnsOfLease has many topics settle and claim without a pause: the lease is
-// renewed all the same, and people come to their turn.
+// testTurnsOfLease lets many topics settle and claim without a pause. Renewals of the lease
+// and changes by operators must still get their turn.
 func testTurnsOfLease(t *testing.T, s *suite) {
 	epoch := s.lease()
 	s.write(event("1", "k"))
@@ -95,12 +95,12 @@ func testTurnsOfLease(t *testing.T, s *suite) {
 	busy.Wait()
 }
 
-// place is a sink that keeps what it was sent.
+// place is a sink that stores what it receives.
 type place struct {
 	mu     sync.Mutex
 	got    []outbox.Record
-	most   int                                      // in one batch
-	refuse func(batch []outbox.Record, i int) error // nil: nothing
+	most   int                                      // largest batch
+	refuse func(batch []outbox.Record, i int) error // nil: accept everything
 }
 
 func (p *place) Send(_ context.Context, records []outbox.Record) []error {
@@ -149,7 +149,7 @@ func (p *place) count() int {
 	return len(p.got)
 }
 
-// orderOf is what it got of a key.
+// orderOf returns the received IDs of a key.
 func (p *place) orderOf(key string) (ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,10 +161,10 @@ func (p *place) orderOf(key string) (ids []string) {
 	return ids
 }
 
-// testInterleavings has writers that commit and roll back at random, some late,
-// several keys at a time, while relays come and go. The oracle: every committed
-// event is delivered, no other is, the first deliveries of a key have the order of
-// its commits, and the sequences have no hole.
+// testInterleavings runs writers that commit and roll back at random, some late, with
+// several keys at a time, while relays start and stop. It checks that exactly the committed
+// events are delivered, that the first deliveries of a key have the order of its commits,
+// and that sequences have no gap.
 func testInterleavings(t *testing.T, s *suite) {
 	const keys, writers, rounds = 5, 4, 25
 	var p place
@@ -216,10 +216,10 @@ func testInterleavings(t *testing.T, s *suite) {
 	s.equal("findings", proof.Findings, []outbox.Finding(nil))
 }
 
-// oracle knows what was committed, in which order.
+// oracle records what was committed, in order.
 type oracle struct {
 	mu        sync.Mutex
-	locks     []sync.Mutex // of keys: the commits of one key have an order that the oracle knows
+	locks     []sync.Mutex // of keys: they fix the order of the commits of a key
 	committed map[string][]string
 	dead      map[string]bool
 	next      int
@@ -267,7 +267,8 @@ func (o *oracle) transaction(t *testing.T, s *suite, keys int) {
 		err = tx.Rollback(s.ctx())
 		o.note(o.dead, events)
 	} else {
-		// The keys are locked until the commit: nobody else notes them meanwhile.
+		// The keys are locked until the commit, so that no other transaction records them
+		// meanwhile.
 		o.mu.Lock()
 		for _, e := range events {
 			o.committed[e.Key] = append(o.committed[e.Key], e.ID)

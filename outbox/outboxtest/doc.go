@@ -1,4 +1,4 @@
-// Package outboxtest is the suite that every store of an outbox passes: what
-// [outbox.Store] says, and that a relay over it loses nothing and keeps the order
-// of every key, however transactions commit and relays end.
+// Package outboxtest is the test suite for stores of an outbox. It checks the contract of
+// [outbox.Store], and that a relay on the store loses nothing and keeps the order of every
+// key, however transactions commit and relays end.
 package outboxtest

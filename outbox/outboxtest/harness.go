@@ -10,34 +10,34 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Outbox is a new outbox and its application.
+// Outbox is a new outbox with its application.
 type Outbox struct {
 	Store outbox.Store
-	// Reopen opens another store over the same outbox, as another process would.
+	// Reopen opens another store for the same outbox, like another process.
 	Reopen func(t testing.TB) outbox.Store
 	// Begin begins a transaction of the application.
 	Begin func(ctx context.Context) (Transaction, error)
-	// Serial says that the database has one writer at a time: a second Begin may
-	// wait for the first transaction to end.
+	// Serial means that the database has one writer at a time: a second Begin may wait for
+	// the first transaction to end.
 	Serial bool
-	// Age makes the events that are there older. nil: upkeep is not tested.
+	// Age makes the existing events older. nil: the suite does not test upkeep.
 	Age func(t testing.TB, by time.Duration)
-	// Spoil makes the headers of an event an array, or deletes its row, as somebody may
-	// who knows SQL.
+	// Spoil replaces the headers of an event by an array, or deletes its row, like a user
+	// with SQL access.
 	Spoil func(t testing.TB, id string, gone bool)
-	// Victim reports that the database has ended a transaction to resolve a deadlock, which
-	// its application then begins again. nil: it never does.
+	// Victim reports whether the database ended a transaction to resolve a deadlock, so
+	// that the application has to repeat it. nil: never.
 	Victim func(err error) bool
 }
 
-// Transaction is one of the application. Rollback after Commit does nothing.
+// Transaction is a transaction of the application. Rollback after Commit does nothing.
 type Transaction interface {
 	Write(ctx context.Context, events ...outbox.Event) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context) error
 }
 
-// Run runs the suite. open makes an empty outbox and removes it after the test.
+// Run runs the suite. open creates an empty outbox and removes it after the test.
 func Run(t *testing.T, open func(t testing.TB) Outbox) {
 	t.Helper()
 	for _, test := range []struct {
@@ -77,13 +77,13 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 	}
 }
 
-// suite is an outbox with what tests do to it. Its methods fail the test.
+// suite is an outbox with helpers. They fail the test on errors.
 type suite struct {
 	Outbox
 	t testing.TB
 }
 
-// patience bounds what a test waits for: a fault, not the time, ends a test.
+// patience is the time limit of every wait.
 const patience = 60 * time.Second
 
 func (s *suite) ctx() context.Context { return s.t.Context() }
@@ -110,7 +110,7 @@ func (s *suite) begin() Transaction {
 	return tx
 }
 
-// lease takes the lease for long.
+// lease takes a long lease.
 func (s *suite) lease() int64 {
 	s.t.Helper()
 	l, err := s.Store.Acquire(s.ctx(), "suite", time.Hour)
@@ -131,7 +131,7 @@ func (s *suite) claim(epoch int64, n int) *outbox.Flight {
 	return s.advance(epoch, nil, &outbox.Claim{Topic: "t", Events: n, Bytes: 1 << 20})
 }
 
-// ids are those of the events of a flight, or of nothing.
+// ids returns the IDs of the events of a flight; none for nil.
 func (s *suite) ids(f *outbox.Flight) (ids []string) {
 	s.t.Helper()
 	if f == nil {
@@ -153,7 +153,7 @@ func delivered(f *outbox.Flight) *outbox.Settlement {
 	return done
 }
 
-// drain claims and delivers all that is ready of the topic t, and returns the IDs.
+// drain claims and delivers all ready events of the topic t, and returns their IDs.
 func (s *suite) drain(epoch int64) (ids []string) {
 	s.t.Helper()
 	for f := s.claim(epoch, 10); f != nil; {

@@ -19,26 +19,26 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Child is what a process of a test does that relays until it is killed. The test
-// binary starts itself with the environment of [Child.Env] and calls Relay.
+// Child is a relay process that runs until it is killed. The test binary starts itself with
+// the environment of [Child.Env] and calls Relay.
 type Child struct {
-	File      string // where it writes what it delivers
-	Gate      string // a file: while it is there, the sink does not return
-	Flaky     bool   // the sink breaks some batches off in the middle
+	File      string // file for its deliveries
+	Gate      string // while this file exists, the sink does not return
+	Flaky     bool   // the sink fails in the middle of some batches
 	ParkAfter int
 	Lease     time.Duration
 }
 
-// childEnv names a child to the test binary.
+// childEnv is the variable that configures a child.
 const childEnv = "BEZOAR_OUTBOXTEST_CHILD"
 
-// Env is what the child's environment needs.
+// Env returns the environment variable for the child.
 func (c Child) Env() string {
-	text, _ := json.Marshal(c) // plain fields
+	text, _ := json.Marshal(c) // plain fields always encode
 	return childEnv + "=" + string(text)
 }
 
-// ChildOf reads the environment: ok is false in the test itself.
+// ChildOf returns the configuration of a child process; ok is false in the test itself.
 func ChildOf() (c Child, ok bool, err error) {
 	text := os.Getenv(childEnv)
 	if text == "" {
@@ -62,7 +62,7 @@ func (c Child) Relay(store outbox.Store) error {
 	return r.Run(context.Background())
 }
 
-// fileSink appends a line for each record. It dies of an event with the ID kills.
+// fileSink appends a line per record. It kills the process at an event with the ID kills.
 type fileSink struct {
 	file  *os.File
 	gate  string
@@ -71,7 +71,7 @@ type fileSink struct {
 
 func (s *fileSink) Send(_ context.Context, records []outbox.Record) []error {
 	for i, r := range records {
-		if s.flaky && rand.IntN(200) == 0 { // the place breaks off in the middle
+		if s.flaky && rand.IntN(200) == 0 { // the destination fails in the middle
 			results := make([]error, len(records))
 			for k := range results[i:] {
 				results[i+k] = outbox.ErrBehind
@@ -96,14 +96,14 @@ func (s *fileSink) Send(_ context.Context, records []outbox.Record) []error {
 		if _, err := os.Stat(s.gate); err != nil {
 			break
 		}
-		time.Sleep(time.Millisecond) // it is a process that somebody else tells to go on
+		time.Sleep(time.Millisecond) // the process waits for another process
 	}
 	return make([]error, len(records))
 }
 
 func (s *fileSink) Close() error { return nil }
 
-// lines are what children delivered, and how many died of the event that kills.
+// lines returns what children delivered, and how many died of the event that kills.
 func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -145,9 +145,9 @@ func kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// Kill kills relays with signal 9 at random moments, rounds times, while an
-// application writes and the sink breaks batches off, and compares what was delivered with what was committed.
-// command starts the test binary again, for [Child.Relay].
+// Kill kills relays with SIGKILL at random moments, rounds times, while an application
+// writes and the sink fails in the middle of some batches. It compares the delivered with
+// the committed events. command starts the test binary again, for [Child.Relay].
 func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 	t.Helper()
 	s := &suite{Outbox: o, t: t}
@@ -160,7 +160,7 @@ func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 		app.Go(func() {
 			for ctx.Err() == nil {
 				know.transaction(t, s, 5)
-				time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond) // a pace, not a wait
+				time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond) // a writing rate, not a wait
 			}
 		})
 	}
@@ -182,8 +182,8 @@ func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 	t.Logf("%d relays killed, %d deliveries", rounds, len(got))
 }
 
-// Killer has an event that kills each relay that sends it: it is parked after
-// ParkAfter deaths at most, with what is known of them, and the others arrive.
+// Killer writes an event that kills each relay that sends it. The event must be parked with
+// evidence after at most ParkAfter deaths, and all others must be delivered.
 func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	t.Helper()
 	s := &suite{Outbox: o, t: t}
@@ -230,9 +230,9 @@ func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	s.equal("others", len(first), 20)
 }
 
-// Stopped stops a relay, with SIGSTOP, between its sink's answer and the
-// settlement, for longer than its lease, and lets it go on when another one has
-// done the work: it changes nothing any more.
+// Stopped stops a relay with SIGSTOP between its sink's answer and the settlement, for
+// longer than its lease, and continues it after another relay has done the work. The
+// stopped relay must change nothing.
 func Stopped(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	t.Helper()
 	s := &suite{Outbox: o, t: t}

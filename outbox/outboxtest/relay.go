@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// fast is c with waits for tests.
+// fast returns c with short waits.
 func fast(c outbox.Config) outbox.Config {
 	c.Lease = cmp.Or(c.Lease, 5*time.Second)
 	c.Retry = backoff.Config{Strategy: backoff.Fixed, Base: time.Millisecond, Cap: time.Millisecond}
@@ -143,8 +143,8 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 	s.eventually("the alarm is over", func() bool { return !alarm(r, "sink-paused") })
 }
 
-// testRelayOneFails has an event that the place fails on, without saying that it
-// is the event's fault, and takes its whole batch with it.
+// testRelayOneFails writes an event on which the destination fails without blaming it,
+// together with its whole batch.
 func testRelayOneFails(_ *testing.T, s *suite) {
 	var p place
 	p.set(func(batch []outbox.Record, _ int) error {
@@ -248,8 +248,8 @@ func testRelayTakeOver(_ *testing.T, s *suite) {
 	s.equal("leader", second.Stats().Leader, true)
 }
 
-// testRelayStoreAway has the database go away for longer than the lease, while
-// events are in flight: the relay, which lives, blames none of them.
+// testRelayStoreAway makes the database unreachable for longer than the lease while events
+// are in flight. The living relay must blame none of them.
 func testRelayStoreAway(_ *testing.T, s *suite) {
 	store := &away{Store: s.Store}
 	var p place
@@ -272,7 +272,7 @@ func testRelayStoreAway(_ *testing.T, s *suite) {
 	s.equal("sent together, twice", []int{p.count(), p.most}, []int{6, 3})
 }
 
-// away is a store whose database can go away.
+// away is a store whose database can become unreachable.
 type away struct {
 	outbox.Store
 	gone atomic.Bool
@@ -313,7 +313,7 @@ func (a *away) Advance(ctx context.Context, epoch int64, done *outbox.Settlement
 	return a.Store.Advance(ctx, epoch, done, next)
 }
 
-// fed is a feed that hands over what the test says.
+// fed is a feed that the test controls.
 type fed struct {
 	give  chan []outbox.Record
 	fails chan error

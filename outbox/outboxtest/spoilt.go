@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// testSpoilt is about rows that somebody has changed or deleted: each is parked, shown
-// and skipped as any other, holds its key alone, and stops no other event.
+// testSpoilt changes and deletes rows by hand. Each such event is parked, shown and skipped
+// like any other, blocks only its own key, and stops no other event.
 func testSpoilt(_ *testing.T, s *suite) {
 	var p place
 	s.write(event("a1", "a"), event("headers", "k"), event("k2", "k"), event("gone", "g"), event("g2", "g"), event("b1", "b"))

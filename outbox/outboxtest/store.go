@@ -135,7 +135,7 @@ func testBatches(_ *testing.T, s *suite) {
 	s.equal("by bytes", s.ids(s.advance(epoch, nil, &outbox.Claim{Topic: "t", Events: 9, Bytes: 3100})), []string{"0", "1", "2"})
 	f := s.advance(epoch, nil, &outbox.Claim{Topic: "t", Events: 9, Bytes: 10})
 	s.equal("one always", s.ids(f), []string{"0"})
-	// What is in neither list is ready again.
+	// Events in neither list are ready again.
 	f = s.advance(epoch, &outbox.Settlement{Flight: f.ID}, &outbox.Claim{Topic: "t", Events: 3, Bytes: 1 << 20})
 	s.equal("again", s.ids(f), []string{"0", "1", "2"})
 	done := delivered(f)
@@ -199,7 +199,7 @@ func testHeld(_ *testing.T, s *suite) {
 	s.equal("waiting", len(s.waiting("")), 0)
 }
 
-// testManyBehind has more behind an event than a store makes ready at once.
+// testManyBehind has more events behind one than a store makes ready at once.
 func testManyBehind(_ *testing.T, s *suite) {
 	const n = 1500
 	for i := 0; i < n; i += 50 {
@@ -368,7 +368,7 @@ func testUpkeep(_ *testing.T, s *suite) {
 		s.write(event(fmt.Sprint("k", i), "k"), event(fmt.Sprint("f", i), ""))
 	}
 	epoch := s.lease()
-	f := s.claim(epoch, 4) // two of the key, two others
+	f := s.claim(epoch, 4) // two of the key and two others
 	done := delivered(f)
 	for i, id := range s.ids(f) {
 		if id == "k1" {

@@ -22,27 +22,28 @@ type Sent struct {
 	Headers map[string]string
 }
 
-// Letter is what somebody else reads from the dead-letter queue: evidence by its name
-// without a prefix (class, reason, failure, attempts).
+// Letter is a message of the dead-letter queue, as another client reads it. Evidence has
+// names without the prefix (class, reason, failure, attempts).
 type Letter struct {
 	Body     []byte
-	Headers  map[string]string // the message's own
+	Headers  map[string]string // headers of the original message
 	Evidence map[string]string
 }
 
-// Queue is a queue of a server, of one test alone, as others than the source see it.
+// Queue is a queue of a server, used by one test only, as seen by clients other than the
+// source.
 type Queue interface {
 	Send(t *testing.T, all ...Sent)
-	// Source is a new one, each time of the same consumer group.
+	// Source returns a new source, always of the same consumer group.
 	Source(t *testing.T) worker.Source
-	// Letters are all that are in the dead-letter queue.
+	// Letters returns all messages in the dead-letter queue.
 	Letters(t *testing.T) []Letter
 }
 
-// patience is how long a server may take for what it does at once.
+// patience is the time limit for operations that a server performs at once.
 const patience = time.Minute
 
-// Run runs the suite. fresh makes a queue with nothing in it.
+// Run runs the suite. fresh creates an empty queue.
 func Run(t *testing.T, fresh func(t *testing.T) Queue) {
 	for name, test := range map[string]func(*testing.T, Queue){
 		"RoundTrip": roundTrip, "Releases": releases, "Letters": letters, "Unfinished": unfinished, "Bodies": bodies, "Waits": waits, "Ended": ended,
@@ -54,7 +55,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Queue) {
 	}
 }
 
-// opened is a source that was opened, and is closed at the end.
+// opened is an open source, which is closed at the end of the test.
 type opened struct {
 	*testing.T
 	worker.Source
@@ -130,7 +131,8 @@ func (o *opened) must(doing string, err error) {
 	}
 }
 
-// roundTrip: what is done does not come again, and what was sent comes as it was.
+// roundTrip checks that messages arrive unchanged, and that a finished message does not
+// come again.
 func roundTrip(t *testing.T, q Queue) {
 	var all []Sent
 	for i := range 50 {
@@ -159,7 +161,7 @@ func roundTrip(t *testing.T, q Queue) {
 	}
 }
 
-// releases: what is given back comes again, not before its time, and counts.
+// releases checks that a released message comes again after its delay, with a higher count.
 func releases(t *testing.T, q Queue) {
 	q.Send(t, Sent{Body: []byte("again")})
 	s := open(t, q)
@@ -181,7 +183,8 @@ func releases(t *testing.T, q Queue) {
 	s.must("delete", s.Done(t.Context(), m))
 }
 
-// letters: what is set aside is in the dead-letter queue, with the reason.
+// letters checks that a message that is set aside is in the dead-letter queue, with the
+// reason.
 func letters(t *testing.T, q Queue) {
 	q.Send(t, Sent{Body: []byte("poison"), Headers: map[string]string{"trace": "7"}}, Sent{Body: []byte("rows")})
 	s := open(t, q)
@@ -215,8 +218,8 @@ func letters(t *testing.T, q Queue) {
 	}
 }
 
-// unfinished: what was not done when a source closed comes again, and what its
-// receipts are good for then is harmless.
+// unfinished checks that messages that were unfinished when a source closed come again, and
+// that the use of their old receipts does no harm.
 func unfinished(t *testing.T, q Queue) {
 	q.Send(t, Sent{Body: []byte("a")}, Sent{Body: []byte("b")}, Sent{Body: []byte("c")})
 	s := open(t, q)
@@ -250,7 +253,7 @@ func unfinished(t *testing.T, q Queue) {
 	}
 }
 
-// bodies: whatever bytes they are.
+// bodies checks bodies with any bytes.
 func bodies(t *testing.T, q Queue) {
 	all := map[string]bool{"": true, "\x00\xff\xfe": true, string(bytes.Repeat([]byte("x\x00"), 400_000)): true, "ünïcode": true}
 	for body := range all {
@@ -265,7 +268,7 @@ func bodies(t *testing.T, q Queue) {
 	}
 }
 
-// waits: a receive ends when its time is over, or its context.
+// waits checks that a receive ends with its wait time, or its context.
 func waits(t *testing.T, q Queue) {
 	s := open(t, q)
 	if got := s.once(1, 100*time.Millisecond); len(got) != 0 {
@@ -288,7 +291,7 @@ func waits(t *testing.T, q Queue) {
 	}
 }
 
-// ended: a message that was done is nobody's.
+// ended checks that a finished message no longer belongs to the source.
 func ended(t *testing.T, q Queue) {
 	q.Send(t, Sent{Body: []byte("once")})
 	s := open(t, q)

@@ -22,11 +22,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 )
 
-// Certificates are files with certificates of one authority, for a server on this machine
+// Certificates holds files with certificates of one authority, for a server on this machine
 // and for its clients.
 type Certificates struct{ CA, Cert, Key, ClientCert, ClientKey string }
 
-// NewCertificates makes them. They last as long as the test.
+// NewCertificates creates certificates for the duration of the test.
 func NewCertificates(t *testing.T) *Certificates {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,8 @@ func NewCertificates(t *testing.T) *Certificates {
 	return &c
 }
 
-// Server is what a server wants: it shows its certificate, and asks for its clients'.
+// Server returns a configuration for a server that shows its certificate and requires
+// client certificates.
 func (c *Certificates) Server(t *testing.T) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
@@ -85,8 +86,8 @@ func (c *Certificates) Server(t *testing.T) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 }
 
-// OverTLS uses a server that has these certificates. use connects to it, with these
-// parameters in the URL, and uses it. What is wrong with them is told.
+// OverTLS tests connections to a server with these certificates. use connects to it with
+// the given URL parameters. The errors must explain wrong parameters.
 func (c *Certificates) OverTLS(t *testing.T, use func(t *testing.T, parameters string) error) {
 	t.Helper()
 	ca := "ca=" + url.QueryEscape(c.CA)

@@ -9,11 +9,11 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// quotaStore adds up counts of quotas.
+// quotaStore sums the counts of quotas.
 type quotaStore struct {
-	mu     sync.Mutex // guards all below; never held while waiting
+	mu     sync.Mutex // guards the fields below; never held while waiting
 	counts map[quota.Row]counter
-	nodes  map[string]counter // the last Seq of each
+	nodes  map[string]counter // last Seq of each node
 }
 
 var _ quota.Store = (*quotaStore)(nil)
@@ -53,7 +53,7 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 	return totals, nil
 }
 
-// expire looks at some rows, others each time, and drops those that are over.
+// expire examines some rows per call and drops expired ones.
 func expire[K comparable](rows map[K]counter, now int64, some int) {
 	for k, row := range rows {
 		if some--; some < 0 {

@@ -1,4 +1,4 @@
-// Package memory keeps what the engines store in the memory of the process,
-// bounded, for demonstrations and tests. It passes the same suites as the
-// databases, except that nothing outlives the process.
+// Package memory implements the engines' stores in the memory of the process, for
+// demonstrations and tests. Memory is bounded. It passes the same test suites as the
+// databases, except that nothing survives the process.
 package memory

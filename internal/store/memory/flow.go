@@ -11,17 +11,17 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 )
 
-// flowStore keeps the runs of flows.
+// flowStore stores the runs of flows.
 type flowStore struct {
-	lock     // guards all below; never held while waiting
+	lock     // guards the fields below; never held while waiting
 	runs     map[string]*flowRun
-	byKey    map[string]string // Run.Key → run
+	byKey    map[string]string // Run.Key to run
 	nodes    map[string]flow.Node
 	attempts []*flow.Attempt // by token - 1
 	open     map[int64]*flow.Attempt
 	effects  map[string]flowEffect
 	orders   []flow.Order
-	order    int64 // the last one's ID
+	order    int64 // ID of the last order
 }
 
 var _ flow.Store = (*flowStore)(nil)
@@ -29,12 +29,12 @@ var _ flow.Store = (*flowStore)(nil)
 type flowRun struct {
 	flow.Run
 	all      map[instanceKey]flow.Instance
-	attempts map[attemptKey]int64 // tokens
+	attempts map[attemptKey]int64 // tokens of attempts
 }
 
 type flowEffect struct {
 	flow.Effect
-	at time.Time // it was taken
+	at time.Time // time of the claim
 }
 
 type instanceKey struct {

@@ -50,7 +50,7 @@ type fullKey struct {
 
 func attemptOf(run, task string, index int) fullKey { return fullKey{run, instanceKey{task, index}} }
 
-// holds reports whether the node may write all of a batch.
+// holds reports whether the node may write the whole batch.
 func (s *flowStore) holds(h flow.Hold, b flow.Batch) error {
 	if err := s.current(h.Node, h.Epoch); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *flowStore) holds(h flow.Hold, b flow.Batch) error {
 	return nil
 }
 
-// begin writes attempts down as far as slots are free.
+// begin stores new attempts as far as slots are free.
 func (s *flowStore) begin(all []flow.Attempt) (out flow.Applied, left map[fullKey]bool) {
 	left = make(map[fullKey]bool)
 	pools, keys := map[string]int{}, map[string]int{}
@@ -108,7 +108,7 @@ func (s *flowStore) begin(all []flow.Attempt) (out flow.Applied, left map[fullKe
 	return out, left
 }
 
-// change takes the start or the end of an attempt that is open.
+// change stores the start or the end of an open attempt.
 func (s *flowStore) change(was *flow.Attempt, is flow.Attempt) {
 	is = flow.CloneAttempt(is)
 	was.State, was.Started, was.Ended, was.Ending = is.State, is.Started, is.Ended, is.Ending
@@ -126,6 +126,6 @@ func (s *flowStore) change(was *flow.Attempt, is flow.Attempt) {
 		s.effects[was.Effect] = e
 	case bezoar.SpawnFailed:
 		delete(s.effects, was.Effect)
-	default: // nobody knows whether it happened
+	default: // whether it happened is unknown
 	}
 }

@@ -28,7 +28,7 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 	})
 }
 
-// free has a node hold no run any more.
+// free releases all runs of a node.
 func (s *flowStore) free(node string) {
 	for _, r := range s.runs {
 		if r.Owner == node {
@@ -37,8 +37,8 @@ func (s *flowStore) free(node string) {
 	}
 }
 
-// current says whether a node is in the life that epoch names, and its lease is
-// not over.
+// current returns an error unless the node is in the life with this epoch and its lease has
+// not expired.
 func (s *flowStore) current(node string, epoch int64) error {
 	if n := s.nodes[node]; n.Epoch != epoch || !s.alive(node) {
 		return fmt.Errorf("node %.80q, epoch %d: %w", node, epoch, flow.ErrFenced)
@@ -138,7 +138,7 @@ func (s *flowStore) ListAttempts(ctx context.Context, q flow.AttemptQuery) ([]fl
 		var out []flow.Attempt
 		for _, a := range s.attempts[min(max(q.After, 0), int64(len(s.attempts))):] {
 			if a == nil {
-				continue // forgotten
+				continue // no longer stored
 			}
 			over := a.State == flow.AttemptEnded
 			if q.Run != "" && a.Run != q.Run || q.Task != "" && (a.Task != q.Task || q.Index >= 0 && a.Index != q.Index) ||

@@ -17,7 +17,7 @@ import (
 type ledgerStore struct {
 	maxLetters int
 
-	mu        sync.Mutex // guards all below; never held while waiting
+	mu        sync.Mutex // guards the fields below; never held while waiting
 	verdicts  map[string]bezoar.Verdict
 	histories map[string]*history // by fleet
 	byID      map[string]*entry
@@ -27,7 +27,7 @@ type ledgerStore struct {
 
 var _ ledger.Store = (*ledgerStore)(nil)
 
-// workKey is what makes two letters copies of each other.
+// workKey identifies letters that are copies of each other.
 type workKey struct {
 	fleet string
 	key   bezoar.Fingerprint
@@ -35,7 +35,7 @@ type workKey struct {
 
 type entry struct {
 	letter bezoar.Letter
-	at     int // its place in the heap
+	at     int // index in the heap
 }
 
 func newLedgerStore(maxLetters int) *ledgerStore {
@@ -118,7 +118,7 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 		return record.CloneLetter(*old), nil
 	}
 	if _, ok := s.byID[l.ID]; ok {
-		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the id belongs to a letter of other work", l.ID)
+		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the ID belongs to a letter of other work", l.ID)
 	}
 	for len(s.byID) >= s.maxLetters {
 		s.remove(s.oldest[0])
@@ -188,14 +188,14 @@ func (s *ledgerStore) DeleteLetter(ctx context.Context, id string) error {
 	return nil
 }
 
-// remove takes e out; s.mu is held.
+// remove removes e. The caller holds s.mu.
 func (s *ledgerStore) remove(e *entry) {
 	heap.Remove(&s.oldest, e.at)
 	delete(s.byID, e.letter.ID)
 	delete(s.byWork, workKey{e.letter.Fleet, e.letter.Key()})
 }
 
-// lettersByLast is a heap with the letter that makes room next on top.
+// lettersByLast is a heap; its top is the letter to evict next.
 type lettersByLast []*entry
 
 func (h lettersByLast) Len() int { return len(h) }

@@ -10,11 +10,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// history is what happened to the verdicts of one fleet.
+// history holds the changes of one fleet's verdicts.
 type history struct {
 	revision int64
-	put      map[string]int64 // revisions of what is there, by id
-	ends     []ending         // of what is gone, the oldest first
+	put      map[string]int64 // revisions of existing verdicts, by ID
+	ends     []ending         // deleted verdicts, oldest first
 }
 
 type ending struct {
@@ -22,7 +22,7 @@ type ending struct {
 	revision int64
 }
 
-// historyOf makes the fleet's history if there is none. mu is held.
+// historyOf returns the fleet's history, and creates it if necessary. The caller holds mu.
 func (s *ledgerStore) historyOf(fleet string) *history {
 	h := s.histories[fleet]
 	if h == nil {

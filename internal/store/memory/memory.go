@@ -13,12 +13,12 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Config says how much a DB keeps.
+// Config limits the size of a DB.
 type Config struct {
-	MaxLetters int // 0 means ledger.DefaultMaxLetters
+	MaxLetters int // 0: ledger.DefaultMaxLetters
 }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	if c.MaxLetters < 0 {
 		return fmt.Errorf("MaxLetters: %d is negative", c.MaxLetters)
@@ -26,7 +26,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// DB holds one store for each engine.
+// DB holds one store per engine.
 type DB struct {
 	ledger *ledgerStore
 	queue  *queueStore
@@ -59,13 +59,13 @@ func (db *DB) Flow() flow.Store { return db.flow }
 // Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return db.quota }
 
-// Close does nothing: what is held goes with the last reference to db.
+// Close does nothing: the garbage collector frees the stores.
 func (db *DB) Close() error { return nil }
 
 // lock guards a store.
 type lock struct{ mu sync.Mutex }
 
-// enter locks the store unless ctx is over.
+// enter locks the store unless ctx has ended.
 func (l *lock) enter(ctx context.Context) (leave func(), err error) {
 	l.mu.Lock()
 	if err := ctx.Err(); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 type queueStore struct {
-	lock     // guards all below; never held while waiting
+	lock     // guards the fields below; never held while waiting
 	byName   map[string]*definition
 	byID     map[int64]*definition
 	lastID   int64 // of queues and buckets
@@ -24,19 +24,19 @@ type queueStore struct {
 	due      schedule
 	tasks    []*task
 	marks    map[string]mark
-	version  int64 // the last one given to a mark
+	version  int64 // last version of a mark
 	audit    []queue.AuditEntry
-	audited  int64 // the last number of an entry
+	audited  int64 // number of the last audit entry
 }
 
 var _ queue.Store = (*queueStore)(nil)
 
-// definition is a queue and what is in it.
+// definition is a queue with its content.
 type definition struct {
 	queue.Queue
 	bucket *bucket
 	dedups map[string]dedup
-	oldest []string // keys of dedups, by their time
+	oldest []string // keys of dedups, by time
 	cases  map[bezoar.Fingerprint]*poison.Case
 }
 
@@ -61,7 +61,7 @@ func newQueueStore() *queueStore {
 
 func micros() int64 { return time.Now().UnixMicro() }
 
-// enterQueue is enter and open.
+// enterQueue is enter followed by open.
 func (s *queueStore) enterQueue(ctx context.Context, id int64) (*definition, func(), error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *queueStore) open(id int64) (*definition, error) {
 	return d, nil
 }
 
-// Shared is false: nobody else sees this memory.
+// Shared returns false: no other process sees this memory.
 func (s *queueStore) Shared() bool { return false }
 
 func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
@@ -95,7 +95,7 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 	})
 }
 
-// define makes a queue.
+// define creates a queue.
 func (s *queueStore) define(q queue.Queue) *definition {
 	s.lastID++
 	q = cloneQueue(q)

@@ -27,7 +27,7 @@ func (s *queueStore) Amend(ctx context.Context, id int64, a queue.Amendment) err
 		return nil
 	}
 	after := m.Lease
-	m.Lease = before // whose payload may be in flight
+	m.Lease = before // the payload may be in flight
 	m.bucket.fly(m, false)
 	m.Lease = after
 	m.entry.Body = bytes.Clone(a.Entry.Body)

@@ -8,33 +8,33 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// message is one message and its place in everything that orders it.
+// message is one message with its place in every ordering.
 type message struct {
 	lease.Lease
 	seq     int64
 	id      string
 	entry   queue.SendInput
 	dedup   string
-	group   string // of a FIFO queue, which it may lock; else ""
-	since   int64  // what retention counts from
+	group   string // in a FIFO queue, the group that it may lock; otherwise empty
+	since   int64  // start of its retention
 	letter  *queue.Letter
 	lineage *queue.Lineage
-	bucket  *bucket // nil: gone
+	bucket  *bucket // nil: removed
 	readyAt int
 	dueAt   int
 }
 
-// bucket is a queue's content. A purge begins a new one.
+// bucket is the content of a queue. A purge starts a new bucket.
 type bucket struct {
 	id    int64
 	queue *definition // nil: purged or deleted
 	rows  map[int64]*message
-	order []*message // by seq; gone ones are left in until there are many
+	order []*message // by seq; removed messages stay until there are many
 	ready [queue.MaxPriority + 1]schedule
 	// groups of a FIFO queue, each by seq.
 	groups map[string][]*message
-	flying map[bezoar.Fingerprint]map[*message]bool // leased, perhaps not any more
-	line   []string                                 // groups, in the order in which they got their first message
+	flying map[bezoar.Fingerprint]map[*message]bool // leased messages; the lease may have expired
+	line   []string                                 // groups, in the order of their first message
 }
 
 func newBucket(id int64, d *definition) *bucket {
@@ -62,7 +62,7 @@ func (s *queueStore) add(b *bucket, m *message) {
 	s.place(m)
 }
 
-// place puts a message where its lease says.
+// place puts a message where its lease requires.
 func (s *queueStore) place(m *message) {
 	if m.group == "" {
 		ready := &m.bucket.ready[m.entry.Priority]
@@ -80,7 +80,7 @@ func (s *queueStore) place(m *message) {
 	m.bucket.fly(m, m.Hold == lease.Leased)
 }
 
-// fly notes whether a message is leased.
+// fly records whether a message is leased.
 func (b *bucket) fly(m *message, leased bool) {
 	if m.Payload.IsZero() || m.Letter {
 		return
@@ -98,7 +98,7 @@ func (b *bucket) fly(m *message, leased bool) {
 	}
 }
 
-// copies returns the other messages with the same payload that were leased.
+// copies returns the other leased messages with the same payload.
 func (b *bucket) copies(m *message) (found []*message) {
 	for other := range b.flying[m.Payload] {
 		if other != m {
@@ -130,7 +130,7 @@ func (s *queueStore) remove(m *message) {
 	}
 }
 
-// drop takes a whole bucket out.
+// drop removes a whole bucket.
 func (s *queueStore) drop(b *bucket) {
 	for _, m := range b.rows {
 		s.due.remove(m)
@@ -140,25 +140,25 @@ func (s *queueStore) drop(b *bucket) {
 	b.queue.bucket, b.queue = nil, nil
 }
 
-// look is what came of looking at a visible message.
+// look is the result of examining a visible message.
 type look int
 
 const (
-	took    look = iota // it is delivered
-	took1               // it is delivered, and nothing else
-	gone                // it is not to be had any more
-	blocked             // it is to stay, and what is behind it in its group
+	took    look = iota // delivered
+	took1               // delivered, and it must be the only one
+	gone                // no longer available
+	blocked             // it stays, and blocks the later messages of its group
 )
 
-// visible offers messages to lease now until n are taken, and returns when the
-// next one is visible by the mere passing of time.
+// visible offers messages for a lease now, until n are taken. It returns when the next
+// message becomes visible by time.
 func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) look) (next int64) {
 	if fifo {
 		return b.visibleInGroups(now, n, each)
 	}
 	next = -1
 	for p := len(b.ready) - 1; p >= 0; p-- {
-		var again []*message // looked at: not twice in one call
+		var again []*message // examined messages, not to be offered twice in one call
 		for n > 0 {
 			m := b.ready[p].first()
 			if m == nil || m.Visible > now {
@@ -191,11 +191,11 @@ func (b *bucket) visibleInGroups(now int64, n int, each func(*message) look) (ne
 	next = -1
 	for _, g := range slices.Clone(b.line) {
 		for _, m := range slices.Clone(b.groups[g]) {
-			if m.bucket != nil && m.Locks(now) { // nothing overtakes it
+			if m.bucket != nil && m.Locks(now) { // no message overtakes it
 				next = earlier(next, m.Visible)
 				break
 			}
-			if m.bucket == nil || m.Due != 0 { // has left, or is about to
+			if m.bucket == nil || m.Due != 0 { // it has left, or is about to leave
 				continue
 			}
 			if m.Visible > now {

@@ -11,8 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// keep stores what is known of a payload from now on. Cases are never changed
-// in place.
+// keep stores a payload's case. Cases are immutable; keep replaces them.
 func (d *definition) keep(payload bezoar.Fingerprint, k *poison.Case) {
 	if k == nil {
 		delete(d.cases, payload)
@@ -24,7 +23,7 @@ func (d *definition) keep(payload bezoar.Fingerprint, k *poison.Case) {
 	d.cases[payload] = k
 }
 
-// makeRoom drops the case that makes room for others first.
+// makeRoom drops the most expendable case.
 func (d *definition) makeRoom() bool {
 	var drop bezoar.Fingerprint
 	var least *poison.Case

@@ -19,7 +19,7 @@ func cloneLetter(l *queue.Letter) *queue.Letter {
 	return &out
 }
 
-// selected returns the letters that s picks, in no order.
+// selected returns the letters of a selection, in no particular order.
 func (s *queueStore) selected(sel queue.Selection) (found []*message) {
 	for name, d := range s.byName {
 		if sel.Queue != name && (sel.Queue != "" || name == queue.TrashQueue) {
@@ -110,7 +110,7 @@ func (m *message) death() queue.Death {
 	return d
 }
 
-// letter finds one by its message's id.
+// letter finds a letter by the ID of its message.
 func (s *queueStore) letter(id string) (*message, error) {
 	for _, d := range s.byName {
 		for _, m := range d.bucket.rows {

@@ -25,7 +25,7 @@ func (m mark) show(key string, now int64) queue.Mark {
 	}
 }
 
-// maxMarks bounds a list.
+// maxMarks is the maximum length of a list.
 const maxMarks = 10_000
 
 func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, error) {

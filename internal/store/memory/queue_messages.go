@@ -81,17 +81,17 @@ func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queu
 	return r.out, nil
 }
 
-// receiver is one Receive.
+// receiver is the state of one Receive.
 type receiver struct {
 	*queueStore
 	from  *definition
 	claim queue.Claim
 	now   int64
-	given map[*message]bool // copies that go to one worker together need not wait for each other
+	given map[*message]bool // copies given to one worker need not wait for each other
 	out   queue.Claimed
 }
 
-// look decides about one visible message.
+// look decides what to do with one visible message.
 func (r *receiver) look(m *message) look {
 	if m.since <= r.now-r.claim.Retention.Microseconds() {
 		if name := r.lapse(m, r.claim.Policy, r.claim.Retention, r.now); name != "" {
@@ -133,8 +133,8 @@ func (r *receiver) look(m *message) look {
 	return blocked
 }
 
-// settleCopies ends the deliveries of copies whose lease is over, and reports
-// whether one is in flight that was not given just now.
+// settleCopies ends the deliveries of copies whose leases have expired. It reports whether
+// a copy is in flight that was not given by this call.
 func (r *receiver) settleCopies(m *message) (flies bool) {
 	for _, copied := range r.from.bucket.copies(m) {
 		if r.given[copied] {
@@ -158,7 +158,7 @@ func (r *receiver) settleCopies(m *message) (flies bool) {
 	return flies
 }
 
-// show copies a message for a caller.
+// show returns a copy of a message for a caller.
 func (m *message) show(now int64, withReceipt bool) queue.Message {
 	out := queue.Message{
 		ID: m.id, Body: bytes.Clone(m.entry.Body), Group: m.entry.Group, Dedup: m.dedup, Sequence: m.seq,
@@ -247,7 +247,7 @@ func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, chang
 	return results, nil
 }
 
-// bury sends a message to its dead-letter queue and returns the queue's name.
+// bury moves a message to its dead-letter queue and returns the queue's name.
 func (s *queueStore) bury(m *message, p queue.Policy, cause *queue.Outcome, now int64) string {
 	origin := m.bucket.queue.Name
 	if p.DeadLetter == "" {
@@ -264,7 +264,7 @@ func (s *queueStore) bury(m *message, p queue.Policy, cause *queue.Outcome, now 
 	return target.Name
 }
 
-// settle puts a message that was removed into a queue, as a letter.
+// settle adds a removed message to a queue, as a letter.
 func (s *queueStore) settle(m *message, target *definition, letter *queue.Letter, now int64) {
 	dead := &message{id: m.id, entry: m.entry, dedup: m.dedup, since: now, letter: letter, lineage: m.lineage}
 	dead.Sent, dead.Payload, dead.Visible = m.Sent, m.Payload, now
@@ -274,8 +274,8 @@ func (s *queueStore) settle(m *message, target *definition, letter *queue.Letter
 	s.add(target.bucket, dead)
 }
 
-// lapse removes a message that is older than its queue's retention, or sets it
-// aside and returns where.
+// lapse removes a message that exceeds its queue's retention, or moves it to the
+// dead-letter queue and returns that queue's name.
 func (s *queueStore) lapse(m *message, p queue.Policy, retention time.Duration, now int64) string {
 	cause := m.Lapse(p, retention)
 	if cause == nil {
@@ -294,7 +294,7 @@ func (s *queueStore) lapse(m *message, p queue.Policy, retention time.Duration, 
 	return s.bury(m, p, cause, now)
 }
 
-// ended counts how a message ended that a move task had sent.
+// ended counts the outcome of a message that a move task had sent.
 func (s *queueStore) ended(m *message, worked bool) {
 	if m.Letter || m.lineage == nil || m.lineage.Task == "" {
 		return
@@ -327,7 +327,7 @@ func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]qu
 	return found, nil
 }
 
-// after goes through the messages beyond a sequence number.
+// after iterates over the messages after a sequence number.
 func (b *bucket) after(seq int64) func(func(*message) bool) {
 	return func(yield func(*message) bool) {
 		from, _ := slices.BinarySearchFunc(b.order, seq+1, func(m *message, seq int64) int { return int(m.seq - seq) })

@@ -12,15 +12,15 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// task is a move task and where it stands.
+// task is a move task with its progress.
 type task struct {
 	queue.MoveTask
-	bucket int64 // of its source, for a task of kind MoveSQS
-	cursor int64 // moved or passed over up to here
-	next   int64 // when the rate allows the next step
+	bucket int64 // bucket of its source, for a task of kind MoveSQS
+	cursor int64 // sequence number up to which messages are moved or skipped
+	next   int64 // time of the next step, according to the rate
 }
 
-// show copies a task for a caller.
+// show returns a copy of a task for a caller.
 func (t *task) show() queue.MoveTask {
 	out := t.MoveTask
 	out.Selection = cloneSelection(out.Selection)
@@ -59,7 +59,7 @@ func (s *queueStore) StartMove(ctx context.Context, t queue.MoveTask) (queue.Mov
 	})
 }
 
-// forgetMoves drops the oldest task of a kind beyond how many are kept.
+// forgetMoves drops the oldest task of a kind above the limit.
 func (s *queueStore) forgetMoves(kind queue.MoveKind, source string) {
 	alike := func(t *task) bool {
 		return (kind == queue.MoveSQS) == (t.Kind == queue.MoveSQS) && (kind != queue.MoveSQS || t.Source == source)
@@ -140,14 +140,13 @@ func (s *queueStore) stepMove(t *task, n int, now int64) (gained []string) {
 	return slices.Compact(gained)
 }
 
-// ahead returns up to n messages of a task that are next, and whether there
-// are more.
+// ahead returns up to n next messages of a task, and whether there are more.
 func (s *queueStore) ahead(t *task, n int) (batch []*message, more bool) {
 	var all []*message
 	if t.Kind == queue.MoveSQS {
 		source, ok := s.byName[t.Source]
 		if !ok || source.bucket.id != t.bucket {
-			return nil, false // nothing of it is left
+			return nil, false // nothing is left
 		}
 		for m := range source.bucket.after(t.cursor) {
 			if m.seq > t.Selection.Last || len(all) > n {
@@ -213,7 +212,7 @@ func (s *queueStore) Moves(ctx context.Context, q queue.MoveQuery) ([]queue.Move
 		limit := q.Limit
 		limit = cmp.Or(limit, 1000)
 		var out []queue.MoveTask
-		for _, t := range slices.Backward(s.tasks) { // the newest first
+		for _, t := range slices.Backward(s.tasks) { // newest first
 			if len(out) < limit && (q.Source == "" || q.Source == t.Source) && (q.ID == "" || q.ID == t.ID) &&
 				(!q.Live || t.State.Live()) && (!q.Triage || t.Kind != queue.MoveSQS) {
 				out = append(out, t.show())

@@ -2,7 +2,7 @@ package memory
 
 import "container/heap"
 
-// schedule is a heap of messages by a time, then by their sequence.
+// schedule is a heap of messages by time, then by sequence number.
 type schedule struct {
 	when  func(*message) int64
 	place func(*message) *int
@@ -11,7 +11,7 @@ type schedule struct {
 
 var _ heap.Interface = (*schedule)(nil)
 
-// absent is the place of a message that is not in a schedule.
+// absent is the index of a message that is not in a schedule.
 const absent = -1
 
 func (s *schedule) Len() int { return len(s.all) }
@@ -41,7 +41,7 @@ func (s *schedule) Pop() any {
 	return last
 }
 
-// put adds a message or moves it to its new time.
+// put adds a message, or moves it to its new time.
 func (s *schedule) put(m *message) {
 	if at := *s.place(m); at != absent {
 		heap.Fix(s, at)

@@ -32,8 +32,8 @@ func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) 
 	})
 }
 
-// sweep sends a message that is due where its queue says now, and returns the
-// queues in which something may be received.
+// sweep sends a due message to the queue that its own queue's policy names. It returns the
+// queues in which messages may have become available.
 func (s *queueStore) sweep(m *message, now int64) []string {
 	source := m.bucket.queue
 	_, named := s.byName[source.Settings.DeadLetter.Queue]
@@ -47,9 +47,9 @@ func (s *queueStore) sweep(m *message, now int64) []string {
 		source.keep(m.Payload, next)
 	}
 	if dead || m.Exhausted(p) {
-		return []string{source.Name, s.bury(m, p, nil, now)} // in the source a group may be free
+		return []string{source.Name, s.bury(m, p, nil, now)} // a group of the source may be free
 	}
-	m.Due = 0 // the policy has changed since: it is received again
+	m.Due = 0 // the policy has changed: the message is received again
 	s.place(m)
 	return []string{source.Name}
 }
@@ -63,7 +63,8 @@ func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, reten
 	return s.expire(d, p, retention, limit, micros()), nil
 }
 
-// expire leaves what is to be kept and in flight: its worker may yet be done.
+// expire keeps messages that must be kept or are in flight, because their worker may still
+// finish.
 func (s *queueStore) expire(d *definition, p queue.Policy, retention time.Duration, limit int, now int64) int {
 	var old []*message
 	for m := range d.bucket.after(0) {
@@ -80,8 +81,8 @@ func (s *queueStore) expire(d *definition, p queue.Policy, retention time.Durati
 	return len(old)
 }
 
-// Clean also empties the trash of what has been there for long enough. Purged
-// messages go with their last reference.
+// Clean also removes expired letters from the trash. Purged messages are freed by the
+// garbage collector.
 func (s *queueStore) Clean(ctx context.Context, limit int) (int, error) {
 	return within(ctx, &s.lock, func() (int, error) {
 		now := micros()

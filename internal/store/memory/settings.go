@@ -15,7 +15,7 @@ import (
 )
 
 type settingsStore struct {
-	lock      // guards all below; never held while waiting
+	lock      // guards the fields below; never held while waiting
 	revision  int64
 	versions  []live.Version // oldest first
 	overrides map[string]live.Override
@@ -114,10 +114,10 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 		}
 	}
 	if _, taken := s.overrides[o.ID]; taken && o.ID != replaced {
-		return live.Override{}, fmt.Errorf("put override %s: the id belongs to another", o.ID)
+		return live.Override{}, fmt.Errorf("put override %s: the ID belongs to another override", o.ID)
 	}
 	if replaced == "" && len(s.overrides) >= live.MaxOverrides {
-		return live.Override{}, fmt.Errorf("put override %s: %d are in force: %w", o.ID, live.MaxOverrides, live.ErrFull)
+		return live.Override{}, fmt.Errorf("put override %s: %d overrides are in force: %w", o.ID, live.MaxOverrides, live.ErrFull)
 	}
 	delete(s.overrides, replaced)
 	o.Since, o.Until = record.Time(now), record.Time(now+ttl.Microseconds())
@@ -126,7 +126,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 	return o, nil
 }
 
-// expire removes what is over; s.mu is held.
+// expire removes expired overrides. The caller holds s.mu.
 func (s *settingsStore) expire(now int64) {
 	for id, o := range s.overrides {
 		if o.Until.UnixMicro() <= now {

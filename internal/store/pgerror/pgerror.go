@@ -1,4 +1,4 @@
-// Package pgerror adds the name of the database and a remedy to errors of PostgreSQL.
+// Package pgerror adds the name of the database and advice to errors of PostgreSQL.
 package pgerror
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Advice is what differs between those who use a database.
+// Advice holds the texts that differ between users of a database.
 type Advice struct {
-	Forbidden   string // how the role gets the rights that it lacks
-	Unreachable string // what else can be done; "" for nothing
+	Forbidden   string // how the role gets the missing privileges
+	Unreachable string // further advice; empty: none
 }
 
-// Explain names the database, by a text without its password, and, where there is
-// one, the way out.
+// Explain adds the database's name, a text without the password, and advice if there is
+// any.
 func Explain(where string, err error, a Advice) error {
 	if err == nil {
 		return nil

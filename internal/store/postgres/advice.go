@@ -9,16 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// From where on operators should know what slows queues down.
+// Thresholds from which operators are warned about slow queues.
 const (
 	LongTransaction = time.Minute
-	ManyDead        = 100_000 // rows of one table
+	ManyDead        = 100_000 // dead rows of one table
 )
 
-// Held says which transaction in the same database is the oldest of those that have
-// been open for longer than a time and hold back vacuum, by an error; nil for none.
-// Of other users' sessions the server tells when they began only to those that have
-// the role pg_read_all_stats.
+// Held returns an error about the oldest transaction in this database that has been open
+// for longer than a limit and holds back vacuum; nil if there is none. For sessions of
+// other users, the server shows the start only to members of pg_read_all_stats.
 func (db *DB) Held(ctx context.Context, longer time.Duration) error {
 	var pid, age, all int64
 	var application, user, state string
@@ -40,12 +39,12 @@ func (db *DB) Held(ctx context.Context, longer time.Duration) error {
 		more = fmt.Sprintf("; %d more are like it", all-1)
 	}
 	open := (time.Duration(age) * time.Microsecond).Round(time.Second)
-	return fmt.Errorf("pid %d has had a transaction open for %s, which holds back vacuum: commit it, or SELECT pg_terminate_backend(%d). "+
+	return fmt.Errorf("pid %d has had a transaction open for %s, which holds back vacuum: commit it, or run SELECT pg_terminate_backend(%d). "+
 		"Its application is %.32q, its user %.32q, its state %s%s", pid, open, pid, application, user, state, more)
 }
 
-// Bloated says which of the queues' tables has the most dead rows, of those that have
-// more of them than live ones and more than above, by an error; nil for none.
+// Bloated returns an error about the queue table with the most dead rows, if it has more
+// dead than live rows and more than a threshold; otherwise nil.
 func (db *DB) Bloated(ctx context.Context, above int64) error {
 	var table string
 	var dead, live, vacuumed int64
@@ -64,6 +63,6 @@ func (db *DB) Bloated(ctx context.Context, above int64) error {
 	if vacuumed >= 0 {
 		last = fmt.Sprintf("last vacuumed %s ago", time.Duration(vacuumed)*time.Second)
 	}
-	return fmt.Errorf("%s has %d dead rows and %d live ones, %s: end long transactions, see that autovacuum is on, lower autovacuum_naptime, "+
+	return fmt.Errorf("%s has %d dead rows and %d live ones, %s: end long transactions, check that autovacuum is on, lower autovacuum_naptime, "+
 		"or VACUUM %s.%s", table, dead, live, last, db.schema, table)
 }

@@ -16,30 +16,30 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Config names the database and the bounds. Only URL is required.
+// Config selects the database and sets limits. Only URL is required.
 type Config struct {
 	URL        string // postgres://user:password@host:port/database?…
-	Schema     string // "" means bezoar; made when it is not there
-	MaxLetters int    // dead letters kept; 0 means ledger.DefaultMaxLetters
+	Schema     string // default bezoar; created if it does not exist
+	MaxLetters int    // maximum number of dead letters; 0: ledger.DefaultMaxLetters
 }
 
-// String hides the password.
+// String returns the configuration without the password.
 func (c Config) String() string {
 	return fmt.Sprintf("{URL:%s Schema:%s MaxLetters:%d}", shown(c.URL), c.Schema, c.MaxLetters)
 }
 
-// LogValue hides the password.
+// LogValue returns the configuration without the password.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var errs faults.List
 	if _, err := c.pool(); err != nil {
 		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	// Simple names need no quotes, here and in goose, which has none.
+	// Simple names need no quotes, which goose does not support.
 	if name := c.withDefaults().Schema; !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`).MatchString(name) {
-		errs = append(errs, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _, not beginning with a digit", name))
+		errs = append(errs, fmt.Errorf("Schema: %.80q must be 1 to 63 characters of a-z, 0-9 and _, and must not begin with a digit", name))
 	}
 	errs.If(c.MaxLetters < 0, "MaxLetters: %d is negative", c.MaxLetters)
 	return errors.Join(errs...)
@@ -51,7 +51,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// pool reads the URL; its errors do not show the password.
+// pool parses the URL. Its errors do not contain the password.
 func (c Config) pool() (*pgxpool.Config, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -62,11 +62,11 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	}
 	p, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, err // pgx has redacted it
+		return nil, err // pgx has removed the password
 	}
 	given := u.Query()
 	if !given.Has("default_query_exec_mode") {
-		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // needs nothing of the session
+		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // works without session state
 	}
 	if !given.Has("connect_timeout") {
 		p.ConnConfig.ConnectTimeout = connectTimeout
@@ -75,7 +75,7 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	return p, nil
 }
 
-// shown is a URL without its secrets.
+// shown returns a URL without its secrets.
 func shown(raw string) string {
 	if u, err := url.Parse(raw); err != nil || u.Scheme == "" {
 		return "(unreadable)"

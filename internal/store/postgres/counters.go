@@ -10,18 +10,18 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// quotaStore adds up counts of quotas: one round trip a batch.
+// quotaStore sums the counts of quotas, in one round trip per batch.
 type quotaStore struct {
 	db *DB
 
-	// The statements, in the schema.
+	// Statements with the schema filled in.
 	add, read, expireCounts, expireNodes string
 }
 
 var _ quota.Store = (*quotaStore)(nil)
 
-// begun is the clock at the beginning of the transaction: unlike clock, it can
-// be looked up in an index.
+// begun is the time at the start of the transaction. Unlike clock, it can be used with an
+// index.
 const begun = `(extract(epoch FROM now()) * 1000000)::bigint`
 
 func newQuotaStore(db *DB, schema string) *quotaStore {
@@ -29,9 +29,8 @@ func newQuotaStore(db *DB, schema string) *quotaStore {
 	return &quotaStore{
 		db: db,
 
-		// In the order of the rows, so that nodes do not wait for each other
-		// in a circle. What a row holds is more than its Floor: the difference
-		// is what was added.
+		// Rows are updated in a fixed order, so that nodes do not deadlock. The amount
+		// added is the difference between the row's value and its Floor.
 		add: in(`WITH mark AS (
 				INSERT INTO {schema}.quota_nodes AS m (node, seq, until) VALUES ($1, $2, ` + begun + ` + $3)
 				ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, until = excluded.until WHERE m.seq < excluded.seq
@@ -44,7 +43,7 @@ func newQuotaStore(db *DB, schema string) *quotaStore {
 			WHERE EXISTS (SELECT FROM mark) ORDER BY c.quota, c.key, c.bucket
 			ON CONFLICT (quota, key, bucket) DO UPDATE
 			SET n = least(greatest(t.n, excluded.floor) + (excluded.n - excluded.floor), $11), until = greatest(t.until, excluded.until)`),
-		// A row that is new may hold more than the most.
+		// A new row may exceed the maximum.
 		read: in(`SELECT least(coalesce(t.n, 0), $4) FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS c (quota, key, bucket, i)
 			LEFT JOIN {schema}.quota_counts t USING (quota, key, bucket) ORDER BY c.i`),
 		expireCounts: in(`DELETE FROM {schema}.quota_counts WHERE ctid = ANY (ARRAY(
@@ -54,7 +53,7 @@ func newQuotaStore(db *DB, schema string) *quotaStore {
 	}
 }
 
-// rows are counts, column by column.
+// rows holds counts by column.
 type rows struct {
 	quota, bucket, floor, n, keep, grain []int64
 	key                                  [][]byte
@@ -82,7 +81,7 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 		batch.Queue(s.add, []byte(b.Node), b.Seq, quota.KeepNode.Microseconds(),
 			adding.quota, adding.key, adding.bucket, adding.floor, adding.n, adding.keep, adding.grain, int64(quota.MaxTotal))
 	}
-	// A statement of its own sees what others have added while this one waited.
+	// A separate statement sees what others added while this one waited.
 	batch.Queue(s.read, all.quota, all.key, all.bucket, int64(quota.MaxTotal))
 	batch.Queue(s.expireCounts, 100+2*len(b.Counts))
 	batch.Queue(s.expireNodes)
@@ -94,8 +93,8 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 	return totals, nil
 }
 
-// results reads what a batch answers; it is one transaction, which is over when
-// the results are closed.
+// results reads the answers of a batch. A batch is one transaction, which ends when the
+// results are closed.
 func (s *quotaStore) results(r pgx.BatchResults, adds bool) (totals quota.Totals, err error) {
 	defer func() {
 		if closed := r.Close(); err == nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/pgerror"
 )
 
-// explain names the database and, where there is one, the way out.
+// explain adds the database's name, and advice if there is any.
 func explain(where string, err error) error {
 	return pgerror.Explain(where, err, pgerror.Advice{Forbidden: "grant the role CREATE on the database, or create the schema for it", Unreachable: ", or use store: sqlite:bezoar.db"})
 }
 
-// fault is explain for an operation under way: what was attempted, and the
-// context's own error when that is what ended it.
+// fault is explain with the attempted operation. If ctx ended the operation, it returns the
+// error of ctx.
 func (db *DB) fault(ctx context.Context, err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -35,15 +35,15 @@ func isUniqueViolation(err error) bool {
 	return ok && refused.Code == "23505"
 }
 
-// Away reports whether err, of [Open], says that the database cannot be reached
-// or takes nobody just now: later it may be otherwise, with nothing changed here.
+// Away reports whether err, returned by [Open], means that the database is unreachable or
+// refuses connections, so that a later attempt may succeed without a change here.
 func Away(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code {
-		case "57P01", "57P02", "57P03", "53300": // it stops, crashed, starts; no connection left
+		case "57P01", "57P02", "57P03", "53300": // shutting down, crashed, starting, or out of connections
 			return true
 		}
-		return strings.HasPrefix(refused.Code, "08") // a pooler in front has lost it
+		return strings.HasPrefix(refused.Code, "08") // a pooler lost the server
 	}
 	if errors.Is(err, context.Canceled) {
 		return false

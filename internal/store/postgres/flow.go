@@ -15,17 +15,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// flowStore keeps the runs of flows, for any number of nodes. Its clock is the
-// server's.
+// flowStore stores the runs of flows, for any number of nodes. It uses the server's clock.
 //
-// Whoever waits for locks takes them in this order, so that nobody waits in a
-// circle: a node's row, rows of runs by id, advisory locks of pools and keys by
-// number, attempts by token, effects by key. Should the server find a circle all the
-// same, the transaction is run again.
+// Locks are always acquired in this order, to avoid deadlocks: a node's row, rows of runs
+// by ID, advisory locks of pools and keys by number, attempts by token, effects by key. If
+// the server detects a deadlock nevertheless, the transaction is repeated.
 type flowStore struct {
 	db     *DB
 	schema string
-	locks  string // what the names of this schema's advisory locks begin with
+	locks  string // prefix of this schema's advisory locks
 }
 
 var _ flow.Store = (*flowStore)(nil)
@@ -39,19 +37,19 @@ func newFlowStore(db *DB, schema string) *flowStore {
 
 func (s *flowStore) in(statement string) string { return inSchema(s.schema, statement) }
 
-// lockOf is the advisory lock of a pool or a key.
+// lockOf returns the advisory lock of a pool or a key.
 func (s *flowStore) lockOf(kind, name string) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(s.locks + kind + "\x00" + name))
 	return int64(h.Sum64()) //nolint:gosec // any bits will do
 }
 
-// beginFlow begins a transaction that the server ends if nothing comes for that
-// long: a process that is stopped in the middle of one would keep its locks, and
-// nobody could take its runs.
+// beginFlow begins a transaction that the server ends after a time without statements.
+// Otherwise a process that is stopped during a transaction would keep its locks, and no
+// other node could take its runs.
 const beginFlow = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000`
 
-// change runs do in a transaction until nobody is in its way.
+// change runs do in a transaction, and repeats it after conflicts.
 func (s *flowStore) change(ctx context.Context, do func(pgx.Tx) error) error {
 	for n := 1; ; n++ {
 		err := pgx.BeginTxFunc(ctx, s.db.pool, pgx.TxOptions{BeginQuery: beginFlow}, do)
@@ -68,7 +66,7 @@ func (s *flowStore) change(ctx context.Context, do func(pgx.Tx) error) error {
 	}
 }
 
-// fault keeps the errors that callers ask for.
+// fault keeps the errors that callers check for.
 func (s *flowStore) fault(ctx context.Context, err error, format string, args ...any) error {
 	for _, known := range []error{flow.ErrFenced, flow.ErrNotFound, flow.ErrExists, flow.ErrOver} {
 		if errors.Is(err, known) {
@@ -111,14 +109,14 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 	return s.fault(ctx, err, "create run %s of flow %s", r.ID, r.Flow)
 }
 
-// instanceKey finds an instance.
+// instanceKey identifies an instance.
 type instanceKey struct {
 	run, task string
 	index     int
 }
 
-// instanceRows are instances, except those to be left; of one that is there
-// twice, the last.
+// instanceRows returns the rows of instances, except those in leave. If an instance occurs
+// twice, the last one counts.
 func instanceRows(all []flow.Instance, left map[instanceKey]bool) (c columns, err error) {
 	last := make(map[instanceKey]int, len(all))
 	for n, i := range all {
@@ -184,7 +182,7 @@ func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance,
 	q.add("WHERE run = $? ORDER BY task, idx", run)
 	found, err := collect(ctx, s.db, q, by(record.ScanInstance))
 	if err == nil && len(found) == 0 {
-		_, err = s.Run(ctx, run) // there is one without instances, or none
+		_, err = s.Run(ctx, run) // the run has no instances, or does not exist
 	}
 	return found, s.fault(ctx, err, "read the instances of run %.80q", run)
 }

@@ -19,7 +19,7 @@ const (
 			u (id, state, why, deadline, ended, version, pages, untold) WHERE r.id = u.id`
 	takeFlowLocks = `SELECT pg_advisory_xact_lock(l) FROM (SELECT DISTINCT l FROM unnest($1::bigint[]) l ORDER BY l) u`
 
-	// What was begun already, by the keys of attempts.
+	// Attempts that already began, by their keys.
 	begunFlowAttempts = `SELECT ` + record.AttemptColumns + ` FROM {schema}.flow_attempts a
 		JOIN unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) u (run, task, idx, n) USING (run, task, idx, n)`
 	usedFlowPools = `SELECT pool, sum(slots)::bigint FROM {schema}.flow_attempts
@@ -87,8 +87,8 @@ func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (done 
 	return done, nil
 }
 
-// hold says whether the node may change what is in the batch, and keeps others
-// from taking that until the transaction is over.
+// hold checks that the node may change the objects of the batch, and prevents other nodes
+// from taking them until the transaction ends.
 func (s *flowStore) hold(ctx context.Context, tx pgx.Tx, h flow.Hold, b flow.Batch) error {
 	runs := b.Touches()
 	held := make(map[string]int64, len(runs))
@@ -124,7 +124,7 @@ func (s *flowStore) hold(ctx context.Context, tx pgx.Tx, h flow.Hold, b flow.Bat
 	return nil
 }
 
-// locksOf are the advisory locks under which slots are counted and taken.
+// locksOf returns the advisory locks for counting and taking slots.
 func (s *flowStore) locksOf(begin []flow.Attempt) (locks []int64) {
 	for _, a := range begin {
 		if a.Pool != "" {
@@ -137,7 +137,7 @@ func (s *flowStore) locksOf(begin []flow.Attempt) (locks []int64) {
 	return locks
 }
 
-// before writes what comes before attempts begin.
+// before writes the part of the batch that precedes the start of attempts.
 func (s *flowStore) before(ctx context.Context, tx pgx.Tx, b flow.Batch) error {
 	var batch pgx.Batch
 	var runs columns
@@ -171,7 +171,7 @@ func bytesOf(all []string) [][]byte {
 	return out
 }
 
-// attemptKey finds an attempt.
+// attemptKey identifies an attempt.
 type attemptKey struct {
 	instanceKey
 	n int
@@ -179,7 +179,7 @@ type attemptKey struct {
 
 func keyOf(a flow.Attempt) attemptKey { return attemptKey{instanceKey{a.Run, a.Task, a.Index}, a.N} }
 
-// standing is what begin has to know before it decides.
+// standing is the state that begin needs for its decisions.
 type standing struct {
 	begun       map[attemptKey]flow.Attempt
 	pools, keys map[string]int
@@ -257,8 +257,8 @@ func (s *flowStore) stand(ctx context.Context, tx pgx.Tx, all []flow.Attempt) (s
 	return is, tx.SendBatch(ctx, &batch).Close()
 }
 
-// begin adds to the batch the attempts for which there are slots and effects, and
-// returns the instances of the others.
+// begin adds to the batch the attempts that have slots and effects, and returns the
+// instances of the others.
 func (s *flowStore) begin(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, all []flow.Attempt) (
 	done flow.Applied, left map[instanceKey]bool, err error,
 ) {
@@ -275,7 +275,7 @@ func (s *flowStore) begin(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, all 
 	for n, a := range all {
 		if there, ok := is.begun[keyOf(a)]; ok {
 			done.Begun = append(done.Begun, there)
-			if _, ok := is.effects[a.Effect]; !ok && a.Effect != "" && there.State != flow.AttemptEnded { // a batch that comes again has freed it
+			if _, ok := is.effects[a.Effect]; !ok && a.Effect != "" && there.State != flow.AttemptEnded { // a repeated batch may have released it
 				effects.add([]byte(a.Effect), there.Token, a.Run, a.Task, int64(a.Index))
 			}
 			continue
@@ -327,7 +327,7 @@ func addAttempt(c *columns, a flow.Attempt) error {
 	return nil
 }
 
-// text is what of a string for people the database can hold.
+// text returns the part of a display string that the database accepts.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

@@ -19,8 +19,8 @@ const (
 		WHERE a.run = open.run AND a.task = open.task AND a.idx = open.idx AND a.n = open.n
 		RETURNING ` + record.AttemptColumns
 
-	// Attempts that are over stay as they are, as do lost ones for the node that
-	// lost them; what has changed is returned.
+	// Finished attempts do not change, and lost ones do not change for the node that lost
+	// them. The statement returns what has changed.
 	endFlowAttempts = `WITH open AS MATERIALIZED (SELECT a.token, u.state, u.started, u.ended, u.ending
 			FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[]) u (token, state, started, ended, ending)
 			JOIN {schema}.flow_attempts a ON a.token = u.token AND a.state <> 'ended' AND ($6 = '' OR a.node = $6 AND a.state <> 'lost')
@@ -38,7 +38,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed 
 	if err != nil {
 		return nil, err
 	}
-	var held, open bool // most of the time there are none: that costs no transaction
+	var held, open bool // usually there are none: this avoids a transaction
 	err = s.db.pool.QueryRow(ctx, s.in(`SELECT EXISTS (`+holds+`),
 		EXISTS (SELECT FROM {schema}.flow_attempts WHERE node = '' AND state = 'intended' AND stop = '' AND labels <@ $3::jsonb)`),
 		n.Name, n.Epoch, labels).Scan(&held, &open)
@@ -66,7 +66,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed 
 	return claimed, nil
 }
 
-// holds is holdFlowNode for who only looks.
+// holds is holdFlowNode for read-only use.
 const holds = `SELECT FROM {schema}.flow_nodes WHERE name = $1 AND epoch = $2 AND until > ` + clock
 
 func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt) error {
@@ -79,8 +79,8 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 	return s.fault(ctx, err, "report %d attempts", len(all))
 }
 
-// end writes how attempts go on or ended; by names the node that must have them,
-// "" for any.
+// end stores the progress or end of attempts. by is the node that must hold them; empty:
+// any.
 func (s *flowStore) end(ctx context.Context, tx pgx.Tx, all []flow.Attempt, by string) error {
 	var c columns
 	effects := make(map[int64]flow.Attempt)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// A life that goes on keeps its epoch; epoch 0 begins one, as does a lease that
-	// is over. One that another has replaced returns nothing.
+	// A continuing life keeps its epoch. Epoch 0, or an expired lease, begins a new life.
+	// For a life that another one has replaced, the statement returns nothing.
 	renewFlowNode = `INSERT INTO {schema}.flow_nodes AS n (name, epoch, labels, slots, plans, seen, until)
 		VALUES ($1, $2 + 1, $3, $4, $5, ` + clock + `, ` + clock + ` + $6)
 		ON CONFLICT (name) DO UPDATE SET epoch = CASE WHEN n.epoch = $2 AND n.until > excluded.seen THEN n.epoch ELSE n.epoch + 1 END,
@@ -26,7 +26,7 @@ const (
 		WHERE until < ` + clock + ` - $1 FOR UPDATE SKIP LOCKED)`
 	holdFlowNode = `SELECT FROM {schema}.flow_nodes WHERE name = $1 AND epoch = $2 AND until > ` + clock + ` FOR SHARE`
 
-	// Most of the time there is nothing to take: that costs no transaction.
+	// Usually there is nothing to take; this avoids a transaction.
 	lookForFlows = `WITH now AS MATERIALIZED (SELECT ` + clock + ` AS t),
 		alive AS MATERIALIZED (SELECT name, epoch FROM {schema}.flow_nodes WHERE until > (SELECT t FROM now))
 		SELECT EXISTS (SELECT FROM alive WHERE name = $1 AND epoch = $2),
@@ -46,8 +46,8 @@ const (
 		WHERE a.token = gone.token AND a.state <> 'ended'`
 )
 
-// forgetNodesAfter is how long a node is listed after its lease. Its epochs begin
-// again then; what an earlier life may still hold is fenced by the epochs of runs.
+// forgetNodesAfter is how long a node stays in lists after its lease has expired. Its
+// epochs then start again; the epochs of runs fence what an earlier life may still hold.
 const forgetNodesAfter = 24 * time.Hour
 
 func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (flow.Node, error) {
@@ -92,8 +92,8 @@ func (s *flowStore) ListNodes(ctx context.Context) ([]flow.Node, error) {
 	return found, s.fault(ctx, err, "list nodes")
 }
 
-// holdNode says whether a node's lease is current, and keeps another life of it
-// from beginning until the transaction is over.
+// holdNode checks that a node's lease is current, and prevents a new life of the node until
+// the transaction ends.
 func (s *flowStore) holdNode(ctx context.Context, tx pgx.Tx, n flow.Node) error {
 	held, err := tx.Exec(ctx, s.in(holdFlowNode), n.Name, n.Epoch)
 	if err == nil && held.RowsAffected() == 0 {

@@ -12,29 +12,29 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// Pooler is what stands between Bezoar and the server.
+// Pooler is the kind of pooler between Bezoar and the server.
 type Pooler string
 
-// The kinds of Pooler.
+// Kinds of Pooler.
 const (
 	Direct            Pooler = "none"
 	PoolsSessions     Pooler = "sessions"
 	PoolsTransactions Pooler = "transactions"
-	OneConnection     Pooler = "one connection" // it gives no second one while the first is in a transaction
+	OneConnection     Pooler = "one connection" // no second connection while the first one is in a transaction
 )
 
-// Inspection is what is found in a database that is only looked at.
+// Inspection is the result of inspecting a database.
 type Inspection struct {
 	Has, Knows int64     // versions of the schema; 0: there is none
-	Clock      time.Time // of the server, when the answer was on its way
+	Clock      time.Time // the server's time when it answered
 	Pooler     Pooler
-	Prepares   bool // the URL asks for statements that stay prepared
+	Prepares   bool // the URL requests statements that stay prepared
 }
 
-// poolerPatience is how long a second connection may take to be served.
+// poolerPatience is the time limit for serving a second connection.
 const poolerPatience = 3 * time.Second
 
-// Inspect looks at a store and changes nothing.
+// Inspect inspects a store and changes nothing.
 func Inspect(ctx context.Context, c Config) (found Inspection, err error) {
 	c = c.withDefaults()
 	settings, err := c.pool()
@@ -48,7 +48,7 @@ func Inspect(ctx context.Context, c Config) (found Inspection, err error) {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe:
 		found.Prepares = true
 	}
-	// What is asked here must not depend on what the pooler can do.
+	// These queries must not depend on the pooler's abilities.
 	settings.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, settings.ConnConfig)
 	if err != nil {
@@ -60,7 +60,7 @@ func Inspect(ctx context.Context, c Config) (found Inspection, err error) {
 	}
 	err = conn.QueryRow(ctx, inSchema(c.Schema, "SELECT max(version_id) FROM {schema}.goose_db_version")).Scan(&found.Has)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && (refused.Code == "42P01" || refused.Code == "3F000") {
-		err = nil // no such table, or no such schema
+		err = nil // no such table or schema
 	}
 	if err == nil {
 		found.Pooler, err = poolerOf(ctx, conn)
@@ -68,9 +68,9 @@ func Inspect(ctx context.Context, c Config) (found Inspection, err error) {
 	return found, explain(where(settings.ConnConfig), err)
 }
 
-// poolerOf finds out what is in between. A pooler makes up the process id that a
-// client learns when it connects. One that pools transactions gives the client's next
-// transaction another process of the server while the last one is somebody else's.
+// poolerOf detects a pooler. A pooler invents the process ID that a client receives on
+// connecting. In transaction mode, it gives the client's next transaction another server
+// process while a different client uses the last one.
 func poolerOf(ctx context.Context, conn *pgx.Conn) (Pooler, error) {
 	before, err := backendOf(ctx, conn)
 	if err != nil || before == conn.PgConn().PID() {
@@ -102,7 +102,7 @@ func poolerOf(ctx context.Context, conn *pgx.Conn) (Pooler, error) {
 	return PoolsSessions, nil
 }
 
-// wait is nil for an error of having waited for too long.
+// wait returns nil for the error of a timeout.
 func wait(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil

@@ -18,7 +18,7 @@ type ledgerStore struct {
 	maxLetters int
 	evictLock  string
 
-	// The statements, in the schema.
+	// Statements with the schema filled in.
 	putVerdict, deleteVerdict, listVerdicts, listChanges, pruneEnds string
 	putLetter, evictLetters, getLetter, deleteLetter, listLetters   string
 }
@@ -32,8 +32,8 @@ func newLedgerStore(db *DB, schema string, maxLetters int) *ledgerStore {
 		maxLetters: maxLetters,
 		evictLock:  "bezoar evicts letters of " + schema,
 
-		// Both lock the fleet's revision first, so that they do not wait for
-		// each other, and commit in the order of revisions.
+		// Both lock the fleet's revision first, so that they do not deadlock, and commit in
+		// the order of revisions.
 		putVerdict: in(`WITH r AS (
 				INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) VALUES ($2, 1)
 				ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1 RETURNING revision
@@ -55,16 +55,16 @@ func newLedgerStore(db *DB, schema string, maxLetters int) *ledgerStore {
 			ORDER BY what DESC, revision, id`),
 		listVerdicts: in(`SELECT doc FROM {schema}.verdicts`),
 
-		// The column fingerprint has the key.
+		// The column fingerprint holds the key.
 		putLetter: in(`INSERT INTO {schema}.letters AS l (id, fleet, fingerprint, work, last, copies, kept, found, body)
 			VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb, $9)
 			ON CONFLICT (fleet, fingerprint) DO UPDATE
 			SET last = excluded.last, copies = l.copies + excluded.copies, found = excluded.found
-			RETURNING kept, found, copies, body, xmax = 0`), // no older version: it is new
+			RETURNING kept, found, copies, body, xmax = 0`), // the row has no older version: it is new
 		evictLetters: in(`DELETE FROM {schema}.letters l USING (
 				SELECT id, last FROM {schema}.letters WHERE id <> $1 ORDER BY last, id DESC
 				LIMIT (SELECT greatest(count(*) - $2, 0) FROM {schema}.letters)
-			) beyond WHERE l.id = beyond.id AND l.last = beyond.last`), // unless a copy came meanwhile
+			) beyond WHERE l.id = beyond.id AND l.last = beyond.last`), // unless a copy arrived in the meantime
 		getLetter:    in(`SELECT kept, found, copies, body FROM {schema}.letters WHERE id = $1`),
 		deleteLetter: in(`DELETE FROM {schema}.letters WHERE id = $1`),
 		listLetters:  in(`SELECT kept, found, copies FROM {schema}.letters WHERE true`),
@@ -136,7 +136,7 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 		l.ID, l.Fleet, key[:], l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
 	).Scan(&stored.Kept, &stored.Found, &stored.Copies, &stored.Body, &isNew)
 	if isUniqueViolation(err) {
-		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the id belongs to a letter of other work", l.ID)
+		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the ID belongs to a letter of other work", l.ID)
 	}
 	if err != nil {
 		return bezoar.Letter{}, s.db.fault(ctx, err, "keep letter %s", l.ID)
@@ -149,9 +149,9 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 	return record.DecodeLetter(stored)
 }
 
-// evict makes room for a letter that has been committed, so that the last of
-// many newcomers sees them all. One at a time: two would each spare their own
-// newcomer and evict the other's. The batch is one transaction.
+// evict makes room for a committed letter, so that the last of many new letters sees all of
+// them. Evictions run one at a time: two would each spare their own letter and evict the
+// other's. The batch is one transaction.
 func (s *ledgerStore) evict(ctx context.Context, newcomer string) error {
 	var batch pgx.Batch
 	batch.Queue("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", s.evictLock)
@@ -201,13 +201,13 @@ func (s *ledgerStore) Letter(ctx context.Context, id string) (bezoar.Letter, err
 	return record.DecodeLetter(text)
 }
 
-// query grows a statement and its arguments side by side.
+// query builds a statement together with its arguments.
 type query struct {
 	text string
 	args []any
 }
 
-// add appends text; $? in it stands for arg.
+// add appends text, in which $? stands for arg.
 func (q *query) add(text string, arg ...any) {
 	q.args = append(q.args, arg...)
 	q.text += " " + strings.ReplaceAll(text, "$?", fmt.Sprintf("$%d", len(q.args)))
@@ -221,7 +221,7 @@ func collect[T any](ctx context.Context, db *DB, q query, read pgx.RowToFunc[T])
 	return pgx.CollectRows(rows, read)
 }
 
-// by reads a row as the other stores do.
+// by adapts a row to the scan functions of package record.
 func by[T any](read func(record.Scan) (T, error)) pgx.RowToFunc[T] {
 	return func(row pgx.CollectableRow) (T, error) { return read(row.Scan) }
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// pruneEvery is after how many revisions of a fleet the oldest deletions are
-// forgotten.
+// pruneEvery is the number of revisions of a fleet after which old deletions are removed.
 const pruneEvery = 100
 
 func (s *ledgerStore) DeleteVerdict(ctx context.Context, id string) error {

@@ -16,16 +16,16 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Migrations only go forward. A file that has been released is never edited.
+// Migrations only go forward. A released file is never edited.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// lockPoll is about how often a process looks whether another one still
-// migrates.
+// lockPoll is the approximate interval at which a process checks whether another one is
+// still migrating.
 const lockPoll = 100 * time.Millisecond
 
-// migrate brings the schema up to date, one process at a time.
+// migrate upgrades the schema, one process at a time.
 func migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -49,7 +49,7 @@ func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files f
 	if err != nil {
 		return err
 	}
-	db := stdlib.OpenDBFromPool(pool) // the pool stays open
+	db := stdlib.OpenDBFromPool(pool) // keeps the pool open
 	defer func() { err = errors.Join(err, db.Close()) }()
 	p, err := goose.NewProvider(goose.DialectPostgres, db, nil,
 		goose.WithGoMigrations(steps...), goose.WithTableName(schema+".goose_db_version"),
@@ -66,15 +66,15 @@ func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files f
 			"run the newer bezoar that wrote it, or restore a backup from before", schema, has, knows)
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring schema %s from version %d to %d: %w", schema, has, knows, err)
+		return fmt.Errorf("migrate schema %s from version %d to %d: %w", schema, has, knows, err)
 	}
 	return then(ctx, pool, schema)
 }
 
-// lock makes processes that start at once take turns. Session locks do not
-// hold behind a pooler, so it is a lock of a transaction that stays open on a
-// connection of its own; whoever does not get it lets its connection go, lest
-// those who wait use up the pooler's connections. It needs two of those.
+// lock makes concurrently starting processes take turns. Session locks do not work behind a
+// pooler, so it uses the lock of a transaction that stays open on a separate connection. A
+// process that does not get the lock releases its connection, so that waiting processes do
+// not use up the pooler's connections. lock needs two connections.
 func lock(ctx context.Context, pool *pgxpool.Pool, schema string) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
@@ -105,7 +105,8 @@ func lock(ctx context.Context, pool *pgxpool.Pool, schema string) (unlock func()
 	}
 }
 
-// makeSchema asks first: a role may use a schema without the right to make one.
+// makeSchema checks first whether the schema exists, because a role may use a schema
+// without the privilege to create one.
 func makeSchema(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	var there bool
 	err := pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there)
@@ -118,7 +119,7 @@ func makeSchema(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return nil
 }
 
-// readMigrations makes the files goose migrations of one schema.
+// readMigrations converts the files to goose migrations of one schema.
 func readMigrations(files fs.FS, schema string) ([]*goose.Migration, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// connectTimeout bounds one attempt to connect, unless the URL says otherwise.
+// connectTimeout limits one connection attempt if the URL sets no timeout.
 const connectTimeout = 5 * time.Second
 
-// DB is one schema and the stores in it.
+// DB is one schema with its stores.
 type DB struct {
 	pool   *pgxpool.Pool
-	where  string // for errors: no password
+	where  string // for errors; without the password
 	schema string
 	ledger *ledgerStore
 	queue  *queueStore
@@ -30,7 +30,7 @@ type DB struct {
 	flow   *flowStore
 }
 
-// Open connects, and brings the schema up to date.
+// Open connects and upgrades the schema.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -71,7 +71,7 @@ func (db *DB) Live() live.Store { return db.live }
 // Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return db.quota }
 
-// Close waits for the connections in use and closes them all.
+// Close waits for connections in use and closes all connections.
 func (db *DB) Close() error {
 	db.pool.Close()
 	return nil
@@ -81,8 +81,8 @@ func where(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("postgres://%s@%s:%d/%s", c.User, c.Host, c.Port, c.Database)
 }
 
-// inSchema fills in the {schema} of a statement. Statements name it, since
-// behind a pooler no search_path lasts.
+// inSchema replaces {schema} in a statement. Statements name the schema, because a
+// search_path does not last behind a pooler.
 func inSchema(schema, statement string) string {
 	return strings.ReplaceAll(statement, "{schema}", schema)
 }

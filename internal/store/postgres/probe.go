@@ -9,9 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Probe runs a query in a database that need not be ours, in a transaction that
-// cannot write, and reports whether its first row's first column is neither null, 0
-// nor false.
+// Probe runs a query in any database, in a read-only transaction. It reports whether the
+// first column of the first row is neither null, 0 nor false.
 func Probe(ctx context.Context, url, query string) (yes bool, err error) {
 	c, err := (Config{URL: url}).pool()
 	if err != nil {
@@ -23,7 +22,7 @@ func Probe(ctx context.Context, url, query string) (yes bool, err error) {
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, query, pgx.QueryExecModeSimpleProtocol) // as text
+		rows, err := tx.Query(ctx, query, pgx.QueryExecModeSimpleProtocol) // results in text format
 		if err != nil {
 			return err
 		}
@@ -40,7 +39,7 @@ func Probe(ctx context.Context, url, query string) (yes bool, err error) {
 	return yes, nil
 }
 
-// truth reports whether a value in text is neither null, 0 nor false.
+// truth reports whether a value in text format is neither null, 0 nor false.
 func truth(text []byte, of uint32) bool {
 	switch of {
 	case pgtype.BoolOID:

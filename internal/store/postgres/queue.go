@@ -14,32 +14,31 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// queueStore keeps queues. Its clock is the server's: a call reads it once, in
-// its own statement or transaction, after what it waits for there.
+// queueStore stores queues. It uses the server's clock: a call reads the clock once, in its
+// statement or transaction, after it has acquired its locks.
 //
-// The ordinary send, receive and delete of a standard queue are one statement
-// each, or one of several callers that come while others are served. What has to be judged (an expired lease, used-up receives, a payload
-// with a case or with copies in flight) and all of FIFO queues takes a
-// transaction, in which package record decides.
+// The ordinary send, receive and delete of a standard queue are one statement each. Calls
+// that arrive while others run share a statement. Calls that need a decision (an expired
+// lease, exhausted receives, a payload with a case or with copies in flight), and all calls
+// on FIFO queues, use a transaction, in which package record decides.
 //
-// Whoever waits for locks takes them in this order, so that nobody waits in a
-// circle:
+// Locks are always acquired in this order, to avoid deadlocks:
 //
-//  1. a move task's row
+//  1. the row of a move task
 //  2. stripes of FIFO groups, by number; a group has the same one in all queues
 //  3. deduplication keys, in order
 //  4. messages, by bucket and number
 //  5. stripes of payloads, by number
-//  6. what is one message's own, then cases, groups, tallies, in order
+//  6. rows of a single message, then cases, groups and tallies, in order
 //
-// A receive and a move take messages and, a receive, stripes too, only when
-// they are free. Stripes are advisory locks of the transaction. Should the
-// server find a circle all the same, or two receives pick copies of one payload
-// at once, the transaction is run again: see attempts.
+// A receive and a move lock messages, and a receive also stripes, only if they are free.
+// Stripes are advisory locks of the transaction. If the server detects a deadlock
+// nevertheless, or two receives pick copies of one payload at once, the transaction is
+// repeated; see attempts.
 type queueStore struct {
 	db     *DB
 	schema string
-	locks  int64 // the advisory locks of this schema
+	locks  int64 // first advisory lock of this schema
 
 	sends   combiner[int64, []queue.Entry, []queue.Sent]
 	claims  combiner[claimKey, claimant, claimed]
@@ -49,8 +48,7 @@ type queueStore struct {
 
 var _ queue.Store = (*queueStore)(nil)
 
-// attempts bounds how often a transaction is run that others were in the way
-// of.
+// attempts is the maximum number of times that a transaction is run after conflicts.
 const attempts = 10
 
 func newQueueStore(db *DB, schema string) *queueStore {
@@ -61,7 +59,7 @@ func newQueueStore(db *DB, schema string) *queueStore {
 	return s
 }
 
-// combine says what of several callers goes together.
+// combine decides which calls share a statement.
 func (s *queueStore) combine() {
 	s.sends.weight = weigh
 	s.sends.do = s.sendTogether
@@ -75,16 +73,16 @@ func (s *queueStore) combine() {
 	s.deletes.alone = s.deleteAlone
 }
 
-// Shared is true: any process may use the schema.
+// Shared returns true: any process may use the schema.
 func (s *queueStore) Shared() bool { return true }
 
-// in names the schema in a statement.
+// in replaces {schema} in a statement.
 func (s *queueStore) in(statement string) string { return inSchema(s.schema, statement) }
 
-// clock is the server's, in microseconds.
+// clock is the server's time in microseconds.
 const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// absentQueue says that a queue is needed that is not there.
+// absentQueue means that a required queue does not exist.
 type absentQueue struct {
 	name string
 	fifo bool
@@ -92,8 +90,7 @@ type absentQueue struct {
 
 func (e absentQueue) Error() string { return fmt.Sprintf("queue %q is needed and not there", e.name) }
 
-// again runs do until nobody is in its way. Whatever it did before it failed has
-// been rolled back.
+// again repeats do after conflicts. A failed do has been rolled back.
 func (s *queueStore) again(ctx context.Context, what string, do func() error) error {
 	var err error
 	for n := range attempts {
@@ -124,16 +121,14 @@ func (s *queueStore) again(ctx context.Context, what string, do func() error) er
 	return s.db.fault(ctx, err, "%s", what)
 }
 
-// inTheWay reports whether a transaction failed because of another one that ran
-// at the same time.
+// inTheWay reports whether a transaction failed because of a concurrent one.
 func inTheWay(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (refused.Code == "40001" || refused.Code == "40P01" ||
 		refused.Code == "23505" && refused.ConstraintName == "queue_messages_flying")
 }
 
-// write runs do in a transaction and stores what it has changed. do may run
-// several times.
+// write runs do in a transaction and stores its changes. do may run several times.
 func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
 	return s.again(ctx, what, func() error {
 		return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
@@ -178,7 +173,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// until is how long it takes until then; negative when then is.
+// until returns the time until then; negative if then is negative.
 func until(then, now int64) time.Duration {
 	if then < 0 {
 		return -1

@@ -33,7 +33,7 @@ func (s *queueStore) Amend(ctx context.Context, id int64, a queue.Amendment) err
 			t.remove(m)
 			return none, nil
 		}
-		m.lane = m.seq // none of its payload's
+		m.lane = m.seq // no longer the lane of its payload
 		t.change(m)
 		_, err = t.tx.Exec(ctx, t.in(`WITH p AS (
 				UPDATE {schema}.queue_payloads SET body = $1, attributes = $2 WHERE payload = $3

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// caseEntry is a payload's case as it was read, and as it is to be.
+// caseEntry is a payload's case as read, and as it will be stored.
 type caseEntry struct {
 	there *poison.Case
 	now   *poison.Case
@@ -36,7 +36,7 @@ func scanCase(row pgx.Row) (queue.PayloadCase, error) {
 	return k, k.Class.UnmarshalText([]byte(class))
 }
 
-// prints lists the payloads of messages whose cases matter.
+// prints returns the payloads of messages whose cases matter.
 func prints(rows []*messageRow, p queue.Policy) []bezoar.Fingerprint {
 	var all []bezoar.Fingerprint
 	for _, m := range rows {
@@ -48,8 +48,8 @@ func prints(rows []*messageRow, p queue.Policy) []bezoar.Fingerprint {
 	return slices.Compact(all)
 }
 
-// judge waits for the cases of messages and reads them. It comes after the
-// messages.
+// judge locks and reads the cases of messages. It must be called after the messages are
+// locked.
 func (t *queueTx) judge(queue int64, rows []*messageRow, p queue.Policy) error {
 	all := prints(rows, p)
 	if len(all) == 0 {
@@ -81,7 +81,7 @@ func raw(all []bezoar.Fingerprint) [][]byte {
 	return out
 }
 
-// findCase is a message's, as this transaction knows it.
+// findCase returns the case of a message, as known to this transaction.
 func (t *queueTx) findCase(m *messageRow, p queue.Policy) *poison.Case {
 	if e := t.cases[m.Payload]; e != nil && m.Judged(p) {
 		return e.now
@@ -89,7 +89,7 @@ func (t *queueTx) findCase(m *messageRow, p queue.Policy) *poison.Case {
 	return nil
 }
 
-// keep notes what a message's case is from now on.
+// keep sets the case of a message.
 func (t *queueTx) keep(m *messageRow, before, next *poison.Case) {
 	if next == before {
 		return
@@ -102,14 +102,14 @@ func (t *queueTx) keep(m *messageRow, before, next *poison.Case) {
 	e.now, e.moved = next, true
 }
 
-// tallyFor is how long a number of cases is believed that is caseSlack below the
-// bound.
+// tallyFor is how long a count of cases is trusted if it is at least caseSlack below the
+// limit.
 const (
 	tallyFor  = time.Second
 	caseSlack = 1000
 )
 
-// caseTally is how many cases queues had, with those that this process added.
+// caseTally caches the number of cases per queue, including those that this process added.
 type caseTally struct {
 	mu sync.Mutex // guards of
 	of map[int64]caseCount
@@ -120,7 +120,7 @@ type caseCount struct {
 	read time.Time
 }
 
-// add reports whether n more surely fit.
+// add reports whether n more cases surely fit.
 func (c *caseTally) add(queue int64, n, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,9 +142,8 @@ func (c *caseTally) learn(queue int64, n int) {
 	c.of[queue] = caseCount{n, time.Now()}
 }
 
-// makeRoom keeps a queue's cases within their bound when some are new. Others
-// that do so at the same time may exceed it by what they add; the next one
-// makes up for it.
+// makeRoom keeps the number of a queue's cases within the limit after additions. Concurrent
+// additions may exceed it by their number; the next call corrects that.
 func (t *queueTx) makeRoom() error {
 	var fresh []bezoar.Fingerprint
 	for payload, e := range t.cases {

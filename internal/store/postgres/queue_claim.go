@@ -9,15 +9,15 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// claimMessages leases what is visible in a standard queue if all of it is
-// plain: nothing to be judged. It seeks in each rank, and reads nothing that is
-// not visible. Of odd ones it says so and leases none.
+// claimMessages leases the visible messages of a standard queue if all of them are plain,
+// which means that no decision is necessary. It searches each rank, and reads only visible
+// messages. If a message is not plain, it says so and leases none.
 //
-// A message is plain when it was never leased or its last delivery was ended,
-// it may be received once more, is not too old, and its payload either has no
-// unproven case and no other copy that was leased, or a proven one and no copy
-// whose worker vanished. Of copies that go together,
-// which is to one claimant, the first has the lane. What commits between the
+// A message is plain if all of these hold: it was never leased or its last delivery was
+// ended; it may be received once more; it is not too old; and its payload either has no
+// unproven case and no other copy that was leased, or has a proven case and no copy whose
+// worker vanished. Of copies that go to one claimant together, the first has the lane. The
+// unique index of lanes excludes changes that commit between the snapshot and the update.
 // snapshot and the update is kept out by the unique index of lanes.
 var claimMessages = function{
 	name:  "claim",
@@ -67,20 +67,20 @@ var claimMessages = function{
 	ORDER BY m.n`,
 }
 
-// claimKey is what receives that go together have in common.
+// claimKey holds the common parameters of receives that share a statement.
 type claimKey struct {
 	id                    int64
 	policy                queue.Policy
 	visibility, retention time.Duration
 }
 
-// claimant is one of them.
+// claimant is one of these receives.
 type claimant struct {
 	most   int
 	worker string
 }
 
-// claimed is what one got; done says that nothing is to be judged.
+// claimed is the result of one receive; done means that no decision is necessary.
 type claimed struct {
 	queue.Claimed
 	done bool
@@ -103,8 +103,7 @@ func (s *queueStore) claimTogether(ctx context.Context, key claimKey, all []clai
 	return out, done, err
 }
 
-// giveBack ends deliveries that nobody waited for. Where that fails, their
-// leases end by themselves.
+// giveBack ends deliveries whose receivers have left. If it fails, their leases expire.
 func (s *queueStore) giveBack(key claimKey, got claimed) error {
 	if len(got.Messages) == 0 {
 		return nil
@@ -119,8 +118,8 @@ func (s *queueStore) giveBack(key claimKey, got claimed) error {
 	return err
 }
 
-// claim leases plain messages in one statement, for one after the other. It
-// reports whether all that was found is plain; else nothing has happened.
+// claim leases plain messages for several claimants in one statement. It reports whether
+// all found messages are plain; if not, it has changed nothing.
 func (s *queueStore) claim(ctx context.Context, key claimKey, all []claimant) (out []claimed, done bool, err error) {
 	most, workers, sum := make([]int64, len(all)), make([]string, len(all)), int64(0)
 	for i, one := range all {
@@ -140,7 +139,7 @@ func (s *queueStore) claim(ctx context.Context, key claimKey, all []claimant) (o
 			var later *int64
 			if rows.RawValues()[0] == nil { // none was leased
 				dest := make([]any, len(rows.FieldDescriptions()))
-				dest[len(dest)-3], dest[len(dest)-2], dest[len(dest)-1] = &now, &odd, &later // the others are skipped
+				dest[len(dest)-3], dest[len(dest)-2], dest[len(dest)-1] = &now, &odd, &later // the other columns are skipped
 				if err := rows.Scan(dest...); err != nil {
 					return err
 				}

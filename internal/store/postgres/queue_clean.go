@@ -8,11 +8,12 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// leftFor is how long an emptied bucket is remembered after its queue left it:
-// longer than any send that was under way then may take.
+// leftFor is how long an emptied bucket is remembered after its queue left it: longer than
+// any send in progress.
 const leftFor = time.Hour
 
-// cleaning is what Clean removes, and up to when; $1 is that time, $2 the limit.
+// cleaning lists what Clean removes, and the age limits; $1 is the time limit, $2 the row
+// limit.
 var cleaning = []struct {
 	what      string
 	statement string
@@ -32,7 +33,7 @@ var cleaning = []struct {
 				SELECT number FROM {schema}.queue_audit WHERE (SELECT max(number) - min(number) FROM {schema}.queue_audit) >= $1::bigint
 				ORDER BY number DESC OFFSET $1::bigint LIMIT 1
 			) ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED)`, func(int64) int64 { return queue.MaxAudit }},
-	{"what is added up to move tasks", `WITH v AS (
+	{"counts already added to move tasks", `WITH v AS (
 			SELECT number FROM {schema}.queue_moves WHERE number IN (SELECT task FROM {schema}.queue_endings WHERE $1::bigint > 0 LIMIT $2) FOR UPDATE SKIP LOCKED
 		), e AS (
 			DELETE FROM {schema}.queue_endings e USING v WHERE e.task = v.number RETURNING e.*
@@ -40,7 +41,7 @@ var cleaning = []struct {
 			UPDATE {schema}.queue_moves v SET done = v.done + e.done, dead = v.dead + e.dead
 			FROM (SELECT task, sum(done) AS done, sum(dead) AS dead FROM e GROUP BY task) e WHERE v.number = e.task
 		) DELETE FROM {schema}.queue_endings WHERE false`, func(now int64) int64 { return now }},
-	{"what nobody counts", `DELETE FROM {schema}.queue_endings WHERE ctid IN (
+	{"counts of ended move tasks", `DELETE FROM {schema}.queue_endings WHERE ctid IN (
 			SELECT e.ctid FROM {schema}.queue_endings e WHERE $1::bigint > 0 AND NOT EXISTS (SELECT FROM {schema}.queue_moves v WHERE v.number = e.task)
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`, func(now int64) int64 { return now }},
 	{"empty buckets", `DELETE FROM {schema}.queue_leftovers l USING (
@@ -49,7 +50,7 @@ var cleaning = []struct {
 		) o WHERE l.bucket = o.bucket`, func(now int64) int64 { return now - leftFor.Microseconds() }},
 }
 
-// emptyBucket removes part of what is in buckets that are no queue's.
+// emptyBucket removes a part of the content of buckets without a queue.
 const emptyBucket = `WITH o AS MATERIALIZED (
 		SELECT m.bucket, m.seq, m.payload FROM {schema}.queue_leftovers l CROSS JOIN LATERAL (
 			SELECT m.bucket, m.seq, m.payload FROM {schema}.queue_messages m WHERE m.bucket = l.bucket ORDER BY m.seq LIMIT $1 FOR UPDATE SKIP LOCKED

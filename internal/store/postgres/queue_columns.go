@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// columns are rows turned into one array for each column, which unnest turns
-// back: one statement for any number of rows.
+// columns holds rows as one array per column, which unnest converts back: one statement for
+// any number of rows.
 type columns []any
 
 // add appends one row.
@@ -39,7 +39,7 @@ func grow[T any](column any, v T) []T {
 
 func (c columns) args() []any { return c }
 
-// orNull is text that is there or not.
+// orNull is text that may be null.
 func orNull(text []byte) *string {
 	if text == nil {
 		return nil
@@ -47,7 +47,7 @@ func orNull(text []byte) *string {
 	return new(string(text))
 }
 
-// fingerprint is nil for none.
+// fingerprint returns nil for a zero fingerprint.
 func fingerprint(f bezoar.Fingerprint) []byte {
 	if f.IsZero() {
 		return nil
@@ -55,6 +55,6 @@ func fingerprint(f bezoar.Fingerprint) []byte {
 	return f[:]
 }
 
-// plain reports whether a text may be in the database at all. Nothing is found
-// by any other.
+// plain reports whether the database can contain a text. A search for any other text finds
+// nothing.
 func plain(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

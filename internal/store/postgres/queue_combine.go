@@ -9,22 +9,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// combiner has calls that come while others are under way share a statement,
-// and so a commit. A call that finds nobody runs at once, and alone.
+// combiner lets calls that arrive while others are running share a statement, and so a
+// commit. A call without others runs at once, alone.
 type combiner[K comparable, In, Out any] struct {
 	weight func(In) int
-	// do runs calls together, and alone runs one by its own context, also
-	// where do reports that calls cannot go together.
+	// do runs several calls together. alone runs one call with its own context; it is also
+	// used if do reports that calls cannot run together.
 	do    func(context.Context, K, []In) (out []Out, together bool, err error)
 	alone func(context.Context, K, In) (Out, error)
-	// lost undoes what nobody waited for any more; nil leaves it.
+	// lost undoes the work of a call whose caller has left; nil: the work stays.
 	lost func(K, Out) error
 
 	mu    sync.Mutex // guards lines
 	lines map[K]*line[In, Out]
 }
 
-// line is the calls with one key that wait, and how many statements run.
+// line holds the waiting calls with one key, and the number of running statements.
 type line[In, Out any] struct {
 	running int
 	waiting []*call[In, Out]
@@ -38,15 +38,15 @@ type call[In, Out any] struct {
 	err  error
 }
 
-// The bounds of what goes together.
+// Limits of combining.
 const (
-	maxRunning     = 1    // statements of one key at a time: more of them do less each
-	maxTogether    = 1024 // by weight
+	maxRunning     = 1    // concurrent statements with one key; more would each do less
+	maxTogether    = 1024 // total weight of the calls
 	maxTogetherFor = 30 * time.Second
 )
 
-// run returns the call's own result. When its context ends before, what it was
-// to do may or may not happen.
+// run returns the call's own result. If its context ends first, the work may or may not
+// happen.
 func (c *combiner[K, In, Out]) run(ctx context.Context, key K, in In) (Out, error) {
 	if err := ctx.Err(); err != nil {
 		var none Out
@@ -77,7 +77,7 @@ func (c *combiner[K, In, Out]) run(ctx context.Context, key K, in In) (Out, erro
 	case <-ctx.Done():
 		go func() {
 			if <-one.done; one.err == nil && c.lost != nil {
-				_ = c.lost(key, one.out) // at worst it stays
+				_ = c.lost(key, one.out) // if it fails, the work stays
 			}
 		}()
 		var none Out
@@ -85,7 +85,8 @@ func (c *combiner[K, In, Out]) run(ctx context.Context, key K, in In) (Out, erro
 	}
 }
 
-// next runs what has come meanwhile, beside whoever has just got its result.
+// next runs the calls that arrived in the meantime, in parallel with the caller that just
+// got its result.
 func (c *combiner[K, In, Out]) next(key K, l *line[In, Out]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *combiner[K, In, Out]) next(key K, l *line[In, Out]) {
 	}()
 }
 
-// take picks those that came first and go together.
+// take removes the first calls that can run together.
 func (l *line[In, Out]) take(weight func(In) int) (batch []*call[In, Out]) {
 	sum := 0
 	for len(l.waiting) > 0 {
@@ -122,7 +123,7 @@ func (c *combiner[K, In, Out]) serve(key K, batch []*call[In, Out]) {
 		for i := range batch {
 			ins[i] = batch[i].in
 		}
-		// One who goes must not take the others along.
+		// A leaving caller must not cancel the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), maxTogetherFor)
 		out, ok, err := c.do(ctx, key, ins)
 		cancel()
@@ -137,8 +138,7 @@ func (c *combiner[K, In, Out]) serve(key K, batch []*call[In, Out]) {
 		}
 	}
 	if !together {
-		// One may be at fault, or there is something to be judged: nothing
-		// has happened yet.
+		// One call may be at fault, or a decision is necessary. Nothing has happened yet.
 		for _, one := range batch {
 			if one.err = one.ctx.Err(); one.err == nil {
 				one.out, one.err = c.alone(one.ctx, key, one.in)

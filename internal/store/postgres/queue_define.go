@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// definition is a queue and the bucket that holds its messages.
+// definition is a queue with the bucket of its messages.
 type definition struct {
 	queue.Queue
 	bucket int64
@@ -33,7 +33,7 @@ func scanQueue(row pgx.Row, more ...any) (d definition, err error) {
 
 func noQueue(key any) error { return fmt.Errorf("queue %v: %w", key, queue.ErrQueueNotFound) }
 
-// prepare makes the trash, which is a queue like any other but for its name.
+// prepare creates the trash, an ordinary queue with a special name.
 func (s *queueStore) prepare(ctx context.Context) error {
 	_, err := s.CreateQueue(ctx, queue.ImplicitQueue(queue.TrashQueue, false))
 	if errors.Is(err, queue.ErrQueueExists) {
@@ -59,7 +59,7 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 		if err == nil {
 			return there.Queue, fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
 		}
-		if !errors.Is(err, queue.ErrQueueNotFound) { // unless it was deleted just now
+		if !errors.Is(err, queue.ErrQueueNotFound) { // unless it was just deleted
 			return queue.Queue{}, err
 		}
 	}
@@ -125,9 +125,9 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 	})
 }
 
-// leave takes a queue's bucket away by the first statement and has Clean remove
-// what is in it, however much it is. A send that is under way may still add to
-// it, as if it had come before.
+// leave detaches a queue's bucket by the first statement, and lets Clean remove its
+// content, whatever its size. A send in progress may still add to the bucket, as if it had
+// come earlier.
 func (t *queueTx) leave(id int64, statement string, more ...string) error {
 	d, err := scanQueue(t.tx.QueryRow(t.ctx, t.in(`SELECT `+queueColumns+` FROM {schema}.queues q WHERE q.id = $1 FOR UPDATE`), id))
 	if errors.Is(err, pgx.ErrNoRows) {

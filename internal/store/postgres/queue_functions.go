@@ -9,32 +9,32 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// function is a statement that the server keeps, with its plan, in each of its
-// own sessions: behind any pooler nothing is parsed or planned twice. Its name
-// holds a hash of its text, so that programs of different versions share a
-// schema. What a former version has left is never called again.
+// function is a statement that the server stores with its plan in each of its sessions, so
+// that it is not parsed and planned again, even behind a pooler. Its name contains a hash
+// of its text, so that programs of different versions can share a schema. Functions of
+// earlier versions are never called again.
 type function struct {
 	name, takes, returns, text string
 }
 
-// functions are those of queues.
+// functions lists the functions for queues.
 var functions = []function{sendMessages, claimMessages, deleteMessages, countMessages}
 
-// id is the function's name.
+// id returns the function's name.
 func (f function) id() string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\n%s\n%s\n%s", f.takes, f.returns, f.text, f.settings())
 	return fmt.Sprintf("queue_%s_%016x", f.name, h.Sum64())
 }
 
-// settings keep the plan good however empty the tables were when it was made.
-// Every step has an index that fits.
+// settings make the plan good even if the tables were empty when it was made: every step
+// uses an index.
 func (f function) settings() string {
 	return `SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 		SET plan_cache_mode = force_generic_plan SET jit = off`
 }
 
-// call is how the function is called: SELECT * FROM f($1, …).
+// call returns the call of the function: SELECT * FROM f($1, …).
 func (f function) call(schema string) string {
 	args := make([]string, strings.Count(f.takes, ",")+1)
 	for i, kind := range strings.Split(f.takes, ",") {
@@ -51,7 +51,7 @@ BEGIN
 END $body$`, f.id(), f.takes, f.returns, f.settings(), f.text))
 }
 
-// makeFunctions makes those that are not there, one process at a time.
+// makeFunctions creates missing functions, one process at a time.
 func makeFunctions(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	for _, f := range functions {
 		var there bool
@@ -64,7 +64,7 @@ func makeFunctions(ctx context.Context, pool *pgxpool.Pool, schema string) error
 			continue
 		}
 		if _, err := pool.Exec(ctx, f.define(schema)); err != nil {
-			return fmt.Errorf("make function %s.%s: %w", schema, f.id(), err)
+			return fmt.Errorf("create function %s.%s: %w", schema, f.id(), err)
 		}
 	}
 	return nil

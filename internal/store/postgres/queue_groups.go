@@ -11,10 +11,9 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Stripes are advisory locks: what happens to a FIFO group, and to the case of
-// a payload, is one after another. Many share one, so that a call with many
-// cannot use up the server's table of locks. The keys of a schema are one block
-// of lockSpace.
+// Stripes are advisory locks that serialize changes of a FIFO group, and of a payload's
+// case. Many groups share one stripe, so that a call with many groups cannot exhaust the
+// server's lock table. The keys of a schema are one block of lockSpace.
 const (
 	stripes   = 1024
 	lockSpace = 4096
@@ -22,15 +21,15 @@ const (
 	ofCases   = stripes
 )
 
-// groupStripe is the lock of a group g in SQL, where $1 is the first one.
+// groupStripe is the SQL expression for the lock of a group g; $1 is the first lock.
 const groupStripe = `($1::bigint + (hashtextextended(g, 0) & 1023))`
 
 func (s *queueStore) caseLock(f bezoar.Fingerprint) int64 {
 	return s.locks + ofCases + int64(binary.BigEndian.Uint16(f[:])%stripes)
 }
 
-// lockGroups waits for FIFO groups, and reads the clock after that. It comes
-// before what is to be done to their messages.
+// lockGroups locks FIFO groups, and then reads the clock. It must be called before the
+// groups' messages are changed.
 func (t *queueTx) lockGroups(groups []string) error {
 	if len(groups) == 0 {
 		return nil
@@ -39,7 +38,7 @@ func (t *queueTx) lockGroups(groups []string) error {
 		SELECT DISTINCT `+groupStripe+` AS k FROM unnest($2::text[]) g ORDER BY 1) o`, t.s.locks+ofGroups, groups)
 }
 
-// lockCases waits for what is known of payloads.
+// lockCases locks the cases of payloads.
 func (t *queueTx) lockCases(all []bezoar.Fingerprint) error {
 	locks := make([]int64, len(all))
 	for i, f := range all {
@@ -55,7 +54,7 @@ func (t *queueTx) lock(statement string, args ...any) error {
 	return t.tx.SendBatch(t.ctx, &batch).Close()
 }
 
-// lockGroupsOf takes the groups of messages.
+// lockGroupsOf locks the groups of messages.
 func (t *queueTx) lockGroupsOf(bucket int64, seqs []int64) error {
 	var groups []string
 	err := t.each(`SELECT DISTINCT grp FROM {schema}.queue_messages WHERE bucket = $1 AND seq = ANY ($2::bigint[]) AND grp IS NOT NULL`,
@@ -74,15 +73,15 @@ type groupKey struct {
 	group  string
 }
 
-// touch notes that a FIFO group has changed; "" is none.
+// touch records that a FIFO group has changed; empty: none.
 func (t *queueTx) touch(bucket int64, group string) {
 	if group != "" {
 		t.groups[groupKey{bucket, group}] = true
 	}
 }
 
-// regroup says for every FIFO group that was touched when it has something: when
-// the first of its messages in flight is back, or one before that is visible.
+// regroup updates the time at which each touched FIFO group has a message: when the first
+// of its messages in flight returns, or an earlier one becomes visible.
 func (t *queueTx) regroup(batch *pgx.Batch) {
 	if len(t.groups) == 0 {
 		return
@@ -97,8 +96,8 @@ func (t *queueTx) regroup(batch *pgx.Batch) {
 	batch.Queue(t.in(regroup), append(c.args(), t.now)...)
 }
 
-// lockOf is the first message that locks a group at a time, which are a row u: none
-// behind it overtakes. Of a long group that is not locked nothing is read.
+// lockOf finds the first message that locks a group at a time, for rows u: no later message
+// overtakes it. It reads nothing of a long group without a lock.
 const lockOf = `SELECT m.seq, m.visible FROM {schema}.queue_messages m
 		WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold <> 0 AND m.visible > u.now AND (EXISTS (
 				SELECT FROM {schema}.queue_messages h WHERE h.bucket = u.bucket AND h.grp = u.grp AND h.hold = 1 AND h.visible > u.now

@@ -9,9 +9,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/queue/lease"
 )
 
-// loadCases reads the cases and the copies in flight of the payloads that nobody
-// else is about to judge; they stay so until the transaction is over. Messages
-// whose payload somebody else judges are passed over this time.
+// loadCases reads the cases and the copies in flight of payloads that no other transaction
+// is judging, and locks them until the transaction ends. Messages whose payload another
+// transaction judges are skipped.
 func (r *receiver) loadCases(rows []*fullRow) error {
 	states := make([]*messageRow, len(rows))
 	for i := range rows {
@@ -54,7 +54,7 @@ func (r *receiver) loadCases(rows []*fullRow) error {
 	return r.loadCopies(over)
 }
 
-// tryCases takes what of the stripes is free.
+// tryCases locks the free stripes.
 func (r *receiver) tryCases(all []bezoar.Fingerprint) error {
 	locks := make([]int64, len(all))
 	for i, f := range all {
@@ -73,8 +73,8 @@ func (r *receiver) tryCases(all []bezoar.Fingerprint) error {
 	})
 }
 
-// loadCopies reads copies whose lease is over, to end their deliveries. Where
-// somebody else has one, its payload is busy.
+// loadCopies reads copies with expired leases, to end their deliveries. If another
+// transaction has locked one, its payload is busy.
 func (r *receiver) loadCopies(over []int64) error {
 	err := r.each(`SELECT `+stateColumns+` FROM`+fromMessages+` CROSS JOIN LATERAL (SELECT m.grp AS g) g
 		WHERE m.bucket = $2 AND m.seq = ANY ($3::bigint[]) AND (m.grp IS NULL OR pg_try_advisory_xact_lock(`+groupStripe+`))
@@ -92,8 +92,8 @@ func (r *receiver) loadCopies(over []int64) error {
 	return err
 }
 
-// settleCopies ends the deliveries of a message's copies whose lease is over,
-// and reports whether one is in flight that was not given just now.
+// settleCopies ends the deliveries of a message's copies whose leases have expired. It
+// reports whether a copy is in flight that was not given by this call.
 func (r *receiver) settleCopies(m *messageRow) (flies bool, err error) {
 	for _, seq := range r.flying[m.Payload] {
 		other := r.states[seq]
@@ -123,13 +123,13 @@ func (r *receiver) settleCopies(m *messageRow) (flies bool, err error) {
 	return flies, nil
 }
 
-// look decides about one visible message, and reports whether it stays.
+// look decides what to do with one visible message, and reports whether it stays.
 func (r *receiver) look(f *fullRow) (stays bool, err error) {
 	m, judged := &f.messageRow, f.Judged(r.claim.Policy)
 	if m.left {
 		return false, nil
 	}
-	if judged && r.busy[m.Payload] || r.states[m.seq] != m { // or it is known, as a copy whose delivery was ended just now
+	if judged && r.busy[m.Payload] || r.states[m.seq] != m { // or it is known, as a copy whose delivery was just ended
 		r.later(&r.now)
 		return true, nil
 	}
@@ -172,8 +172,8 @@ func (r *receiver) look(f *fullRow) (stays bool, err error) {
 	return true, nil
 }
 
-// give hands a message out. Of copies that go together the first has the lane, unless
-// copies need not wait for it.
+// give delivers a message. Of copies that go together the first has the lane, unless copies
+// need not wait for it.
 func (r *receiver) give(f *fullRow, judged bool, ruling lease.Ruling) {
 	m := &f.messageRow
 	m.lane = m.seq

@@ -14,11 +14,10 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// letters is where they are looked for: those of a bucket that was left are not
-// there any more.
+// letters is the source of letters. It excludes buckets that were left.
 const letters = ` FROM {schema}.queue_deaths d JOIN {schema}.queues q ON q.bucket = d.bucket`
 
-// choose appends a selection as conditions on letters. in puts the schema's name in.
+// choose appends a selection as conditions on letters. in fills in the schema's name.
 func (q *query) choose(s queue.Selection, in func(string) string) {
 	if s.Queue != "" {
 		q.add("WHERE q.name = $?", s.Queue)
@@ -52,9 +51,9 @@ func (q *query) choose(s queue.Selection, in func(string) string) {
 	q.chooseContent(s, in)
 }
 
-// chooseContent appends what is asked of what is within letters. Attributes are looked
-// for as the text that record.EncodeAttributes wrote: a NUL in any of them, or damage,
-// would make an error of reading it as JSON.
+// chooseContent appends the conditions on the content of letters. Attributes are searched
+// in the text that record.EncodeAttributes wrote: reading it as JSON would fail on a NUL or
+// damage in any of them.
 func (q *query) chooseContent(s queue.Selection, in func(string) string) {
 	if s.Reason != "" {
 		q.add(in("AND (SELECT strpos(r.doc::json ->> 'reason', $?) > 0 FROM {schema}.queue_letters r WHERE r.bucket = d.bucket AND r.seq = d.seq)"), s.Reason)
@@ -67,24 +66,24 @@ func (q *query) chooseContent(s queue.Selection, in func(string) string) {
 	}
 }
 
-// payloadOf finds what the message of a death d holds.
+// payloadOf joins the content of the message of a death d.
 const payloadOf = ` FROM {schema}.queue_messages c JOIN {schema}.queue_payloads y ON y.payload = c.payload WHERE c.bucket = d.bucket AND c.seq = d.seq`
 
-// impossible says that nothing can match, without asking the server, which
-// refuses such texts.
+// impossible reports that nothing can match, without asking the server, which would reject
+// such texts.
 func impossible(s queue.Selection) bool {
 	return !plain(s.Queue) || !plain(s.Origin) || !plain(s.Class) || !plain(s.Reason)
 }
 
-// hour is in microseconds.
+// hour is one hour in microseconds.
 const hour = 3_600_000_000
 
 func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
 	if impossible(sel) {
 		return nil, ctx.Err()
 	}
-	// Each letter is read once, and only what is beside its document. Were the
-	// groups sorted, that would take longer than all the rest.
+	// Each letter is read once, without its document. Sorting the groups would take longer
+	// than all the rest.
 	q := query{s.in(fmt.Sprintf(`WITH h AS (
 			SELECT d.bucket, d.grp, least(greatest(%s - d.died, 0) / %d, 24) AS hour, count(*) AS n, count(*) FILTER (WHERE d.redriven) AS redriven,
 				min(d.died) AS first, max(d.died) AS last`, `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`, hour) + letters), nil}
@@ -137,7 +136,7 @@ func scanGroup(row pgx.CollectableRow) (queue.Group, error) {
 	return g, nil
 }
 
-// Of whole letters, and of those in a list, which come without what may be big.
+// Columns of whole letters, and of letters in lists, which omit large values.
 const (
 	deathColumns = `SELECT ` + fullColumns + ofDeath
 	shortColumns = `SELECT ` + stateColumns + `, p.sender, NULL::text, NULL::bytea` + ofDeath

@@ -28,8 +28,8 @@ func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]qu
 	return found, nil
 }
 
-// All messages are added up from the tallies; only what is not visible yet is
-// counted. One snapshot sees both.
+// The total is the sum of the tallies; only messages that are not yet visible are counted.
+// Both use one snapshot.
 var countMessages = function{
 	name:    "count",
 	takes:   `bigint`,

@@ -21,7 +21,7 @@ func scanMark(row pgx.Row) (m queue.Mark, err error) {
 	return m, err
 }
 
-// maxMarks bounds a list.
+// maxMarks is the maximum length of a list.
 const maxMarks = 10_000
 
 func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, error) {
@@ -36,7 +36,7 @@ func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, er
 	return found, s.db.fault(ctx, err, "list marks")
 }
 
-// putMark inserts a mark, or replaces one that is over or has the version.
+// putMark inserts a mark, or replaces one that has expired or has the given version.
 const putMark = `INSERT INTO {schema}.queue_marks AS m (key, version, put, until, doc)
 	SELECT $1, nextval('{schema}.queue_mark_version'), t.now, t.now + $4, $5 FROM (SELECT ` + clock + ` AS now) t
 	WHERE $2 = 0 OR EXISTS (SELECT FROM {schema}.queue_marks o WHERE o.key = $1)

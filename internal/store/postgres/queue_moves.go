@@ -14,13 +14,13 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// moveRow is a move task and where it stands.
+// moveRow is a move task with its progress.
 type moveRow struct {
 	queue.MoveTask
 	number, bucket, cursor, next int64
 }
 
-// moveColumns add up what has ended since the task was last written.
+// moveColumns add the outcomes since the task was last written.
 const moveColumns = `v.number, v.id, v.kind, v.source, v.destination, v.rate, v.state, v.failure, v.doc, v.started, v.ended, v.moved, v.to_move,
 	v.done + coalesce(e.done, 0), v.dead + coalesce(e.dead, 0), v.forgiven, v.bucket, v.cursor, v.next`
 
@@ -44,7 +44,7 @@ func scanMove(row pgx.Row, more ...any) (m moveRow, err error) {
 	return m, record.DecodeMove(doc, &m.MoveTask)
 }
 
-// drained is the cursor of a task that has nothing left to move.
+// drained is the cursor of a task with nothing left to move.
 const drained = math.MaxInt64
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
@@ -91,7 +91,7 @@ func (t *queueTx) startMove(task queue.MoveTask) (none queue.MoveTask, err error
 	return m.MoveTask, t.forgetMoves(m)
 }
 
-// forgetMoves drops the oldest tasks beyond how many are kept.
+// forgetMoves drops the oldest tasks above the limit.
 func (t *queueTx) forgetMoves(m moveRow) error {
 	alike, most, args := `kind <> ''`, record.KeptTriage, []any{}
 	if m.Kind == queue.MoveSQS {
@@ -104,7 +104,7 @@ func (t *queueTx) forgetMoves(m moveRow) error {
 	return err
 }
 
-// task locks a task, and adds up what has ended so far.
+// task locks a task, and adds the outcomes so far.
 func (t *queueTx) task(id string) (m moveRow, err error) {
 	lost := fmt.Errorf("move task %.64q: %w", id, queue.ErrMoveNotFound)
 	if !plain(id) {
@@ -153,7 +153,7 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 				return step, err
 			}
 			if step.Moved = int(m.Moved - before); step.Moved == 0 && !m.Drained && m.Selection.ByContent() {
-				next = t.now // it has only looked
+				next = t.now // the step only searched
 			}
 			m.next = next
 		}
@@ -162,8 +162,7 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 	})
 }
 
-// step moves up to n messages. What others have locked is with them, as if it
-// were in flight.
+// step moves up to n messages. Messages locked by others count as in flight.
 func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 	batch, upTo, err := t.ahead(task, n)
 	if err != nil {
@@ -213,21 +212,21 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 	return slices.Compact(gained), nil
 }
 
-// place is where a message is.
+// place is the position of a message.
 type place struct {
 	bucket, seq int64
 	group       string
 }
 
-// ahead returns where up to n messages of a task are that are next, and how far the
-// task is with these: drained is at the end.
+// ahead returns the positions of up to n next messages of a task, and the task's new
+// cursor; drained means the end.
 func (t *queueTx) ahead(task *moveRow, n int) (batch []place, upTo int64, err error) {
 	var q query
 	upTo = drained
 	if task.Kind == queue.MoveSQS {
 		source, err := t.named(task.Source)
 		if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
-			return nil, upTo, nil // nothing of it is left
+			return nil, upTo, nil // nothing is left
 		}
 		if err != nil {
 			return nil, 0, err
@@ -262,8 +261,8 @@ func (t *queueTx) ahead(task *moveRow, n int) (batch []place, upTo int64, err er
 	return batch, upTo, err
 }
 
-// horizon is up to where a step looks for what is within letters, so that no
-// transaction is as long as reading all of them takes; 0 is to the end.
+// horizon is the sequence number up to which a step searches the content of letters, so
+// that no transaction reads all of them; 0: no limit.
 func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error) {
 	if !s.ByContent() {
 		return 0, nil
@@ -277,7 +276,7 @@ func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error)
 	return seq, err
 }
 
-// lockAhead locks messages, with their groups, and reads their queues.
+// lockAhead locks messages with their groups, and reads their queues.
 func (t *queueTx) lockAhead(batch []place) (owners map[int64]definition, rows []*messageRow, err error) {
 	var groups []string
 	var c columns

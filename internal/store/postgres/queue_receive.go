@@ -38,8 +38,8 @@ func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queu
 	})
 }
 
-// maxLooked bounds the messages that one receive judges. Where it finds more
-// that are not to be had, it comes back at once.
+// maxLooked is the maximum number of messages that one receive judges. If more of them are
+// unavailable, the receive continues at once with a new transaction.
 const maxLooked = 1000
 
 // receiver judges messages one by one.
@@ -48,16 +48,16 @@ type receiver struct {
 	from   definition
 	claim  queue.Claim
 	out    queue.Claimed
-	next   int64 // when there is more; negative: never
-	over   bool  // nothing goes with what was given
-	went   bool  // something was looked at and left the queue
+	next   int64 // time of the next message; negative: never
+	over   bool  // no other message may be given
+	went   bool  // an examined message left the queue
 	looked int
-	given  map[int64]bool                 // to one worker: copies need not wait for each other
-	lanes  map[bezoar.Fingerprint]bool    // of payloads that were given
-	passed map[bezoar.Fingerprint]bool    // copies wait, so do all others
-	flying map[bezoar.Fingerprint][]int64 // that are leased, or were and nobody ended it
-	states map[int64]*messageRow          // of what was looked at, and of copies whose lease is over
-	busy   map[bezoar.Fingerprint]bool    // somebody else judges them
+	given  map[int64]bool                 // copies given to one worker need not wait for each other
+	lanes  map[bezoar.Fingerprint]bool    // of given payloads
+	passed map[bezoar.Fingerprint]bool    // payloads whose copies wait, as do all further ones
+	flying map[bezoar.Fingerprint][]int64 // messages that are leased, or were leased and not ended
+	states map[int64]*messageRow          // of examined messages, and of copies with expired leases
+	busy   map[bezoar.Fingerprint]bool    // another transaction judges them
 }
 
 func newReceiver(t *queueTx, from definition, c queue.Claim) *receiver {
@@ -74,22 +74,21 @@ func (r *receiver) left() int {
 	return r.claim.Max - len(r.out.Messages)
 }
 
-// later notes when there is more.
+// later records the time of further messages.
 func (r *receiver) later(visible *int64) {
 	if visible != nil && (r.next < 0 || *visible < r.next) {
 		r.next = *visible
 	}
 }
 
-// waits is a condition on a message m: it is known that it waits for a copy of
-// its. $1 is the bucket, $2 the queue, $3 the time, $4 whether payloads are
-// recognised.
+// waits is a condition on a message m: it is known to wait for a copy. $1 is the bucket, $2
+// the queue, $3 the time, $4 whether payloads are recognized.
 const waits = `($4 AND NOT m.letter AND EXISTS (
 		SELECT FROM {schema}.queue_messages f WHERE f.bucket = $1 AND f.fp = m.fp AND f.hold = 1 AND NOT f.letter AND f.seq <> m.seq AND f.visible > $3
 	) AND EXISTS (
 		SELECT FROM {schema}.queue_cases k WHERE k.queue = $2 AND k.fp = m.fp AND NOT (k.state = 0 AND k.proven) AND NOT (k.state = 2 AND k.until > $3)))`
 
-// fromRanks is what claimMessages is, for messages to be judged.
+// fromRanks is the counterpart of claimMessages for messages that need a decision.
 func (r *receiver) fromRanks() error {
 	args := []any{r.from.bucket, r.from.ID, r.now, !r.claim.Poison.Off}
 	for r.left() > 0 {
@@ -134,8 +133,7 @@ func (r *receiver) fromRanks() error {
 	return err
 }
 
-// fromGroups takes the groups that are first in line and that nobody else is
-// busy with.
+// fromGroups takes the first groups in line that no other transaction uses.
 func (r *receiver) fromGroups() error {
 	seen := []string{}
 	for r.left() > 0 {
@@ -154,7 +152,7 @@ func (r *receiver) fromGroups() error {
 			break
 		}
 		seen = append(seen, groups...)
-		// With the locks, see what whoever had them before has done.
+		// With the locks held, read the changes of earlier lock holders.
 		rows, err := r.read(`SELECT `+fullColumns+` FROM {schema}.queue_groups g CROSS JOIN LATERAL (
 				SELECT m.* FROM {schema}.queue_messages m WHERE m.bucket = g.bucket AND m.grp = g.grp AND m.due = 0 AND m.visible <= $2
 					AND m.seq < coalesce((SELECT l.seq FROM (SELECT g.bucket, g.grp, $2::bigint AS now) u CROSS JOIN LATERAL (`+lockOf+`) l), $5)
@@ -176,7 +174,7 @@ func (r *receiver) fromGroups() error {
 	var ready *int64
 	err := r.row(`SELECT min(ready) FROM {schema}.queue_groups WHERE bucket = $1 AND grp <> ALL ($2::text[])`, []any{r.from.bucket, seen}, &ready)
 	r.later(ready)
-	if r.went { // so that more of its group may be visible
+	if r.went { // more of its group may be visible
 		r.later(&r.now)
 	}
 	return err
@@ -191,7 +189,7 @@ func (r *receiver) read(statement string, args ...any) (found []*fullRow, err er
 	return found, err
 }
 
-// lookAt judges messages, of FIFO groups each only as long as the one before
+// lookAt judges messages. It continues within a FIFO group only while the previous message
 // does not stay.
 func (r *receiver) lookAt(rows []*fullRow) error {
 	if err := r.loadCases(rows); err != nil {

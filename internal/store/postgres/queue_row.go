@@ -8,19 +8,19 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// messageRow is a message's state, and what is short of the rest.
+// messageRow is the state of a message with the short columns.
 type messageRow struct {
 	lease.Lease
 	bucket, seq, payload int64
 	since, lane, task    int64
 	rank                 int
 	id, dedup, label     string
-	group                string // of a FIFO queue's; else ""
+	group                string // in a FIFO queue; otherwise empty
 	lineage              []byte
-	noted                bool  // its lease is to be stored
-	left                 bool  // it is gone from its queue
-	spent                bool  // and so is its payload
-	died                 int64 // of a letter, when
+	noted                bool  // its lease has to be stored
+	left                 bool  // it has left its queue
+	spent                bool  // its payload is gone as well
+	died                 int64 // for a letter: time of death
 	doc                  []byte
 }
 
@@ -64,10 +64,10 @@ func readLetter(doc []byte, died int64) (*queue.Letter, error) {
 	return l, err
 }
 
-// fullColumns are those of a whole message.
+// fullColumns are the columns of a whole message.
 const fullColumns = stateColumns + `, p.sender, p.attributes, p.body`
 
-// fullRow is a message whole, before its lease changes.
+// fullRow is a whole message, before a change of its lease.
 type fullRow struct {
 	messageRow
 	message queue.Message
@@ -89,7 +89,7 @@ func scanFull(row pgx.Row, more ...any) (f fullRow, err error) {
 	return f, err
 }
 
-// show says what the message shows of its lease, to its receiver with a
+// show returns the parts of the lease that the message shows; its receiver also gets a
 // receipt.
 func (f *fullRow) show(now int64, received bool) queue.Message {
 	m := f.message

@@ -12,8 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// sendMessages stores entries in one statement. Of entries with a deduplication
-// key it stores those whose key it could take; all keys are different.
+// sendMessages stores entries in one statement. It stores entries with a deduplication key
+// only if the key is free. All keys must differ.
 var sendMessages = function{
 	name:    "send",
 	takes:   `bigint, text[], text[], text[], text[], text[], text[], bytea[], bytea[], bytea[], bigint[], bigint[], bigint`,
@@ -58,7 +58,7 @@ func (s *queueStore) SendTx(ctx context.Context, tx any, id int64, entries []que
 	const what = "send messages in a transaction of the caller"
 	own, ok := tx.(pgx.Tx)
 	if !ok {
-		return nil, fmt.Errorf("%s: it is a %T, and no pgx.Tx: %w", what, tx, queue.ErrNoTx)
+		return nil, fmt.Errorf("%s: it is a %T, not a pgx.Tx: %w", what, tx, queue.ErrNoTx)
 	}
 	t := newQueueTx(ctx, s, own)
 	sent, err := t.send(id, entries, nil)
@@ -106,7 +106,7 @@ func (t *queueTx) setAside(id int64, p queue.Policy, parts []queue.Part) ([]queu
 	return sent, nil
 }
 
-// weigh counts entries, big ones more than once.
+// weigh counts entries; large ones count several times.
 func weigh(entries []queue.Entry) int {
 	const big = 16 << 10
 	n := len(entries)
@@ -135,8 +135,8 @@ func (s *queueStore) sendTogether(ctx context.Context, id int64, of [][]queue.En
 	return out, true, nil
 }
 
-// send stores entries in a FIFO queue, or one with a lineage: first the groups'
-// locks, then the numbers.
+// send stores entries in a FIFO queue, or in one with a lineage: it first locks the groups,
+// then assigns the numbers.
 func (t *queueTx) send(id int64, entries []queue.Entry, lineage *queue.Lineage) ([]queue.Sent, error) {
 	var groups []string
 	for _, e := range entries {
@@ -173,7 +173,7 @@ func (s *queueStore) send(ctx context.Context, db sender, id int64, entries []qu
 	}
 	c := make(columns, 11)
 	for i := range c {
-		c[i] = []string{} // typed by its cast, should there be no entry
+		c[i] = []string{} // its cast gives the type of an empty list
 	}
 	first := make(map[string]bool) // of each key
 	for i, e := range entries {
@@ -195,7 +195,7 @@ func (s *queueStore) send(ctx context.Context, db sender, id int64, entries []qu
 			int64(queue.MaxPriority-e.Priority), e.Delay.Microseconds())
 	}
 	var now int64
-	stored := make(map[string]int64, len(entries)) // by id
+	stored := make(map[string]int64, len(entries)) // by ID
 	args := append(append([]any{id}, c.args()...), queue.DedupWindow.Microseconds())
 	found := false
 	err = each(ctx, db, sendMessages.call(s.schema), args, func(rows pgx.Rows) error {
@@ -218,8 +218,8 @@ func (s *queueStore) send(ctx context.Context, db sender, id int64, entries []qu
 	return sent, bucket, err
 }
 
-// acknowledge says of every entry under which number it is stored, or the one
-// that has its deduplication key.
+// acknowledge sets the number of every entry: its own, or that of the message with its
+// deduplication key.
 func (s *queueStore) acknowledge(ctx context.Context, db sender, id int64, entries []queue.Entry, stored map[string]int64) ([]queue.Sent, error) {
 	sent := make([]queue.Sent, len(entries))
 	byKey := make(map[string]queue.Sent)
@@ -235,7 +235,7 @@ func (s *queueStore) acknowledge(ctx context.Context, db sender, id int64, entri
 		}
 	}
 	if len(missing) > 0 {
-		// In the same transaction, which has locked them.
+		// The same transaction has locked them.
 		err := each(ctx, db, s.in(`SELECT key, id, seq FROM {schema}.queue_dedups WHERE queue = $1 AND key = ANY ($2::bytea[])`), []any{id, missing},
 			func(rows pgx.Rows) error {
 				var key []byte

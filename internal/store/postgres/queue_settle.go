@@ -11,9 +11,9 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// deleteMessages deletes messages of a standard queue in one statement if there
-// is nothing to learn from it: no payload has a case, or only one that is known
-// to be proven. It returns the generation of each message that is there.
+// deleteMessages deletes messages of a standard queue in one statement if nothing is to be
+// learnt from it: no payload has a case, or only a case that is known to be proven. It
+// returns the generation of each existing message.
 var deleteMessages = function{
 	name:    "delete",
 	takes:   `bigint, bigint[], bigint[], boolean, bigint`,
@@ -57,7 +57,7 @@ func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts [
 	return writing(ctx, s, "delete messages", func(t *queueTx) ([]error, error) { return t.delete(id, fifo, receipts) })
 }
 
-// deleted is what came of a deletion; done says that nothing is to be judged.
+// deleted is the result of a deletion; done means that no decision is necessary.
 type deleted struct {
 	results []error
 	done    bool
@@ -79,7 +79,7 @@ func (s *queueStore) deleteTogether(ctx context.Context, id int64, of [][]queue.
 	return out, true, nil
 }
 
-// delete is for what need not be judged. It reports whether that was all.
+// delete handles deletions without a decision. It reports whether these were all.
 func (s *queueStore) delete(ctx context.Context, id int64, receipts []queue.Receipt) (results []error, done bool, err error) {
 	bucket, seqs, gens := int64(0), make([]int64, len(receipts)), make([]int64, len(receipts))
 	for i, r := range receipts {
@@ -142,7 +142,7 @@ func (t *queueTx) delete(id int64, fifo bool, receipts []queue.Receipt) ([]error
 	return results, nil
 }
 
-// openRows opens a queue and locks messages, by their number.
+// openRows opens a queue and locks messages, by number.
 func (t *queueTx) openRows(id int64, receipts []queue.Receipt) (definition, map[int64]*messageRow, error) {
 	d, err := t.open(id)
 	if err != nil {
@@ -162,8 +162,8 @@ func (t *queueTx) openRows(id int64, receipts []queue.Receipt) (definition, map[
 	return d, found, err
 }
 
-// lockRows reads messages and locks them, those of FIFO queues with their
-// groups. how is "", or SKIP LOCKED to leave others' alone.
+// lockRows reads and locks messages; in a FIFO queue it also locks their groups. how is "",
+// or SKIP LOCKED to skip messages locked by others.
 func (t *queueTx) lockRows(d definition, seqs []int64, how string) (found []*messageRow, err error) {
 	if len(seqs) == 0 {
 		return nil, nil
@@ -232,7 +232,7 @@ func (t *queueTx) changeOne(d definition, m *messageRow, c queue.Change, p queue
 		return true, nil, err
 	}
 	if hold != lease.Leased {
-		m.lane = m.seq // its own may be another's by now
+		m.lane = m.seq // its lane may belong to another copy by now
 	}
 	t.change(m)
 	return false, nil, nil

@@ -15,33 +15,33 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// queueTx is one transaction. It notes what is to change, and flush stores it
-// in a few statements that travel together.
+// queueTx is one transaction. It collects changes; flush stores them in a few statements
+// sent together.
 type queueTx struct {
 	ctx context.Context //nolint:containedctx // of one transaction
 	s   *queueStore
 	tx  pgx.Tx
 	now int64
 
-	changed []*messageRow // leases
+	changed []*messageRow // changed leases
 	gone    []*messageRow
-	settled []*settled // messages that came into another queue
+	settled []*settled // messages that entered another queue
 	groups  map[groupKey]bool
-	sizes   map[int64]int64 // how much each bucket grows
+	sizes   map[int64]int64 // growth of each bucket
 	endings map[int64]*ending
 	cases   map[bezoar.Fingerprint]*caseEntry
-	caseOf  int64 // the queue that cases are of
+	caseOf  int64 // queue of the cases
 	targets map[string]definition
 }
 
-// settled is a message in its new queue; its payload is the one it had.
+// settled is a message in its new queue. It keeps its payload.
 type settled struct {
 	messageRow
 	target definition
-	dying  *queue.Letter // nil: it is no letter
+	dying  *queue.Letter // nil: not a letter
 }
 
-// ending is how messages ended that a task had sent.
+// ending counts the outcomes of messages that a task had sent.
 type ending struct{ done, dead int64 }
 
 func newQueueTx(ctx context.Context, s *queueStore, tx pgx.Tx) *queueTx {
@@ -62,7 +62,7 @@ func (t *queueTx) row(statement string, args []any, dest ...any) error {
 	return t.tx.QueryRow(t.ctx, t.in(statement), args...).Scan(dest...)
 }
 
-// open finds a queue by its id, and reads the clock.
+// open finds a queue by ID, and reads the clock.
 func (t *queueTx) open(id int64) (definition, error) {
 	d, err := scanQueue(t.tx.QueryRow(t.ctx, t.in(`SELECT `+queueColumns+`, `+clock+` FROM {schema}.queues q WHERE q.id = $1`), id), &t.now)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -71,7 +71,7 @@ func (t *queueTx) open(id int64) (definition, error) {
 	return d, err
 }
 
-// target finds a queue by its name; absentQueue has it made if it is not there.
+// target finds a queue by name. It returns absentQueue if the queue must be created first.
 func (t *queueTx) target(name string, fifo bool) (definition, error) {
 	d, err := t.named(name)
 	if errors.Is(err, queue.ErrQueueNotFound) {
@@ -94,7 +94,7 @@ func (t *queueTx) named(name string) (definition, error) {
 	return d, err
 }
 
-// change notes that a lease has changed.
+// change records that a lease has changed.
 func (t *queueTx) change(m *messageRow) {
 	t.touch(m.bucket, m.group)
 	if !m.noted {
@@ -102,20 +102,20 @@ func (t *queueTx) change(m *messageRow) {
 	}
 }
 
-// take removes a message from its queue; its payload stays for settle.
+// take removes a message from its queue and keeps its payload for settle.
 func (t *queueTx) take(m *messageRow) {
 	t.touch(m.bucket, m.group)
 	t.sizes[m.bucket]--
 	t.gone, m.left = append(t.gone, m), true
 }
 
-// remove removes a message and its payload.
+// remove removes a message with its payload.
 func (t *queueTx) remove(m *messageRow) {
 	t.take(m)
 	m.spent = true
 }
 
-// ended counts how a message ended that a move task had sent.
+// ended counts the outcome of a message that a move task had sent.
 func (t *queueTx) ended(m *messageRow, worked bool) {
 	if m.Letter || m.task == 0 {
 		return
@@ -132,7 +132,7 @@ func (t *queueTx) ended(m *messageRow, worked bool) {
 	}
 }
 
-// bury sends a message to its dead-letter queue and returns the queue's name.
+// bury moves a message to its dead-letter queue and returns the queue's name.
 func (t *queueTx) bury(m *messageRow, source definition, p queue.Policy, cause *queue.Outcome) (string, error) {
 	if p.DeadLetter == "" {
 		p.DeadLetter = queue.ImplicitName(source.Name)
@@ -156,8 +156,7 @@ func (t *queueTx) bury(m *messageRow, source definition, p queue.Policy, cause *
 	return target.Name, nil
 }
 
-// settle puts a message that was taken into a queue, with its letter, if it has
-// one.
+// settle adds a taken message to a queue, with its letter, if it has one.
 func (t *queueTx) settle(m *messageRow, target definition, letter *queue.Letter) *settled {
 	n := settled{target: target, dying: letter}
 	n.bucket, n.payload, n.rank, n.since = target.bucket, m.payload, m.rank, t.now
@@ -172,8 +171,8 @@ func (t *queueTx) settle(m *messageRow, target definition, letter *queue.Letter)
 	return &n
 }
 
-// lapse removes a message that is older than its queue's retention, or sets it
-// aside and returns where.
+// lapse removes a message that exceeds its queue's retention, or moves it to the
+// dead-letter queue and returns that queue's name.
 func (t *queueTx) lapse(m *messageRow, source definition, p queue.Policy, cause *queue.Outcome) (string, error) {
 	if cause == nil {
 		t.ended(m, false)
@@ -186,7 +185,7 @@ func (t *queueTx) lapse(m *messageRow, source definition, p queue.Policy, cause 
 	return t.bury(m, source, p, cause)
 }
 
-// flush stores all that was noted.
+// flush stores the collected changes.
 func (t *queueTx) flush() error {
 	if err := t.makeRoom(); err != nil {
 		return err
@@ -221,17 +220,17 @@ func (t *queueTx) flush() error {
 	return t.tx.SendBatch(t.ctx, &batch).Close()
 }
 
-// slot is a connection's row among a bucket's tallies.
+// slot returns a connection's row among a bucket's tallies.
 const slot = `(pg_backend_pid() % 64)::smallint`
 
 const addEndings = `INSERT INTO {schema}.queue_endings (task, done, dead)
 	SELECT u.task, u.done, u.dead FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) u (task, done, dead)
 	WHERE EXISTS (SELECT FROM {schema}.queue_moves v WHERE v.number = u.task)`
 
-// storeChanged comes last to those that get a lane: another copy may leave it in
-// the same transaction.
+// storeChanged stores messages that get a lane last: another copy may leave the lane in the
+// same transaction.
 func (t *queueTx) storeChanged(batch *pgx.Batch) error {
-	// Copies of one payload in one order, whoever updates them.
+	// Copies of one payload are updated in a fixed order.
 	slices.SortFunc(t.changed, func(a, b *messageRow) int {
 		return cmp.Or(slices.Compare(a.Payload[:], b.Payload[:]), cmp.Compare(a.seq, b.seq))
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// nextDue is how long it takes until a message is to be set aside; negative
-// when none is. Most of the time that is all that Sweep asks.
+// nextDue returns the time until a message has to be set aside; negative if there is none.
+// Usually Sweep needs no other query.
 func (s *queueStore) nextDue(ctx context.Context) (time.Duration, error) {
 	var now int64
 	var due *int64
@@ -61,8 +61,8 @@ func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) 
 	return swept, err
 }
 
-// sweep sends messages of one bucket where their queue says now. Others' that
-// are at it are left to them.
+// sweep sends due messages of one bucket to the queue that their own queue's policy names.
+// It skips messages that other transactions hold.
 func (t *queueTx) sweep(bucket int64, seqs []int64) (swept queue.Swept, err error) {
 	d, err := scanQueue(t.tx.QueryRow(t.ctx, t.in(`SELECT `+queueColumns+`, `+clock+` FROM {schema}.queues q WHERE q.bucket = $1`), bucket), &t.now)
 	if errors.Is(err, pgx.ErrNoRows) { // leftovers
@@ -88,12 +88,12 @@ func (t *queueTx) sweep(bucket int64, seqs []int64) (swept queue.Swept, err erro
 	}
 	for _, m := range rows {
 		swept.Moved++
-		swept.Queues = append(swept.Queues, d.Name) // a group may be free, or a copy's turn have come
+		swept.Queues = append(swept.Queues, d.Name) // a group may be free, or a copy may proceed
 		k := t.findCase(m, p)
 		next, dead := m.Expire(p, k)
 		t.keep(m, k, next)
 		if !dead && !m.Exhausted(p) {
-			m.Due = 0 // the policy has changed since: it is received again
+			m.Due = 0 // the policy has changed: the message is received again
 			t.change(m)
 			continue
 		}
@@ -107,7 +107,7 @@ func (t *queueTx) sweep(bucket int64, seqs []int64) (swept queue.Swept, err erro
 }
 
 func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, retention time.Duration, limit int) (int, error) {
-	// Most of the time there is nothing: that costs no transaction.
+	// Usually there is nothing to do; this avoids a transaction.
 	var old *bool
 	err := s.db.pool.QueryRow(ctx, s.in(`SELECT (SELECT m.since <= `+clock+` - $2 FROM {schema}.queue_messages m WHERE m.bucket = q.bucket ORDER BY m.seq LIMIT 1)
 		FROM {schema}.queues q WHERE q.id = $1`), id, retention.Microseconds()).Scan(&old)
@@ -120,7 +120,8 @@ func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, reten
 	return writing(ctx, s, "expire messages", func(t *queueTx) (int, error) { return t.expire(id, p, retention, limit) })
 }
 
-// expire leaves what is to be kept and in flight: its worker may yet be done.
+// expire keeps messages that must be kept or are in flight, because their worker may still
+// finish.
 func (t *queueTx) expire(id int64, p queue.Policy, retention time.Duration, limit int) (int, error) {
 	d, err := t.open(id)
 	if err != nil {

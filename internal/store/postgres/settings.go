@@ -14,7 +14,7 @@ import (
 type settingsStore struct {
 	db     *DB
 	schema string
-	// getRevision is asked for all the time, so it is ready.
+	// getRevision is called very often, so it is prepared.
 	getRevision string
 }
 
@@ -31,11 +31,11 @@ func (s *settingsStore) Revision(ctx context.Context) (revision int64, err error
 	return revision, s.db.fault(ctx, err, "read the revision of the settings")
 }
 
-// errKeep ends a change that turned out to change nothing.
+// errKeep ends a transaction without a change.
 var errKeep = errors.New("nothing changes")
 
-// change runs f in a transaction that holds the revision's row: changes come
-// one after the other, and who sees the new revision sees them.
+// change runs f in a transaction that locks the revision's row. So changes are serialized,
+// and a reader of the new revision sees them.
 func (s *settingsStore) change(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, s.in(`UPDATE {schema}.settings_state SET revision = revision + 1 WHERE id = 1`)); err != nil {

@@ -31,7 +31,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 			return err
 		}
 		if n >= live.MaxOverrides {
-			return fmt.Errorf("%d are in force: %w", n, live.ErrFull)
+			return fmt.Errorf("%d overrides are in force: %w", n, live.ErrFull)
 		}
 		return tx.QueryRow(ctx, s.in(`INSERT INTO {schema}.settings_overrides (`+overrideColumns+`)
 			SELECT $1, $2, $3, $4, $5, $6, $7, t.now, t.now + $8::bigint, $9, $10, $11, $12, $13 FROM (SELECT `+clock+` AS now) t RETURNING since`),
@@ -39,7 +39,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 			o.Class, o.Predictor, o.Index).Scan(&since)
 	})
 	if isUniqueViolation(err) {
-		return live.Override{}, fmt.Errorf("put override %s: the id belongs to another", o.ID)
+		return live.Override{}, fmt.Errorf("put override %s: the ID belongs to another override", o.ID)
 	}
 	if errors.Is(err, live.ErrFull) {
 		return live.Override{}, fmt.Errorf("put override %s: %w", o.ID, err)
@@ -68,8 +68,8 @@ func (s *settingsStore) DeleteOverride(ctx context.Context, id string) error {
 	return s.db.fault(ctx, err, "delete override %.80q", id)
 }
 
-// Overrides asks for all that are there and what time it is in one statement,
-// so that none is over that is listed.
+// Overrides reads the overrides and the time in one statement, so that no expired override
+// is listed.
 func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Time, error) {
 	q := query{s.in(`SELECT t.now, o.id, coalesce(route, ''), coalesce(caller, ''), coalesce(plan, ''), coalesce(what, ''), coalesce(factor, 0),
 			coalesce(value, ''), coalesce(since, 0), coalesce(until, 0), coalesce(who, ''), coalesce(reason, ''),
@@ -77,7 +77,7 @@ func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Ti
 		FROM (SELECT ` + clock + ` AS now OFFSET 0) t LEFT JOIN {schema}.settings_overrides o ON o.until > t.now ORDER BY o.since, o.id`), nil}
 	var now int64
 	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (o live.Override, err error) {
-		var id *string // nil: there are none
+		var id *string // nil: there are no overrides
 		var since, until int64
 		err = row.Scan(&now, &id, &o.Route, &o.Caller, &o.Plan, &o.What, &o.Factor, &o.Value, &since, &until, &o.By, &o.Reason,
 			&o.Class, &o.Predictor, &o.Index)
@@ -108,8 +108,8 @@ func (s *settingsStore) PutNode(ctx context.Context, n live.Node, ttl time.Durat
 	if err != nil {
 		return s.db.fault(ctx, err, "put node %s", n.Name)
 	}
-	// Those that are gone, a statement of its own: two nodes that come back
-	// would each hold the row that the other removes.
+	// Expired nodes are removed in a separate statement: two returning nodes would each
+	// lock the row that the other removes.
 	_, err = s.db.pool.Exec(ctx, s.in(`DELETE FROM {schema}.settings_nodes n USING (
 			SELECT name FROM {schema}.settings_nodes WHERE until <= `+clock+` LIMIT 100 FOR UPDATE SKIP LOCKED
 		) o WHERE n.name = o.name`))

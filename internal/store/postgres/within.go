@@ -9,10 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// In reports whether tx, a pgx.Tx, is one of the database where this store is: it
-// sees there a lock that the store takes. So a different name of the server, or a
-// pooler in between, does not matter, and a copy of the database is not taken for
-// it.
+// In reports whether tx, a pgx.Tx, is in the database of this store: it sees a lock that
+// the store holds. So it works with other names of the server and behind poolers, and
+// recognizes a copy of the database as different.
 func (db *DB) In(ctx context.Context, tx any) (in bool, err error) {
 	theirs, ok := tx.(pgx.Tx)
 	if !ok {
@@ -30,7 +29,7 @@ func (db *DB) In(ctx context.Context, tx any) (in bool, err error) {
 			AND classid::bigint::bit(32)::int = $1 AND objid::bigint::bit(32)::int = $2 AND objsubid = 2)`, high, low).Scan(&in)
 	})
 	if err != nil {
-		return false, fmt.Errorf("see whether a transaction is in the database of the store: %w", explain(db.where, err))
+		return false, fmt.Errorf("check whether a transaction is in the database of the store: %w", explain(db.where, err))
 	}
 	return in, nil
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
-// The bounds on what addresses a record.
+// Limits on the keys of a record.
 const (
-	MaxID    = 64  // bytes of an id, printable ASCII
+	MaxID    = 64  // bytes of an ID, printable ASCII
 	MaxFleet = 255 // bytes of a fleet's name, Unicode without NUL
 )
 
-// The bounds of [ledger.LetterQuery.Limit].
+// Limits of [ledger.LetterQuery.Limit].
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1000
 )
 
-// Verdict returns v in canonical form, or says why no store keeps it.
+// Verdict returns v in canonical form, or an error if no store can keep it.
 func Verdict(v bezoar.Verdict) (bezoar.Verdict, error) {
 	v = CloneVerdict(v)
 	var faults []error
@@ -43,14 +43,14 @@ func Verdict(v bezoar.Verdict) (bezoar.Verdict, error) {
 	return v, nil
 }
 
-// Letter returns l in canonical form, or says why no store keeps it.
+// Letter returns l in canonical form, or an error if no store can keep it.
 func Letter(l bezoar.Letter) (bezoar.Letter, error) {
 	l = CloneLetter(l)
 	var faults []error
 	canonicalTime(&faults, "first", &l.First)
 	canonicalTime(&faults, "last", &l.Last)
 	if l.Fingerprint.IsZero() {
-		// Zero identifies nothing: unrelated letters would merge.
+		// A zero fingerprint identifies nothing: unrelated letters would be merged.
 		faults = append(faults, errors.New("fingerprint is missing"))
 	}
 	check(&faults, l.ID, l.Fleet, l.Class, l.Evidence)
@@ -60,11 +60,11 @@ func Letter(l bezoar.Letter) (bezoar.Letter, error) {
 	return l, nil
 }
 
-// Query returns q with its defaults filled in, or says what is out of bounds.
+// Query returns q with defaults filled in, or an error if a value is out of range.
 func Query(q ledger.LetterQuery) (ledger.LetterQuery, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	if q.Limit < 0 || q.Limit > MaxLimit {
-		return q, fmt.Errorf("list letters: limit %d is not within 1 to %d", q.Limit, MaxLimit)
+		return q, fmt.Errorf("list letters: limit %d is not between 1 and %d", q.Limit, MaxLimit)
 	}
 	if q.Offset < 0 {
 		return q, fmt.Errorf("list letters: offset %d is negative", q.Offset)
@@ -72,8 +72,8 @@ func Query(q ledger.LetterQuery) (ledger.LetterQuery, error) {
 	return q, nil
 }
 
-// ValidID reports whether a record can have this id. Lookups of any other
-// find nothing, without troubling the database with bytes it may refuse.
+// ValidID reports whether a record can have this ID. A lookup of any other ID finds
+// nothing, so the database, which may reject its bytes, need not be asked.
 func ValidID(id string) bool {
 	if id == "" || len(id) > MaxID {
 		return false
@@ -86,14 +86,14 @@ func ValidID(id string) bool {
 	return true
 }
 
-// ValidFleet reports whether a record can belong to a fleet of this name.
+// ValidFleet reports whether name can be the name of a fleet.
 func ValidFleet(fleet string) bool {
 	return len(fleet) <= MaxFleet && utf8.ValidString(fleet) && !strings.Contains(fleet, "\x00")
 }
 
 func check(faults *[]error, id, fleet string, class bezoar.Class, evidence []bezoar.Evidence) {
 	if !ValidID(id) {
-		*faults = append(*faults, fmt.Errorf("its id is not 1 to %d printable ASCII characters", MaxID))
+		*faults = append(*faults, fmt.Errorf("its ID must have 1 to %d printable ASCII characters", MaxID))
 	}
 	if !ValidFleet(fleet) {
 		*faults = append(*faults, fmt.Errorf("fleet %.80q is not valid text of at most %d bytes", fleet, MaxFleet))
@@ -111,7 +111,7 @@ func check(faults *[]error, id, fleet string, class bezoar.Class, evidence []bez
 	}
 }
 
-// checkClass refuses a class without a name: nobody could read it back.
+// checkClass rejects a class without a name, because it could not be read back.
 func checkClass(faults *[]error, field string, c bezoar.Class) {
 	var known bezoar.Class
 	if err := known.UnmarshalText([]byte(c.String())); err != nil {
@@ -121,15 +121,15 @@ func checkClass(faults *[]error, field string, c bezoar.Class) {
 
 func checkNumber(faults *[]error, field string, f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		*faults = append(*faults, fmt.Errorf("%s is %v, want a finite number", field, f))
+		*faults = append(*faults, fmt.Errorf("%s is %v; want a finite number", field, f))
 	}
 }
 
-// canonicalTime refuses years that RFC 3339 cannot write.
+// canonicalTime rejects years that RFC 3339 cannot represent.
 func canonicalTime(faults *[]error, field string, t *time.Time) {
 	*t = time.UnixMicro(t.UnixMicro()).UTC()
 	if y := t.Year(); y < 1 || y > 9999 {
-		*faults = append(*faults, fmt.Errorf("%s is in the year %d, want 1 to 9999", field, y))
+		*faults = append(*faults, fmt.Errorf("%s is in the year %d; want 1 to 9999", field, y))
 	}
 }
 

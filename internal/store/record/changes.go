@@ -8,18 +8,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
-// What a row of a list of changes is.
+// Kinds of rows in a list of changes.
 const (
-	ChangeRevision = "revision" // of the fleet, now
+	ChangeRevision = "revision" // current revision of the fleet
 	ChangePut      = "put"
 	ChangeEnd      = "end"
 )
 
-// Changes gathers what happened to the verdicts of a fleet from rows, those of a
-// kind in the order of their revisions.
+// Changes collects the changes of a fleet's verdicts from rows. Rows of one kind must be in
+// the order of their revisions.
 type Changes struct{ found ledger.Changes }
 
-// Add takes one row.
+// Add adds one row.
 func (c *Changes) Add(what string, revision int64, id, doc string) error {
 	switch what {
 	case ChangeRevision:
@@ -33,12 +33,13 @@ func (c *Changes) Add(what string, revision int64, id, doc string) error {
 	case ChangeEnd:
 		c.found.Deleted = append(c.found.Deleted, id)
 	default:
-		return fmt.Errorf("a change is %.20q", what)
+		return fmt.Errorf("unknown kind of change %.20q", what)
 	}
 	return nil
 }
 
-// Since returns what was gathered. What was deleted and put again is there.
+// Since returns the collected changes. A verdict that was deleted and put again counts as
+// present.
 func (c *Changes) Since(since int64) ledger.Changes {
 	out := c.found
 	if out.All = since == 0; out.All {

@@ -1,9 +1,9 @@
-// Package record is what the stores agree on: which verdicts and letters they
-// accept, the canonical form in which they keep them, and their form in text.
+// Package record holds the rules that all stores share: which verdicts and letters they
+// accept, their canonical form, and their encoding as text.
 //
-// Canonical means: times in UTC at microseconds, nothing shared with the
-// caller. The text is JSON with the field names of the root package, so an
-// operator can read the tables. JSON holds only valid Unicode and PostgreSQL
-// no NUL, yet what a crashing worker prints and what an attacker sends is
-// neither; such strings are kept as "base64:…" and come back byte for byte.
+// In canonical form, times are in UTC with microseconds, and no memory is shared with the
+// caller. The text is JSON with the field names of the root package, so that operators can
+// read the tables. JSON allows only valid Unicode, and PostgreSQL no NUL, but the output of
+// a crashing worker and the input of an attacker may contain both. Such strings are stored
+// as "base64:…" and are restored byte for byte.
 package record

@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// Micros is a time as columns keep it: 0 is none.
+// Micros returns a time in the form of columns: microseconds; 0 for no time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -20,7 +20,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// OrNone is the time that [Micros] wrote.
+// OrNone returns the time that [Micros] encoded.
 func OrNone(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -28,8 +28,7 @@ func OrNone(micros int64) time.Time {
 	return Time(micros)
 }
 
-// instanceText is an instance without its run, task, index and state, which have
-// columns of their own.
+// instanceText holds the parts of an instance without columns of their own.
 type instanceText struct {
 	Item    string            `json:"item,omitempty"`
 	Why     string            `json:"why,omitempty"`
@@ -44,7 +43,7 @@ type instanceText struct {
 	Canary  int64             `json:"canary,omitempty"`
 }
 
-// EncodeInstance writes an instance without its run, task, index and state.
+// EncodeInstance encodes an instance without its run, task, index and state.
 func EncodeInstance(i flow.Instance) (string, error) {
 	m := mapper{f: escape}
 	text := instanceText{
@@ -61,7 +60,7 @@ func EncodeInstance(i flow.Instance) (string, error) {
 	return encode("instance", i.Task, text)
 }
 
-// DecodeInstance fills in what [EncodeInstance] wrote.
+// DecodeInstance fills in what [EncodeInstance] encoded.
 func DecodeInstance(doc []byte, i *flow.Instance) error {
 	var text instanceText
 	if err := json.Unmarshal(doc, &text); err != nil {
@@ -77,7 +76,7 @@ func DecodeInstance(doc []byte, i *flow.Instance) error {
 	return m.err
 }
 
-// attemptText is what of an attempt never changes and nobody looks for.
+// attemptText holds the constant parts of an attempt that are not searched.
 type attemptText struct {
 	Labels   []string   `json:"labels,omitempty"`
 	PoolSize int        `json:"pool_size,omitempty"`
@@ -87,7 +86,7 @@ type attemptText struct {
 	Spec     *flow.Spec `json:"spec,omitempty"`
 }
 
-// EncodeAttempt writes what of an attempt never changes and nobody looks for.
+// EncodeAttempt encodes the constant parts of an attempt that are not searched.
 func EncodeAttempt(a flow.Attempt) (string, error) {
 	m := mapper{f: escape}
 	text := attemptText{a.Labels, a.PoolSize, a.Limit, a.Effect, Micros(a.Intended), m.spec(a.Spec)}
@@ -98,7 +97,7 @@ func EncodeAttempt(a flow.Attempt) (string, error) {
 	return encode("attempt", a.Task, text)
 }
 
-// DecodeAttempt fills in what [EncodeAttempt] wrote.
+// DecodeAttempt fills in what [EncodeAttempt] encoded.
 func DecodeAttempt(doc []byte, a *flow.Attempt) error {
 	var text attemptText
 	if err := json.Unmarshal(doc, &text); err != nil {
@@ -111,8 +110,8 @@ func DecodeAttempt(doc []byte, a *flow.Attempt) error {
 	return m.err
 }
 
-// spec rewrites a copy of what an attempt is to run: names of files may be in any
-// of its strings.
+// spec rewrites the strings in a copy of an attempt's specification, because any of them
+// may contain file names.
 func (m *mapper) spec(s *flow.Spec) *flow.Spec {
 	if s == nil {
 		return nil
@@ -134,10 +133,10 @@ func (m *mapper) spec(s *flow.Spec) *flow.Spec {
 	return &c
 }
 
-// EncodeStop writes that an attempt is to end.
+// EncodeStop encodes a request to stop an attempt.
 func EncodeStop(s flow.Stop) (string, error) { return encode("a stop", s.Why, s) }
 
-// DecodeStop fills in what [EncodeStop] wrote.
+// DecodeStop fills in what [EncodeStop] encoded.
 func DecodeStop(doc []byte, a *flow.Attempt) error {
 	if len(doc) == 0 {
 		return nil
@@ -149,7 +148,7 @@ func DecodeStop(doc []byte, a *flow.Attempt) error {
 	return nil
 }
 
-// EncodeEnding writes how an attempt ended; "" for one that has not.
+// EncodeEnding encodes the end of an attempt; "" for an attempt that has not ended.
 func EncodeEnding(a flow.Attempt) (string, error) {
 	if a.State != flow.AttemptEnded {
 		return "", nil
@@ -157,26 +156,26 @@ func EncodeEnding(a flow.Attempt) (string, error) {
 	return encode("the end of attempt", a.Task, a.Ending)
 }
 
-// DecodeEnding fills in what [EncodeEnding] wrote.
+// DecodeEnding fills in what [EncodeEnding] encoded.
 func DecodeEnding(doc []byte, a *flow.Attempt) error {
 	if len(doc) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(doc, &a.Ending); err != nil {
-		return fmt.Errorf("read how stored attempt %d ended (%.80q…): %w", a.Token, doc, err)
+		return fmt.Errorf("read the end of stored attempt %d (%.80q…): %w", a.Token, doc, err)
 	}
 	return nil
 }
 
-// EncodeDefinition writes a definition, and the sum by which runs that share it
-// find it.
+// EncodeDefinition encodes a definition. It also returns the hash under which runs share
+// it.
 func EncodeDefinition(d flow.Definition) (sum []byte, doc string, err error) {
 	doc, err = encode("the definition of flow", d.Name, d)
 	all := sha256.Sum256([]byte(doc))
 	return all[:], doc, err
 }
 
-// DecodeDefinition reads what [EncodeDefinition] wrote.
+// DecodeDefinition decodes the result of [EncodeDefinition].
 func DecodeDefinition(doc []byte) (d flow.Definition, err error) {
 	if err := json.Unmarshal(doc, &d); err != nil {
 		return d, fmt.Errorf("read a stored definition (%.80q…): %w", doc, err)
@@ -184,7 +183,7 @@ func DecodeDefinition(doc []byte) (d flow.Definition, err error) {
 	return d, nil
 }
 
-// EncodePages writes the pages of a run.
+// EncodePages encodes the pages of a run.
 func EncodePages(pages []flow.Page) (string, error) {
 	if len(pages) == 0 {
 		return "", nil
@@ -192,7 +191,7 @@ func EncodePages(pages []flow.Page) (string, error) {
 	return encode("the pages", "of a run", pages)
 }
 
-// DecodePages reads what [EncodePages] wrote.
+// DecodePages decodes the result of [EncodePages].
 func DecodePages(doc []byte) (pages []flow.Page, err error) {
 	if len(doc) == 0 {
 		return nil, nil
@@ -203,7 +202,7 @@ func DecodePages(doc []byte) (pages []flow.Page, err error) {
 	return pages, nil
 }
 
-// EncodeValues writes parameters.
+// EncodeValues encodes parameters.
 func EncodeValues(values map[string]string) (string, error) {
 	m := mapper{f: escape}
 	values = m.values(values)
@@ -213,7 +212,7 @@ func EncodeValues(values map[string]string) (string, error) {
 	return encode("the parameters", "of a run", values)
 }
 
-// DecodeValues reads what [EncodeValues] wrote.
+// DecodeValues decodes the result of [EncodeValues].
 func DecodeValues(doc []byte) (values map[string]string, err error) {
 	if len(doc) == 0 {
 		return nil, nil
@@ -226,7 +225,7 @@ func DecodeValues(doc []byte) (values map[string]string, err error) {
 	return values, m.err
 }
 
-// orderText is an order without its number and run.
+// orderText holds an order without its number and run.
 type orderText struct {
 	Verb   flow.Verb         `json:"verb"`
 	Task   string            `json:"task,omitempty"`
@@ -237,7 +236,7 @@ type orderText struct {
 	Reason string            `json:"reason,omitempty"`
 }
 
-// EncodeOrder writes an order without its number, run and time.
+// EncodeOrder encodes an order without its number, run and time.
 func EncodeOrder(o flow.Order) (string, error) {
 	m := mapper{f: escape}
 	text := orderText{o.Verb, o.Task, o.Index, o.Group, m.values(o.Set), o.Who, o.Reason}
@@ -247,7 +246,7 @@ func EncodeOrder(o flow.Order) (string, error) {
 	return encode("an order for run", o.Run, text)
 }
 
-// DecodeOrder fills in what [EncodeOrder] wrote.
+// DecodeOrder fills in what [EncodeOrder] encoded.
 func DecodeOrder(doc []byte, o *flow.Order) error {
 	var text orderText
 	if err := json.Unmarshal(doc, &text); err != nil {
@@ -272,7 +271,7 @@ func (m *mapper) values(values map[string]string) map[string]string {
 	return mapped
 }
 
-// DecodeLabels reads what [EncodeLabels] wrote.
+// DecodeLabels decodes the result of [EncodeLabels].
 func DecodeLabels(doc []byte) (labels []string, err error) {
 	if string(doc) == "[]" {
 		return nil, nil
@@ -283,7 +282,7 @@ func DecodeLabels(doc []byte) (labels []string, err error) {
 	return labels, nil
 }
 
-// EncodeLabels writes labels as a JSON array.
+// EncodeLabels encodes labels as a JSON array.
 func EncodeLabels(labels []string) (string, error) {
 	if len(labels) == 0 {
 		return "[]", nil

@@ -36,7 +36,7 @@ func scanRun(scan Scan, more ...any) (r flow.Run, err error) {
 // ScanRun reads a run without its definition.
 func ScanRun(scan Scan) (flow.Run, error) { return scanRun(scan) }
 
-// ScanWholeRun reads a run and, behind its columns, its definition.
+// ScanWholeRun reads a run and its definition, the last column.
 func ScanWholeRun(scan Scan) (flow.Run, error) {
 	var definition []byte
 	r, err := scanRun(scan, &definition)

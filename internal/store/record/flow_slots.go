@@ -2,14 +2,14 @@ package record
 
 import "github.com/bezoar-dev/bezoar/flow"
 
-// Slots gives slots to the attempts of one batch, in their order. Its zero value is
-// ready; what was in use before is asked for once.
+// Slots assigns slots to the attempts of one batch, in order. The zero value is ready to
+// use. The slots in use before are queried once.
 type Slots struct {
-	pools, keys map[string]*int // in use
+	pools, keys map[string]*int // slots in use
 }
 
-// Take reports whether there is room for an attempt in its pool and under its key,
-// and takes that room.
+// Take takes a slot for an attempt in its pool and under its key. It reports whether there
+// was one.
 func (s *Slots) Take(a flow.Attempt, pool, key func() (used int, err error)) (bool, error) {
 	if s.pools == nil {
 		s.pools, s.keys = make(map[string]*int), make(map[string]*int)
@@ -31,7 +31,7 @@ func (s *Slots) Take(a flow.Attempt, pool, key func() (used int, err error)) (bo
 	return true, nil
 }
 
-// look returns what is in use of a name, nil for no name.
+// look returns the number of slots in use for a name; nil without a name.
 func look(all map[string]*int, name string, ask func() (int, error)) (*int, error) {
 	if name == "" || all[name] != nil {
 		return all[name], nil

@@ -18,12 +18,12 @@ type attributes struct {
 	System     map[string]queue.Attribute `json:"s,omitempty"`
 }
 
-// sealed is where the sum of a body and its attributes begins, in the text of the
-// attributes: it is the last member, and no attribute can have such a name.
+// sealed is the start of the checksum in the text of the attributes. The checksum is the
+// last member, and no attribute can have its name.
 const sealed = `"#":`
 
-// EncodeAttributes writes the attributes, and a sum over them and the body, by
-// which DecodeAttributes notices a flipped bit.
+// EncodeAttributes encodes the attributes with a checksum over them and the body, by which
+// DecodeAttributes detects a flipped bit.
 func EncodeAttributes(in queue.SendInput) ([]byte, error) {
 	text := []byte("{}")
 	if len(in.Attributes) > 0 || len(in.System) > 0 {
@@ -40,9 +40,9 @@ func EncodeAttributes(in queue.SendInput) ([]byte, error) {
 	return append(strconv.AppendUint(append(text, sealed...), uint64(sum), 10), '}'), nil
 }
 
-// DecodeAttributes fills in what EncodeAttributes wrote about the body that m has.
-// Of a message that is damaged it says so, and the attributes are none. Messages
-// of versions without sums are taken as they are.
+// DecodeAttributes decodes the attributes of m, and verifies them and the body of m. For a
+// damaged message it returns an error and no attributes. Messages of versions without
+// checksums are accepted.
 func DecodeAttributes(text []byte, m *queue.Message) {
 	if len(text) == 0 {
 		return
@@ -57,7 +57,7 @@ func DecodeAttributes(text []byte, m *queue.Message) {
 	}
 	var a attributes
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // such as a sum's whose name has a flipped bit
+	d.DisallowUnknownFields() // such as a checksum whose name has a flipped bit
 	if d.Decode(&a) != nil {
 		m.Damaged = true
 		return
@@ -65,9 +65,9 @@ func DecodeAttributes(text []byte, m *queue.Message) {
 	m.Attributes, m.System = a.Attributes, a.System
 }
 
-// AttributePattern is a regular expression that finds an attribute with this text as
-// its value in what EncodeAttributes wrote: quotes within names and values are escaped
-// there.
+// AttributePattern returns a regular expression that finds an attribute with this text as
+// its value in the result of EncodeAttributes, where quotes within names and values are
+// escaped.
 func AttributePattern(name, value string) string {
 	end := `"}`
 	if value != "" {
@@ -79,18 +79,18 @@ func AttributePattern(name, value string) string {
 func quoted(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("record: encode a text: %v", err)) // no text is refused
+		panic(fmt.Sprintf("record: encode a text: %v", err)) // every text can be encoded
 	}
 	return string(text)
 }
 
-// sumOf is CRC-32C, which processors have an instruction for.
+// sumOf returns a CRC-32C, for which processors have an instruction.
 func sumOf(body, attributes []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Update(0, table, body), table, attributes)
 }
 
-// EncodeHistory returns nil for an empty one.
+// EncodeHistory encodes a history; nil for an empty one.
 func EncodeHistory(h []queue.Attempt) ([]byte, error) {
 	if len(h) == 0 {
 		return nil, nil
@@ -98,7 +98,7 @@ func EncodeHistory(h []queue.Attempt) ([]byte, error) {
 	return json.Marshal(h)
 }
 
-// DecodeHistory reads what EncodeHistory wrote.
+// DecodeHistory decodes the result of EncodeHistory.
 func DecodeHistory(text []byte) (h []queue.Attempt, err error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -109,10 +109,10 @@ func DecodeHistory(text []byte) (h []queue.Attempt, err error) {
 	return h, err
 }
 
-// EncodeDeath writes a message's letter.
+// EncodeDeath encodes a message's letter.
 func EncodeDeath(l *queue.Letter) ([]byte, error) { return json.Marshal(l) }
 
-// DecodeDeath reads what EncodeDeath wrote; nothing is no letter.
+// DecodeDeath decodes the result of EncodeDeath; nil for an empty text.
 func DecodeDeath(text []byte) (*queue.Letter, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -124,16 +124,16 @@ func DecodeDeath(text []byte) (*queue.Letter, error) {
 	return l, nil
 }
 
-// definition is what of a queue only the engine looks at.
+// definition holds the settings of a queue that only the engine uses.
 type definition struct {
 	Settings queue.Settings    `json:"settings"`
 	Tags     map[string]string `json:"tags,omitempty"`
 }
 
-// EncodeQueue writes settings and tags.
+// EncodeQueue encodes settings and tags.
 func EncodeQueue(q queue.Queue) ([]byte, error) { return json.Marshal(definition{q.Settings, q.Tags}) }
 
-// DecodeQueue fills in what EncodeQueue wrote.
+// DecodeQueue fills in what EncodeQueue encoded.
 func DecodeQueue(text []byte, q *queue.Queue) error {
 	var d definition
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -143,11 +143,12 @@ func DecodeQueue(text []byte, q *queue.Queue) error {
 	return nil
 }
 
-// order is what of a move task does not change.
+// order holds the constant parts of a move task.
 type order struct {
 	Selection queue.Selection `json:"selection,omitzero"`
-	// Class is that of a selection by content, which itself has an impossible one:
-	// versions that would pass over what they do not know of it find no letter.
+	// Class is the class of a selection by content. In such a selection, the class of the
+	// selection itself is an impossible value, so that versions that do not know the
+	// content conditions select nothing.
 	Class     *string `json:"class,omitempty"`
 	Canary    int     `json:"canary,omitempty"`
 	HaltAbove float64 `json:"halt_above,omitempty"`
@@ -155,8 +156,8 @@ type order struct {
 	Reason    string  `json:"reason,omitempty"`
 }
 
-// EncodeMove writes what of a move task does not change, apart from its ID,
-// kind, source and destination.
+// EncodeMove encodes the constant parts of a move task, except its ID, kind, source and
+// destination.
 func EncodeMove(t queue.MoveTask) ([]byte, error) {
 	o := order{t.Selection, nil, t.Canary, t.HaltAbove, t.Actor, t.Reason}
 	if o.Selection.ByContent() {
@@ -165,7 +166,7 @@ func EncodeMove(t queue.MoveTask) ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// DecodeMove fills in what EncodeMove wrote.
+// DecodeMove fills in what EncodeMove encoded.
 func DecodeMove(text []byte, t *queue.MoveTask) error {
 	var o order
 	if err := json.Unmarshal(text, &o); err != nil {
@@ -178,7 +179,7 @@ func DecodeMove(text []byte, t *queue.MoveTask) error {
 	return nil
 }
 
-// EncodeLineage returns nil for none.
+// EncodeLineage encodes a lineage; nil for none.
 func EncodeLineage(l *queue.Lineage) ([]byte, error) {
 	if l == nil {
 		return nil, nil
@@ -186,7 +187,7 @@ func EncodeLineage(l *queue.Lineage) ([]byte, error) {
 	return json.Marshal(l)
 }
 
-// DecodeLineage reads what EncodeLineage wrote; nothing is no lineage.
+// DecodeLineage decodes the result of EncodeLineage; nil for an empty text.
 func DecodeLineage(text []byte) (*queue.Lineage, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -198,7 +199,7 @@ func DecodeLineage(text []byte) (*queue.Lineage, error) {
 	return l, nil
 }
 
-// Time returns the store's microseconds as a time; 0 is no time.
+// Time converts the store's microseconds to a time; 0 means no time.
 func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

@@ -9,21 +9,20 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// canaryEvery is how often a task looks whether its canary has ended.
+// canaryEvery is the interval at which a task checks whether its canary has ended.
 const canaryEvery = 250 * time.Millisecond
 
-// How many move tasks are remembered.
+// Numbers of move tasks that are kept.
 const (
-	KeptMoves  = 10   // of kind MoveSQS, of each source
-	KeptTriage = 1000 // of all other kinds
+	KeptMoves  = 10   // of kind MoveSQS, per source
+	KeptTriage = 1000 // of all other kinds together
 )
 
-// MaxLooked is how many letters one step of a task looks into that goes by what is
-// within them.
+// MaxLooked is the number of letters that one step of a task with content conditions reads.
 const MaxLooked = 256
 
-// BeginMove fills in what StartMove decides by itself, except what there is to
-// move. last is the newest sequence number.
+// BeginMove fills in what StartMove determines by itself, except the amount to move. last
+// is the newest sequence number.
 func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {
 	t.State, t.Started, t.Ended, t.Failure = queue.MoveRunning, Time(now), time.Time{}, ""
 	t.Moved, t.Done, t.Dead, t.Forgiven = 0, 0, 0, 0
@@ -32,9 +31,9 @@ func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {
 	return t
 }
 
-// Turn says what a running task does now: how many messages it may move, at
-// most limit, and when its next step is. next is when the last step allowed
-// this one. A task that too many failed of halts.
+// Turn returns how many messages a running task may move now, at most limit, and the time
+// of its next step. next is the time that the previous step set for this one. A task with
+// too many failures halts.
 func Turn(t *queue.MoveTask, next, now int64, limit int) (n int, then int64) {
 	if t.Drained {
 		DrainMove(t, now)
@@ -58,9 +57,9 @@ func Turn(t *queue.MoveTask, next, now int64, limit int) (n int, then int64) {
 	return n, then
 }
 
-// Pace says how many messages a move task may move now, and when its next step
-// is. next is when the last step allowed this one. A step moves what 100 ms
-// allow, at least one message.
+// Pace returns how many messages a move task may move now, and the time of its next step.
+// next is the time that the previous step set for this one. A step moves the amount for 100
+// ms, at least one message.
 func Pace(next, now int64, rate, limit int) (n int, then int64) {
 	if next > now {
 		return 0, next
@@ -69,7 +68,7 @@ func Pace(next, now int64, rate, limit int) (n int, then int64) {
 	return n, now + int64(n)*1_000_000/int64(rate)
 }
 
-// ChangeMove applies c to a task that is not over.
+// ChangeMove applies c to a task that has not ended.
 func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
 	if !t.State.Live() {
 		return fmt.Errorf("move task %s is %s: %w", t.ID, t.State, queue.ErrMoveNotRunning)
@@ -82,16 +81,16 @@ func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
 		}
 		t.State, t.Failure = queue.MoveRunning, ""
 	case queue.MovePaused:
-		if t.State == queue.MoveRunning { // what has halted stays so: it moves nothing anyway
+		if t.State == queue.MoveRunning { // a halted task stays halted and moves nothing
 			t.State = queue.MovePaused
 		}
 	case queue.MoveCancelled:
 		EndMove(t, queue.MoveCancelled, t.Failure, now)
 	default:
-		return fmt.Errorf("move task %s: State: %.20q is not a state to change to: %w", t.ID, c.State, queue.ErrInvalid)
+		return fmt.Errorf("move task %s: State: cannot change to %.20q: %w", t.ID, c.State, queue.ErrInvalid)
 	}
 	if c.Rate < 0 || c.Rate > queue.MaxTriageRate {
-		return fmt.Errorf("move task %s: Rate: %d is not within 1 to %d: %w", t.ID, c.Rate, queue.MaxTriageRate, queue.ErrInvalid)
+		return fmt.Errorf("move task %s: Rate: %d is not between 1 and %d: %w", t.ID, c.Rate, queue.MaxTriageRate, queue.ErrInvalid)
 	}
 	if c.Rate > 0 {
 		t.Rate = c.Rate
@@ -99,7 +98,7 @@ func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
 	return nil
 }
 
-// DrainMove ends a task that has nothing left to move, unless it waits for what
+// DrainMove ends a task with nothing left to move, unless it waits for the outcomes of what
 // it sent.
 func DrainMove(t *queue.MoveTask, now int64) {
 	if end, failure := t.Drain(); end != "" {
@@ -112,7 +111,7 @@ func EndMove(t *queue.MoveTask, state queue.MoveState, failure string, now int64
 	t.State, t.Failure, t.Ended = state, failure, Time(now)
 }
 
-// MoveTo is the queue that a task sends a message to, "" for nowhere.
+// MoveTo returns the queue to which a task sends a message; empty: none.
 func MoveTo(t *queue.MoveTask, l *queue.Letter) string {
 	switch {
 	case t.Kind == queue.MoveDiscard:
@@ -130,9 +129,9 @@ func MoveTo(t *queue.MoveTask, l *queue.Letter) string {
 	return ""
 }
 
-// MayMove says whether a message of a FIFO queue, or of a standard one, can go
-// to a queue of the kind. The trash takes all; what comes from there needs a
-// group to be in a FIFO queue.
+// MayMove returns an error if a message of a FIFO or standard queue cannot go to a queue of
+// this kind. The trash accepts all messages. A message from the trash needs a group to
+// enter a FIFO queue.
 func MayMove(t *queue.MoveTask, from, to bool, group string) bool {
 	switch t.Kind {
 	case queue.MoveDiscard:
@@ -144,7 +143,7 @@ func MayMove(t *queue.MoveTask, from, to bool, group string) bool {
 	return from == to
 }
 
-// MoveFailure is why a task cannot go on.
+// MoveFailure returns the reason why a task cannot continue.
 func MoveFailure(message, to string) string {
 	if to == "" {
 		return fmt.Sprintf("message %s came from no queue: name a destination", message)
@@ -152,7 +151,8 @@ func MoveFailure(message, to string) string {
 	return fmt.Sprintf("the destination %q of message %s is gone, or of the other kind", to, message)
 }
 
-// MayReplace says why a letter, in its state now, is not replaced, or nil.
+// MayReplace returns the reason why a letter in its current state cannot be replaced, or
+// nil.
 func MayReplace(r queue.Replacement, l *queue.Letter, seq int64, state *lease.Lease, now int64) error {
 	switch {
 	case l.Discarded != nil:

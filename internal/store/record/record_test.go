@@ -227,12 +227,12 @@ func TestRefused(t *testing.T) {
 				Evidence: []bezoar.Evidence{{Share: math.Inf(1)}},
 			})
 			return err
-		}, []string{"id", "score", "until", "class(200)", "fleet", "evidence[0].share"}},
+		}, []string{"ID", "score", "until", "class(200)", "fleet", "evidence[0].share"}},
 		{"id with a space", func() error { _, err := record.Verdict(bezoar.Verdict{ID: "a b"}); return err }, []string{`"a b"`}},
 		{"long id", func() error {
 			_, err := record.Verdict(bezoar.Verdict{ID: strings.Repeat("a", 65)})
 			return err
-		}, []string{"id"}},
+		}, []string{"ID"}},
 		{"letter without fingerprint", func() error { _, err := record.Letter(bezoar.Letter{ID: "dl-1"}); return err }, []string{"dl-1", "fingerprint"}},
 		{"letter of NUL fleet", func() error {
 			_, err := record.Letter(bezoar.Letter{ID: "dl-1", Fingerprint: fp, Fleet: "a\x00"})

@@ -14,7 +14,7 @@ func ScanVerdict(scan Scan) (bezoar.Verdict, error) {
 	return DecodeVerdict(doc)
 }
 
-// ScanLetter reads what a list shows of a letter.
+// ScanLetter reads the part of a letter that lists show.
 func ScanLetter(scan Scan) (bezoar.Letter, error) {
 	var text LetterText
 	if err := scan(&text.Kept, &text.Found, &text.Copies); err != nil {
@@ -23,13 +23,13 @@ func ScanLetter(scan Scan) (bezoar.Letter, error) {
 	return DecodeLetter(text)
 }
 
-// VersionColumns are what [ScanVersion] reads.
+// VersionColumns are the columns for [ScanVersion].
 const VersionColumns = `number, at, who, source, note, sum`
 
 // ScanVersion reads a version of the settings without its text.
 func ScanVersion(scan Scan) (live.Version, error) { return scanVersion(scan) }
 
-// ScanWholeVersion reads a version and, behind its columns, its text.
+// ScanWholeVersion reads a version and its text, the last column.
 func ScanWholeVersion(scan Scan) (live.Version, error) {
 	var text []byte
 	v, err := scanVersion(scan, &text)

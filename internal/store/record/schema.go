@@ -7,7 +7,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// NewestSchema is the version that the migrations of a store lead to.
+// NewestSchema returns the version to which the migrations of a store lead.
 func NewestSchema(migrations fs.FS) (newest int64, err error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {

@@ -2,7 +2,7 @@ package record
 
 import "github.com/bezoar-dev/bezoar"
 
-// mapper rewrites strings in place and remembers the first failure.
+// mapper rewrites strings in place and keeps the first error.
 type mapper struct {
 	f   func(string) (string, error)
 	err error
@@ -20,7 +20,7 @@ func (m *mapper) strings(ss []string) {
 	}
 }
 
-// mapVerdict rewrites every string of v. A test holds it to every field.
+// mapVerdict rewrites every string of v. A test checks that it covers every field.
 func mapVerdict(v *bezoar.Verdict, f func(string) (string, error)) error {
 	m := mapper{f: f}
 	m.string(&v.ID)
@@ -37,7 +37,7 @@ func mapVerdict(v *bezoar.Verdict, f func(string) (string, error)) error {
 	return m.err
 }
 
-// mapLetter rewrites every string of l. A test holds it to every field.
+// mapLetter rewrites every string of l. A test checks that it covers every field.
 func mapLetter(l *bezoar.Letter, f func(string) (string, error)) error {
 	m := mapper{f: f}
 	m.string(&l.ID)

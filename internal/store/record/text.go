@@ -11,10 +11,10 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// mark begins a string that JSON or the database could not hold as it is.
+// mark is the prefix of a string that JSON or the database could not hold as it is.
 const mark = "base64:"
 
-// EncodeVerdict writes a canonical verdict.
+// EncodeVerdict encodes a canonical verdict.
 func EncodeVerdict(v bezoar.Verdict) (string, error) {
 	v = CloneVerdict(v)
 	if err := mapVerdict(&v, escape); err != nil {
@@ -23,7 +23,7 @@ func EncodeVerdict(v bezoar.Verdict) (string, error) {
 	return encode("verdict", v.ID, v)
 }
 
-// DecodeVerdict reads what [EncodeVerdict] wrote.
+// DecodeVerdict decodes the result of [EncodeVerdict].
 func DecodeVerdict(doc string) (bezoar.Verdict, error) {
 	var v bezoar.Verdict
 	if err := json.Unmarshal([]byte(doc), &v); err != nil {
@@ -35,9 +35,9 @@ func DecodeVerdict(doc string) (bezoar.Verdict, error) {
 	return v, nil
 }
 
-// LetterText is a letter as tables keep it, split by what a second copy of the
-// same work does to it: Kept stays, Found is replaced, Copies is added up.
-// The body has a column of its own, so that lists need not read it.
+// LetterText is a letter in the form of tables, split by the effect of a further copy of
+// the same work: Kept stays, Found is replaced, Copies is increased. The body has a column
+// of its own, so that lists need not read it.
 type LetterText struct {
 	Kept   string // id, fingerprint, variant, shape, fleet, route, first, request
 	Found  string // verdict, class, reason, last, evidence
@@ -45,7 +45,7 @@ type LetterText struct {
 	Body   []byte
 }
 
-// EncodeLetter writes a canonical letter.
+// EncodeLetter encodes a canonical letter.
 func EncodeLetter(l bezoar.Letter) (LetterText, error) {
 	l = CloneLetter(l)
 	text := LetterText{Copies: l.Copies, Body: l.Request.Body}
@@ -64,7 +64,7 @@ func EncodeLetter(l bezoar.Letter) (LetterText, error) {
 	return text, err
 }
 
-// DecodeLetter reads what [EncodeLetter] wrote.
+// DecodeLetter decodes the result of [EncodeLetter].
 func DecodeLetter(text LetterText) (bezoar.Letter, error) {
 	var l bezoar.Letter
 	if err := json.Unmarshal([]byte(text.Kept), &l); err != nil {
@@ -81,8 +81,8 @@ func DecodeLetter(text LetterText) (bezoar.Letter, error) {
 	return l, nil
 }
 
-// kept and found together are a bezoar.Letter, under its names: decoding lays
-// one over the other.
+// kept and found together hold the fields of a bezoar.Letter, with its names: decoding
+// merges them.
 type kept struct {
 	ID          string             `json:"id"`
 	Fingerprint bezoar.Fingerprint `json:"fingerprint"`
@@ -105,15 +105,16 @@ type found struct {
 func encode(kind, id string, v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // for people with a database shell, not for a browser
+	e.SetEscapeHTML(false) // the text is for a database shell, not for a browser
 	if err := e.Encode(v); err != nil {
 		return "", fmt.Errorf("write %s %s: %w", kind, id, err)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// escape makes any string fit for JSON and PostgreSQL; unescape undoes it. A
-// string that only looks marked is marked as well, so no two meet.
+// escape converts any string to a form that JSON and PostgreSQL accept; unescape reverses
+// it. A string that begins with the mark is escaped as well, so that the encoding is
+// unambiguous.
 func escape(s string) (string, error) {
 	if utf8.ValidString(s) && !strings.Contains(s, "\x00") && !strings.HasPrefix(s, mark) {
 		return s, nil

@@ -14,38 +14,37 @@ import (
 	driver "modernc.org/sqlite"
 )
 
-// backupStep is how many pages are copied between two looks at the context.
+// backupStep is the number of pages copied between two checks of the context.
 const backupStep = 1024
 
-// Backup names a file that is to be copied, and the copy.
+// Backup names the source and the destination of a backup.
 type Backup struct {
-	From    string // the file of a store, which may be in use
+	From    string // file of a store, which may be in use
 	To      string
-	Replace bool // To may be there already
-	// Mark is the key of the mark that holds the store's name, and Is its document:
-	// a store with another name is not copied. nil is any.
+	Replace bool // To may exist
+	// Mark is the key of the mark that holds the store's name, and Is the expected
+	// document. A store with another name is not copied. nil: any.
 	Mark string
 	Is   []byte
-	// Told, unless nil, hears how far it is.
+	// Told, unless nil, is called with the progress.
 	Told func(Progress)
 
-	still bool // nobody writes to From, which may be on a disk that cannot be written to
+	still bool // no process writes to From, which may be on a read-only disk
 }
 
-// Progress is how far a backup is.
+// Progress is the progress of a backup.
 type Progress struct {
-	Done, Total int64 // bytes
+	Done, Total int64 // in bytes
 	Checking    bool  // all is copied, and the copy is being checked
 }
 
-// Run copies the store as it is at one moment, checks the copy, and gives it its name
-// at last. It returns the copy's size.
+// Run copies the store as of one moment, checks the copy, and then renames it to its final
+// name. It returns the copy's size in bytes.
 //
-// SQLite's online backup copies pages within one read transaction: writers never wait
-// for it, only the log grows by what they write meanwhile. VACUUM INTO reads in the
-// same way, but builds every table and index anew, which keeps the log from shrinking
-// for longer, and cannot say how far it is. Without the transaction a backup would
-// begin anew at every commit of the process that serves.
+// SQLite's online backup copies pages within one read transaction. Writers never wait for
+// it; only the log grows. VACUUM INTO reads in the same way, but rebuilds every table and
+// index, which keeps the log from shrinking for longer, and it cannot report progress.
+// Without the transaction, a backup would restart at every commit of the serving process.
 func (b Backup) Run(ctx context.Context) (size int64, err error) {
 	if b.Told == nil {
 		b.Told = func(Progress) {}
@@ -59,7 +58,7 @@ func (b Backup) Run(ctx context.Context) (size int64, err error) {
 	if err := prepareDriver(); err != nil {
 		return 0, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(b.To), "."+filepath.Base(b.To)+"-*.part") // for its owner alone
+	f, err := os.CreateTemp(filepath.Dir(b.To), "."+filepath.Base(b.To)+"-*.part") // readable by its owner only
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +68,7 @@ func (b Backup) Run(ctx context.Context) (size int64, err error) {
 			err = ctx.Err()
 		}
 		if err != nil {
-			_ = os.Remove(part) // not there if it has its name
+			_ = os.Remove(part) // does not exist if it was renamed
 		}
 		for _, end := range []string{"-journal", "-wal", "-shm"} {
 			_ = os.Remove(part + end)
@@ -85,7 +84,8 @@ func (b Backup) Run(ctx context.Context) (size int64, err error) {
 	return size, b.name(part)
 }
 
-// checkNames refuses what is no store, and what must not be written over.
+// checkNames rejects a source that is not a store, and a destination that must not be
+// overwritten.
 func (b Backup) checkNames() error {
 	if err := checkPath(b.From); err != nil {
 		return err
@@ -107,12 +107,12 @@ func (b Backup) checkNames() error {
 	to := filepath.Join(dir, filepath.Base(b.To))
 	for _, end := range []string{"", "-wal", "-shm", "-journal", "-lock", "-reserve"} {
 		if to == from+end || same(to, from+end) {
-			return fmt.Errorf("%s belongs to the store itself: name another file: %w", b.To, fs.ErrExist)
+			return fmt.Errorf("%s belongs to the store itself: use another file name: %w", b.To, fs.ErrExist)
 		}
 	}
-	for _, end := range []string{"-wal", "-journal"} { // it would be taken for the copy's
+	for _, end := range []string{"-wal", "-journal"} { // SQLite would use it with the copy
 		if _, err := os.Lstat(to + end); err == nil {
-			return fmt.Errorf("%s%s is there: a store of that name is in use or was not stopped in order; name another file: %w", b.To, end, fs.ErrExist)
+			return fmt.Errorf("%s%s exists: a store of that name is in use or was not shut down cleanly; use another file name: %w", b.To, end, fs.ErrExist)
 		}
 	}
 	switch info, err := os.Lstat(b.To); {
@@ -121,14 +121,14 @@ func (b Backup) checkNames() error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file; name another: %w", b.To, fs.ErrExist)
+		return fmt.Errorf("%s is not a regular file; use another file name: %w", b.To, fs.ErrExist)
 	case !b.Replace:
 		return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 	}
 	return nil
 }
 
-// same reports whether two paths are one file.
+// same reports whether two paths are the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -138,7 +138,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, two)
 }
 
-// copyTo copies all pages of one moment, and says whose they are.
+// copyTo copies all pages as of one moment, and returns the identity of the store.
 func (b Backup) copyTo(ctx context.Context, part *os.File) (was identity, err error) {
 	path, err := filepath.Abs(b.From)
 	if err != nil {
@@ -164,27 +164,28 @@ func (b Backup) copyTo(ctx context.Context, part *os.File) (was identity, err er
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return was, explain(b.From, err)
 	}
-	defer func() { // its end, whatever became of the context
+	defer func() { // also after the end of ctx
 		_, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		err = errors.Join(err, end)
 	}()
-	if was, err = b.identify(ctx, conn); err != nil { // the moment of the copy
+	if was, err = b.identify(ctx, conn); err != nil { // this read defines the moment of the copy
 		return was, explain(b.From, err)
 	}
 	if b.Is != nil && was.mark != string(b.Is) {
-		return was, fmt.Errorf("%s is another store than the one that was used with this state directory", b.From)
+		return was, fmt.Errorf("%s is not the store that was used with this state directory", b.From)
 	}
 	return was, conn.Raw(func(c any) error { return explain(b.To, b.pages(ctx, c, part, was.page)) })
 }
 
-// pages copies them in steps, each of which is synced: otherwise the disk would have the
-// whole copy to write at once, and commits of the store wait for that.
+// pages copies the pages in steps, with a sync after each. Otherwise the disk would have to
+// write the whole copy at once, and commits of the store would wait for that.
 func (b Backup) pages(ctx context.Context, from any, part *os.File, page int64) (err error) {
 	abs, err := filepath.Abs(part.Name())
 	if err != nil {
 		return err
 	}
-	// Nobody else has the copy, and it is thrown away unless all is well: no journal.
+	// The copy needs no journal: no other process uses it, and it is deleted after an
+	// error.
 	source, ok := from.(interface {
 		NewBackup(to string) (*driver.Backup, error)
 	})
@@ -212,13 +213,13 @@ func (b Backup) pages(ctx context.Context, from any, part *os.File, page int64) 
 	return nil
 }
 
-// identity is what a copy has in common with its store.
+// identity holds the values that a copy has in common with its store.
 type identity struct {
 	application, page, pages, schema int64
 	mark                             string
 }
 
-// asker is a connection, or any of several.
+// asker is a connection, or a pool of connections.
 type asker interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
@@ -246,7 +247,8 @@ func (b Backup) check(ctx context.Context, part string, was identity) (size int6
 	if err != nil {
 		return 0, err
 	}
-	// Exclusive: the log needs no shared memory, which a network share may not have.
+	// Exclusive mode: the log then needs no shared memory, which network file systems may
+	// lack.
 	db, err := sql.Open("sqlite", fileURI(abs, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_error_rc": {"1"}, "_pragma": {"locking_mode(EXCLUSIVE)", "trusted_schema(0)"},
 	}))
@@ -265,7 +267,7 @@ func (b Backup) check(ctx context.Context, part string, was identity) (size int6
 	var found string
 	look := "PRAGMA quick_check(1)"
 	if b.still {
-		look = "PRAGMA integrity_check(1)" // the indexes as well: nobody waits for it
+		look = "PRAGMA integrity_check(1)" // includes the indexes, because nothing waits for the result
 	}
 	if err := db.QueryRowContext(ctx, look).Scan(&found); err != nil {
 		return 0, err
@@ -276,12 +278,12 @@ func (b Backup) check(ctx context.Context, part string, was identity) (size int6
 	return info.Size(), nil
 }
 
-// name gives the copy its name once it is on the disk.
+// name renames the copy after it has been synced to disk.
 func (b Backup) name(part string) error {
 	if err := syncFile(part); err != nil {
 		return err
 	}
-	if !b.Replace { // somebody else may have made one meanwhile
+	if !b.Replace { // another process may have created one in the meantime
 		if _, err := os.Lstat(b.To); err == nil {
 			return fmt.Errorf("%s exists already: %w", b.To, fs.ErrExist)
 		}
@@ -298,14 +300,14 @@ func syncFile(path string) error {
 		return err
 	}
 	err = f.Sync()
-	if errors.Is(err, unix.EINVAL) { // a folder on a file system that has no such thing
+	if errors.Is(err, unix.EINVAL) { // the file system does not support this on directories
 		err = nil
 	}
 	return errors.Join(err, f.Close())
 }
 
-// fileURI spells out the settings of a connection. The path is escaped, so it cannot
-// add settings of its own.
+// fileURI returns a URI with all settings of a connection. The path is escaped, so that it
+// cannot add settings.
 func fileURI(path string, settings url.Values) string {
 	file := url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}
 	return file.String()

@@ -125,7 +125,7 @@ func TestABackupRefuses(t *testing.T) {
 		"no store":                   {sqlite.Backup{From: at("none.db"), To: at("copy.db")}, fs.ErrNotExist, "none.db"},
 		"another program's database": {sqlite.Backup{From: at("songs.db"), To: at("copy.db")}, nil, "another program's"},
 		"no database":                {sqlite.Backup{From: at("text.db"), To: at("copy.db")}, nil, "not a SQLite database"},
-		"another store":              {sqlite.Backup{To: at("copy.db"), Mark: "store", Is: []byte(`"mine"`)}, nil, "another store"},
+		"another store":              {sqlite.Backup{To: at("copy.db"), Mark: "store", Is: []byte(`"mine"`)}, nil, "is not the store that was used"},
 	} {
 		if c.From == "" {
 			c.From = path

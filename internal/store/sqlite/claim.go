@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// applicationID marks a file as ours in its header: "bzor".
+// applicationID marks a file as a Bezoar store in its header: "bzor".
 const applicationID = 0x627a6f72
 
-// claim makes a new file ours, with a write-ahead log, and refuses another
-// program's without having touched it.
+// claim marks a new file and turns on the write-ahead log. It rejects another program's
+// file without changing it.
 func claim(ctx context.Context, db *sql.DB, path string) error {
 	var id, objects int
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
@@ -22,10 +22,10 @@ func claim(ctx context.Context, db *sql.DB, path string) error {
 		return err
 	}
 	if id != applicationID && (id != 0 || objects > 0) {
-		return fmt.Errorf("%s is another program's database (application id %#x, %d tables and indexes); name another file",
+		return fmt.Errorf("%s is another program's database (application id %#x, %d tables and indexes); use another file",
 			path, uint32(id), objects)
 	}
-	if id == 0 { // before its first page is written; vacuum gives space back
+	if id == 0 { // must be set before the first page is written; vacuum needs it
 		if _, err := db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func checkEngine(ctx context.Context, db *sql.DB) error {
 	return requireVersion(version)
 }
 
-// requireVersion refuses a SQLite that can damage files: the write-ahead log's
-// reset race up to 3.51.2, the super-journal's rollback in 3.53.3.
+// requireVersion rejects SQLite versions that can damage files: the reset race of the
+// write-ahead log up to 3.51.2, and the rollback of super-journals in 3.53.3.
 func requireVersion(version string) error {
 	wanted := [3]int{3, 53, 4}
 	parts := strings.SplitN(version, ".", 4)

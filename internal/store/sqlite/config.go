@@ -10,16 +10,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Config names the file and the bounds. Only Path is required.
+// Config selects the file and sets limits. Only Path is required.
 type Config struct {
 	Path       string
-	MaxLetters int           // dead letters kept; 0 means ledger.DefaultMaxLetters
-	Readers    int           // connections that read; 0 means 4, at most 64
-	Reserve    int64         // bytes kept free for receives and deletions on a full disk; 0 means none
-	LockWait   time.Duration // how long a predecessor may take to let go of the file; 0 means 2 s
+	MaxLetters int           // maximum number of dead letters; 0: ledger.DefaultMaxLetters
+	Readers    int           // number of reading connections, at most 64; 0: 4
+	Reserve    int64         // bytes kept free for receives and deletions on a full disk; 0: none
+	LockWait   time.Duration // how long to wait for a predecessor to release the file; 0: 2 s
 }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var errs faults.List
 	switch {

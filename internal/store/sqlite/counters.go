@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// quotaStore adds up counts of quotas. One process owns the file, so that there
-// is nothing to share: counts only outlive the process.
+// quotaStore sums the counts of quotas. Only one process uses the file, so the store only
+// makes counts survive the process.
 type quotaStore struct{ db *DB }
 
 var _ quota.Store = (*quotaStore)(nil)
@@ -34,7 +34,7 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 		return quota.Totals{}, fmt.Errorf("add counts: %w", err)
 	}
 	write := b.Adds()
-	if !write { // most of the time reading costs no transaction
+	if !write { // usually reading is enough: this avoids a transaction
 		err := s.db.reader.QueryRowContext(ctx, overQuotaCounts, time.Now().UnixMicro()).Scan(&write)
 		if err != nil {
 			return quota.Totals{}, s.db.fault(ctx, err, "look for old counts")
@@ -58,7 +58,7 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 	return totals, nil
 }
 
-// addCounts is one batch in a transaction.
+// addCounts stores one batch in a transaction.
 func addCounts(t tx, b quota.Batch) (quota.Totals, error) {
 	totals := quota.Totals{Now: time.Now()}
 	now := totals.Now.UnixMicro()

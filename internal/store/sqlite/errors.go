@@ -11,7 +11,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// explain names the file and, where there is one, the way out.
+// explain adds the file's name, and advice if there is any.
 func explain(path string, err error) error {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {
@@ -37,8 +37,8 @@ func explain(path string, err error) error {
 	return say("failed")
 }
 
-// fault is explain for an operation under way: what was attempted, and the
-// context's own error when that is what ended it.
+// fault is explain with the attempted operation. If ctx ended the operation, it returns the
+// error of ctx.
 func (db *DB) fault(ctx context.Context, err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -56,5 +56,5 @@ func isUniqueViolation(err error) bool {
 }
 
 func isNoTransaction(err error) bool {
-	return strings.Contains(err.Error(), "no transaction is active") // SQLITE_ERROR has no finer code
+	return strings.Contains(err.Error(), "no transaction is active") // SQLITE_ERROR has no more specific code
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// flowStore keeps the runs of flows. Its clock is this process's, which owns the
+// flowStore stores the runs of flows. It uses the clock of this process, which owns the
 // file.
 type flowStore struct{ db *DB }
 
@@ -68,14 +68,14 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 	return s.db.fault(ctx, err, "create run %s of flow %s", r.ID, r.Flow)
 }
 
-// instanceKey finds an instance.
+// instanceKey identifies an instance.
 type instanceKey struct {
 	run, task string
 	index     int
 }
 
-// chunk is how many rows one statement writes: what a statement costs beside its
-// rows is as much as three of them.
+// chunk is the number of rows per statement: the fixed cost of a statement is about that of
+// three rows.
 const chunk = 32
 
 const (
@@ -84,7 +84,7 @@ const (
 	putInstancesChunk = intoInstances + sixteenInstances + `, ` + sixteenInstances + orReplaced
 )
 
-// putInstances replaces or adds instances, except those to be left.
+// putInstances replaces or adds instances, except those in leave.
 func putInstances(t tx, all []flow.Instance, docs []string, left map[instanceKey]bool) error {
 	args := make([]any, 0, 5*min(len(all), chunk))
 	for n, i := range all {
@@ -147,7 +147,7 @@ func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance,
 	if len(found) > 0 {
 		return found, nil
 	}
-	_, err = s.Run(ctx, run) // there is one without instances, or none
+	_, err = s.Run(ctx, run) // the run has no instances, or does not exist
 	return nil, err
 }
 

@@ -61,7 +61,7 @@ func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.
 	return done, nil
 }
 
-// holds reports whether the node may change what is in the batch.
+// holds checks that the node may change the objects of the batch.
 func holds(t tx, h flow.Hold, b flow.Batch, now int64) (bool, error) {
 	held, err := exists(t, holdsNode, h.Node, h.Epoch, now)
 	if err != nil || !held {
@@ -85,7 +85,7 @@ func exists(t tx, query string, args ...any) (bool, error) {
 	return err == nil, err
 }
 
-// batchDocs are the texts of a batch, made before the transaction.
+// batchDocs holds the texts of a batch, encoded before the transaction.
 type batchDocs struct{ pages, instances, begin, end, stop []string }
 
 func encodeBatch(b flow.Batch) (d batchDocs, _ error) {
@@ -148,8 +148,8 @@ func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, 
 	return begun, nil
 }
 
-// endAttempt notes how an attempt goes on or ended, and what that says of its
-// effect. An attempt that the update leaves alone changes nothing.
+// endAttempt stores the progress or end of an attempt, and the effect's state. If the
+// update changes no row, it does nothing.
 func endAttempt(t tx, a flow.Attempt, ending, update string, more ...any) error {
 	args := append([]any{string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending, a.Token}, more...)
 	n, err := t.changed(update, args...)
@@ -166,8 +166,8 @@ func endAttempt(t tx, a flow.Attempt, ending, update string, more ...any) error 
 	}
 }
 
-// begin writes attempts down, as far as there are slots and effects for them, and
-// returns the instances of the others.
+// begin stores the attempts that have slots and effects, and returns the instances of the
+// others.
 func begin(t tx, all []flow.Attempt, docs []string) (done flow.Applied, left map[instanceKey]bool, err error) {
 	if len(all) == 0 {
 		return done, nil, nil
@@ -193,7 +193,7 @@ func begin(t tx, all []flow.Attempt, docs []string) (done flow.Applied, left map
 }
 
 func beginOne(t tx, slots *record.Slots, a flow.Attempt, token int64, doc string, done *flow.Applied) (bool, error) {
-	if a.Pool != "" || a.Key != "" || a.Effect != "" { // else the insert itself finds it
+	if a.Pool != "" || a.Key != "" || a.Effect != "" { // otherwise the insert itself finds it
 		if there, err := began(t, a); err != nil || there != nil {
 			return keep(done, there, err)
 		}
@@ -226,7 +226,7 @@ func beginOne(t tx, slots *record.Slots, a flow.Attempt, token int64, doc string
 	return keep(done, &a, err)
 }
 
-// keep notes an attempt that is begun.
+// keep stores an attempt that begins.
 func keep(done *flow.Applied, a *flow.Attempt, err error) (bool, error) {
 	if err == nil {
 		done.Begun = append(done.Begun, *a)
@@ -234,7 +234,7 @@ func keep(done *flow.Applied, a *flow.Attempt, err error) (bool, error) {
 	return err == nil, err
 }
 
-// began finds an attempt that was begun already, nil for none.
+// began finds an attempt that already began; nil: none.
 func began(t tx, a flow.Attempt) (*flow.Attempt, error) {
 	there, err := record.ScanAttempt(func(dest ...any) error {
 		return t.row(getAttempt, []any{a.Run, a.Task, a.Index, a.N}, dest...)
@@ -242,13 +242,13 @@ func began(t tx, a flow.Attempt) (*flow.Attempt, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	if err == nil && there.Effect != "" && there.State != flow.AttemptEnded { // the batch that comes again may have freed it
+	if err == nil && there.Effect != "" && there.State != flow.AttemptEnded { // the repeated batch may have released it
 		err = t.exec(putEffect, []byte(there.Effect), there.Token, there.Run, there.Task, there.Index, time.Now().UnixMicro())
 	}
 	return &there, err
 }
 
-// effectOf finds who has an effect, nil for nobody.
+// effectOf finds the holder of an effect; nil: none.
 func effectOf(t tx, key string) (*flow.Effect, error) {
 	e := flow.Effect{Key: key}
 	err := t.row(getEffect, []any{[]byte(key)}, &e.Token, &e.Run, &e.Task, &e.Index, &e.Done, &e.Output)

@@ -19,7 +19,7 @@ const (
 )
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
-	var held, open bool // most of the time there are none: that costs no transaction
+	var held, open bool // usually there are none: this avoids a transaction
 	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (`+holdsNode+`),
 		EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended' AND stop = '')`, n.Name, n.Epoch, time.Now().UnixMicro()).Scan(&held, &open)
 	if err != nil || held && !open {
@@ -106,7 +106,7 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 	var q query
 	q.add(`SELECT `+record.AttemptColumns+` FROM flow_attempts a WHERE token > ?`, aq.After)
 	switch open := aq.Open || aq.Node != ""; {
-	case aq.Run != "" && open: // there are few open ones: + keeps off the index of all
+	case aq.Run != "" && open: // few are open: the + prevents use of the index of all attempts
 		q.add(`AND +run = ? AND state <> 'ended'`, aq.Run)
 	case aq.Run != "":
 		q.add(`AND run = ?`, aq.Run)

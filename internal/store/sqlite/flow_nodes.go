@@ -20,7 +20,7 @@ const (
 	freeNode    = `UPDATE flow_runs SET owner = '' WHERE owner = ? AND (state IN ('RUNNING', 'HELD') OR untold = 1)`
 	leaveNode   = `UPDATE flow_nodes SET until = ? WHERE name = ? AND epoch = ?`
 
-	// What nobody holds.
+	// Runs without a holder.
 	freeRuns = `FROM flow_runs r WHERE (r.state IN ('RUNNING', 'HELD') OR r.untold = 1)
 		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = r.owner AND n.until > ?1)`
 	takeRun = `UPDATE flow_runs SET owner = ?, epoch = epoch + 1, version = version + 1 WHERE id = ?`
@@ -30,8 +30,8 @@ const (
 	loseAttempts = `UPDATE flow_attempts SET state = 'lost' WHERE state <> 'ended' AND token IN (SELECT a.token ` + onLostNodes + `)`
 )
 
-// forgetNodesAfter is how long a node is listed after its lease. Its epochs begin
-// again then; what an earlier life may still hold is fenced by the epochs of runs.
+// forgetNodesAfter is how long a node stays in lists after its lease has expired. Its
+// epochs then start again; the epochs of runs fence what an earlier life may still hold.
 const forgetNodesAfter = 24 * time.Hour
 
 func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (flow.Node, error) {
@@ -61,7 +61,7 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 		return t.exec(forgetNodes, now-forgetNodesAfter.Microseconds())
 	})
 	if fenced {
-		err = fmt.Errorf("renew the lease of node %s: another process has begun a life of it: %w", n.Name, flow.ErrFenced)
+		err = fmt.Errorf("renew the lease of node %s: another process uses this node name: %w", n.Name, flow.ErrFenced)
 		return n, err
 	}
 	return n, s.db.fault(ctx, err, "renew the lease of node %s", n.Name)
@@ -86,7 +86,7 @@ func (s *flowStore) ListNodes(ctx context.Context) ([]flow.Node, error) {
 }
 
 func (s *flowStore) Take(ctx context.Context, n flow.Node, most int) ([]flow.Run, error) {
-	// Most of the time there is nothing: that costs no transaction.
+	// Usually there is nothing to do; this avoids a transaction.
 	var now, work int64 = time.Now().UnixMicro(), 0
 	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 `+freeRuns+`) OR EXISTS (SELECT 1 `+onLostNodes+`)
 		OR NOT EXISTS (SELECT 1 FROM flow_nodes WHERE name = ?2 AND epoch = ?3 AND until > ?1)`, now, n.Name, n.Epoch).Scan(&work)

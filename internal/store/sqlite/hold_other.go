@@ -4,7 +4,7 @@ package sqlite
 
 import "os"
 
-// hold locks nothing: elsewhere the lock file alone says who owns the database.
+// hold does nothing: on other systems only the lock file shows the owner.
 func hold(string, *os.File) error { return nil }
 
 // release undoes hold.

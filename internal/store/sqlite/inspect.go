@@ -17,18 +17,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// Inspection is what is found in a file that is only looked at.
+// Inspection is the result of inspecting a file.
 type Inspection struct {
 	Path       string // without symbolic links
 	Exists     bool
 	Has, Knows int64 // versions of the schema
-	Held       bool  // a process has it open as its store
-	Owner      int   // that process; 0 if it is not known
+	Held       bool  // a process has the file open as its store
+	Owner      int   // ID of that process; 0: unknown
 	Log        int64 // bytes of a write-ahead log that no process has open
 }
 
-// Inspect looks at a store, which may be in use, and neither creates nor migrates
-// anything.
+// Inspect inspects a store, which may be in use. It creates and migrates nothing.
 func Inspect(ctx context.Context, path string) (found Inspection, err error) {
 	if found.Path, err = realPath(path); err != nil {
 		return found, err
@@ -60,8 +59,8 @@ func Inspect(ctx context.Context, path string) (found Inspection, err error) {
 	return found, nil
 }
 
-// versionOf reads the version of a store's schema; 0 of a file without one. A file that
-// nobody has is read as it stands: SQLite would put a log that was left into it.
+// versionOf reads the version of a store's schema; 0 for a file without one. A file without
+// a process is read without its log: SQLite would merge the log into it.
 func versionOf(ctx context.Context, path string, held bool) (version int64, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -92,7 +91,7 @@ func versionOf(ctx context.Context, path string, held bool) (version int64, err 
 	return version, db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version)
 }
 
-// holder says whether a process owns the file as its store, and which.
+// holder reports whether a process owns the file as its store, and its ID.
 func holder(path string) (held bool, pid int, err error) {
 	f, err := os.OpenFile(path+"-lock", os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +109,7 @@ func holder(path string) (held bool, pid int, err error) {
 		return false, 0, fmt.Errorf("look at the lock %s: %w", f.Name(), err)
 	}
 	var text [20]byte
-	n, _ := f.ReadAt(text[:], 0) // its owner may be writing it
+	n, _ := f.ReadAt(text[:], 0) // the owner may be writing it
 	pid, _ = strconv.Atoi(strings.TrimSpace(string(text[:n])))
 	return true, pid, nil
 }

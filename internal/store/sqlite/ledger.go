@@ -24,7 +24,7 @@ const (
 		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc, revision = excluded.revision`
 	deleteVerdict = `DELETE FROM verdicts WHERE id = ?`
 
-	// The column fingerprint has the key.
+	// The column fingerprint holds the key.
 	putLetter = `INSERT INTO letters (id, fleet, fingerprint, work, last, copies, kept, found, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (fleet, fingerprint) DO UPDATE
@@ -107,7 +107,7 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 	args := []any{
 		l.ID, l.Fleet, key[:], l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
 	}
-	var id string // of the letter that was there, if one was
+	var id string // of the previous letter, if any
 	var stored record.LetterText
 	err = s.db.writer.run(ctx, func(t tx) error {
 		if err := t.row(putLetter, args, &id, &stored.Kept, &stored.Found, &stored.Copies, &stored.Body); err != nil {
@@ -120,7 +120,7 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 		return t.exec(evictLetters, id, n-s.maxLetters)
 	})
 	if isUniqueViolation(err) {
-		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the id belongs to a letter of other work", l.ID)
+		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the ID belongs to a letter of other work", l.ID)
 	}
 	if err != nil {
 		return bezoar.Letter{}, s.db.fault(ctx, err, "keep letter %s", l.ID)
@@ -167,7 +167,7 @@ func (s *ledgerStore) Letter(ctx context.Context, id string) (bezoar.Letter, err
 	return record.DecodeLetter(text)
 }
 
-// query grows a statement and its arguments side by side.
+// query builds a statement together with its arguments.
 type query struct {
 	text strings.Builder
 	args []any

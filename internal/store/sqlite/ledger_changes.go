@@ -16,14 +16,14 @@ const (
 	endVerdict     = `INSERT INTO verdict_ends (fleet, revision, id) VALUES (?, ?, ?)`
 	pruneEnds      = `DELETE FROM verdict_ends WHERE fleet = ? AND revision <= ?`
 
-	// One statement sees one state of the file.
+	// One statement reads one consistent state of the file.
 	listChanges = `SELECT 'revision' AS what, revision, '' AS id, '' AS doc FROM verdict_revisions WHERE fleet = ?1
 		UNION ALL SELECT 'put', revision, id, doc FROM verdicts WHERE fleet = ?1 AND revision > ?2
 		UNION ALL SELECT 'end', revision, id, '' FROM verdict_ends WHERE fleet = ?1 AND revision > ?2
 		ORDER BY what DESC, revision, id`
 )
 
-// revise begins the next revision of a fleet's verdicts.
+// revise starts the next revision of a fleet's verdicts.
 func revise(t tx, fleet string) (revision int64, err error) {
 	err = t.each(nextRevision, []any{fleet}, func(rows *sql.Rows) error { return rows.Scan(&revision) })
 	return revision, err

@@ -13,18 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a held lock is tried again.
+// lockPoll is the interval of attempts to get the lock.
 const lockPoll = 20 * time.Millisecond
 
-// lock takes the file beside the database that says who owns it, waiting up
-// to wait for a predecessor. It also serialises migrations, for which goose
-// has no lock on SQLite.
+// lock acquires the lock file beside the database, and waits up to wait for a predecessor.
+// The lock also serializes migrations, because goose has no lock for SQLite.
 func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path+"-lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, explainLockFile(path, err)
 	}
-	if err := onlyName(f); err != nil { // another name's file would be overwritten
+	if err := onlyName(f); err != nil { // a file with another name would be overwritten
 		return nil, errors.Join(err, f.Close())
 	}
 	deadline := time.NewTimer(wait)
@@ -47,13 +46,13 @@ func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error
 			return nil, errors.Join(heldError(path, f), f.Close())
 		}
 	}
-	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil && !isFull(err) { // then nobody learns who holds it
+	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil && !isFull(err) { // without room, the owner stays unknown
 		return nil, errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), f.Close())
 	}
 	return f, nil
 }
 
-// onlyName refuses what is no regular file, and a file that has another name, too.
+// onlyName rejects a file that is not regular, or that has several names.
 func onlyName(f *os.File) error {
 	var st unix.Stat_t
 	switch err := unix.Fstat(int(f.Fd()), &st); {
@@ -73,17 +72,17 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// ErrInUse is wrapped when another process owns the file.
+// ErrInUse is wrapped by errors about a file that another process owns.
 var ErrInUse = errors.New("in use by another process")
 
 func heldError(path string, f *os.File) error {
 	var holder [20]byte
-	n, _ := f.ReadAt(holder[:], 0) // best effort: the owner may be writing it
+	n, _ := f.ReadAt(holder[:], 0) // the owner may be writing it
 	who := ""
 	if pid := strings.TrimSpace(string(holder[:n])); pid != "" {
 		who = " (pid " + pid + ")"
 	}
-	return fmt.Errorf("%s is %w%s: stop that one, or give this one another file; many processes share a postgres:// store",
+	return fmt.Errorf("%s is %w%s: stop that process, or use another file; several processes can share a postgres:// store",
 		path, ErrInUse, who)
 }
 
@@ -91,14 +90,14 @@ func explainLockFile(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: its folder %s does not exist; create it first: %w", path, dir, err)
+		return fmt.Errorf("%s: its directory %s does not exist; create it first: %w", path, dir, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
-		return fmt.Errorf("%s: user %d may not write in %s; make that folder writable or name another file: %w",
+		return fmt.Errorf("%s: user %d may not write in %s; make that directory writable or use another file: %w",
 			path, os.Geteuid(), dir, err)
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO):
-		return fmt.Errorf("%s-lock is a symbolic link or no file: remove it: %w", path, err)
+		return fmt.Errorf("%s-lock is a symbolic link or not a file: remove it: %w", path, err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return fmt.Errorf("%s: no space left in %s; free some: %w", path, dir, err)
+		return fmt.Errorf("%s: no space left in %s; free some space: %w", path, dir, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -15,8 +15,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date. The file's lock is held: nobody else
-// migrates it.
+// migrate upgrades the schema. The caller holds the lock of the file.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -40,7 +39,7 @@ func migrateFrom(ctx context.Context, db *sql.DB, path string, files fs.FS) erro
 			"run the newer bezoar that wrote it, or restore a backup from before", path, has, knows)
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the schema of %s from version %d to %d: %w", path, has, knows, err)
+		return fmt.Errorf("migrate the schema of %s from version %d to %d: %w", path, has, knows, err)
 	}
 	return nil
 }

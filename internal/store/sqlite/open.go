@@ -20,12 +20,12 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// DB is one open file and the stores in it.
+// DB is one open file with its stores.
 type DB struct {
 	path   string
 	lock   *os.File
-	file   *os.File // the file itself, which is locked as well
-	owner  *sql.DB  // of the writer's one connection
+	file   *os.File // the database file, which is locked as well
+	owner  *sql.DB  // pool of the writer's single connection
 	writer *writer
 	vacuum *vacuum
 	reader *sql.DB
@@ -36,8 +36,8 @@ type DB struct {
 	close  func() error
 }
 
-// Open opens the file, creates it when it is not there, brings its schema up
-// to date, and owns it until Close.
+// Open opens the file, creates it if it does not exist, upgrades its schema, and owns it
+// until Close.
 func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the sqlite store: %w", err)
@@ -67,7 +67,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	room := &reserve{path: c.Path + "-reserve", size: c.Reserve, within: db.reusable}
 	if err := db.connect(ctx, c); err != nil {
-		if !room.spend() { // on a full disk even opening takes room
+		if !room.spend() { // on a full disk even opening needs space
 			return nil, explain(c.Path, err)
 		}
 		if err := errors.Join(db.disconnect(), db.connect(ctx, c)); err != nil {
@@ -89,7 +89,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	return db, nil
 }
 
-// Check says what is wrong with the file, nil for nothing.
+// Check returns the current problem of the file, or nil.
 func (db *DB) Check(context.Context) error {
 	if err := db.writer.watch.look(); err != nil {
 		return err
@@ -110,14 +110,13 @@ func (db *DB) Live() live.Store { return db.live }
 // Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return &quotaStore{db} }
 
-// Close finishes the writes under way, refuses further ones, and gives the
-// file up.
+// Close finishes running writes, rejects further ones, and releases the file.
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) closeAll() error {
 	err := db.disconnect()
 	if db.writer != nil && db.writer.room != nil {
-		db.writer.room.open() // the log has made room: the next start may find none
+		db.writer.room.open() // merging the log freed space, which may be gone at the next start
 	}
 	// Unlocked, not only closed: a child process that this one is starting has the
 	// descriptors, too, until its program is loaded.
@@ -141,7 +140,7 @@ func (db *DB) disconnect() error {
 	if db.writer != nil {
 		errs = append(errs, db.writer.close())
 	}
-	for _, pool := range []*sql.DB{db.reader, db.owner} { // the last one out folds the log into the file
+	for _, pool := range []*sql.DB{db.reader, db.owner} { // the last connection to close merges the log into the file
 		if pool != nil {
 			errs = append(errs, pool.Close())
 		}
@@ -183,10 +182,10 @@ func (db *DB) connect(ctx context.Context, c Config) error {
 	return db.reader.PingContext(ctx)
 }
 
-// dsn spells the settings out for every connection.
+// dsn returns a data source name with all settings of a connection.
 func dsn(path string, readOnly bool) string {
 	settings := url.Values{
-		"_busy_timeout": {"5000"}, // others may hold a lock: a shell, a backup
+		"_busy_timeout": {"5000"}, // a shell or a backup may hold a lock
 		"_synchronous":  {"FULL"},
 		"_foreign_keys": {"1"},
 		"_dqs":          {"0"},
@@ -206,17 +205,17 @@ func checkPath(path string) error {
 		return nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file (%s); name a file", path, info.Mode().Type())
+		return fmt.Errorf("%s is not a regular file (%s); use the path of a file", path, info.Mode().Type())
 	}
 	return err
 }
 
-// prepareFile creates the file for its owner alone, since it will hold payloads,
-// and locks it.
+// prepareFile creates the file, accessible to its owner only because it will contain
+// payloads, and locks it.
 func prepareFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("%s: user %d may not write this file; change its owner or mode, or name another: %w", path, os.Geteuid(), err)
+		return nil, fmt.Errorf("%s: user %d may not write this file; change its owner or mode, or use another file: %w", path, os.Geteuid(), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -230,10 +229,10 @@ func prepareFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// prepareDriver turns the process-wide switches on before the first file lock.
-// Where the platform lacks one, or a first lock came earlier, SQLite's defaults
-// are safe as long as nobody else closes the database file, which is closed here
-// behind them.
+// prepareDriver sets the process-wide switches before the first file lock. If the platform
+// lacks one, or a lock was taken earlier, SQLite's defaults are safe unless other code
+// closes the database file. prepareDriver itself closes no file before the switches are
+// set.
 func prepareDriver() error {
 	driver.StrictPragmas(true)
 	if _, err := driver.Fdatasync(true); err != nil && !errors.Is(err, driver.ErrFdatasyncUnavailable) {

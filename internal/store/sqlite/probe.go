@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Probe runs a query in a file that need not be ours, cannot write to it, and
-// reports whether its first row's first column is neither null, 0 nor false.
+// Probe runs a query in any SQLite file, without write access. It reports whether the first
+// column of the first row is neither null, 0 nor false.
 func Probe(ctx context.Context, path, query string) (bool, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// queueStore keeps queues. Its clock is this process's, which owns the file;
-// it is read in the transaction that it judges.
+// queueStore stores queues. It uses the clock of this process, which owns the file. The
+// clock is read in the transaction of each decision.
 type queueStore struct {
 	db    *DB
 	cache *cache
@@ -35,10 +35,9 @@ type queueTx struct {
 	tx
 	cache *cache
 	now   int64
-	// groups are FIFO groups to look at again, and for which copy they
-	// wait.
+	// groups holds the FIFO groups to update, and the copies that they wait for.
 	groups map[groupKey]waits
-	freed  bool // messages that waited for a copy may be received
+	freed  bool // messages that waited for a copy may have become available
 }
 
 // write runs do in the shared transaction. do may run twice.
@@ -60,13 +59,13 @@ func (s *queueStore) writeBy(ctx context.Context, run func(context.Context, func
 	return s.db.fault(ctx, err, "%s", what)
 }
 
-// writing is write with a result. It is do's until the write is over, also when
-// ctx ends before.
+// writing is write with a result. The result belongs to do until the write has ended, even
+// if ctx ends first.
 func writing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
 	return writingBy(ctx, s, s.db.writer.run, what, do)
 }
 
-// growing is writing what may stay for long: see [writer.grow].
+// growing is writing for data that may stay for long; see [writer.grow].
 func growing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
 	return writingBy(ctx, s, s.db.writer.grow, what, do)
 }
@@ -102,10 +101,10 @@ func (t tx) each(query string, args []any, f func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
-// Shared is false: one process owns the file.
+// Shared returns false: only one process uses the file.
 func (s *queueStore) Shared() bool { return false }
 
-// definition is a queue and the bucket that holds its messages.
+// definition is a queue with the bucket of its messages.
 type definition struct {
 	queue.Queue
 	bucket int64
@@ -158,7 +157,7 @@ func (t *queueTx) definition(query string, key any) (definition, error) {
 	return d, err
 }
 
-// number takes n numbers and returns the last one.
+// number allocates n numbers and returns the last one.
 func (t *queueTx) number(kind string, n int) (last int64, err error) {
 	err = t.row(`UPDATE queue_numbers SET last = last + ? WHERE kind = ? RETURNING last`, []any{n, kind}, &last)
 	return last, err
@@ -191,7 +190,7 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 	return made.Queue, err
 }
 
-// define makes a queue.
+// define creates a queue.
 func (t *queueTx) define(q queue.Queue, doc []byte) (definition, error) {
 	t.cache.forget()
 	bucket, err := t.number("bucket", 1)
@@ -206,7 +205,7 @@ func (t *queueTx) define(q queue.Queue, doc []byte) (definition, error) {
 	return t.named(q.Name)
 }
 
-// own makes a caller's copy of a definition that is remembered.
+// own returns a copy of a cached definition for a caller.
 func own(q queue.Queue) queue.Queue {
 	q.Tags, q.Settings.Extra = maps.Clone(q.Tags), maps.Clone(q.Settings.Extra)
 	q.Settings.Allow.Queues = slices.Clone(q.Settings.Allow.Queues)
@@ -272,7 +271,7 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 	})
 }
 
-// leave has Clean remove what is in a bucket, however much it is.
+// leave lets Clean remove the content of a bucket, whatever its size.
 func (t *queueTx) leave(bucket int64) error {
 	t.cache.forget()
 	return t.exec(`INSERT INTO queue_leftovers (bucket) VALUES (?)`, bucket)

@@ -6,25 +6,25 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// cache is what the one writer of the file holds in memory, so that ordinary
-// messages cost no look into tables that say nothing about them. It belongs to
-// whoever commits, is filled when the file is opened, and is exact: what a
-// transaction changed is taken back when it fails.
+// cache is state that the file's only writer keeps in memory, so that ordinary messages
+// need no lookup in tables without entries for them. It belongs to the goroutine that
+// commits. It is filled when the file is opened, and is exact: the changes of a failed
+// transaction are undone.
 type cache struct {
-	byID   map[int64]definition // queues as they were read since the last change
+	byID   map[int64]definition // queues, as read since the last change
 	byName map[string]definition
 	bucket map[int64]definition
 
 	cases    map[caseKey]struct{} // payloads that have a case
-	known    map[int64]int        // how many of them a queue has
-	flying   flights              // messages that were leased; whether a lease still holds is in the table
-	vanished flights              // of them, those whose worker is gone
-	parked   map[payloadKey]int   // messages, or groups, that wait for a copy of theirs
-	waiting  map[int64]int        // how many of them a bucket has
+	known    map[int64]int        // number of them per queue
+	flying   flights              // leased messages; the table shows whether the lease is still valid
+	vanished flights              // those whose worker is gone
+	parked   map[payloadKey]int   // messages, or groups, that wait for a copy
+	waiting  map[int64]int        // number of them per bucket
 
-	log    []step          // of the transaction under way
-	sizes  map[int64]int64 // how much each bucket grew in it
-	bodies []int64         // that it removes
+	log    []step          // of the current transaction
+	sizes  map[int64]int64 // growth of each bucket in it
+	bodies []int64         // bodies that it removes
 }
 
 type caseKey struct {
@@ -37,8 +37,8 @@ type payloadKey struct {
 	payload bezoar.Fingerprint
 }
 
-// flights are messages by their payload: mostly one, so that the collector of
-// garbage finds few pointers.
+// flights maps payloads to messages. Most have only one message, which is stored without a
+// pointer to spare the garbage collector.
 type flights struct {
 	one  map[payloadKey]int64
 	more map[payloadKey][]int64
@@ -48,11 +48,11 @@ func newFlights() flights {
 	return flights{make(map[payloadKey]int64), make(map[payloadKey][]int64)}
 }
 
-// step is one change, to be taken back.
+// step is one change that can be undone.
 type step struct {
 	kind stepKind
-	key  payloadKey // its bucket is a queue's id for a case
-	n    int64      // a message, or how many
+	key  payloadKey // for a case, its bucket is the queue's ID
+	n    int64      // a message, or a number
 }
 
 type stepKind uint8
@@ -67,7 +67,7 @@ const (
 	closed
 )
 
-// maxDefinitions bounds the queues that are remembered.
+// maxDefinitions is the maximum number of cached queues.
 const maxDefinitions = 4096
 
 func newCache() *cache {
@@ -85,14 +85,14 @@ func (m *cache) remember(d definition) {
 	m.byID[d.ID], m.byName[d.Name], m.bucket[d.bucket] = d, d, d
 }
 
-// forget has definitions read again.
+// forget makes definitions be read again.
 func (m *cache) forget() {
 	clear(m.byID)
 	clear(m.byName)
 	clear(m.bucket)
 }
 
-// ended is called when a transaction is over.
+// ended is called at the end of a transaction.
 func (m *cache) ended(kept bool) {
 	if !kept {
 		m.forget()
@@ -161,7 +161,7 @@ func (f flights) remove(key payloadKey, seq int64) bool {
 	return true
 }
 
-// of returns the messages with a payload, in no order.
+// of returns the messages with a payload, in no particular order.
 func (f flights) of(key payloadKey) []int64 {
 	one, ok := f.one[key]
 	if !ok {
@@ -191,7 +191,7 @@ func (m *cache) forgetCase(key caseKey) {
 	}
 }
 
-// fly notes whether a message is leased, and whether its worker is gone.
+// fly records whether a message is leased, and whether its worker is gone.
 func (m *cache) fly(key payloadKey, seq int64, leased, gone bool) {
 	switch {
 	case leased && m.flying.add(key, seq):
@@ -207,7 +207,7 @@ func (m *cache) fly(key payloadKey, seq int64, leased, gone bool) {
 	}
 }
 
-// park notes that so many more messages wait.
+// park changes the number of waiting messages.
 func (m *cache) park(key payloadKey, n int64) {
 	m.count(key, n)
 	m.log = append(m.log, step{parked, key, n})

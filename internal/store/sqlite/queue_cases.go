@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// payload scans a fingerprint; NULL is the zero one.
+// payload scans a fingerprint; NULL becomes the zero fingerprint.
 type payload bezoar.Fingerprint
 
 func (p *payload) Scan(src any) error {
@@ -30,7 +30,7 @@ func (p *payload) Scan(src any) error {
 	return nil
 }
 
-// stored is what of a fingerprint a column takes.
+// stored returns the column value of a fingerprint.
 func stored(p *bezoar.Fingerprint) any {
 	if p.IsZero() {
 		return nil
@@ -50,7 +50,7 @@ func scanCase(scan func(...any) error) (c queue.PayloadCase, err error) {
 	return c, c.Class.UnmarshalText([]byte(class))
 }
 
-// findCase returns what is known of a payload, nil for nothing.
+// findCase returns the case of a payload; nil: none.
 func (t *queueTx) findCase(id int64, p bezoar.Fingerprint) (*poison.Case, error) {
 	if _, ok := t.cache.cases[caseKey{id, p}]; !ok {
 		return nil, nil
@@ -61,7 +61,7 @@ func (t *queueTx) findCase(id int64, p bezoar.Fingerprint) (*poison.Case, error)
 	return &c.Case, err
 }
 
-// judged finds the case of a message, if it matters.
+// judged returns the case of a message, if it matters.
 func (t *queueTx) judged(id int64, m *messageRow, p queue.Policy) (*poison.Case, error) {
 	if !m.Judged(p) {
 		return nil, nil
@@ -69,7 +69,7 @@ func (t *queueTx) judged(id int64, m *messageRow, p queue.Policy) (*poison.Case,
 	return t.findCase(id, m.Payload)
 }
 
-// keepCase stores what is known of a payload from now on.
+// keepCase stores the case of a payload.
 func (t *queueTx) keepCase(id int64, p bezoar.Fingerprint, c *poison.Case) error {
 	key := caseKey{id, p}
 	if c == nil {
@@ -89,7 +89,7 @@ func (t *queueTx) keepCase(id int64, p bezoar.Fingerprint, c *poison.Case) error
 		c.Class.String(), c.Failure, c.Reason, record.KeptFrom(c))
 }
 
-// makeRoom drops the case that goes first; the quarantined stay.
+// makeRoom drops the most expendable case; quarantined ones stay.
 func (t *queueTx) makeRoom(id int64) (bool, error) {
 	var p payload
 	err := t.row(`DELETE FROM queue_cases WHERE (queue, payload) IN (SELECT queue, payload FROM queue_cases

@@ -9,16 +9,16 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Copies of an unproven payload wait for the one that is in flight. Where there
-// are many, no receive may have to look at all of them: they are parked, out of
-// the order of what may be received, in a FIFO queue by their group. As long as
-// any is parked there is another message with that payload that is not; whenever
-// one of those ends, as many are let go on as may. In a FIFO queue that one may
-// be where nobody looks at it once its lease is over, behind others of its own
-// group: so each group looks for itself by then.
+// Copies of an unproven payload wait for the copy in flight. If there are many, a receive
+// must not have to examine all of them: they are parked outside the order of available
+// messages; in a FIFO queue, their groups are parked. While any copy is parked, there is
+// another message with that payload that is not; when such a message ends, as many parked
+// copies as allowed continue. In a FIFO queue, that message may be behind others of its own
+// group, where nothing examines it when its lease expires. So each parked group examines
+// its state again at that time.
 
-// settleCopies ends the deliveries of copies whose lease is over, and says until
-// when one is in flight that was not given just now: copies that go to one
+// settleCopies ends the deliveries of copies whose leases have expired. It returns the time
+// until which a copy is in flight that was not given by this call: copies that go to one
 // worker together need not wait for each other.
 func (r *receiver) settleCopies(m *messageRow, all []int64) (until int64, err error) {
 	for _, seq := range all {
@@ -54,7 +54,7 @@ func (r *receiver) settleCopies(m *messageRow, all []int64) (until int64, err er
 	return until, nil
 }
 
-// outdate notes that a message is not any more as it was perhaps read.
+// outdate records that a message differs from the state that may have been read.
 func (r *receiver) outdate(seq int64) {
 	if r.stale == nil {
 		r.stale = make(map[int64]bool)
@@ -62,8 +62,8 @@ func (r *receiver) outdate(seq int64) {
 	r.stale[seq] = true
 }
 
-// refresh reads a message again if it has changed. It reports false when it is
-// not to be received any more.
+// refresh reads a message again if it has changed. It returns false if the message must not
+// be received any more.
 func (r *receiver) refresh(m *messageRow) (bool, error) {
 	if !r.stale[m.seq] {
 		return true, nil
@@ -73,7 +73,7 @@ func (r *receiver) refresh(m *messageRow) (bool, error) {
 	return found && fresh.Due == 0 && fresh.Visible <= r.now, err
 }
 
-// park has a message wait for a copy of its that is in flight until then.
+// park makes a message wait for a copy that is in flight until then.
 func (t *queueTx) park(m *messageRow, until int64) error {
 	if m.locking {
 		t.touch(m)
@@ -85,14 +85,13 @@ func (t *queueTx) park(m *messageRow, until int64) error {
 	return t.update(m)
 }
 
-// landed lets copies go on after the end of a delivery, or of the message.
+// landed lets copies continue after the end of a delivery, or of the message.
 func (t *queueTx) landed(m *messageRow) error {
 	t.cache.fly(m.key(), m.seq, false, false)
 	return t.letOn(m)
 }
 
-// letOn lets copies of a message go on, or look again for how long they have to
-// wait.
+// letOn lets copies of a message continue, or determines anew how long they have to wait.
 func (t *queueTx) letOn(m *messageRow) error {
 	if t.cache.parked[m.key()] == 0 {
 		return nil
@@ -111,14 +110,14 @@ func (t *queueTx) letOn(m *messageRow) error {
 	return t.unpark(d, m.Payload, k)
 }
 
-// How many that were parked one transaction lets go on. The end of each lets
-// more go.
+// Numbers of parked copies that one transaction lets continue. The end of each lets more
+// continue.
 const (
 	whenProven  = 1000
 	whenRefused = 100 // to be set aside
 )
 
-// unpark lets copies go on: all when they need not wait for each other.
+// unpark lets copies continue: all of them if they need not wait for each other.
 func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) error {
 	key := payloadKey{d.bucket, p}
 	if t.cache.parked[key] == 0 {
@@ -141,7 +140,7 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 	return err
 }
 
-// unparkGroups has groups looked at again: regroup says when.
+// unparkGroups marks groups for regroup, which determines when they continue.
 func (t *queueTx) unparkGroups(key payloadKey, n int) error {
 	return t.touchGroups(`SELECT bucket, grp FROM queue_groups INDEXED BY queue_groups_waiting WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?`,
 		key.bucket, key.payload[:], n)
@@ -157,7 +156,7 @@ func (t *queueTx) touchGroups(query string, args ...any) error {
 	})
 }
 
-// unparkAll lets copies go on in a queue whose payloads are judged no more.
+// unparkAll lets all copies continue in a queue whose payloads are no longer judged.
 func (t *queueTx) unparkAll(d definition) error {
 	if t.cache.waiting[d.bucket] == 0 {
 		return nil

@@ -40,8 +40,8 @@ func (s *queueStore) exists(ctx context.Context, id int64) error {
 	return s.db.fault(ctx, err, "look for a queue")
 }
 
-// How many there are is known; only what is in flight or delayed is looked at,
-// in indexes alone. What is due is in flight, or about to leave.
+// The total is cached. Only messages in flight or delayed are counted, using indexes alone.
+// Due messages are in flight, or about to leave.
 const countMessages = `WITH RECURSIVE q (bucket, fifo) AS (SELECT bucket, fifo FROM queues WHERE id = ?1),
 	ranks (rank) AS (
 		SELECT 0 UNION ALL SELECT rank + 1 FROM ranks WHERE rank < 9

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// target finds a dead-letter queue, or makes it.
+// target finds a dead-letter queue, or creates it.
 func (t *queueTx) target(p queue.Policy, origin string) (definition, error) {
 	name := p.DeadLetter
 	if name == "" {
@@ -29,7 +29,7 @@ func (t *queueTx) target(p queue.Policy, origin string) (definition, error) {
 	return t.define(q, doc)
 }
 
-// bury sends a message to its dead-letter queue and returns the queue's name.
+// bury moves a message to its dead-letter queue and returns the queue's name.
 func (t *queueTx) bury(m *messageRow, from definition, p queue.Policy, cause *queue.Outcome) (string, error) {
 	target, err := t.target(p, from.Name)
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *queueTx) bury(m *messageRow, from definition, p queue.Policy, cause *qu
 	return target.Name, t.settle(m, target, letter)
 }
 
-// settle puts a message that was removed into a queue, as a letter.
+// settle adds a removed message to a queue, as a letter.
 func (t *queueTx) settle(m *messageRow, target definition, letter *queue.Letter) error {
 	seq, err := t.number("message", 1)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *queueTx) settle(m *messageRow, target definition, letter *queue.Letter)
 	return t.addLetter(&dead, letter)
 }
 
-// letter reads the one a message has, nil for none.
+// letter reads the letter of a message; nil: none.
 func (t *queueTx) letter(m *messageRow) (*queue.Letter, error) {
 	if !m.Letter {
 		return nil, nil
@@ -116,7 +116,7 @@ func (t *queueTx) removeLetter(m *messageRow) error {
 	return t.exec(`DELETE FROM queue_letter_groups WHERE id = ?`, group)
 }
 
-// ended counts how a message ended that a move task had sent.
+// ended counts the outcome of a message that a move task had sent.
 func (t *queueTx) ended(m *messageRow, worked bool) error {
 	if m.Letter || len(m.lineage) == 0 {
 		return nil
@@ -128,8 +128,8 @@ func (t *queueTx) ended(m *messageRow, worked bool) error {
 	return t.exec(`UPDATE queue_moves SET done = done + ?1, dead = dead + 1 - ?1 WHERE id = ?2`, worked, l.Task)
 }
 
-// lapse removes a message that is older than its queue's retention, or sets it
-// aside and returns where.
+// lapse removes a message that exceeds its queue's retention, or moves it to the
+// dead-letter queue and returns that queue's name.
 func (t *queueTx) lapse(m *messageRow, d definition, p queue.Policy, retention time.Duration) (string, error) {
 	cause := m.Lapse(p, retention)
 	if cause == nil {
@@ -141,14 +141,14 @@ func (t *queueTx) lapse(m *messageRow, d definition, p queue.Policy, retention t
 	return t.bury(m, d, p, cause)
 }
 
-// lose removes a message that nobody was done with.
+// lose removes a message that no worker finished.
 func (t *queueTx) lose(m *messageRow) error {
 	t.removePayload(m.payload)
 	return errors.Join(t.ended(m, false), t.remove(m))
 }
 
-// expired ends a delivery whose lease is over, and says whether the message is
-// to be set aside.
+// expired ends a delivery whose lease has expired. It reports whether the message has to be
+// set aside.
 func (t *queueTx) expired(m *messageRow, d definition, p queue.Policy) (dead bool, err error) {
 	k, err := t.judged(d.ID, m, p)
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *queueTx) changedCase(d definition, m *messageRow, old, next *poison.Cas
 	return t.keepCase(d.ID, m.Payload, next)
 }
 
-// oldest reads messages by their sequence, beyond after.
+// oldest reads messages by sequence number, after the given one.
 func (t *queueTx) oldest(bucket, after int64, limit int) (found []messageRow, err error) {
 	err = t.each(`SELECT `+stateColumns+` FROM queue_messages m WHERE m.bucket = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`, []any{bucket, after, limit},
 		func(rows *sql.Rows) error {

@@ -13,14 +13,14 @@ type groupKey struct {
 	group  string
 }
 
-// waits is what a FIFO group waits for: a copy with this payload that is in
-// flight until then. Zero: for nothing.
+// waits is what a FIFO group waits for: a copy with this payload that is in flight until
+// then. Zero: nothing.
 type waits struct {
 	copy  bezoar.Fingerprint
 	until int64
 }
 
-// touch notes that a FIFO group has changed.
+// touch records that a FIFO group has changed.
 func (t *queueTx) touch(m *messageRow) {
 	if !m.locking {
 		return
@@ -34,9 +34,9 @@ func (t *queueTx) touch(m *messageRow) {
 	}
 }
 
-// Whether a group is locked, by which message first, and when another one is visible:
-// one before that, or any where there is no lock. The first statement asks the index
-// of what is held, so that of a long group that is not locked nothing is read.
+// The state of a group: whether it is locked, by which message first, and when another
+// message becomes visible: an earlier one, or any if there is no lock. The first statement
+// uses the index of held messages, so that nothing is read of a long group without a lock.
 const (
 	groupLocked = `SELECT EXISTS (SELECT 1 FROM queue_messages INDEXED BY queue_messages_held
 			WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = 1 AND visible > ?3)
@@ -51,8 +51,8 @@ const (
 		FROM (VALUES (0), (1), (2)) h`
 )
 
-// lock returns the first message that locks a group, which none behind it
-// overtakes, and until when; without one, what is behind all others.
+// lock returns the first message that locks a group, which no later message overtakes, and
+// the end of the lock. Without a lock it returns a position behind all messages.
 func (t *queueTx) lock(key groupKey) (seq, until int64, err error) {
 	var locked bool
 	err = t.row(groupLocked, []any{key.bucket, key.group, t.now}, &locked)
@@ -63,7 +63,7 @@ func (t *queueTx) lock(key groupKey) (seq, until int64, err error) {
 	return seq, until, err
 }
 
-// ready is when a group has a message to receive, if it holds any.
+// ready returns the time at which a group has a message to receive, if it has any.
 func (t *queueTx) ready(key groupKey) (at sql.NullInt64, err error) {
 	seq, until, err := t.lock(key)
 	if err != nil || until == 0 {
@@ -79,8 +79,8 @@ func (t *queueTx) ready(key groupKey) (at sql.NullInt64, err error) {
 	return at, err
 }
 
-// regroup says for every FIFO group that was touched when it has something, and
-// for which payload it waits.
+// regroup updates, for every touched FIFO group, the time at which it has a message, and
+// the payload that it waits for.
 func (t *queueTx) regroup() error {
 	for key, waits := range t.groups {
 		if err := t.unwait(key); err != nil {
@@ -98,7 +98,7 @@ func (t *queueTx) regroup() error {
 		}
 		if !waits.copy.IsZero() {
 			t.cache.park(payloadKey{key.bucket, waits.copy}, 1)
-			if ready.Int64 <= t.now { // else it is locked, and what locks it may be first again
+			if ready.Int64 <= t.now { // otherwise it is locked, and the locking message may become first again
 				ready.Int64 = waits.until
 			}
 		}
@@ -113,7 +113,7 @@ func (t *queueTx) regroup() error {
 	return nil
 }
 
-// unwait forgets that a group waits.
+// unwait removes the wait of a group.
 func (t *queueTx) unwait(key groupKey) error {
 	if len(t.cache.parked) == 0 {
 		return nil

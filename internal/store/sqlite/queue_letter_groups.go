@@ -10,14 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// groupRow is a group of letters before its newest one is read.
+// groupRow is a group of letters before its newest letter is read.
 type groupRow struct {
 	queue.Group
 	id int64
 }
 
 func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
-	// What follows sees one state of the file.
+	// The statements below read one consistent state of the file.
 	t, err := s.db.reader.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, s.db.fault(ctx, err, "group dead letters")
@@ -34,7 +34,7 @@ func (s *queueStore) groups(ctx context.Context, t *sql.Tx, sel queue.Selection,
 	}
 	var q query
 	if whole(sel) {
-		// The counts are kept; first and last are at the ends of an index.
+		// The counts are stored; first and last are at the ends of an index.
 		q.add(`SELECT g.id, q.name, g.grp, g.n, g.redriven,
 			(SELECT min(died) FROM queue_deaths d WHERE d.gid = g.id), (SELECT max(died) FROM queue_deaths d WHERE d.gid = g.id) AS newest
 			FROM queues q JOIN queue_letter_groups g ON g.bucket = q.bucket`)
@@ -75,18 +75,18 @@ func (s *queueStore) groups(ctx context.Context, t *sql.Tx, sel queue.Selection,
 	return out, nil
 }
 
-// whole reports whether a selection takes all letters of every group it knows.
+// whole reports whether a selection includes all letters of every known group.
 func whole(s queue.Selection) bool {
 	return len(s.Groups) == 0 && len(s.IDs) == 0 && s.Origin == "" && s.Class == "" && s.After.IsZero() && s.Before.IsZero() && s.Last == 0 &&
 		!s.ByContent()
 }
 
-// inGroup finds the letters of one group by the time of their death.
+// inGroup selects the letters of one group by time of death.
 const inGroup = ` FROM queue_deaths d INDEXED BY queue_deaths_by_time`
 
 const hour = int64(time.Hour / time.Microsecond)
 
-// read fills in the newest letter, and when the others died. from picks the
+// read fills in the newest letter, and the times of the others' deaths. from selects the
 // group's letters.
 func (g *groupRow) read(ctx context.Context, t *sql.Tx, from string, args []any) error {
 	var doc []byte
@@ -106,7 +106,7 @@ func (g *groupRow) read(ctx context.Context, t *sql.Tx, from string, args []any)
 		return nil
 	}
 	for h := range g.Hours {
-		// As record.Hour has it; the last hour also has what is yet to come.
+		// As in record.Hour; the last hour also counts later deaths.
 		after, until := now-int64(len(g.Hours)-h)*hour, now-int64(len(g.Hours)-1-h)*hour
 		if h == len(g.Hours)-1 {
 			until = 1<<63 - 1

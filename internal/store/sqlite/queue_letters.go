@@ -15,9 +15,9 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// choose writes a selection as conditions on a death d and its queue q. Lists
-// are one argument each, so that there are few texts. The plus signs leave the
-// order of the sequence, in which all of it is read once, to the planner.
+// choose converts a selection to conditions on a death d and its queue q. A list is one
+// argument, so that there are few different statements. The plus signs keep the planner in
+// the order of the sequence, in which one scan reads everything.
 func choose(s queue.Selection) (where string, args []any, err error) {
 	var parts []string
 	and := func(part string, arg any) {
@@ -75,18 +75,18 @@ func choose(s queue.Selection) (where string, args []any, err error) {
 	return ` WHERE ` + strings.Join(parts, ` AND `), args, nil
 }
 
-// payloadOf finds what the message of a death d holds.
+// payloadOf joins the content of the message of a death d.
 const payloadOf = ` FROM queue_messages c CROSS JOIN queue_payloads y ON y.id = c.payload WHERE c.bucket = d.bucket AND c.seq = d.seq`
 
-// hasAttribute looks for a name and a value in what record.EncodeAttributes wrote.
-// What is damaged has none.
+// hasAttribute searches a name and a value in the result of record.EncodeAttributes.
+// Damaged text matches nothing.
 const hasAttribute = `EXISTS (SELECT 1
 	FROM json_each(CASE WHEN json_valid(CAST(y.attributes AS TEXT)) THEN CAST(y.attributes AS TEXT) ELSE '{}' END) o
 	CROSS JOIN json_each(CASE WHEN o.type = 'object' THEN o.value ELSE '{}' END) v
 	WHERE v.key = ? AND v.type = 'object' AND coalesce(json_extract(v.value, '$.s'), '') = ? AND json_extract(v.value, '$.b') IS NULL)`
 
-// horizon is up to where a step of a task looks for what is within letters, 0 for to
-// the end, so that it does not hold the file while it reads all of them.
+// horizon is the sequence number up to which a step searches the content of letters, so
+// that it does not block the file while it reads all of them; 0: no limit.
 func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error) {
 	s.Body, s.Reason, s.Attributes = "", "", nil
 	where, args, err := choose(s)
@@ -102,10 +102,10 @@ func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error)
 	return seq, err
 }
 
-// deaths is where the letters of one queue are looked for.
+// deaths is the source of the letters of one queue.
 const deaths = ` FROM queues q CROSS JOIN queue_deaths d ON d.bucket = q.bucket`
 
-// inOrder is where those of all queues are looked for, in their order.
+// inOrder is the source of the letters of all queues, in order.
 const inOrder = ` FROM queue_deaths d CROSS JOIN queues q ON d.bucket = q.bucket`
 
 func (t *queueTx) countLetters(s queue.Selection) (n, last int64, err error) {
@@ -126,7 +126,7 @@ func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, 
 	return n, last, s.db.fault(ctx, err, "count dead letters")
 }
 
-// lettersAhead reads the next of a selection beyond a sequence number.
+// lettersAhead reads the next selected letters after a sequence number.
 func (t *queueTx) lettersAhead(s queue.Selection, after int64, n int) (found []messageRow, err error) {
 	where, args, err := choose(s)
 	if err != nil {

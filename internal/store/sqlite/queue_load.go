@@ -9,8 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// load fills the cache from the file: which payloads have a case, which are in
-// flight and which wait.
+// load fills the cache from the file: which payloads have a case, are in flight, or wait.
 func (s *queueStore) load(ctx context.Context) error {
 	err := s.scan(ctx, `SELECT queue, payload FROM queue_cases`, func(rows *sql.Rows) error {
 		var key caseKey
@@ -32,7 +31,7 @@ func (s *queueStore) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Each by an index that says what is leased, so that only those are read.
+	// Each query uses an index of leased messages, so that only these are read.
 	for _, leased := range []string{
 		`queue_messages m INDEXED BY queue_messages_ready WHERE m.locking = 0 AND m.due = 0`,
 		`queue_messages m INDEXED BY queue_messages_due WHERE m.due > 0`,
@@ -60,8 +59,8 @@ func (s *queueStore) scan(ctx context.Context, text string, f func(*sql.Rows) er
 	return q.each(ctx, s.db.reader, f)
 }
 
-// settle does once for a transaction what its writes have in common: it removes
-// bodies, and notes how much each bucket has grown.
+// settle finishes the writes of a transaction together: it removes bodies, and stores the
+// growth of each bucket.
 func (s *queueStore) settle(t tx) error {
 	if err := t.removeBodies(s.cache.bodies); err != nil {
 		return err
@@ -77,8 +76,8 @@ func (s *queueStore) settle(t tx) error {
 	return nil
 }
 
-// removeBodies removes one run of neighbours after the other: messages that were
-// sent together mostly end together.
+// removeBodies removes runs of adjacent bodies: messages that were sent together often end
+// together.
 func (t tx) removeBodies(ids []int64) error {
 	slices.Sort(ids)
 	for len(ids) > 0 {
@@ -94,7 +93,7 @@ func (t tx) removeBodies(ids []int64) error {
 	return nil
 }
 
-// forgetCases drops those of a queue that is gone.
+// forgetCases drops the cases of a deleted queue.
 func (t *queueTx) forgetCases(id int64) error {
 	if t.cache.known[id] == 0 {
 		return nil

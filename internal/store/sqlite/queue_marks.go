@@ -22,7 +22,7 @@ func scanMark(scan func(...any) error, now int64) (m queue.Mark, err error) {
 	return m, err
 }
 
-// maxMarks bounds a list.
+// maxMarks is the maximum length of a list.
 const maxMarks = 10_000
 
 func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, error) {
@@ -39,7 +39,7 @@ func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, er
 	return found, s.db.fault(ctx, err, "list marks")
 }
 
-// mark finds one that is not beyond its time.
+// mark finds a mark that has not expired.
 func (t *queueTx) mark(key string) (m queue.Mark, err error) {
 	m, err = scanMark(func(dest ...any) error {
 		return t.row(`SELECT `+markColumns+` FROM queue_marks WHERE key = ? AND until > ?`, []any{key, t.now}, dest...)

@@ -70,7 +70,7 @@ func (t *queueTx) setAside(d definition, p queue.Policy, part *queue.Part) (queu
 	}
 	m, found, err := t.state(queue.Receipt{Bucket: d.bucket, Sequence: seq})
 	if err == nil && !found {
-		err = fmt.Errorf("part %s is not there", part.ID)
+		err = fmt.Errorf("part %s does not exist", part.ID)
 	}
 	if err != nil {
 		return queue.Sent{}, err
@@ -200,7 +200,7 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 		_, err := t.bury(&m, d, p, ruling.Cause)
 		return nil, err
 	}
-	if m.parked { // it was waiting for another receive, and is not any more
+	if m.parked { // it waited for another receive, and no longer does
 		m.parked = false
 		t.cache.park(m.key(), -1)
 	}

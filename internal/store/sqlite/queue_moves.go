@@ -14,12 +14,12 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// moveRow is a move task and where it stands.
+// moveRow is a move task with its progress.
 type moveRow struct {
 	queue.MoveTask
-	bucket int64 // of its source, for a task of kind MoveSQS
-	cursor int64 // moved or passed over up to here
-	next   int64 // when the rate allows the next step
+	bucket int64 // bucket of its source, for a task of kind MoveSQS
+	cursor int64 // sequence number up to which messages are moved or skipped
+	next   int64 // time of the next step, according to the rate
 }
 
 const moveColumns = `id, kind, source, destination, rate, state, failure, started, ended, moved, to_move, done, dead, forgiven,
@@ -40,12 +40,12 @@ func (m *moveRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// drained is the cursor of a task that has nothing left to move.
+// drained is the cursor of a task with nothing left to move.
 const drained = math.MaxInt64
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
 	counted := int64(-1)
-	if task.Selection.ByContent() { // reading all of the letters must not hold up who writes
+	if task.Selection.ByContent() { // reading all letters must not block writers
 		task.Selection.Queue = cmp.Or(task.Selection.Queue, task.Source)
 		n, last, err := s.CountLetters(ctx, task.Selection)
 		if err != nil {
@@ -83,7 +83,7 @@ func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.
 	})
 }
 
-// beginSQS counts what there is to move, unless another task does it.
+// beginSQS counts the messages to move, unless another task moves them.
 func (t *queueTx) beginSQS(m *moveRow) error {
 	var live bool
 	err := t.row(`SELECT EXISTS (SELECT 1 FROM queue_moves WHERE source = ? AND kind = '' AND state IN ('running', 'paused', 'halted'))`, []any{m.Source}, &live)
@@ -98,7 +98,7 @@ func (t *queueTx) beginSQS(m *moveRow) error {
 	return err
 }
 
-// begin stores a task, and forgets the oldest ones.
+// begin stores a task, and removes the oldest ones.
 func (t *queueTx) begin(m moveRow) error {
 	doc, err := record.EncodeMove(m.MoveTask)
 	if err != nil {
@@ -133,8 +133,7 @@ func (t *queueTx) task(id string) (m moveRow, err error) {
 	return m, err
 }
 
-// keep stores what a step or a change has made of a task. Who has ended is
-// counted elsewhere.
+// keep stores the progress of a task. Outcomes are counted elsewhere.
 func (t *queueTx) keep(m moveRow) error {
 	var ended int64
 	if !m.Ended.IsZero() {
@@ -160,7 +159,7 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 				return step, err
 			}
 			if step.Moved = int(m.Moved - before); step.Moved == 0 && !m.Drained && m.Selection.ByContent() {
-				next = t.now // it has only looked
+				next = t.now // the step only searched
 			}
 			m.next = next
 		}
@@ -216,8 +215,8 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 	return slices.Compact(gained), nil
 }
 
-// ahead returns up to n messages that are next, and how far it has looked if these
-// are fewer: drained is to the end.
+// ahead returns up to n next messages, and the new cursor if there are fewer; drained means
+// the end.
 func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, upTo int64, err error) {
 	upTo = drained
 	if task.Kind != queue.MoveSQS {
@@ -236,7 +235,7 @@ func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, upTo int64, e
 	}
 	source, err := t.named(task.Source)
 	if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
-		return nil, upTo, nil // nothing of it is left
+		return nil, upTo, nil // nothing is left
 	}
 	if err != nil {
 		return nil, 0, err

@@ -43,8 +43,8 @@ func (t *queueTx) receive(id int64, c queue.Claim) (queue.Claimed, error) {
 	return r.out, err
 }
 
-// maxLooks bounds the messages that one receive looks at: many may have to be
-// set aside.
+// maxLooks is the maximum number of messages that one receive examines, because many may
+// have to be set aside.
 const maxLooks = 1000
 
 // receiver leases messages of one queue.
@@ -53,14 +53,14 @@ type receiver struct {
 	from  definition
 	claim queue.Claim
 	out   queue.Claimed
-	next  int64 // when there is more; negative: never
+	next  int64 // time of the next message; negative: never
 	looks int
 	given map[int64]bool // by sequence number
 	stale map[int64]bool // messages that have changed since they were read
-	over  bool           // nothing else is to be given
+	over  bool           // no other message may be given
 }
 
-// left is how many messages may still be given.
+// left returns how many messages may still be given.
 func (r *receiver) left() int {
 	if r.over {
 		return 0
@@ -89,7 +89,7 @@ const (
 		WHERE m.locking = 1 AND m.bucket = ? AND m.grp = ? AND m.due = 0 AND m.visible <= ? AND m.seq < ? ORDER BY m.seq LIMIT ?`
 )
 
-// fromRanks seeks from rank to rank: what is not visible is never read.
+// fromRanks searches from rank to rank, so that it reads only visible messages.
 func (r *receiver) fromRanks() error {
 	for rank := int64(0); ; rank++ {
 		var found sql.NullInt64
@@ -97,7 +97,7 @@ func (r *receiver) fromRanks() error {
 			return err
 		}
 		rank = found.Int64
-		visible, seq := int64(-1), int64(-1) // of the last one looked at: none twice
+		visible, seq := int64(-1), int64(-1) // of the last examined message, to examine none twice
 		for r.left() > 0 {
 			rows, err := r.read(visibleOfRank, r.from.bucket, rank, r.now, visible, seq, r.left())
 			if err != nil {
@@ -148,7 +148,7 @@ func (r *receiver) fromGroups() error {
 				return err
 			}
 		}
-		if err := r.regroup(); err != nil { // so that the next round sees others
+		if err := r.regroup(); err != nil { // for the next round
 			return err
 		}
 		if len(groups) == 0 || r.claim.Visibility == 0 && len(r.out.Messages) > 0 {
@@ -180,7 +180,7 @@ func (r *receiver) fromGroup(group string) error {
 		if err != nil {
 			return err
 		}
-		if step == lease.Pass { // nothing overtakes it
+		if step == lease.Pass { // no message overtakes it
 			r.over = r.over || r.groups[groupKey{r.from.bucket, group}].copy.IsZero() // a suspect: it goes first in the next receive
 			return nil
 		}
@@ -198,7 +198,8 @@ func (r *receiver) read(query string, args ...any) (found []fullRow, err error) 
 	return found, err
 }
 
-// look decides about one visible message. Bury says also that it is gone.
+// look decides what to do with one visible message. Bury also means that the message is
+// gone.
 func (r *receiver) look(m *fullRow) (lease.Step, error) {
 	if r.over {
 		return lease.Pass, nil
@@ -211,7 +212,7 @@ func (r *receiver) look(m *fullRow) (lease.Step, error) {
 		return lease.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
 	}
 	var k *poison.Case
-	var until int64 // copies of it are in flight
+	var until int64 // end of its copies' flight
 	if m.Judged(r.claim.Policy) {
 		var err error
 		if k, until, err = r.about(&m.messageRow); err != nil {
@@ -232,7 +233,7 @@ func (r *receiver) look(m *fullRow) (lease.Step, error) {
 			return ruling.Step, r.park(&m.messageRow, until)
 		}
 		if m.Hold == before {
-			return ruling.Step, nil // nothing of it has changed
+			return ruling.Step, nil // nothing has changed
 		}
 	case lease.Defer:
 		r.out.Due = true
@@ -243,18 +244,18 @@ func (r *receiver) look(m *fullRow) (lease.Step, error) {
 	return ruling.Step, r.update(&m.messageRow)
 }
 
-// about finds out what is known of a message's payload, and until when copies of
-// it are in flight that it may have to wait for: 0 means none.
+// about returns the case of a message's payload, and the time until which it may have to
+// wait for copies in flight; 0: no wait.
 func (r *receiver) about(m *messageRow) (k *poison.Case, until int64, err error) {
 	if k, err = r.findCase(r.from.ID, m.Payload); err != nil {
 		return k, 0, err
 	}
-	if free(k) { // there may be many in flight, and only the vanished matter
+	if free(k) { // there may be many in flight, and only those with vanished workers matter
 		vanished := r.cache.vanished.of(m.key())
 		if k, until, err = r.settled(m, k, vanished); err != nil {
 			return k, until, err
 		}
-		if free(k) && !slices.Contains(vanished, m.seq) { // whose own end makes it a suspect
+		if free(k) && !slices.Contains(vanished, m.seq) { // its own end makes it a suspect
 			return k, until, nil
 		}
 	}
@@ -264,8 +265,8 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, until int64, err error)
 // free reports whether copies need not wait for each other.
 func free(k *poison.Case) bool { return k != nil && k.State == poison.Watched && k.Proven }
 
-// settled is what is known of a payload once those copies have ended whose
-// lease is over, and until when one of them is in flight.
+// settled returns the case of a payload after the deliveries of copies with expired leases
+// have ended, and the time until which another copy is in flight.
 func (r *receiver) settled(m *messageRow, k *poison.Case, copies []int64) (*poison.Case, int64, error) {
 	if len(copies) == 0 {
 		return k, 0, nil
@@ -292,7 +293,7 @@ func (r *receiver) give(m *fullRow, alone bool) {
 	r.over = r.over || alone
 }
 
-// gained notes that a queue has more messages.
+// gained records that a queue has more messages.
 func (r *receiver) gained(name string, err error) error {
 	if name != "" {
 		r.out.Queues = append(r.out.Queues, name)

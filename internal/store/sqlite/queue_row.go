@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// messageRow is a message's state.
+// messageRow is the state of a message.
 type messageRow struct {
 	lease.Lease
 	bucket, seq, payload int64
@@ -45,18 +45,18 @@ func (m *messageRow) key() payloadKey { return payloadKey{m.bucket, m.Payload} }
 // recognised reports whether copies of the message matter.
 func (m *messageRow) recognised() bool { return !m.Letter && !m.Payload.IsZero() }
 
-// ancestry is the message's lineage, nil for none.
+// ancestry returns the message's lineage; nil: none.
 func (m *messageRow) ancestry() (*queue.Lineage, error) {
 	return record.DecodeLineage(m.lineage)
 }
 
-// fullColumns are those of a whole message.
+// fullColumns are the columns of a whole message.
 const fullColumns = stateColumns + `, p.body, p.attributes, p.sender, l.doc`
 
 const fullJoins = ` JOIN queue_payloads p ON p.id = m.payload
 	LEFT JOIN queue_letters l ON m.letter = 1 AND l.bucket = m.bucket AND l.seq = m.seq`
 
-// fullRow is a message whole, before its lease changes.
+// fullRow is a whole message, before a change of its lease.
 type fullRow struct {
 	messageRow
 	message queue.Message
@@ -73,7 +73,7 @@ func scanFull(scan func(...any) error) (f fullRow, err error) {
 	return f, f.fill(letter)
 }
 
-// fill sets what of the message is in its state and its letter.
+// fill sets the parts of the message that its state and letter hold.
 func (f *fullRow) fill(letter []byte) (err error) {
 	m := &f.message
 	m.ID, m.Group, m.Dedup, m.Sequence = f.id, f.group, f.dedup, f.seq
@@ -85,7 +85,7 @@ func (f *fullRow) fill(letter []byte) (err error) {
 	return err
 }
 
-// state finds one message by its receipt.
+// state finds the message of a receipt.
 func (t *queueTx) state(r queue.Receipt) (m messageRow, found bool, err error) {
 	const query = `SELECT ` + stateColumns + ` FROM queue_messages m WHERE m.bucket = ? AND m.seq = ?`
 	err = m.scan(func(dest ...any) error { return t.row(query, []any{r.Bucket, r.Sequence}, dest...) })
@@ -123,7 +123,7 @@ func (t *queueTx) update(m *messageRow) error {
 		m.Holding, m.bucket, m.seq)
 }
 
-// remove takes a message's state away, and its letter.
+// remove removes a message's state and letter.
 func (t *queueTx) remove(m *messageRow) error {
 	if err := t.exec(`DELETE FROM queue_messages WHERE bucket = ? AND seq = ?`, m.bucket, m.seq); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (t *queueTx) remove(m *messageRow) error {
 	return t.removed(m)
 }
 
-// removed does what else goes with a message's state.
+// removed does the updates that go with the removal of a message's state.
 func (t *queueTx) removed(m *messageRow) error {
 	t.touch(m)
 	t.cache.sizes[m.bucket]--
@@ -147,6 +147,6 @@ func (t *queueTx) removed(m *messageRow) error {
 	return t.landed(m)
 }
 
-// removePayload removes a body before the transaction ends, with all others of
-// it.
+// removePayload schedules the removal of a body at the end of the transaction, together
+// with all others.
 func (t *queueTx) removePayload(id int64) { t.cache.bodies = append(t.cache.bodies, id) }

@@ -16,7 +16,7 @@ func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) 
 	if err := s.db.reader.QueryRowContext(ctx, firstDue).Scan(&first); err != nil {
 		return queue.Swept{}, s.db.fault(ctx, err, "look for messages to set aside")
 	}
-	if next := until(first, time.Now().UnixMicro()); next != 0 { // most of the time: that costs no transaction
+	if next := until(first, time.Now().UnixMicro()); next != 0 { // usually: this avoids a transaction
 		return queue.Swept{Next: next}, nil
 	}
 	return writing(ctx, s, "set messages aside", func(t *queueTx) (queue.Swept, error) {
@@ -50,7 +50,7 @@ func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) 
 
 const firstDue = `SELECT min(due) FROM queue_messages WHERE due > 0`
 
-// until is how long it takes until then, or negative without one.
+// until returns the time until then; negative: never.
 func until(then sql.NullInt64, now int64) time.Duration {
 	if !then.Valid {
 		return -1
@@ -58,7 +58,7 @@ func until(then sql.NullInt64, now int64) time.Duration {
 	return time.Duration(max(then.Int64-now, 0)) * time.Microsecond
 }
 
-// sweep sends a message that is due where its queue says now.
+// sweep sends a due message to the queue that its own queue's policy names.
 func (t *queueTx) sweep(m *messageRow, swept *queue.Swept) error {
 	source, err := t.owner(m.bucket)
 	if errors.Is(err, queue.ErrQueueNotFound) { // a leftover
@@ -84,7 +84,7 @@ func (t *queueTx) sweep(m *messageRow, swept *queue.Swept) error {
 	swept.Moved++
 	swept.Queues = append(swept.Queues, source.Name) // a group may be free
 	if !dead && !m.Exhausted(p) {
-		m.Due = 0 // the policy has changed since: it is received again
+		m.Due = 0 // the policy has changed: the message is received again
 		return t.update(m)
 	}
 	name, err := t.bury(m, source, p, nil)
@@ -93,7 +93,7 @@ func (t *queueTx) sweep(m *messageRow, swept *queue.Swept) error {
 }
 
 func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, retention time.Duration, limit int) (int, error) {
-	// Most of the time there is nothing: that costs no transaction.
+	// Usually there is nothing to do; this avoids a transaction.
 	var since sql.NullInt64
 	err := s.db.reader.QueryRowContext(ctx, `SELECT (SELECT since FROM queue_messages m WHERE m.bucket = q.bucket ORDER BY seq LIMIT 1)
 		FROM queues q WHERE id = ?`, id).Scan(&since)
@@ -112,7 +112,8 @@ func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, reten
 	})
 }
 
-// expire leaves what is to be kept and in flight: its worker may yet be done.
+// expire keeps messages that must be kept or are in flight, because their worker may still
+// finish.
 func (t *queueTx) expire(d definition, p queue.Policy, retention time.Duration, limit int) (n int, err error) {
 	for after := int64(0); n < limit; {
 		rows, err := t.oldest(d.bucket, after, limit)
@@ -140,8 +141,8 @@ func (t *queueTx) expire(d definition, p queue.Policy, retention time.Duration, 
 	return n, nil
 }
 
-// Whether there is anything to clean; most of the time there is not, and that
-// costs no transaction.
+// Check whether there is anything to clean. Usually there is not; this avoids a
+// transaction.
 const leftovers = `SELECT EXISTS (SELECT 1 FROM queue_leftovers)
 	OR EXISTS (SELECT 1 FROM queue_dedups WHERE sent <= ?1)
 	OR EXISTS (SELECT 1 FROM queue_cases WHERE kept <= ?2)
@@ -213,7 +214,7 @@ func (t *queueTx) cleanTrash(limit int) (int, error) {
 	return t.expire(trash, queue.Policy{}, queue.TrashFor, limit)
 }
 
-// cleanBuckets removes part of what is in buckets that are no queue's.
+// cleanBuckets removes a part of the content of buckets without a queue.
 func (t *queueTx) cleanBuckets(limit int) (n int, err error) {
 	for n < limit {
 		var bucket int64
@@ -233,7 +234,7 @@ func (t *queueTx) cleanBuckets(limit int) (n int, err error) {
 	return n, nil
 }
 
-// empty removes part of a bucket, and at last the bucket.
+// empty removes a part of a bucket, and finally the bucket.
 func (t *queueTx) empty(bucket int64, limit int) (int, error) {
 	rows, err := t.oldest(bucket, 0, limit)
 	if err != nil {

@@ -15,39 +15,38 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// ErrFull says that there is no room for more messages. Those that are there can be
-// received and deleted.
+// ErrFull means that there is no room for more messages. Existing messages can be received
+// and deleted.
 var ErrFull = errors.New("the disk or quota is full")
 
-// roomEvery is how often it is looked whether there is room again.
+// roomEvery is the interval of checks whether there is room again.
 const roomEvery = time.Second
 
-// reserve is a file that keeps room for what a full disk must not stop: leases and
-// deletions grow the log for a while before they free anything. When the disk is
-// full the file is removed, and what makes the database grow is refused until the
-// file can be made again, or the database has as much room within.
+// reserve is a file that keeps disk space for operations that must work on a full disk:
+// leases and deletions grow the log for a while before they free space. When the disk is
+// full, the file is removed. Writes that make the database grow are then rejected until the
+// file can be created again, or the database has as much free space inside.
 type reserve struct {
 	path string
-	size int64 // 0: none is kept
-	// within is how many bytes of the database are free for reuse.
+	size int64 // 0: no reserve
+	// within returns the number of bytes in the database that are free for reuse.
 	within func() int64
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	full   bool
-	reuses bool      // there is room within
-	next   time.Time // when it is looked again
+	reuses bool      // there is room inside
+	next   time.Time // time of the next check
 }
 
-// open makes the reserve, if it is not there. A disk that has no room for it counts
-// as full.
+// open creates the reserve if it does not exist. A disk without room for it counts as full.
 func (r *reserve) open() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.full = r.size > 0 && r.fill() != nil
 }
 
-// fill makes the file whole, or not at all. The zeros are written, since not every
-// file system can promise room.
+// fill writes the whole file, or nothing. It writes the zeros, because not every file
+// system can reserve space.
 func (r *reserve) fill() error {
 	if info, err := os.Lstat(r.path); err == nil && info.Mode().IsRegular() && info.Size() >= r.size {
 		return nil
@@ -56,7 +55,7 @@ func (r *reserve) fill() error {
 	if unix.Statfs(filepath.Dir(r.path), &disk) == nil && disk.Bavail*uint64(disk.Bsize) < uint64(r.size) {
 		return unix.ENOSPC
 	}
-	_ = os.Remove(r.path) // what is left of one; what is no file makes the next step fail
+	_ = os.Remove(r.path) // remove an incomplete file; if it is not a file, the next step fails
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ func (r *reserve) fill() error {
 	return nil
 }
 
-// zeros are as many as somebody reads.
+// zeros is an infinite reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -76,7 +75,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spend gives the room away, and reports whether there was some.
+// spend removes the file, and reports whether it freed space.
 func (r *reserve) spend() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +86,8 @@ func (r *reserve) spend() bool {
 	return os.Remove(r.path) == nil
 }
 
-// look says that the disk is full, and whether more can be written nevertheless. It
-// looks again every now and then.
+// look returns the error that the disk is full, and whether writes are possible
+// nevertheless. It checks again at intervals.
 func (r *reserve) look() (fault error, reuses bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,10 +99,10 @@ func (r *reserve) look() (fault error, reuses bool) {
 	if !r.full {
 		return nil, false
 	}
-	return fmt.Errorf("%s: %w; free some space in its folder. Messages can be received and deleted", r.path, ErrFull), r.reuses
+	return fmt.Errorf("%s: %w; free some space in its directory. Messages can be received and deleted", r.path, ErrFull), r.reuses
 }
 
-// room says why the database may not grow.
+// room returns the reason why the database may not grow, or nil.
 func (r *reserve) room() error {
 	fault, reuses := r.look()
 	if reuses {
@@ -112,13 +111,13 @@ func (r *reserve) room() error {
 	return fault
 }
 
-// isFull reports whether an error is for lack of room.
+// isFull reports whether an error means that there is no space.
 func isFull(err error) bool {
 	e, ok := errors.AsType[*driver.Error](err)
 	return ok && e.Code()&0xff == codes.SQLITE_FULL || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// reusable is how many bytes of the database are free.
+// reusable returns the number of free bytes in the database.
 func (db *DB) reusable() (n int64) {
 	var pages, size int64
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -16,32 +16,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// Restore puts a backup in the place of a store.
+// Restore replaces a store by a backup.
 type Restore struct {
-	From    string // the backup; nobody writes to it
+	From    string // the backup; no process may write to it
 	To      string // the store's file
-	Replace bool   // a store that is there is kept beside it, under another name
+	Replace bool   // an existing store is kept beside it, under another name
 	Mark    string // as in Backup
 	Is      []byte
-	Now     time.Time // for the other name
+	Now     time.Time // for that name
 	Told    func(Progress)
 }
 
-// Restored says what came back.
+// Restored describes the restored content.
 type Restored struct {
 	Bytes    int64
-	Schema   int64  // its version; the next start may bring it to a newer one
-	Kept     string // where the store is now that was there; "": none was
+	Schema   int64  // schema version of the backup; the next start may upgrade it
+	Kept     string // new name of the previous store; empty: there was none
 	Verdicts int64
 	Queues   int64
-	Messages int64 // dead letters of queues are among them
+	Messages int64 // includes the dead letters of queues
 	Letters  int64 // of requests
 	Runs     int64 // of flows
 }
 
-// Run copies the backup beside the store, checks the copy from end to end, and puts it
-// in the store's place at last. Until then nothing has changed. No other process can
-// have the store meanwhile: its lock is held.
+// Run copies the backup beside the store, checks the whole copy, and finally replaces the
+// store. Until then nothing has changed. Run holds the lock of the store, so that no other
+// process can use it.
 func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 	if r.Told == nil {
 		r.Told = func(Progress) {}
@@ -59,7 +59,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 		return done, err
 	}
 	if there {
-		f, err := prepareFile(r.To) // somebody may have it whose lock file was deleted
+		f, err := prepareFile(r.To) // a process whose lock file was deleted may have it open
 		if err != nil {
 			return done, err
 		}
@@ -68,7 +68,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 	if err := prepareDriver(); err != nil {
 		return done, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(r.To), "."+filepath.Base(r.To)+"-*.part") // for its owner alone
+	f, err := os.CreateTemp(filepath.Dir(r.To), "."+filepath.Base(r.To)+"-*.part") // readable by its owner only
 	if err != nil {
 		return done, err
 	}
@@ -78,7 +78,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 			err = ctx.Err()
 		}
 		for _, end := range []string{"", "-journal", "-wal", "-shm"} {
-			_ = os.Remove(part + end) // not there once it has its name
+			_ = os.Remove(part + end) // does not exist after the rename
 		}
 	}()
 	if done, err = r.fill(ctx, f); err != nil {
@@ -95,7 +95,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 	return done, syncFile(filepath.Dir(r.To))
 }
 
-// checkNames refuses what is no backup, and a store that must stay.
+// checkNames rejects a source that is not a backup, and a store that must not be replaced.
 func (r Restore) checkNames() (there bool, err error) {
 	if err := checkPath(r.From); err != nil {
 		return false, err
@@ -104,17 +104,17 @@ func (r Restore) checkNames() (there bool, err error) {
 		return false, err
 	}
 	if same(r.From, r.To) {
-		return false, fmt.Errorf("%s is the store itself: name a backup of it: %w", r.From, fs.ErrExist)
+		return false, fmt.Errorf("%s is the store itself: use a backup of it: %w", r.From, fs.ErrExist)
 	}
 	for _, end := range []string{"-wal", "-journal"} {
 		if info, err := os.Stat(r.From + end); err == nil && info.Size() > 0 {
-			return false, fmt.Errorf("%s%s is there: that is a store in use, or one that was not stopped in order, and no backup; copy it with bezoar backup --store sqlite:%[1]s", r.From, end)
+			return false, fmt.Errorf("%s%s exists: %[1]s is a store in use, or one that was not shut down cleanly, not a backup; copy it with bezoar backup --store sqlite:%[1]s", r.From, end)
 		}
 	}
 	switch _, err := os.Stat(r.To); {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(r.To + "-wal"); err == nil {
-			return false, fmt.Errorf("%s-wal is there without its store: move it away, or it is taken for the backup's: %w", r.To, fs.ErrExist)
+			return false, fmt.Errorf("%s-wal exists without its store: move it away; otherwise SQLite would use it with the backup: %w", r.To, fs.ErrExist)
 		}
 		return false, nil
 	case err != nil:
@@ -125,7 +125,7 @@ func (r Restore) checkNames() (there bool, err error) {
 	return true, nil
 }
 
-// fill copies the backup, and reads the copy from end to end.
+// fill copies the backup, and reads the whole copy.
 func (r Restore) fill(ctx context.Context, part *os.File) (done Restored, err error) {
 	b := Backup{From: r.From, To: r.To, Mark: r.Mark, Is: r.Is, Told: r.Told, still: true}
 	was, err := b.copyTo(ctx, part)
@@ -153,7 +153,7 @@ func (r Restore) known(schema int64) error {
 	return err
 }
 
-// count says what is in a store.
+// count counts the content of a store.
 func (d *Restored) count(ctx context.Context, path string) (err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (d *Restored) count(ctx context.Context, path string) (err error) {
 			return err
 		}
 		if !there {
-			continue // of an earlier version
+			continue // an earlier schema version
 		}
 		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(n); err != nil {
 			return err
@@ -179,9 +179,9 @@ func (d *Restored) count(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// keep gives the store that is there another name. One that was stopped in order is one
-// file, which is then replaced in one step. The log of one that was killed goes with it:
-// first under its new name, so that at no moment the file or its log stands alone.
+// keep renames the existing store. A store that was shut down cleanly is one file, which is
+// then replaced in one step. The log of a killed process goes with it: it is renamed first,
+// so that at no moment the file or its log is alone under a name.
 func (r Restore) keep() (string, error) {
 	kept := fmt.Sprintf("%s.before-%s", r.To, r.Now.UTC().Format("20060102T150405Z"))
 	if _, err := os.Lstat(kept); err == nil {
@@ -193,10 +193,10 @@ func (r Restore) keep() (string, error) {
 		if err == nil || !errors.Is(err, unix.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
 			return kept, err
 		}
-		return kept, os.Rename(r.To, kept) // a file system without links
+		return kept, os.Rename(r.To, kept) // the file system has no links
 	}
 	if err := os.Link(log, kept+"-wal"); err != nil {
-		return "", fmt.Errorf("%w; start Bezoar with the store and stop it in order, which leaves no log", err)
+		return "", fmt.Errorf("%w; start Bezoar with the store and shut it down cleanly, which leaves no log", err)
 	}
 	if err := os.Rename(r.To, kept); err != nil {
 		return "", errors.Join(err, os.Remove(kept+"-wal"))

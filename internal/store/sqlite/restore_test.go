@@ -155,7 +155,7 @@ func TestARestoreRefuses(t *testing.T) {
 		"a newer backup":             {sqlite.Restore{From: at("newer.db"), Replace: true}, nil, "schema version 999"},
 		"a store that was copied":    {sqlite.Restore{From: at("used.db"), Replace: true}, nil, "bezoar backup --store"},
 		"another program's database": {sqlite.Restore{From: at("songs.db"), Replace: true}, nil, "another program's"},
-		"another store":              {sqlite.Restore{From: backup, Replace: true, Mark: "store", Is: []byte(`"mine"`)}, nil, "another store"},
+		"another store":              {sqlite.Restore{From: backup, Replace: true, Mark: "store", Is: []byte(`"mine"`)}, nil, "is not the store that was used"},
 	} {
 		if c.To == "" {
 			c.To = path

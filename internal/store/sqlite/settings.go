@@ -11,12 +11,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// settingsStore keeps presence in memory: one process owns the file, and all
-// nodes in it are its own.
+// settingsStore keeps the nodes' reports in memory: only one process uses the file, and all
+// nodes are its own.
 type settingsStore struct {
 	db    *DB
 	nodes live.Presence
-	now   func() time.Time // of presence: time.Now, outside of tests
+	now   func() time.Time // clock of the reports; time.Now except in tests
 }
 
 var _ live.Store = (*settingsStore)(nil)

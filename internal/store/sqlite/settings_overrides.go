@@ -39,7 +39,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 			return err
 		}
 		if n >= live.MaxOverrides {
-			return fmt.Errorf("%d are in force: %w", n, live.ErrFull)
+			return fmt.Errorf("%d overrides are in force: %w", n, live.ErrFull)
 		}
 		err := t.exec(putOverride, o.ID, o.Route, o.Caller, o.Plan, o.What, o.Factor, o.Value,
 			now, now+ttl.Microseconds(), o.By, o.Reason, o.Class, o.Predictor, o.Index)
@@ -49,7 +49,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 		return t.exec(bumpRevision)
 	})
 	if isUniqueViolation(err) {
-		return live.Override{}, fmt.Errorf("put override %s: the id belongs to another", o.ID)
+		return live.Override{}, fmt.Errorf("put override %s: the ID belongs to another override", o.ID)
 	}
 	if err != nil {
 		return live.Override{}, s.db.fault(ctx, err, "put override %s", o.ID)

@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	// vacuumKeep is how many bytes stay free in the file, for the messages to come.
+	// vacuumKeep is the number of bytes that stay free in the file, for new messages.
 	vacuumKeep = 8 << 20
-	// vacuumAfter is how long after a write it is looked whether more is free.
+	// vacuumAfter is the delay after a write until the file is checked for more free space.
 	vacuumAfter = time.Second
-	// vacuumPause is the least pause after a step; the rest is vacuumRest times as
-	// long as the step took, so that a busy store gets nine tenths of the time.
+	// vacuumPause is the minimum pause after a step. The pause is vacuumRest times as long
+	// as the step, so that a busy store has nine tenths of the time.
 	vacuumPause = 20 * time.Millisecond
 	vacuumRest  = 10
 	// A step that takes longer than vacuumLong is followed by smaller ones.
 	vacuumLong = 10 * time.Millisecond
 )
 
-// vacuumSteps are the sizes of a step, in pages.
+// vacuumSteps are the sizes of a step in pages.
 var vacuumSteps = [...]string{
 	"PRAGMA incremental_vacuum(1)", "PRAGMA incremental_vacuum(4)", "PRAGMA incremental_vacuum(16)",
 	"PRAGMA incremental_vacuum(64)", "PRAGMA incremental_vacuum(256)",
 }
 
-// vacuum gives back to the disk what is free in the file: in small steps, each a
-// transaction of the writer that begins only when no write waits. It has no
-// goroutine while there is nothing to give back.
+// vacuum returns free space in the file to the disk, in small steps. Each step is a
+// transaction of the writer that begins only when no write waits. There is no goroutine
+// while there is nothing to return.
 type vacuum struct {
 	db    *DB
 	size  int  // of the next step; belongs to the turn
-	dirty bool // what was given back is still in the log; likewise
+	dirty bool // returned space is still in the log; belongs to the turn
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
-	armed   bool // a turn comes, or is under way
-	stopped bool // or the file is of a version that cannot
+	armed   bool // a turn is scheduled or running
+	stopped bool // stopped, or the file has a version that cannot shrink
 	turns   sync.WaitGroup
 }
 
-// newVacuum looks whether the file was made so that it can shrink.
+// newVacuum checks whether the file was created so that it can shrink.
 func newVacuum(ctx context.Context, db *DB) (*vacuum, error) {
 	const incremental = 2
 	var mode int
@@ -49,7 +49,7 @@ func newVacuum(ctx context.Context, db *DB) (*vacuum, error) {
 	return &vacuum{db: db, size: 2, stopped: mode != incremental}, err
 }
 
-// wake has a turn come in a while, unless one does already.
+// wake schedules a turn, unless one is scheduled.
 func (v *vacuum) wake() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -58,7 +58,7 @@ func (v *vacuum) wake() {
 	}
 }
 
-// arm has a turn come. The caller holds the lock.
+// arm schedules a turn. The caller holds the lock.
 func (v *vacuum) arm(in time.Duration) {
 	v.armed = !v.stopped
 	if v.armed {
@@ -66,7 +66,7 @@ func (v *vacuum) arm(in time.Duration) {
 	}
 }
 
-// stop waits for the turn that is under way.
+// stop waits for the running turn.
 func (v *vacuum) stop() {
 	v.mu.Lock()
 	v.stopped = true
@@ -94,27 +94,27 @@ func (v *vacuum) turn() {
 	}
 }
 
-// step does the next step, and returns when another one is due: 0 for not before the
-// next write.
+// step does the next step, and returns the delay until another one; 0: not before the next
+// write.
 func (v *vacuum) step() (next time.Duration) {
 	began := time.Now()
 	switch more := v.db.reusable() > vacuumKeep; {
 	case more:
 		if err := v.db.writer.rest(v.shrink); err != nil {
 			v.size = 0
-			return vacuumAfter // the disk is full, or somebody holds the file
+			return vacuumAfter // the disk is full, or another process holds the file
 		}
 		v.dirty = true
 		return max(vacuumPause, vacuumRest*time.Since(began))
 	case v.dirty:
 		if err := v.db.writer.rest(v.fold); err != nil || v.dirty {
-			return vacuumAfter // somebody still reads what was before
+			return vacuumAfter // a reader still uses the state before
 		}
 	}
 	return 0
 }
 
-// shrink moves the last pages of the file to free ones before them, and cuts the
+// shrink moves the last pages of the file to free pages before them, and truncates the
 // file, in one transaction.
 func (v *vacuum) shrink() error {
 	_, err := v.db.writer.transact([]*write{{do: func(t tx) error {
@@ -133,8 +133,7 @@ func (v *vacuum) shrink() error {
 	return err
 }
 
-// fold brings what is in the log into the file, which is cut then. It waits for
-// nobody.
+// fold merges the log into the file, which is then truncated. It does not wait.
 func (v *vacuum) fold() error {
 	var busy, inLog, folded int
 	err := v.db.writer.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &inLog, &folded)

@@ -8,25 +8,24 @@ import (
 	"sync/atomic"
 )
 
-// ErrLost says that the files that are written are not those under their names any
-// more: somebody deleted, replaced or emptied them. What is written goes nowhere.
+// ErrLost means that the open files are no longer those under their names: they were
+// deleted, replaced or emptied, and writes would be lost.
 var ErrLost = errors.New("was deleted, replaced or emptied while it is in use")
 
-// watch looks whether the database and its log are still where they were opened.
-// Without it writes to a file that has no name any more succeed, and nothing of
-// them is there after a restart.
+// watch checks whether the database and its log are still the opened files. Without it,
+// writes to a deleted file would succeed and be lost at the next start.
 type watch struct {
-	files [2]watched // the database, its log
+	files [2]watched // the database and its log
 	lost  atomic.Pointer[error]
 }
 
-// watched is a file under its name.
+// watched is a file and its name.
 type watched struct {
 	path string
 	was  os.FileInfo
 }
 
-// newWatch is for files that are open.
+// newWatch returns a watch for open files.
 func newWatch(path string) (*watch, error) {
 	w := new(watch)
 	for i, end := range []string{"", "-wal"} {
@@ -39,7 +38,8 @@ func newWatch(path string) (*watch, error) {
 	return w, nil
 }
 
-// look returns why nothing may be acknowledged any more: once lost, always lost.
+// look returns the reason why no write may be acknowledged any more. A lost file stays
+// lost.
 func (w *watch) look() error {
 	if w == nil {
 		return nil
@@ -50,9 +50,9 @@ func (w *watch) look() error {
 	for i, f := range w.files {
 		is, err := os.Stat(f.path)
 		if err == nil && os.SameFile(f.was, is) && (i > 0 || is.Size() > 0) || err != nil && !errors.Is(err, os.ErrNotExist) {
-			continue // also when it cannot be looked at now
+			continue // also if the file cannot be examined now
 		}
-		lost := fmt.Errorf("%s %w: nothing is acknowledged any more. Stop Bezoar and put the file back, or restore a backup; "+
+		lost := fmt.Errorf("%s %w: writes are no longer acknowledged. Stop Bezoar and put the file back, or restore a backup; "+
 			"until it stops, /proc/%d/fd still has what was deleted", f.path, ErrLost, os.Getpid())
 		w.lost.CompareAndSwap(nil, &lost)
 		return *w.lost.Load()
@@ -60,15 +60,14 @@ func (w *watch) look() error {
 	return nil
 }
 
-// realPath follows symbolic links to the file, so that all names of it have one
-// lock and one log.
+// realPath resolves symbolic links, so that all names of a file have the same lock and log.
 func realPath(path string) (string, error) {
 	at, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		return at, nil
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-		return "", fmt.Errorf("%s is a symbolic link to nothing: make the file that it names, or remove it", path)
+		return "", fmt.Errorf("%s is a symbolic link to a missing file: create that file, or remove the link", path)
 	}
-	return path, nil // it is not there, or whoever opens it says what is wrong
+	return path, nil // the file does not exist, or opening it will report the error
 }

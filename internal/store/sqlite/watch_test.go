@@ -92,7 +92,7 @@ func TestNamesOfTheFile(t *testing.T) {
 		if err := errors.Join(os.Remove(link), os.Symlink(path+"-nothing", link)); err != nil {
 			t.Fatal(err)
 		}
-		openFails(t, link, "symbolic link to nothing")
+		openFails(t, link, "symbolic link to a missing file")
 	})
 	t.Run("a hard link", func(t *testing.T) {
 		if err := errors.Join(db.Close(), os.Link(path, path+".copy")); err != nil {

@@ -9,31 +9,30 @@ import (
 	"sync"
 )
 
-// maxBatch bounds the writes that share one transaction.
+// maxBatch is the maximum number of writes in one transaction.
 const maxBatch = 256
 
-// writer runs all writes, one transaction after the other, on one connection.
-// Writes that arrive while a transaction commits go into the next one
-// together. A goroutine exists only while there is something to write; close
-// waits for it.
+// writer runs all writes on one connection, one transaction after another. Writes that
+// arrive during a commit share the next transaction. A goroutine exists only while there is
+// something to write; close waits for it.
 type writer struct {
 	path string
 	conn *sql.Conn
-	// stmts belongs to whoever commits; queries are constants, so it is small.
+	// stmts belongs to the goroutine that commits. Queries are constants, so it is small.
 	stmts map[string]*sql.Stmt
-	// before and after, unless nil, add to every transaction, and hear whether
-	// it was kept.
+	// before and after, unless nil, add to every transaction, and learn whether it was
+	// committed.
 	before func(tx) error
 	after  func(kept bool)
-	watch  *watch // nil while the store is opened
+	watch  *watch // nil while the store is being opened
 	room   *reserve
-	rested func() // hears that nothing is to be written for now
-	// at is told how far a transaction has come; nil outside of tests.
+	rested func() // called when there is nothing to write
+	// at is called with the progress of a transaction; nil outside of tests.
 	at func(point)
 
-	mu      sync.Mutex // guards all below; not held during a commit
-	pending []*write   // bounded by the callers, each of whom waits for one
-	spare   func()     // runs when no write waits; nil for none
+	mu      sync.Mutex // guards the fields below; not held during a commit
+	pending []*write   // bounded, because each caller waits for its write
+	spare   func()     // runs when no write waits; nil: none
 	running bool
 	closed  bool
 	idle    sync.WaitGroup
@@ -41,8 +40,8 @@ type writer struct {
 
 // write is one caller's part of a transaction.
 type write struct {
-	do    func(tx) error // may run twice: leaves nothing behind when it fails
-	grows bool           // the file, and is refused when the disk is full
+	do    func(tx) error // may run twice; has no effect outside the transaction
+	grows bool           // makes the file grow, and is rejected when the disk is full
 	done  chan error
 }
 
@@ -50,13 +49,13 @@ func newWriter(path string, conn *sql.Conn, rested func()) *writer {
 	return &writer{path: path, conn: conn, rested: rested, stmts: make(map[string]*sql.Stmt)}
 }
 
-// run does one write and returns when it is on the disk. When ctx ends first,
-// a write that had not begun is dropped; otherwise what became of it is unknown.
+// run performs one write and returns when it is on disk. If ctx ends first, a write that
+// has not begun is dropped; otherwise its outcome is unknown.
 func (w *writer) run(ctx context.Context, do func(tx) error) error {
 	return w.wait(ctx, &write{do: do, done: make(chan error, 1)})
 }
 
-// grow is run for a write that adds what may stay for long.
+// grow is run for a write whose data may stay for long.
 func (w *writer) grow(ctx context.Context, do func(tx) error) error {
 	if err := w.room.room(); err != nil {
 		return err
@@ -136,8 +135,8 @@ func (w *writer) drain() {
 	}
 }
 
-// rest has f use the connection when no write waits, and returns when that is over.
-// One caller at a time may do so.
+// rest lets f use the connection when no write waits, and returns after f. Only one caller
+// at a time may do so.
 func (w *writer) rest(f func() error) error {
 	done := make(chan error, 1)
 	w.mu.Lock()
@@ -154,9 +153,9 @@ func (w *writer) rest(f func() error) error {
 	return <-done
 }
 
-// commit writes the batch in one transaction. If one write spoils that, each
-// gets a transaction of its own, so that nobody's fault is another's. If it is
-// the file, nobody tries again: each would wait for the same lock or disk.
+// commit writes the batch in one transaction. If one write fails, each gets a transaction
+// of its own, so that it does not affect others. If the file fails, nothing is retried:
+// each write would wait for the same lock or disk.
 func (w *writer) commit(batch []*write) {
 	spoiled, err := w.transact(batch)
 	full := isFull(err) && w.room != nil && w.room.spend()
@@ -176,7 +175,7 @@ func (w *writer) commit(batch []*write) {
 	}
 }
 
-// transact says whether it was a write that failed, or the transaction.
+// transact reports whether a write or the transaction failed.
 func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	t := tx{w}
 	if err := w.watch.look(); err != nil {
@@ -203,15 +202,15 @@ func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	if w.after != nil {
 		w.after(true)
 	}
-	return false, w.watch.look() // what was written may have no name any more
+	return false, w.watch.look() // the written file may no longer have its name
 }
 
-// point is a place in a transaction at which a process may die.
+// point is a point in a transaction at which tests kill the process.
 type point string
 
 const (
 	beforeCommit point = "before-commit"
-	afterCommit  point = "after-commit" // and nobody has been answered
+	afterCommit  point = "after-commit" // and no caller has been answered
 	inClaim      point = "in-claim"     // between two messages of a receive
 	inMove       point = "in-move"      // between two messages of a move step
 	beforeCursor point = "before-cursor"
@@ -223,8 +222,8 @@ func (t tx) reached(p point) {
 	}
 }
 
-// rollback ends the transaction unless SQLite has done so by itself, as it
-// does when the disk is full.
+// rollback ends the transaction, unless SQLite has already done so, as it does on a full
+// disk.
 func (w *writer) rollback() error {
 	if w.after != nil {
 		w.after(false)
@@ -236,9 +235,8 @@ func (w *writer) rollback() error {
 	return err
 }
 
-// tx is what a write sees of its transaction. It belongs to several callers:
-// none of their contexts ends it. Statements are prepared once per query text,
-// so texts must be constants.
+// tx is a write's view of its transaction, which it shares with other callers: none of
+// their contexts ends it. Statements are cached by query text, so texts must be constants.
 type tx struct{ w *writer }
 
 func (t tx) stmt(query string) (*sql.Stmt, error) {
@@ -257,7 +255,7 @@ func (t tx) exec(query string, args ...any) error {
 	return err
 }
 
-// changed is exec for who needs to know how many rows were affected.
+// changed is exec for callers that need the number of changed rows.
 func (t tx) changed(query string, args ...any) (int64, error) {
 	s, err := t.stmt(query) //nolint:sqlclosecheck // kept for the next one; writer.close closes it
 	if err != nil {

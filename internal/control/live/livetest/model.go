@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
-// testModel plays random games against the store and a model of it.
+// testModel runs random operations against the store and a model of it.
 func testModel(t *testing.T, h Harness) {
 	games := h.Games
 	games = cmp.Or(games, 3)
@@ -29,10 +29,10 @@ func testModel(t *testing.T, h Harness) {
 	}
 }
 
-// model is what a store should hold; ages stand for times.
+// model is the expected content of the store; ages replace times.
 type model struct {
 	versions  []string
-	overrides map[string]live.Override // by id; Until holds what is left, after 1970
+	overrides map[string]live.Override // by ID; Until holds the remaining time, after 1970
 }
 
 func (m *model) step(t *testing.T, s live.Store, h Harness, random *rand.Rand) {
@@ -68,7 +68,7 @@ func (m *model) step(t *testing.T, s live.Store, h Harness, random *rand.Rand) {
 			t.Errorf("DeleteOverride(%s) = %v", id, err)
 		}
 		delete(m.overrides, id)
-	case 4: // half a minute beside the ends: the test takes time as well
+	case 4: // half a minute away from the ends, because the test takes time as well
 		changed = false
 		d := time.Duration(random.IntN(4))*time.Minute + 30*time.Second
 		h.Age(t, s, d)

@@ -185,7 +185,7 @@ func testOverridesRefused(t *testing.T, h Harness) {
 	want(t, "the revision", int64(0), revision(t, s))
 }
 
-// Many that put and delete at once lose nothing and leave nothing.
+// Many goroutines that put and delete at once lose nothing and leave nothing.
 func testManyOverrides(t *testing.T, h Harness) {
 	s := h.Open(t)
 	var changes atomic.Int64

@@ -10,28 +10,26 @@ import (
 
 // Harness opens the stores under test.
 type Harness struct {
-	// Open returns an empty store. It closes the store with t.Cleanup.
+	// Open returns an empty store, which it closes with t.Cleanup.
 	Open func(t *testing.T) live.Store
-	// Reopen closes s, which Open or Reopen returned, and opens what it left
-	// behind. Nil says that the store lives in memory; the durable part of the
-	// suite does not apply to it.
+	// Reopen closes s, which Open or Reopen returned, and opens its data again. Nil means
+	// that the store is in memory; the tests of durability are then skipped.
 	Reopen func(t *testing.T, s live.Store) live.Store
-	// Beside returns another store over the same data, as another process would
-	// have it. Nil says that one process has the data to itself.
+	// Beside returns another store with the same data, like another process. Nil means that
+	// only one process can use the data.
 	Beside func(t *testing.T, s live.Store) live.Store
-	// Age makes everything in s older, or lets that time pass.
+	// Age makes everything in s older, or waits for that time.
 	Age func(t *testing.T, s live.Store, d time.Duration)
-	// Copy copies the override ov-0001 in s to ov-0002 and so on until there are
-	// n, where that is faster than to put each; copy i is for caller i. Nil has
-	// each put.
+	// Copy copies the override ov-0001 in s to ov-0002 and so on until there are n, if that
+	// is faster than single puts; copy i is for caller i. Nil: each is put.
 	Copy func(t *testing.T, s live.Store, n int)
-	// Games is how many random games are played against a model; 0 means 3.
+	// Games is the number of random games against a model; 0 means 3.
 	Games uint64
 	// Around wraps each test; nil runs it in parallel.
 	Around func(t *testing.T, test func(*testing.T))
 }
 
-// Run holds the stores that h opens to the whole contract.
+// Run runs the suite on the stores that h opens.
 func Run(t *testing.T, h Harness) {
 	if h.Around == nil {
 		h.Around = func(t *testing.T, test func(*testing.T)) {

@@ -17,7 +17,7 @@ func version(text string) live.Version {
 	return live.Version{By: "ann@example", Source: live.FromAPI, Note: "why: ünïcode\n\tand lines", Sum: live.Sum([]byte(text)), Text: []byte(text)}
 }
 
-// override is about the n-th caller.
+// override returns an override for the n-th caller.
 func override(n int) live.Override {
 	return live.Override{
 		ID: fmt.Sprintf("ov-%04d", n), Route: "/search/*", Caller: fmt.Sprintf("it's \\ %d", n), Plan: "free",
@@ -25,7 +25,7 @@ func override(n int) live.Override {
 	}
 }
 
-// limit makes o one of a query's limit.
+// limit changes o to an override of a query limit.
 func limit(o *live.Override) {
 	o.What, o.Factor, o.Value, o.Caller = live.GuardLimit, 0, "64k report", ""
 	o.Class, o.Predictor, o.Index = "batch", "agg_product", "logs-*"
@@ -95,7 +95,7 @@ func wantErr(t *testing.T, what string, got, want error) {
 	suite.ErrorIf(t, !errors.Is(got, want), "%s = %v, want %v", what, got, want)
 }
 
-// bare is v as a list has it.
+// bare returns v in the form of lists.
 func bare(v live.Version) live.Version {
 	v.Text = nil
 	return v

@@ -35,7 +35,7 @@ func testVersions(t *testing.T, h Harness) {
 		suite.Must(t, err)
 		want(t, fmt.Sprintf("Version(%d)", number), v, got)
 	}
-	// The same text again is another version: whether that makes sense is not the store's to say.
+	// The same text again is another version: the store does not judge texts.
 	if v := put(t, s, 2, "a: 2\n"); v.Number != 3 {
 		t.Errorf("the third version has number %d", v.Number)
 	}
@@ -84,7 +84,7 @@ func testVersionsBounded(t *testing.T, h Harness) {
 	}
 }
 
-// The file's newest version outlives however many come from elsewhere.
+// The file's newest version survives any number of versions from other sources.
 func testFileVersionStays(t *testing.T, h Harness) {
 	s := h.Open(t)
 	n := int64(0)
@@ -168,7 +168,7 @@ func testNothingShared(t *testing.T, h Harness) {
 	}
 }
 
-// Of all that put at once on one base, one succeeds.
+// Of several concurrent puts with the same base, one succeeds.
 func testManyPuts(t *testing.T, h Harness) {
 	s := h.Open(t)
 	const writers, each = 6, 5

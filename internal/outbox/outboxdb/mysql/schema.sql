@@ -1,6 +1,6 @@
 -- An outbox of Bezoar, version 1, for MySQL 8.0, MariaDB 10.6 and later.
 --
--- It may run again: what is there stays, and the procedure is replaced. Run it with
+-- You can run it again: it keeps existing tables and replaces the procedure. Run it with
 -- the client mysql or mariadb as the user that the relay uses, and in the
 -- application's database. A producer's user needs one right:
 --
@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS {schema}_meta (
 ) ENGINE = InnoDB;
 INSERT IGNORE INTO {schema}_meta VALUES (1, UUID(), 1, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
 
--- What was written. Rows never change, but for a parked event that a person edits.
+-- The written events. Rows never change, except when an operator edits a parked event.
 CREATE TABLE IF NOT EXISTS {schema}_events (
 	position BIGINT AUTO_INCREMENT PRIMARY KEY,
 	written_at BIGINT NOT NULL,
@@ -32,8 +32,7 @@ CREATE TABLE IF NOT EXISTS {schema}_events (
 	KEY by_id (id)
 ) ENGINE = InnoDB;
 
--- A row for each topic and key: it is the lock that gives the events of a key
--- their order, and counts them.
+-- One row per topic and key. Locking it orders the events of a key. The row also counts them.
 CREATE TABLE IF NOT EXISTS {schema}_keys (
 	topic VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
 	k VARBINARY(512) NOT NULL,
@@ -41,8 +40,8 @@ CREATE TABLE IF NOT EXISTS {schema}_keys (
 	PRIMARY KEY (topic, k)
 ) ENGINE = InnoDB;
 
--- The events that are not delivered: a row each, which is deleted on delivery.
--- state: 0 ready, 1 retrying, 2 parked, 3 behind one of these of its lane.
+-- One row per undelivered event, deleted on delivery.
+-- state: 0 ready, 1 retrying, 2 parked, 3 behind an earlier event of its lane.
 CREATE TABLE IF NOT EXISTS {schema}_pending (
 	position BIGINT PRIMARY KEY,
 	written_at BIGINT NOT NULL,
@@ -68,7 +67,7 @@ CREATE TABLE IF NOT EXISTS {schema}_lease (
 ) ENGINE = InnoDB;
 INSERT IGNORE INTO {schema}_lease VALUES (1, '', 0, 0);
 
--- Batches under way.
+-- Batches in delivery.
 CREATE TABLE IF NOT EXISTS {schema}_flights (
 	id BIGINT AUTO_INCREMENT PRIMARY KEY,
 	epoch BIGINT NOT NULL,
@@ -88,32 +87,32 @@ BEGIN
 	DECLARE lane_ BIGINT DEFAULT NULL;
 	DECLARE i_, size_ INT DEFAULT 0;
 	DECLARE header_, value_ MEDIUMTEXT CHARACTER SET utf8mb4;
-	-- As the column is: otherwise no index is used, and all rows are locked.
+	-- The column's collation: with another one no index is used, and all rows are locked.
 	DECLARE name_ VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin;
 	SET key_ = COALESCE(key_, ''), headers_ = COALESCE(headers_, '{}'), payload_ = COALESCE(payload_, ''),
 		type_ = COALESCE(NULLIF(type_, ''), topic_), id_ = COALESCE(NULLIF(id_, ''), CAST(UUID() AS CHAR(36)));
 	IF topic_ IS NULL OR topic_ NOT REGEXP '^[A-Za-z0-9._-]{1,255}$' THEN
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the topic is not 1 to 255 letters, digits, dots, dashes and underscores';
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the topic must have 1 to 255 letters, digits, dots, dashes and underscores';
 	ELSEIF LENGTH(key_) > 512 OR LENGTH(type_) > 255 OR LENGTH(id_) > 64 THEN
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the key may have 512 bytes, the type 255, the id 64';
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the key may have at most 512 bytes, the type 255, the id 64';
 	ELSEIF LENGTH(payload_) > 16777216 OR LENGTH(headers_) > 131072 THEN
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the payload may have 16 MiB, the headers 16 KiB';
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: the payload may have at most 16 MiB, the headers 16 KiB';
 	ELSEIF NOT JSON_VALID(headers_) OR JSON_TYPE(headers_) <> 'OBJECT' THEN
-		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers must be a JSON object of strings';
 	END IF;
 	WHILE i_ < JSON_LENGTH(headers_) DO
 		IF JSON_TYPE(JSON_EXTRACT(JSON_EXTRACT(headers_, '$.*'), CONCAT('$[', i_, ']'))) <> 'STRING' THEN
-			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers are a JSON object of strings';
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: headers must be a JSON object of strings';
 		END IF;
 		SET header_ = JSON_UNQUOTE(JSON_EXTRACT(JSON_KEYS(headers_), CONCAT('$[', i_, ']'))),
 			value_ = JSON_UNQUOTE(JSON_EXTRACT(JSON_EXTRACT(headers_, '$.*'), CONCAT('$[', i_, ']')));
 		SET i_ = i_ + 1, size_ = size_ + COALESCE(LENGTH(header_), 0) + LENGTH(value_);
 		IF i_ > 64 OR size_ > 16384 OR header_ = '' OR LOCATE(CHAR(0), CONCAT(header_, value_)) > 0 THEN
-			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: there may be 64 headers, each with a name, without zero bytes, and of 16 KiB together';
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox: at most 64 headers with names, without zero bytes, and with 16 KiB in total';
 		END IF;
 	END WHILE;
 	SET name_ = topic_;
-	-- The lock of the key comes before the position: so positions of a key have the
+	-- The key is locked before the position is assigned, so positions of a key have the
 	-- order of commits.
 	IF key_ <> '' THEN
 		INSERT INTO {schema}_keys VALUES (name_, key_, 1) ON DUPLICATE KEY UPDATE seq = seq + 1;

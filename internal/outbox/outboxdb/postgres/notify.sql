@@ -1,5 +1,5 @@
--- Wakes a relay that listens. A notification makes commits of the whole server
--- queue up for a moment: leave this out if many transactions write events at once.
+-- Wakes a listening relay. A notification makes commits of the whole server wait for each
+-- other for a moment: omit this if many transactions write events at once.
 CREATE OR REPLACE FUNCTION {schema}.wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('{schema}', '');

@@ -1,6 +1,6 @@
 -- An outbox of Bezoar, version 1, for PostgreSQL 14 and later.
 --
--- It may run again: what is there stays, and functions are replaced. Run it as the
+-- You can run it again: it keeps existing tables and replaces functions. Run it as the
 -- role that the relay uses. A producer's role needs two rights:
 --
 --     GRANT USAGE ON SCHEMA {schema} TO app;
@@ -20,18 +20,18 @@ CREATE TABLE IF NOT EXISTS {schema}.meta (
 	made timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- One script makes or changes an outbox at a time, and none takes it back.
+-- Only one script at a time may create or upgrade an outbox, and none may downgrade it.
 SELECT pg_advisory_xact_lock(hashtextextended('bezoar outbox {schema}', 0));
 DO $$ BEGIN
 	IF (SELECT version FROM {schema}.meta) > 1 THEN
-		RAISE EXCEPTION 'the outbox in schema {schema} is of a later version of Bezoar';
+		RAISE EXCEPTION 'the outbox in schema {schema} was created by a later version of Bezoar';
 	END IF;
 END $$;
 INSERT INTO {schema}.meta (version) VALUES (1) ON CONFLICT (one) DO UPDATE SET version = 1;
 
 CREATE SEQUENCE IF NOT EXISTS {schema}.positions;
 
--- What was written. Rows never change, but for a parked event that a person edits.
+-- The written events. Rows never change, except when an operator edits a parked event.
 CREATE TABLE IF NOT EXISTS {schema}.events (
 	position bigint NOT NULL,
 	written_at timestamptz NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS {schema}.events (
 	PRIMARY KEY (position, written_at)
 ) PARTITION BY RANGE (written_at);
 
--- Where events go if no partition was made in time, and what outlives its own.
+-- Events without a partition: none was created in time, or the event outlived its own.
 CREATE TABLE IF NOT EXISTS {schema}.events_rest PARTITION OF {schema}.events DEFAULT;
 
 CREATE TABLE IF NOT EXISTS {schema}.partitions (
@@ -54,8 +54,7 @@ CREATE TABLE IF NOT EXISTS {schema}.partitions (
 	after timestamptz NOT NULL  -- that it does not take
 );
 
--- A row for each topic and key: it is the lock that gives the events of a key
--- their order, and counts them.
+-- One row per topic and key. Locking it orders the events of a key. The row also counts them.
 CREATE TABLE IF NOT EXISTS {schema}.keys (
 	topic text NOT NULL,
 	key text NOT NULL,
@@ -64,8 +63,8 @@ CREATE TABLE IF NOT EXISTS {schema}.keys (
 	PRIMARY KEY (topic, key)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- The events that are not delivered: a row each, which is deleted on delivery.
--- state: 0 ready, 1 retrying, 2 parked, 3 behind one of these of its lane.
+-- One row per undelivered event, deleted on delivery.
+-- state: 0 ready, 1 retrying, 2 parked, 3 behind an earlier event of its lane.
 CREATE TABLE IF NOT EXISTS {schema}.pending (
 	position bigint PRIMARY KEY,
 	written_at timestamptz NOT NULL,
@@ -80,14 +79,14 @@ CREATE TABLE IF NOT EXISTS {schema}.pending (
 	evidence jsonb
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
 	autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
--- The sum keeps the planner from looking for a topic's first events in the primary
--- key, among those of all topics.
+-- The sum keeps the planner from searching a topic's first events in the primary key,
+-- among those of all topics.
 CREATE INDEX IF NOT EXISTS pending_ready ON {schema}.pending (topic, (position + 0)) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS pending_held ON {schema}.pending (lane, position) WHERE state <> 0 AND lane IS NOT NULL;
 CREATE INDEX IF NOT EXISTS pending_retrying ON {schema}.pending (not_before) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS pending_set_aside ON {schema}.pending (position) WHERE state IN (1, 2);
 
--- What the relay did, for people.
+-- Statistics of the relay, for display.
 CREATE TABLE IF NOT EXISTS {schema}.notes (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	at timestamptz NOT NULL,
@@ -102,7 +101,7 @@ CREATE TABLE IF NOT EXISTS {schema}.lease (
 );
 INSERT INTO {schema}.lease DEFAULT VALUES ON CONFLICT DO NOTHING;
 
--- Batches under way.
+-- Batches in delivery.
 CREATE TABLE IF NOT EXISTS {schema}.flights (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	epoch bigint NOT NULL,
@@ -111,8 +110,8 @@ CREATE TABLE IF NOT EXISTS {schema}.flights (
 	positions bigint[] NOT NULL
 );
 
--- write adds an event to the transaction and returns its position. The lock of the
--- key comes before the position: so positions of a key have the order of commits.
+-- write adds an event to the transaction and returns its position. It locks the key before
+-- it assigns the position, so positions of a key have the order of commits.
 CREATE OR REPLACE FUNCTION {schema}.write(topic text, key text DEFAULT '', type text DEFAULT '', headers jsonb DEFAULT '{}',
 	payload bytea DEFAULT '', id text DEFAULT '') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -129,17 +128,17 @@ BEGIN
 	payload := coalesce(payload, '');
 	id := coalesce(nullif(id, ''), gen_random_uuid()::text);
 	IF topic IS NULL OR topic !~ '^[A-Za-z0-9._-]{1,255}$' THEN
-		RAISE EXCEPTION 'outbox: % is no topic: 1 to 255 letters, digits, dots, dashes and underscores', coalesce(quote_literal(left(topic, 100)), 'null')
+		RAISE EXCEPTION 'outbox: the topic % must have 1 to 255 letters, digits, dots, dashes and underscores', coalesce(quote_literal(left(topic, 100)), 'null')
 			USING ERRCODE = 'check_violation';
 	ELSIF octet_length(key) > 512 OR octet_length(type) > 255 OR octet_length(id) > 64 THEN
-		RAISE EXCEPTION 'outbox: the key may have 512 bytes, the type 255, the id 64' USING ERRCODE = 'check_violation';
+		RAISE EXCEPTION 'outbox: the key may have at most 512 bytes, the type 255, the id 64' USING ERRCODE = 'check_violation';
 	ELSIF octet_length(payload) > 16777216 OR octet_length(headers::text) > 131072 THEN
-		RAISE EXCEPTION 'outbox: the payload may have 16 MiB, the headers 16 KiB' USING ERRCODE = 'check_violation';
+		RAISE EXCEPTION 'outbox: the payload may have at most 16 MiB, the headers 16 KiB' USING ERRCODE = 'check_violation';
 	ELSIF headers <> '{}' AND (jsonb_typeof(headers) <> 'object' OR jsonb_path_exists(headers, 'strict $.* ? (@.type() != "string")')) THEN
-		RAISE EXCEPTION 'outbox: headers are an object of strings' USING ERRCODE = 'check_violation';
+		RAISE EXCEPTION 'outbox: headers must be a JSON object of strings' USING ERRCODE = 'check_violation';
 	ELSIF headers <> '{}' AND (SELECT count(*) > 64 OR sum(octet_length(h.key) + octet_length(h.value)) > 16384 OR bool_or(h.key = '')
 			FROM jsonb_each_text(headers) h) THEN
-		RAISE EXCEPTION 'outbox: there may be 64 headers, each with a name, and of 16 KiB together' USING ERRCODE = 'check_violation';
+		RAISE EXCEPTION 'outbox: at most 64 headers with names, and with 16 KiB in total' USING ERRCODE = 'check_violation';
 	END IF;
 	IF key <> '' THEN
 		UPDATE {schema}.keys k SET seq = k.seq + 1 WHERE k.topic = topic AND k.key = key RETURNING k.lane, k.seq INTO lane_, seq_;
@@ -157,8 +156,8 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION {schema}.write FROM PUBLIC;
 
--- set_back is for a lease that lasts longer than anyone has asked for: the database's
--- clock was set back meanwhile. What waits for its time does not wait for that too.
+-- set_back handles a lease that lasts longer than any relay requested: the database's clock
+-- was set back. It shortens the waits of retrying events by the same time.
 CREATE OR REPLACE FUNCTION {schema}.set_back(longest interval) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	by_ interval;
@@ -169,9 +168,8 @@ BEGIN
 	END IF;
 END $$;
 
--- acquire takes the lease if it is over, and renew prolongs it. The lock of the
--- table is one that is served in turn: the row alone might never be free of the many
--- that only read it.
+-- acquire takes an expired lease, and renew extends it. They lock the table, because table
+-- locks are granted in order: the row alone might never be free of the many readers.
 CREATE OR REPLACE FUNCTION {schema}.acquire(owner_ text, ttl interval) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	longest CONSTANT interval := greatest(4 * ttl, interval '1 minute');
@@ -195,8 +193,8 @@ BEGIN
 	UPDATE {schema}.lease SET until = clock_timestamp() + ttl;
 END $$;
 
--- fence fails unless epoch is the current one, and keeps others from taking over
--- until the transaction ends.
+-- fence fails unless epoch is the current one, and prevents a takeover until the
+-- transaction ends.
 CREATE OR REPLACE FUNCTION {schema}.fence(current_ bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM FROM {schema}.lease WHERE epoch = current_ FOR SHARE;
@@ -205,15 +203,15 @@ BEGIN
 	END IF;
 END $$;
 
--- ready makes events ready whose wait is over, and returns the topics that have a
--- ready one. It writes nothing if there is nothing to do.
+-- ready makes retrying events ready if their wait is over, and returns the topics that have
+-- a ready event. It writes nothing if there is nothing to do.
 CREATE OR REPLACE FUNCTION {schema}.ready(current_ bigint) RETURNS SETOF text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 BEGIN
 	IF EXISTS (SELECT FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp()) THEN
 		PERFORM {schema}.fence(current_);
-		-- Between two statements of a claim, the first event of a key must not become
-		-- ready: the claim would take the second one.
+		-- The first event of a key must not become ready between two statements of a
+		-- claim: the claim would take the second event.
 		PERFORM pg_advisory_xact_lock(hashtextextended('bezoar outbox claims {schema}', 0));
 		UPDATE {schema}.pending SET state = 0, not_before = NULL WHERE position IN (
 			SELECT position FROM {schema}.pending WHERE state = 1 AND not_before <= clock_timestamp() ORDER BY not_before LIMIT 10000);
@@ -227,8 +225,8 @@ BEGIN
 	) SELECT topic FROM t WHERE topic IS NOT NULL;
 END $$;
 
--- discard deletes rows, and makes ready what is behind the first of their lanes:
--- some at a time, since their deletion comes here again.
+-- discard deletes events and makes the events behind them ready, some at a time: the
+-- deletion of the last one continues here.
 CREATE OR REPLACE FUNCTION {schema}.discard(gone bigint[]) RETURNS bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -268,9 +266,8 @@ BEGIN
 	DELETE FROM {schema}.flights WHERE id = flight_;
 END $$;
 
--- claim makes a flight, and returns its events. Without a flight there is nothing,
--- or, if more is true, what was looked at is behind another event, and there may be
--- others.
+-- claim creates a flight and returns its events. If it returns none, no event is ready. If
+-- more is true, the examined events are behind others, and further ones may be ready.
 CREATE OR REPLACE FUNCTION {schema}.claim(current_ bigint, topic_ text, events_ integer, bytes_ bigint)
 	RETURNS TABLE (flight bigint, positions bigint[], written timestamptz[], attempts smallint[], blamed smallint[], more boolean)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
@@ -321,7 +318,7 @@ BEGIN
 	RETURN NEXT;
 END $$;
 
--- advance settles a flight, if one is given, and claims the next one, if a topic is.
+-- advance settles a flight, if one is given, and claims the next one, if a topic is given.
 CREATE OR REPLACE FUNCTION {schema}.advance(current_ bigint, flight_ bigint, delivered bigint[], failed jsonb,
 	topic_ text, events_ integer, bytes_ bigint)
 	RETURNS TABLE (flight bigint, positions bigint[], written timestamptz[], attempts smallint[], blamed smallint[], more boolean)
@@ -334,13 +331,13 @@ BEGIN
 	END IF;
 	IF topic_ IS NOT NULL THEN
 		PERFORM pg_advisory_xact_lock_shared(hashtextextended('bezoar outbox claims {schema}', 0));
-		-- One whose answer got lost.
+		-- An earlier claim whose answer was lost.
 		DELETE FROM {schema}.flights WHERE topic = topic_ AND epoch = current_;
 		RETURN QUERY SELECT * FROM {schema}.claim(current_, topic_, events_, bytes_);
 	END IF;
 END $$;
 
--- make_partitions makes room for the events of the next steps.
+-- make_partitions creates the partitions of the next time steps.
 CREATE OR REPLACE FUNCTION {schema}.make_partitions(step interval, steps integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
 	first_ timestamptz;
@@ -352,7 +349,7 @@ BEGIN
 		SELECT greatest(max(after), date_bin(step, clock_timestamp(), 'epoch'),
 			(SELECT date_bin(step, max(written_at), 'epoch') + step FROM {schema}.events_rest)) INTO first_ FROM {schema}.partitions;
 		EXIT WHEN first_ > clock_timestamp() + steps * step;
-		-- The number keeps it apart from one of that time that was there before.
+		-- The number distinguishes it from an earlier partition of the same time.
 		name_ := 'events_' || to_char(first_ AT TIME ZONE 'UTC', 'YYYYMMDD_HH24MISS') || '_' || nextval('{schema}.positions');
 		EXECUTE format('CREATE TABLE {schema}.%I PARTITION OF {schema}.events FOR VALUES FROM (%L) TO (%L)', name_, first_, first_ + step);
 		INSERT INTO {schema}.partitions VALUES (name_, first_, first_ + step);
@@ -363,9 +360,9 @@ EXCEPTION WHEN lock_not_available THEN
 	RETURN 0; -- next time
 END $$;
 
--- drop_partition drops one partition whose events are all older than keep, if there
--- is one and it can be locked at once. Events that are not delivered move; with many
--- of them the partition stays, since nobody can write meanwhile.
+-- drop_partition drops one partition whose events are all older than keep, if it can be
+-- locked at once. It moves undelivered events. If there are many, it keeps the partition,
+-- because moving them blocks producers.
 CREATE OR REPLACE FUNCTION {schema}.drop_partition(keep interval) RETURNS TABLE (dropped integer, moved bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	most CONSTANT bigint := 5000;
@@ -383,7 +380,7 @@ BEGIN
 		RETURN;
 	END IF;
 	PERFORM set_config('lock_timeout', '50ms', true);
-	-- The parent first, as producers do. Who waits for it makes others wait.
+	-- Lock the parent first, as producers do. A waiting lock request blocks later ones.
 	LOCK TABLE ONLY {schema}.events IN ACCESS EXCLUSIVE MODE;
 	EXECUTE format('CREATE TEMP TABLE bezoar_outbox_moved ON COMMIT DROP AS SELECT e.* FROM {schema}.%I e JOIN {schema}.pending USING (position)', p.name);
 	EXECUTE format('DROP TABLE {schema}.%I', p.name);
@@ -399,7 +396,7 @@ EXCEPTION WHEN lock_not_available THEN
 	RETURN NEXT;
 END $$;
 
--- sweep deletes what was delivered from the events that no partition takes.
+-- sweep deletes delivered events without a partition.
 CREATE OR REPLACE FUNCTION {schema}.sweep(keep interval, limit_ integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	n bigint;
@@ -411,8 +408,8 @@ BEGIN
 	RETURN n;
 END $$;
 
--- upkeep is one step of housekeeping. It is one statement, so that a relay that
--- stops in the middle holds no lock of the lease.
+-- upkeep is one step of housekeeping. It is one statement, so that a relay that is stopped
+-- in the middle does not keep the lease locked.
 CREATE OR REPLACE FUNCTION {schema}.upkeep(current_ bigint, keep interval, step interval, steps integer, batch integer)
 	RETURNS TABLE (deleted bigint, dropped integer, moved bigint) LANGUAGE plpgsql AS $$
 BEGIN

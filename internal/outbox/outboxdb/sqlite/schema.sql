@@ -1,6 +1,6 @@
 -- An outbox of Bezoar, version 1, for SQLite 3.35 and later.
 --
--- It may run again: what is there stays. An application writes an event in the
+-- You can run it again: it keeps existing tables. An application writes an event in the
 -- transaction that changes its own tables:
 --
 --     INSERT INTO {schema}_write (topic, key, payload) VALUES ('orders.paid', '4711', '{"total": 12}');
@@ -16,7 +16,7 @@ INSERT OR IGNORE INTO {schema}_meta SELECT 1,
 	substr(u, 1, 8) || '-' || substr(u, 9, 4) || '-4' || substr(u, 14, 3) || '-a' || substr(u, 18, 3) || '-' || substr(u, 21, 12), 1,
 	CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) FROM (SELECT lower(hex(randomblob(16))) AS u);
 
--- What was written. Rows never change, but for a parked event that a person edits.
+-- The written events. Rows never change, except when an operator edits a parked event.
 CREATE TABLE IF NOT EXISTS {schema}_events (
 	position INTEGER PRIMARY KEY AUTOINCREMENT, -- no position comes again
 	written_at INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS {schema}_events (
 );
 CREATE INDEX IF NOT EXISTS {schema}_events_id ON {schema}_events (id);
 
--- A row for each topic and key counts its events.
+-- One row per topic and key counts its events.
 CREATE TABLE IF NOT EXISTS {schema}_keys (
 	lane INTEGER PRIMARY KEY,
 	topic TEXT NOT NULL,
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS {schema}_keys (
 	UNIQUE (topic, k)
 );
 
--- The events that are not delivered: a row each, which is deleted on delivery.
--- state: 0 ready, 1 retrying, 2 parked, 3 behind one of these of its lane.
+-- One row per undelivered event, deleted on delivery.
+-- state: 0 ready, 1 retrying, 2 parked, 3 behind an earlier event of its lane.
 CREATE TABLE IF NOT EXISTS {schema}_pending (
 	position INTEGER PRIMARY KEY,
 	written_at INTEGER NOT NULL,
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS {schema}_lease (
 );
 INSERT OR IGNORE INTO {schema}_lease VALUES (1, '', 0, 0);
 
--- Batches under way.
+-- Batches in delivery.
 CREATE TABLE IF NOT EXISTS {schema}_flights (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	epoch INTEGER NOT NULL,
@@ -80,22 +80,22 @@ CREATE VIEW IF NOT EXISTS {schema}_write AS
 	SELECT NULL AS topic, NULL AS key, NULL AS type, NULL AS headers, NULL AS payload, NULL AS id WHERE false;
 DROP TRIGGER IF EXISTS {schema}_write_insert;
 CREATE TRIGGER {schema}_write_insert INSTEAD OF INSERT ON {schema}_write BEGIN
-	-- Before anything is written: also INSERT OR IGNORE leaves no hole in a key's numbers.
+	-- Checks run before any write, so that INSERT OR IGNORE leaves no gap in a key's numbers.
 	SELECT CASE
 		WHEN NEW.topic IS NULL OR CAST(NEW.topic AS TEXT) GLOB '*[^A-Za-z0-9._-]*' OR length(CAST(NEW.topic AS BLOB)) NOT BETWEEN 1 AND 255
 			OR instr(CAST(NEW.topic AS BLOB), x'00') > 0
-			THEN RAISE(ABORT, 'outbox: the topic is not 1 to 255 letters, digits, dots, dashes and underscores')
+			THEN RAISE(ABORT, 'outbox: the topic must have 1 to 255 letters, digits, dots, dashes and underscores')
 		WHEN length(CAST(NEW.key AS BLOB)) > 512 OR length(CAST(NEW.type AS BLOB)) > 255 OR length(CAST(NEW.id AS BLOB)) > 64
-			THEN RAISE(ABORT, 'outbox: the key may have 512 bytes, the type 255, the id 64')
+			THEN RAISE(ABORT, 'outbox: the key may have at most 512 bytes, the type 255, the id 64')
 		WHEN length(CAST(NEW.payload AS BLOB)) > 16777216 OR length(CAST(NEW.headers AS BLOB)) > 131072
-			THEN RAISE(ABORT, 'outbox: the payload may have 16 MiB, the headers 16 KiB')
+			THEN RAISE(ABORT, 'outbox: the payload may have at most 16 MiB, the headers 16 KiB')
 		WHEN NEW.headers IS NOT NULL AND CASE WHEN json_valid(CAST(NEW.headers AS TEXT)) THEN json_type(CAST(NEW.headers AS TEXT)) <> 'object' ELSE true END
-			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
+			THEN RAISE(ABORT, 'outbox: headers must be a JSON object of strings')
 		WHEN EXISTS (SELECT 1 FROM json_each(CAST(NEW.headers AS TEXT)) h WHERE h.type <> 'text')
-			THEN RAISE(ABORT, 'outbox: headers are a JSON object of strings')
+			THEN RAISE(ABORT, 'outbox: headers must be a JSON object of strings')
 		WHEN (SELECT count(*) > 64 OR sum(length(CAST(h.key AS BLOB)) + length(CAST(h.value AS BLOB))) > 16384 OR max(h.key = '')
 			OR max(instr(CAST(h.key AS BLOB), x'00') + instr(CAST(h.value AS BLOB), x'00')) > 0 FROM json_each(CAST(NEW.headers AS TEXT)) h)
-			THEN RAISE(ABORT, 'outbox: there may be 64 headers, each with a name, without zero bytes, and of 16 KiB together')
+			THEN RAISE(ABORT, 'outbox: at most 64 headers with names, without zero bytes, and with 16 KiB in total')
 	END;
 	-- Blobs become text: a key, topic or ID is the same in both.
 	INSERT INTO {schema}_keys (topic, k, seq) SELECT CAST(NEW.topic AS TEXT), CAST(NEW.key AS TEXT), 1 WHERE coalesce(CAST(NEW.key AS TEXT), '') <> ''

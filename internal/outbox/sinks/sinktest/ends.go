@@ -12,7 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// again: what is sent again has the same ID, and is there once where the place can do that.
+// again checks that a repeated delivery has the same ID, and appears once if the
+// destination deduplicates.
 func again(t *testing.T, traits Traits, p Place) {
 	s := sink(t, p)
 	records := []outbox.Record{Record(1, "k"), Record(2, "k"), Record(3, "")}
@@ -30,7 +31,7 @@ func again(t *testing.T, traits Traits, p Place) {
 	}
 }
 
-// together: several callers at once.
+// together sends from several goroutines at once.
 func together(t *testing.T, _ Traits, p Place) {
 	s := sink(t, p)
 	const callers, each = 4, 50
@@ -58,7 +59,8 @@ func together(t *testing.T, _ Traits, p Place) {
 	inOrder(t, all)
 }
 
-// ended: after the end of its context nothing is sent, and what was not sent says why.
+// ended checks that nothing is sent after the end of the context, and that the results say
+// so.
 func ended(t *testing.T, _ Traits, p Place) {
 	s := sink(t, p)
 	mustSend(t, s, Record(1, "k"))
@@ -75,7 +77,7 @@ func ended(t *testing.T, _ Traits, p Place) {
 	mustSend(t, s, Record(2, "k"))
 }
 
-// nothing is sent, and a sink may be closed twice.
+// nothing sends no records, and closes the sink twice.
 func nothing(t *testing.T, _ Traits, p Place) {
 	s := p.Sink(t)
 	send(t, s)
@@ -83,14 +85,14 @@ func nothing(t *testing.T, _ Traits, p Place) {
 	closed(t, s)
 }
 
-// away: when nobody is there, no record is to blame.
+// away checks that no record is blamed while the destination is unreachable.
 func away(t *testing.T, traits Traits, _ Place) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	_ = l.Close() // nobody listens there now
+	_ = l.Close() // no process listens at this address now
 	s := traits.At(t, address)
 	t.Cleanup(func() { closed(t, s) })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -100,7 +102,7 @@ func away(t *testing.T, traits Traits, _ Place) {
 
 func three() []outbox.Record { return []outbox.Record{Record(1, "k"), Record(2, "k"), Record(3, "")} }
 
-// blameless wants all to have failed, and none by its own fault.
+// blameless checks that all results are failures, none of them blamed on the record.
 func blameless(t *testing.T, results []error) {
 	t.Helper()
 	for i, err := range results {
@@ -117,14 +119,15 @@ func blameless(t *testing.T, results []error) {
 	}
 }
 
-// silent: when the place does not answer, the end of the context ends the wait.
+// silent checks that the end of the context ends the wait for a destination that does not
+// answer.
 func silent(t *testing.T, traits Traits, _ Place) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := traits.At(t, l.Addr().String()) // the kernel takes connections, and nobody answers
+	s := traits.At(t, l.Addr().String()) // the kernel accepts connections, but no process answers
 	t.Cleanup(func() { closed(t, s) })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

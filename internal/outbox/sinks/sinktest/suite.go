@@ -14,45 +14,45 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Delivery is an event as somebody else finds it at the place.
+// Delivery is an event as received at the destination.
 type Delivery struct {
 	ID, Topic, Key, Type, Source string
-	Headers                      map[string]string // the event's own
+	Headers                      map[string]string // headers of the event
 	Payload                      []byte
 }
 
-// Place is where a sink delivers to. It is of one test alone.
+// Place is a destination that only one test uses.
 type Place interface {
-	// Sink is a new one.
+	// Sink returns a new sink.
 	Sink(t *testing.T) outbox.Sink
-	// Delivered is all that has come so far, those of each key in their order. It is
-	// called when the sink has said that it is there.
+	// Delivered returns all deliveries so far; those of each key are in order. It is called
+	// after the sink has reported success.
 	Delivered(t *testing.T) []Delivery
 }
 
-// Traits are in what places differ.
+// Traits describe the differences between destinations.
 type Traits struct {
-	// At is a sink for the address of another server; nil: there is none.
+	// At returns a sink for the address of another server; nil: not supported.
 	At func(t *testing.T, address string) outbox.Sink
-	// TooLarge is a payload's size that the place refuses; 0: it takes all.
+	// TooLarge is a size of a payload that the destination refuses; 0: none.
 	TooLarge int
-	// Invalid makes a record one that the place refuses for another reason; nil: there is none.
+	// Invalid changes a record so that the destination refuses it; nil: not supported.
 	Invalid func(*outbox.Record)
-	Dedups  bool // what comes again is there once
-	Text    bool // payloads that are no text come changed
-	Filled  bool // an empty payload is refused
-	Folds   bool // names of headers come in another case
+	Dedups  bool // repeated deliveries appear once
+	Text    bool // payloads that are not text are changed
+	Filled  bool // empty payloads are refused
+	Folds   bool // names of headers change their case
 }
 
 const (
 	patience = time.Minute
-	source   = "/outbox/test" // that sinks are to be opened with
+	source   = "/outbox/test" // for opening sinks
 )
 
-// Source is what sinks are to be opened with.
+// Source is the source for opening sinks.
 const Source = source
 
-// Run runs the suite. fresh makes a place with nothing in it.
+// Run runs the suite. fresh creates an empty destination.
 func Run(t *testing.T, traits Traits, fresh func(t *testing.T) Place) {
 	tests := map[string]func(*testing.T, Traits, Place){
 		"RoundTrip": roundTrip, "Payloads": payloads, "Order": order, "Refused": refused, "Again": again, "Together": together, "Ended": ended, "Nothing": nothing,
@@ -68,7 +68,7 @@ func Run(t *testing.T, traits Traits, fresh func(t *testing.T) Place) {
 	}
 }
 
-// Record is one with a payload that is JSON.
+// Record returns a record with a JSON payload.
 func Record(position int64, key string) outbox.Record {
 	return outbox.Record{
 		Event: outbox.Event{
@@ -93,7 +93,7 @@ func closed(t *testing.T, s outbox.Sink) {
 	}
 }
 
-// send sends, and wants one result for each.
+// send sends records, and checks that there is one result for each.
 func send(t *testing.T, s outbox.Sink, records ...outbox.Record) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -119,7 +119,7 @@ func mustSend(t *testing.T, s outbox.Sink, records ...outbox.Record) {
 	}
 }
 
-// roundTrip: what is delivered says all that the event says.
+// roundTrip checks that a delivery contains everything in the event.
 func roundTrip(t *testing.T, traits Traits, p Place) {
 	r := Record(7, "order 7/ä")
 	r.Headers = map[string]string{"X-Tenant": "acme", "Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
@@ -162,7 +162,7 @@ func byID(t *testing.T, p Place) map[string]Delivery {
 	return all
 }
 
-// payloads: whatever bytes they are.
+// payloads checks payloads with any bytes.
 func payloads(t *testing.T, traits Traits, p Place) {
 	bytes := make([]byte, 256)
 	for i := range bytes {
@@ -195,7 +195,7 @@ func payloads(t *testing.T, traits Traits, p Place) {
 	}
 }
 
-// order: a thousand records of many keys, and without one.
+// order checks a thousand records of many keys, and without one.
 func order(t *testing.T, _ Traits, p Place) {
 	var records []outbox.Record
 	var want []string
@@ -225,7 +225,7 @@ func positions(all []Delivery) map[string]int {
 	return at
 }
 
-// inOrder wants the first deliveries of each key in the order of their numbers.
+// inOrder checks that the first deliveries of each key are in the order of their numbers.
 func inOrder(t *testing.T, all []Delivery) {
 	t.Helper()
 	last, seen := map[string]int{}, map[string]bool{}
@@ -245,8 +245,8 @@ func inOrder(t *testing.T, all []Delivery) {
 	}
 }
 
-// refused: what the place does not take is the record's fault, what is behind it in its
-// key waits, and all others go.
+// refused checks that a refused record is blamed, that later records of its key wait, and
+// that all others are delivered.
 func refused(t *testing.T, traits Traits, p Place) {
 	if traits.TooLarge == 0 && traits.Invalid == nil {
 		t.Fatal("the place takes everything: what does it refuse?")
