@@ -19,6 +19,9 @@ func classify(c *choice) bezoar.Class {
 	if class, ok := byWords(c.typ, c.message); ok {
 		return class
 	}
+	if signalled(c.message) != "" {
+		return bezoar.Crash
+	}
 	return bezoar.Bug
 }
 
@@ -126,6 +129,12 @@ var phrases = []phrase{
 	{"outofmemory", bezoar.OOM},
 	{"oomkilled", bezoar.OOM},
 	{"std::bad_alloc", bezoar.OOM},
+	{"segmentation fault", bezoar.Crash},
+	{"illegal instruction", bezoar.Crash},
+	{"bus error", bezoar.Crash},
+	{"zend_mm_heap corrupted", bezoar.Crash},
+	{"oom-kill", bezoar.OOM},
+	{"oom killer", bezoar.OOM},
 }
 
 // byWords classes a failure by its type and the beginning of its message.

@@ -66,7 +66,7 @@ type Ending struct {
 // goes before a signal, and a signal before words that name no failure. A run that exited
 // with 0 is bezoar.Done.
 func OfRun(output []byte, e Ending) Report {
-	p := Parser{table: languages()}
+	p := Parser{table: knownLanguages()}
 	return p.OfRun(output, e)
 }
 

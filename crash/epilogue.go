@@ -10,6 +10,9 @@ func epilogue(l string) bool {
 	for _, p := range [...]string{"##[error]", "[error] ", "npm err! ", "npm error "} {
 		low = strings.TrimPrefix(low, p)
 	}
+	if strings.Contains(low, "failed with result '") && !strings.Contains(low, "oom") { // systemd's
+		return true
+	}
 	if strings.Contains(low, ": *** [") && strings.Contains(low, "] error ") {
 		return true
 	}

@@ -55,7 +55,7 @@ func genericRead(lines []string, _ int) (t trace, next int, ok bool) {
 		if f := g.place(i); f.File == "" || genericLibrary(f) || epilogue(lines[i]) {
 			continue
 		}
-		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow; {
+		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow && (g.place(line).File != "" || indentOf(lines[line]) != ""); {
 			line--
 		}
 		e, ok = g.at(line)
@@ -125,7 +125,7 @@ func (g *genericReader) tells(i int) bool {
 	if begins := before == "" || before == "e:" || before == "w:"; begins && said && !strings.HasPrefix(rest, "0x") && !strings.HasPrefix(rest, "in ") {
 		return true
 	}
-	return tells(l) && !genericLibrary(f)
+	return tells(before) || tells(l) && !genericLibrary(f)
 }
 
 // introduces reports a line that begins a list of places.
@@ -138,6 +138,11 @@ func introduces(l string) bool {
 func (g *genericReader) at(i int) (exception, bool) {
 	e := exception{}
 	e.typ, e.message = genericHead(g.lines[i])
+	if next := i + 1; strings.HasSuffix(e.message, ":") && e.typ == "" && next < len(g.lines) && g.place(next).File == "" && !introduces(g.lines[i]) {
+		if e.typ, _ = genericHead(g.lines[next]); strings.TrimSpace(g.lines[next]) != "" {
+			e.message += " " + strings.TrimSpace(g.lines[next])
+		}
+	}
 	if f := g.place(i); f.File != "" && !genericLibrary(f) {
 		e.frames = []Frame{f}
 		return e, true
@@ -195,11 +200,15 @@ func (g *genericReader) own(list []Frame) (Frame, bool) {
 	return Frame{}, false
 }
 
-// genericLibrary knows the folders that languages install their own code in.
+// genericLibrary knows the folders that languages install their own code in, and
+// the files of Erlang's, which are named without one.
 func genericLibrary(f Frame) bool {
+	if listed(" gen_server.erl gen_statem.erl gen_event.erl gen.erl proc_lib.erl supervisor.erl application_master.erl erl_eval.erl lists.erl maps.erl timer.erl ", f.File) {
+		return true
+	}
 	return containsAny(slashed("/"+f.File), []string{
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
-		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
+		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
 	})
 }
 
@@ -240,7 +249,13 @@ func genericType(l string) string {
 			}
 		}
 	}
+	if name := erlangReason(l); name != "" {
+		return name
+	}
 	typ := ""
+	if word, _, ok := strings.Cut(l, ": "); ok && isScopedType(word) {
+		return word
+	}
 	for {
 		word, rest, ok := strings.Cut(l, ": ")
 		if !ok || len(word) > 40 || !endsAsFailure(word) {
@@ -254,6 +269,35 @@ func genericType(l string) string {
 			typ = "panic"
 		}
 	}
+}
+
+// erlangReason finds the name of the reason in "** {function_clause,[…".
+func erlangReason(l string) string {
+	_, rest, ok := strings.Cut(l, "{")
+	if !ok {
+		return ""
+	}
+	name := rest[:identLen(rest)]
+	if !strings.HasPrefix(rest[len(name):], ",") {
+		return ""
+	}
+	if strings.HasSuffix(name, "_clause") || listed(" badmatch undef badarg badarith badfun badarity badkey badmap noproc nocatch system_limit timeout_value ", name) {
+		return name
+	}
+	return ""
+}
+
+// isScopedType reports Ruby's and Perl's types: Shop::Missing.
+func isScopedType(s string) bool {
+	if !strings.Contains(s, "::") || s[0] < 'A' || s[0] > 'Z' {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "::") {
+		if part == "" || identLen(part) != len(part) || part[0] < 'A' || part[0] > 'Z' {
+			return false
+		}
+	}
+	return true
 }
 
 // identLen is the length of the name that s begins with.

@@ -15,7 +15,11 @@ const version = "1"
 // folded message.
 func (c *choice) hashes(reason string) (strict, group string) {
 	form := c.canonical(reason)
-	return digest(form, c.frame.Line), digest(form, 0)
+	group = digest(form, 0)
+	if c.frame.offset != "" {
+		form = append(form, c.frame.offset)
+	}
+	return digest(form, c.frame.Line), group
 }
 
 // canonical is what the group is a hash of.

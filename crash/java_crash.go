@@ -15,7 +15,7 @@ func javaReadCrash(lines []string, i int) (trace, int, bool) {
 			e.typ, e.message, t.class = "Out of Memory Error", s, "oom"
 		case e.typ == "" && (strings.HasPrefix(s, "SIG") || strings.HasPrefix(s, "EXCEPTION_") || strings.HasPrefix(s, "Internal Error")):
 			e.typ, _, _ = strings.Cut(s, " (")
-			e.message = s
+			e.message, t.class = s, "crash"
 		case strings.HasPrefix(s, "Problematic frame:") && k+1 < len(lines):
 			if f, ok := javaNative(strings.TrimLeft(lines[k+1], "# \t")); ok {
 				e.frames = []Frame{f}
@@ -46,12 +46,14 @@ func javaNative(s string) (Frame, bool) {
 			return Frame{}, false
 		}
 		place, function, _ := strings.Cut(rest[1:], "]")
-		binary, _, _ := strings.Cut(place, "+0x")
+		binary, offset, _ := strings.Cut(place, "+0x")
 		function, _, _ = strings.Cut(strings.TrimSpace(function), "+0x")
-		if function == "" {
-			function = binary
+		if function != "" {
+			offset = ""
+		} else {
+			function = unextracted(binary)
 		}
-		return Frame{File: binary, Function: strings.ReplaceAll(function, "$", "_")}, true
+		return Frame{File: binary, Function: strings.ReplaceAll(function, "$", "_"), offset: offset}, true
 	case "j", "J":
 		end := strings.IndexByte(rest, '(')
 		if end < 0 {

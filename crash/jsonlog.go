@@ -13,8 +13,14 @@ import (
 func (t *text) unfold() bool {
 	var lines []string
 	var levels []level
+	paired := false // the line before was made of pairs
 	for i, l := range t.lines {
-		in, lv := unfoldLine(l)
+		in, lv := unfoldLine(l, t.levels[i])
+		if in == nil && paired && keyLen(l) > 0 && !strings.Contains(l, " ") {
+			in = []string{""} // a line without a message
+		} else {
+			paired = in != nil && keyLen(l) > 0
+		}
 		if in == nil {
 			if lines != nil {
 				lines, levels = append(lines, l), append(levels, t.levels[i])
@@ -39,7 +45,7 @@ func (t *text) unfold() bool {
 }
 
 // unfoldLine returns the lines that l holds, nil when it is only one.
-func unfoldLine(l string) ([]string, level) {
+func unfoldLine(l string, lv level) ([]string, level) {
 	if foldedJSON(l) {
 		switch told, said, ok := unfoldJSON(l); {
 		case ok && len(told) == 0:
@@ -49,6 +55,9 @@ func unfoldLine(l string) ([]string, level) {
 		}
 		return broken(l), unsaid
 	}
+	if in, lv := unfoldBehind(l); in != nil {
+		return in, lv
+	}
 	if end := lineEnd(l); end != "" {
 		in := unescape(l, end)
 		if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
@@ -56,13 +65,32 @@ func unfoldLine(l string) ([]string, level) {
 		}
 		return in, unsaid
 	}
-	if at := strings.IndexByte(l, '{'); at > 0 && strings.HasPrefix(l[at:], `{"`) && strings.LastIndexByte(l, '}') > at { // behind other words
-		before := strings.TrimSpace(l[:at])
-		if told, said, ok := unfoldJSON(l[at:]); ok && len(told) > 1 {
-			return append([]string{before}, told...), said
-		} else if ok && len(told) == 1 && strings.HasSuffix(before, "=>") {
-			return []string{before + " " + told[0]}, said
-		}
+	return unfoldPairs(l, lv)
+}
+
+// unfoldBehind reads the object that stands behind other words in l.
+func unfoldBehind(l string) ([]string, level) {
+	at := strings.IndexByte(l, '{')
+	if at <= 0 || !strings.HasPrefix(l[at:], `{"`) || strings.LastIndexByte(l, '}') < at {
+		return nil, unsaid
+	}
+	before := strings.TrimSpace(l[:at])
+	var m map[string]any
+	if json.NewDecoder(strings.NewReader(l[at:])).Decode(&m) != nil {
+		return nil, unsaid
+	}
+	e := entry{}
+	e.take(m, 0)
+	if e.stack == "" && e.problem != "" && e.message == "" { // the words are the message
+		e.message = before
+		return e.lines(), levelOf(e.level)
+	}
+	told := e.lines()
+	switch {
+	case len(told) > 1:
+		return append([]string{before}, told...), levelOf(e.level)
+	case len(told) == 1 && strings.HasSuffix(before, "=>"):
+		return []string{before + " " + told[0]}, levelOf(e.level)
 	}
 	return nil, unsaid
 }
@@ -177,12 +205,22 @@ func unfoldJSON(l string) (lines []string, lv level, ok bool) {
 	}
 	e := entry{}
 	e.take(m, 0)
-	return e.lines(), levelOf(e.level), true
+	if lines = e.lines(); len(lines) == 0 && (blank(m["message"]) || blank(m["msg"]) || blank(m["log"])) {
+		lines = []string{""} // a line of a trace
+	}
+	return lines, levelOf(e.level), true
+}
+
+// blank reports a text in which nothing is.
+func blank(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.TrimSpace(s) == ""
 }
 
 // entry is what a structured log says about a failure.
 type entry struct {
-	level, message, stack, typ, problem string
+	level, message, stack, typ, problem, panic string
+	whole                                      bool // the stack is the whole failure: the message only introduces it
 }
 
 // take gathers the known fields of m, whichever library named them.
@@ -244,10 +282,12 @@ func (e *entry) field(key, v string, depth int) {
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
-			e.stack = v
+			e.stack, e.whole = v, true
 		} else {
 			e.problem = v
 		}
+	case "panic":
+		e.panic = v
 	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "kind", "name":
 		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
@@ -261,18 +301,20 @@ func (e *entry) field(key, v string, depth int) {
 // printed it: message, then type and message of the failure, then its stack.
 func (e *entry) lines() []string {
 	var out []string
-	if e.message != "" && e.message != e.stack {
+	if e.message != "" && e.message != e.stack && !e.whole {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
 	if e.stack == "" {
-		if head := e.head(); head != "" {
-			out = append(out, strings.Split(head, "\n")...)
+		if said := e.said(); said != "" {
+			return strings.Split(said, "\n")
 		}
-		return out
+		return nil
 	}
 	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
 	head := e.head()
 	switch first := strings.TrimSpace(stack[0]); {
+	case e.panic != "" && strings.HasPrefix(first, "goroutine "):
+		out = append(out, "panic: "+e.panic, "")
 	case head == "":
 	case strings.HasPrefix(first, `File "`): // Lambda's, without head and end
 		return append(append(append(out, pyHead), stack...), head)
@@ -285,6 +327,27 @@ func (e *entry) lines() []string {
 		out = append(out, strings.Split(head, "\n")...)
 	}
 	return append(out, stack...)
+}
+
+// said is what an entry without a stack says: what the program did and, behind
+// it, why that failed.
+func (e *entry) said() string {
+	head := e.head()
+	switch {
+	case e.message == "" || strings.Contains(head, e.message):
+		return head
+	case head == "" || strings.Contains(e.message, head):
+		return e.message
+	case e.problem == "" || e.typ != "" || beginsTrace(head):
+		return e.message + "\n" + head
+	}
+	return strings.TrimRight(e.message, ":. ") + ": " + head
+}
+
+// beginsTrace reports a line that a reader waits for.
+func beginsTrace(l string) bool {
+	l, _, _ = strings.Cut(l, "\n")
+	return slices.ContainsFunc(knownLanguages(), func(lang language) bool { return lang.begins(l) })
 }
 
 func (e *entry) head() string {

@@ -24,34 +24,53 @@ func luaFrame(l string) (f Frame, ok bool) {
 	if place == "[C]" {
 		return Frame{File: "[C]", Function: in}, true
 	}
+	in, _, _ = strings.Cut(in, ", client: ") // nginx puts the request behind the last frame
 	at := strings.LastIndexByte(place, ':')
-	if at < 1 {
-		return f, false
+	if at < 1 && strings.HasSuffix(place, ".lua") || strings.HasSuffix(place, ")") { // the message has the line
+		return Frame{File: place, Function: in}, true
 	}
 	n, rest, ok := leadingNumber(place[at+1:])
-	return Frame{File: place[:at], Line: n, Function: in}, ok && rest == ""
+	return Frame{File: place[:max(at, 0)], Line: n, Function: in}, at > 0 && ok && rest == ""
+}
+
+// luaRaised splits "… runtime error: x.lua:3: message" into place and message.
+func luaRaised(l string) (at Frame, message string, ok bool) {
+	end := strings.Index(l, ".lua:")
+	if _, said, is := strings.Cut(l, "runtime error: "); is && end < 0 { // nginx.conf's own code
+		l = said
+		end = strings.Index(l, "):") - len(".lua") + 1
+	}
+	if end < 0 {
+		return at, "", false
+	}
+	end += len(".lua")
+	n, rest, ok := leadingNumber(l[end+1:])
+	message, is := strings.CutPrefix(rest, ": ")
+	return Frame{File: l[strings.LastIndexByte(l[:end], ' ')+1 : end], Line: n}, message, ok && is
 }
 
 func luaRead(lines []string, i int) (trace, int, bool) {
 	e := exception{typ: "error"}
+	var at Frame
 	for k := i - 1; k >= 0 && i-k <= 5; k-- {
-		at := strings.Index(lines[k], ".lua:")
-		if at < 0 {
-			continue
-		}
-		_, rest, ok := leadingNumber(lines[k][at+len(".lua:"):])
-		if msg, is := strings.CutPrefix(rest, ": "); ok && is {
-			e.message = msg
+		var ok bool
+		if at, e.message, ok = luaRaised(lines[k]); ok {
 			break
 		}
 	}
 	next := i + 1
 	for ; next < len(lines); next++ {
+		if s := strings.TrimSpace(lines[next]); strings.HasPrefix(s, "coroutine ") && strings.HasSuffix(s, ":") {
+			continue
+		}
 		f, ok := luaFrame(lines[next])
 		if !ok && strings.TrimSpace(lines[next]) != "..." {
 			break
 		}
 		if ok {
+			if f.Line == 0 && f.File == at.File {
+				f.Line = at.Line
+			}
 			e.frames = append(e.frames, f)
 		}
 	}

@@ -128,7 +128,7 @@ func nativeClass(e exception) string {
 	switch {
 	case strings.HasSuffix(e.typ, "bad_alloc"):
 		return "oom"
-	case strings.HasPrefix(e.typ, "SIG"), strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
+	case strings.HasPrefix(e.typ, "SIG"), e.typ == "signal", strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
 		return "crash"
 	}
 	for _, s := range []string{"free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun"} {
@@ -182,6 +182,9 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 // nativeRaisedBy names what a stack by itself tells of its end.
 func nativeRaisedBy(frames []Frame) string {
 	for _, f := range frames[:min(len(frames), 10)] {
+		if f.Function == nativeHandler {
+			return "signal"
+		}
 		switch cBareName(f.Function) {
 		case "abort", "__GI_abort", "raise", "gsignal", "__GI_raise", "__pthread_kill_internal", "__pthread_kill_implementation":
 			return "SIGABRT"

@@ -148,13 +148,20 @@ func nativeAfter(lines []string, i int, e *exception) int {
 	return i
 }
 
+// nativeHandler is what gdb prints for the frame through which the kernel called a
+// signal's handler.
+const nativeHandler = "<signal handler called>"
+
 // nativeBelowSignal leaves out the handler that printed the stack: all above the
 // frame through which the kernel called it. Without symbols that is a frame of
 // the C library with the program's on both sides.
 func nativeBelowSignal(frames []Frame) []Frame {
 	for i := len(frames) - 2; i >= 0; i-- {
+		if frames[i].Function == nativeHandler {
+			return frames[i+1:]
+		}
 		switch cBareName(frames[i].Function) {
-		case "<signal handler called>", "_sigtramp", "__restore_rt", "killpg", "__kernel_rt_sigreturn", "KiUserExceptionDispatcher":
+		case "_sigtramp", "__restore_rt", "killpg", "__kernel_rt_sigreturn", "KiUserExceptionDispatcher":
 			return frames[i+1:]
 		}
 	}

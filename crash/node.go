@@ -35,7 +35,7 @@ func nodeBegins(l string) bool {
 			return true
 		}
 	case 'U':
-		if strings.HasPrefix(s, "Uncaught ") {
+		if strings.HasPrefix(s, "Uncaught ") || strings.HasPrefix(s, "UnhandledPromiseRejectionWarning: ") {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ func (r *nodeReader) begin() bool {
 		return false
 	}
 	r.head = r.at
-	if _, rest, ok := strings.Cut(l, "UnhandledPromiseRejectionWarning: "); ok && strings.HasPrefix(l, "(node:") {
+	if _, rest, ok := strings.Cut(l, "UnhandledPromiseRejectionWarning: "); ok && (strings.HasPrefix(l, "(node:") || strings.HasPrefix(l, "Unhandled")) {
 		if _, after, ok := strings.Cut(rest, "(rejection id: "); ok { // Node 6 to 8 say it all in one line
 			if _, after, ok = strings.Cut(after, "): "); ok {
 				rest = after

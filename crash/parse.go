@@ -22,19 +22,19 @@ func New(c Config) (*Parser, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Parser{c: c, table: languages()}, nil
+	return &Parser{c: c, table: knownLanguages()}, nil
 }
 
 // Parse reads the output of a program with the default Config: see
 // [Parser.Parse].
 func Parse(r io.Reader) (Report, error) {
-	p := Parser{table: languages()}
+	p := Parser{table: knownLanguages()}
 	return p.Parse(r)
 }
 
 // ParseBytes is Parse for an output in memory.
 func ParseBytes(b []byte) (Report, error) {
-	p := Parser{table: languages()}
+	p := Parser{table: knownLanguages()}
 	return p.ParseBytes(b)
 }
 
@@ -123,8 +123,13 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 	if !ok {
 		return choice{}, why, ErrSilent
 	}
+	message = unthreaded(message)
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
+	c := choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}
+	if s := signalled(message); s != "" {
+		c.typ, c.kind, c.telling = s, s, true
+	}
+	return c, why, nil
 }
 
 // report turns a choice into what callers see.

@@ -26,7 +26,7 @@ type perlAt struct {
 
 func perlPlace(l string) (p perlAt) {
 	if i := strings.LastIndex(l, ", <"); i > 0 && strings.Contains(l[i:], "> line ") { // which handle was read last, and how far
-		l = l[:i]
+		l = l[:i] + "."
 	}
 	at := strings.LastIndex(l, " line ")
 	if at < 0 {
@@ -42,8 +42,8 @@ func perlPlace(l string) (p perlAt) {
 	}
 	p.File, p.Line, p.said = strings.TrimLeft(l[from+len(" at "):at], "(\"' "), n, l[:from]
 	p.File = strings.TrimRight(p.File, "\"'")
-	if i := strings.LastIndexByte(p.File, '.'); i < 0 || !listed(" .pl .pm .t .cgi .PL .pod .psgi ", p.File[i:]) {
-		return p
+	if i := strings.LastIndexByte(p.File, '.'); (i < 0 || !listed(" .pl .pm .t .cgi .PL .pod .psgi ", p.File[i:])) && (rest != "." || !strings.Contains(p.File, "/") || strings.Contains(p.File, " ")) {
+		return p // a script has any name, but then Perl's own full stop has to follow
 	}
 	if s, is := strings.CutSuffix(p.said, " called"); is && (l[0] == '\t' || l[0] == ' ') {
 		fn, _, _ := strings.Cut(strings.TrimSpace(s), "(")
@@ -60,6 +60,12 @@ func perlRead(lines []string, i int) (trace, int, bool) {
 	}
 	e := exception{typ: "die", message: strings.TrimSpace(head.said), frames: []Frame{head.Frame}}
 	next := i + 1
+	if next+1 < len(lines) { // a handler confessed: its own place and call are below the message
+		at, call := perlPlace(lines[next]), perlPlace(lines[next+1])
+		if at.ok && at.said == "" && call.call && call.File == head.File && call.Line == head.Line {
+			next += 2
+		}
+	}
 	for ; next < len(lines); next++ {
 		c := perlPlace(lines[next])
 		if !c.ok || !c.call {

@@ -5,7 +5,7 @@ import "strings"
 // placeIn returns the first place that l names, in one of its common shapes,
 // and where in l it is:
 //
-//	a.c:33:5   a.cs(33,5)   A.java:[33,12]   "a.ml", line 33   line 33 of file a.f90
+//	a.c:33:5   a.cs(33,5)   A.java:[33,12]   "a.ml", line 33   line 33 of file a.f90   {file,"a.erl"},{line,33}
 func placeIn(l string) (f Frame, from, end int) {
 	if !mayPlace(l) {
 		return Frame{}, 0, 0
@@ -64,6 +64,10 @@ func placeOf(before, token, rest string) (f Frame, n int) {
 
 // lineBehind reads ", line 33", " on line 33", ": line: 33" and webpack's " 2:0-32".
 func lineBehind(rest string) (line, n int) {
+	if n, ok := strings.CutPrefix(rest, `"},{line,`); ok { // Erlang's
+		d := countDigits(n)
+		return atoi(n[:d]), len(rest) - len(n) + d
+	}
 	s := strings.TrimLeft(rest, "\"', :")
 	skip := len(rest) - len(s)
 	if skip == 0 || s == "" || s[0] != 'l' && s[0] != 'o' && (s[0] < '0' || s[0] > '9') {

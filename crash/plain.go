@@ -23,7 +23,7 @@ func (t *text) lastWords() (message string, line int, ok bool) {
 			continue
 		}
 		said = max(said, i)
-		if tells(l) && !isPrompt(l) {
+		if (tells(l) || signalled(l) != "") && !isPrompt(l) {
 			return t.words(i), i + 1, true
 		}
 		if t.levels[i] >= failed {
@@ -49,10 +49,21 @@ func (t *text) words(i int) string {
 	return s
 }
 
+// unthreaded takes the thread out of "panic(main thread): text": which one it was
+// says nothing of the failure.
+func unthreaded(l string) string {
+	if rest, ok := strings.CutPrefix(l, "panic("); ok {
+		if thread, said, ok := strings.Cut(rest, "): "); ok && len(thread) < 40 {
+			return "panic: " + said
+		}
+	}
+	return l
+}
+
 // tells reports a line that tells of an error.
 func tells(l string) bool {
 	l = strings.ToLower(l[:min(len(l), 300)])
-	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** "} {
+	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** ", "corrupted", "** (", "_clause,", "{badmatch,", "{undef,"} {
 		at := strings.Index(l, w)
 		if at < 0 {
 			continue

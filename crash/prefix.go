@@ -42,7 +42,14 @@ func (t *text) unprefix() {
 // levels, threads, loggers. more reports a line that goes on in the next.
 func stripPrefix(l string) (rest string, lv level, more bool) {
 	if l == "" || l[0] == ' ' || l[0] == '\t' {
-		return l, unsaid, false
+		said := strings.TrimLeft(l, " \t")
+		if said == "" || said[0] < '0' || said[0] > '9' {
+			return l, unsaid, false
+		}
+		if n, _ := timestamp(said); n == 0 || len(said) == n || said[n] != '[' {
+			return l, unsaid, false
+		}
+		return stripPrefix(said) // a log that was indented as a whole
 	}
 	rest = strip(l, priority)
 	rest = strip(rest, actionsColumns)
@@ -62,13 +69,54 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		}
 	}
 	if timed {
-		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] == '<'):]
+		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] >= 'a' && l[0] <= 'z' || l[0] == '<'):]
 	} else if n := klog(rest); n > 0 {
 		lv = klogLevel(rest[0])
 		rest, timed = rest[n:], true
 	}
+	if n, got := logrus(rest); n > 0 {
+		lv, rest = max(lv, got), rest[n:]
+	}
 	rest, got := columns(rest, timed)
-	return rest, max(lv, got), more
+	return poolChild(rest), max(lv, got), more
+}
+
+// poolChild takes what PHP-FPM puts around a line of one of its processes:
+// child 7 said into stderr: "text".
+func poolChild(l string) string {
+	if !strings.HasPrefix(l, "child ") {
+		return l
+	}
+	_, said, ok := strings.Cut(l[:min(len(l), maxLine)], ` said into stderr: "`)
+	if !ok {
+		return l
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(said, ", pipe is closed"), `"`)
+}
+
+// logrus is "ERRO[0012] ", seconds after the start.
+func logrus(l string) (int, level) {
+	if len(l) < 8 || l[4] != '[' {
+		return 0, unsaid
+	}
+	lv := unsaid
+	switch l[:4] {
+	case "TRAC", "DEBU", "INFO":
+		lv = calm
+	case "WARN":
+		lv = warned
+	case "ERRO":
+		lv = failed
+	case "FATA", "PANI":
+		lv = died
+	default:
+		return 0, unsaid
+	}
+	n := countDigits(l[5:])
+	if n == 0 || !strings.HasPrefix(l[5+n:], "] ") {
+		return 0, unsaid
+	}
+	return n + 7, lv
 }
 
 func strip(l string, f func(string) int) string { return l[f(l):] }
@@ -120,6 +168,9 @@ func podColumn(l string) int {
 // hostProcess is "host name[123]: " and "app[web.1]: " behind a time, and "host
 // name: " behind syslog's.
 func hostProcess(l string, syslog bool) int {
+	if l == "" || l[0] == '\t' || l[0] == ' ' {
+		return 0
+	}
 	i := 0
 	for word := range 2 {
 		end := strings.IndexByte(l[i:min(len(l), i+80)], ' ')

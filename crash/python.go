@@ -102,7 +102,7 @@ var pyPackages = []string{
 	"site-packages/", "dist-packages/", "/pymodules/", "/pyshared/", ".egg/", "/eggs/", "bdist.",
 	"/__pypackages__/", "/.pex/", "/_vendor/", "/node-gyp/gyp/", "/google_appengine/",
 	"/var/runtime/", "/pypi__", "pyinstaller/", "/site-packages", "/dist-packages",
-	"library.zip/", "base_library.zip/", "/opt/python/", "/spark/python/", "pyspark.zip/",
+	"library.zip/", "base_library.zip/", "/opt/python/", "/spark/python/", "pyspark.zip/", "-src.zip/",
 }
 
 // pyWellKnown are packages that frozen programs and error trackers print
@@ -112,7 +112,7 @@ const pyWellKnown = " requests urllib3 django flask werkzeug jinja2 click celery
 	" pydantic twisted tornado gunicorn eventlet gevent boto boto3 botocore redis pymongo psycopg2 pymysql" +
 	" rest_framework sentry_sdk raven elasticsearch google pkg_resources setuptools pip wx pyqt5 httpx anyio" +
 	" httpcore kivy pygame yaml lxml bs4 selenium nose pytest _pytest pluggy marshmallow graphql graphene" +
-	" newrelic ddtrace opentelemetry asgiref channels daphne "
+	" newrelic ddtrace opentelemetry asgiref channels daphne pyspark py4j "
 
 // pyLauncher reports the scripts that installers write to call a package.
 func pyLauncher(p, function string) bool {

@@ -41,6 +41,7 @@ type Frame struct {
 	Module string `json:"-"`
 
 	source string // of a place without a function, where a language prints it
+	offset string // in a binary whose functions have no names: told apart like lines
 }
 
 // Quality grades the evidence of a Report, from A to D.

@@ -282,6 +282,9 @@ func rustReturned(lines []string, i int) (trace, int, bool) {
 		return trace{}, i, false
 	}
 	e.code = discriminator(e.message)
+	if at := strings.LastIndexByte(e.message, '\n'); at > 0 && first != "" { // what it was for and why, as far as the author wrote it
+		e.code += ": " + discriminator(strings.TrimPrefix(e.message[at+1:], "wasm trap: "))
+	}
 	return trace{chain: []exception{e}, fatal: true}, next, true
 }
 
@@ -304,7 +307,10 @@ func rustCauses(lines []string, i int, e *exception) (next int, ok bool) {
 			frames, n := rustBacktrace(lines, j)
 			e.frames = append(e.frames, frames...)
 			return n, true
-		case listed && lines[j] != t: // indented
+		case len(e.frames) < rustMaxFrames && wasmFrame(t) != "":
+			e.frames = append(e.frames, Frame{Function: wasmFrame(t)})
+		case t == "wasm backtrace:":
+		case listed && indentOf(lines[j]) != "":
 			if d := countDigits(t); d > 0 && strings.HasPrefix(t[d:], ":") {
 				t, ok = strings.TrimSpace(t[d+1:]), true
 			}
@@ -315,6 +321,24 @@ func rustCauses(lines []string, i int, e *exception) (next int, ok bool) {
 		}
 	}
 	return next, ok
+}
+
+// wasmFrame is the function in "0: 0x47 - module.wasm!shop::total", as a host of
+// WebAssembly prints it; "" for other lines.
+func wasmFrame(t string) string {
+	n := countDigits(t)
+	if n == 0 || !strings.HasPrefix(t[n:], ":") {
+		return ""
+	}
+	t = strings.TrimSpace(t[n+1:])
+	if address, rest, ok := strings.Cut(t, " - "); ok && strings.HasPrefix(address, "0x") {
+		t = rest
+	}
+	module, function, ok := strings.Cut(t, "!")
+	if !ok || module == "" || strings.Contains(module, " ") {
+		return ""
+	}
+	return function
 }
 
 // rustTypeName reports a type's name as derive(Debug) prints it.

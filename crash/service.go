@@ -5,15 +5,29 @@ import "strings"
 // unservice takes the names that docker compose, pm2, foreman and the like put
 // before each line from outputs that are too short to show what lines share.
 func (t *text) unservice() {
+	named, others := 0, 0
 	for _, l := range t.lines {
-		if _, n := service(l); n == 0 && strings.TrimSpace(l) != "" {
-			return
+		switch name, n := service(l); {
+		case n > 0 && numberedService(name):
+			named++
+		case n == 0 && strings.TrimSpace(l) != "":
+			others++
 		}
+	}
+	if others > 0 && others > 2+named/4 || others >= named && others > 0 && named < 2 { // compose's own lines have none
+		return
 	}
 	t.each("service names", func(l string) string {
 		_, n := service(l)
 		return l[n:]
 	})
+}
+
+// numberedService reports web-1, web_1 and web.1: what nothing but a service is
+// called.
+func numberedService(name string) bool {
+	n := len(name) - len(strings.TrimRight(name, "0123456789"))
+	return n > 0 && n+1 < len(name) && strings.IndexByte("-_.", name[len(name)-n-1]) >= 0
 }
 
 // service matches "web_1  | " and "0|app  | ".

@@ -76,7 +76,7 @@ func separated(l string, n int) int {
 // read, nor valgrind's, nor the beginning of a frame, nor half of an object.
 func isPrefix(s string) bool {
 	s = strings.TrimSpace(s)
-	return s != "" && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
+	return s != "" && !strings.HasSuffix(s, `="`) && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
 		strings.Count(s, "{") <= strings.Count(s, "}") && strings.Count(s, "[") == strings.Count(s, "]")
 }
 
@@ -84,7 +84,7 @@ func isPrefix(s string) bool {
 func headWord(l string) int {
 	best := -1
 	for _, w := range [...]string{
-		"Traceback (most", "panic: ", "atal error: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
+		"Traceback (most", "panic: ", "atal error: ", "FATAL ERROR: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
 	} {
 		if k := strings.Index(l, w); k >= 0 && (best < 0 || k < best) {
 			if best = k; w[0] == 'a' && k > 0 {
@@ -126,13 +126,16 @@ const maxAhead = 3
 // the header.
 func prefixOf(l, below string) int {
 	n, m := shared(l, below)
-	if m < len(below) { // else the line below is a prefix and nothing more
+	if n == 0 || strings.TrimSpace(l[:n]) == "" {
+		return 0
+	}
+	k := headColumn(l)
+	if m < len(below) && n != k { // else the line below is a prefix and nothing more
 		n = separated(l, n)
 	}
 	if !isPrefix(l[:n]) {
 		return 0
 	}
-	k := headColumn(l)
 	if frame := strings.TrimLeft(below[m:], " \t"); k <= 0 && len(frame) < len(below)-m && strings.HasPrefix(frame, "at ") {
 		k = n
 	}
@@ -142,7 +145,10 @@ func prefixOf(l, below string) int {
 	for n < k && (l[n] == ' ' || l[n] == '\t') { // the line below was trimmed
 		n++
 	}
-	return min(n, k)
+	if n = min(n, k); !isPrefix(l[:n]) { // all of two lines may be the same
+		return 0
+	}
+	return n
 }
 
 // headColumn returns where a header begins in l, -1 when there is none.

@@ -19,6 +19,9 @@ func timestamp(l string) (n int, rest string) {
 		return n, ""
 	}
 	d := date(l[i:])
+	if d == 0 {
+		d = localDate(l[i:])
+	}
 	j := i + d
 	if d > 0 {
 		for j < len(l) && (l[j] == 'T' || l[j] == ' ' || l[j] == ',' || l[j] == ':' || l[j] == '_' || l[j] == '-') {
@@ -172,6 +175,32 @@ func date(s string) int {
 	return j + 1 + c
 }
 
+// localDate matches the date of a log whose months and days have other names:
+// "avril 16", "5月 29". A clock has to follow.
+func localDate(s string) int {
+	colon := strings.IndexByte(s[:min(len(s), 48)], ':')
+	if colon < 4 || s[colon-1] < '0' || s[colon-1] > '9' {
+		return 0
+	}
+	i := 0
+	for range 2 { // a day of the week may stand first
+		n := 0
+		for i+n < len(s) && n <= 16 && (isWord(s[i+n]) && s[i+n] != '_' || s[i+n] == '.' && n > 0) {
+			n++
+		}
+		if n < 2 || i+n == len(s) || s[i+n] != ' ' || countDigits(s[i:]) == n {
+			return 0
+		}
+		for i += n; i < len(s) && s[i] == ' '; {
+			i++
+		}
+		if d := countDigits(s[i:]); d > 0 && d <= 2 && i+d < len(s) && s[i+d] == ' ' && clock(s[i+d+1:]) > 0 {
+			return i + d
+		}
+	}
+	return 0
+}
+
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 func isDateMark(c byte) bool { return c == '-' || c == '/' || c == '.' || c == ' ' }
@@ -213,6 +242,9 @@ func clock(s string) int {
 		return 0
 	}
 	i := a + 3
+	if rest := s[i:]; strings.HasPrefix(rest, "AM ") || strings.HasPrefix(rest, "PM ") { // 3:04PM
+		return i + 2
+	}
 	if i >= len(s) || s[i] != ':' || countDigits(s[i+1:]) != 2 {
 		return 0
 	}
@@ -223,7 +255,7 @@ func clock(s string) int {
 		}
 	}
 	if rest := s[i:]; strings.HasPrefix(rest, " AM") || strings.HasPrefix(rest, " PM") {
-		i += 3
+		return i + 3
 	}
 	if i < len(s) && s[i] >= '0' && s[i] <= '9' {
 		return 0

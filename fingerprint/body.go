@@ -5,8 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// body appends the body, the last part. Its kind is part of identity, and what
-// is not well-formed counts byte by byte.
+// body appends the body, the last part. Its kind is part of the identity. A malformed body is compared byte by byte.
 func (s *scratch) body(p *Printer, in *Input, m medium) {
 	b := in.Body
 	whole := in.Complete && len(b) <= p.rules.maxBody
@@ -37,7 +36,7 @@ func (s *scratch) body(p *Printer, in *Input, m medium) {
 	s.appendSample(b)
 }
 
-// structured appends a body that is more than bytes, or reports that it is not.
+// structured appends a body in its canonical form, or returns false if the body has none.
 func (s *scratch) structured(p *Printer, b []byte, m medium) bool {
 	s.deep = false
 	switch m.kind {
@@ -56,9 +55,8 @@ func (s *scratch) structured(p *Printer, b []byte, m medium) bool {
 	return false
 }
 
-// head appends the first bytes of a body that is longer, and how long its
-// sender said that it is. Half a document cannot be canonicalised, except that
-// the boundary of a multipart body is left out.
+// head appends the first bytes of a longer body, and its declared length. Half a document cannot be canonicalised; only the
+// boundary of a multipart body is left out.
 func (s *scratch) head(b []byte, length int64, m medium) {
 	at, sat := len(s.buf), len(s.skel)
 	s.buf = binary.BigEndian.AppendUint64(append(s.buf, heads), uint64(length))
@@ -77,8 +75,7 @@ func (s *scratch) head(b []byte, length int64, m medium) {
 	}
 }
 
-// sample bounds how much of opaque bytes a shape looks at: a look at all of
-// them would cost more than hashing them.
+// sample bounds how many opaque bytes a shape examines: examining all of them would cost more than hashing them.
 const sample = 64
 
 // appendSample appends the class of opaque bytes.
@@ -87,12 +84,11 @@ func (s *scratch) appendSample(b []byte) {
 	s.skel = appendBucket(append(s.skel, classify(v, kindsOf(v)).String()...), int64(len(b)))
 }
 
-// multipart appends preamble, parts and epilogue, each with its length, in
-// place of what the boundary separates. A body without its boundary is opaque;
-// so is one with bare newlines, about which parsers disagree.
+// multipart appends preamble, parts and epilogue with their lengths, without the boundary. A body without its boundary is
+// opaque, and so is one with bare newlines, which parsers read in different ways.
 func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 	if boundary == "" {
-		return false // the canonical form of a type, which has lost it
+		return false // a canonical Content-Type, which has lost its boundary
 	}
 	s.in = append(append(s.in[:0], "\r\n--"...), boundary...)
 	delim := s.in
@@ -123,8 +119,8 @@ func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 	return true
 }
 
-// cutPart finds the delimiter that ends a part: what stood before it, whether
-// another part ('D'), the epilogue ('C') or nothing (0) follows, and what does.
+// cutPart finds the delimiter that ends a part. It returns the part, what follows it (another part 'D', the epilogue 'C',
+// or nothing 0), and the rest.
 func cutPart(b, delim []byte, first, cut bool) (part []byte, next byte, rest []byte) {
 	from := 0
 	for {
@@ -156,7 +152,7 @@ func cutPart(b, delim []byte, first, cut bool) (part []byte, next byte, rest []b
 	return b, 0, nil
 }
 
-// trimDelim takes off the beginning of a delimiter at the end of a head.
+// trimDelim removes the beginning of a delimiter from the end of a head.
 func trimDelim(b, delim []byte) []byte {
 	for n := min(len(b), len(delim)-1); n > 0; n-- {
 		if bytes.HasSuffix(b, delim[:n]) {

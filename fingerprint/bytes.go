@@ -1,7 +1,6 @@
 package fingerprint
 
-// kinds puts every byte into one kind, named by a letter. It is a constant so
-// that the package needs no table built at start.
+// kinds assigns a kind to every byte, named by a letter. It is a constant, so the package builds no table at start.
 const kinds = "" +
 	"xxxxxxxxxnnxxnxx" + "xxxxxxxxxxxxxxxx" + // controls; n: tab, newline, return
 	"stQrDretgggptmof" + "ddddddddddcijqjk" + //  !"#$%&'()*+,-./ 0123456789:;<=>?
@@ -57,13 +56,13 @@ const (
 	kUpper  = kHexUp | kUp
 	kLetter = kLower | kUpper
 	kAlnum  = kDigit | kLetter
-	// kMeta is what regular expressions, SQL and shells read as syntax.
+	// kMeta has the syntax characters of regular expressions, SQL and shells.
 	kMeta = kGroup | kDollar | kIndex | kBrace | kAngle | kQuote | kBack | kSemi
 	// kUnreserved and the sub-delims within kPathPlain are those of RFC 3986.
 	kUnreserved = kAlnum | kDash | kUnder | kDot | kTilde
 	kPathPlain  = kUnreserved | kSlash | kColon | kAt | kProse | kDollar | kAmp | kGroup | kPlus | kSemi | kEqual
-	// kName is what the names that a skeleton spells out are made of.
+	// kName has the characters of names that a skeleton spells out.
 	kName = kAlnum | kDash | kUnder | kDot | kColon | kAt | kDollar | kIndex
-	// kStop ends a plain run within a JSON string.
+	// kStop ends a plain run of bytes in a JSON string.
 	kStop = kQuote | kBack | kLine | kCtl | kHigh
 )

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// class is what a value looks like to a shape.
+// class is the kind of data that a value looks like.
 type class uint8
 
 const (
@@ -60,8 +60,7 @@ func (c class) String() string {
 	return "binary"
 }
 
-// classify says what v, whose bytes are of the kinds k, looks like. The order
-// matters: the first description that fits is taken.
+// classify returns the class of v, whose bytes have the kinds k. The order matters: the first class that fits is taken.
 func classify(v []byte, k set) class {
 	n := len(v)
 	switch {
@@ -98,7 +97,7 @@ func classify(v []byte, k set) class {
 	return cText
 }
 
-// classifyLetters tells words from random letters.
+// classifyLetters distinguishes words from random letters.
 func classifyLetters(v []byte, k set) class {
 	switch string(v) {
 	case "true", "false", "True", "False":
@@ -110,8 +109,8 @@ func classifyLetters(v []byte, k set) class {
 	return cWord
 }
 
-// looksRandom guesses whether letters were drawn by lot: no tongue has so many
-// consonants in a row, and no camelCase so many humps.
+// looksRandom guesses whether letters are random: no language has so many consonants in a row, and no camelCase so many
+// capitals.
 func looksRandom(v []byte, k set) bool {
 	if len(v) < 8 {
 		return false
@@ -142,8 +141,7 @@ func looksRandom(v []byte, k set) bool {
 	return mixed && len(v) >= 12 && humps*4 > len(v)
 }
 
-// classifyNumber tells signed and fractional numbers from dates, addresses,
-// versions and telephone numbers.
+// classifyNumber distinguishes signed and fractional numbers from dates, addresses, versions and telephone numbers.
 func classifyNumber(v []byte, k set) class {
 	digits := v
 	if v[0] == '-' {
@@ -167,7 +165,7 @@ func classifyNumber(v []byte, k set) class {
 	return cToken
 }
 
-// isDate recognises what begins like RFC 3339.
+// isDate recognises text that begins like RFC 3339.
 func isDate(v []byte) bool {
 	if len(v) < 10 || len(v) > 40 || v[4] != '-' || v[7] != '-' {
 		return false
@@ -196,8 +194,8 @@ func isURL(v []byte) bool {
 	return bytes.IndexByte(v, '/') > 0
 }
 
-// appendClass appends the class of a value and, where the length says more
-// than the class does, its bucket: the number of bits of the length.
+// appendClass appends the class of a value. For classes in which the length says something, it also appends the bucket of
+// the length: its number of bits.
 func appendClass(dst, v []byte, k set) []byte {
 	c := classify(v, k)
 	dst = append(dst, c.String()...)
@@ -208,7 +206,7 @@ func appendClass(dst, v []byte, k set) []byte {
 	return appendBucket(dst, int64(len(v)))
 }
 
-// appendBucket appends the length's bucket: 0, 1, 2–3, 4–7, 8–15 and so on.
+// appendBucket appends the bucket of a length: 0, 1, 2–3, 4–7, 8–15 and so on.
 func appendBucket(dst []byte, n int64) []byte { return appendBits(dst, byte(bits.Len64(uint64(n)))) }
 
 // appendBits appends a bucket.
@@ -222,8 +220,8 @@ func appendBits(dst []byte, b byte) []byte {
 // maxName bounds the names that a skeleton spells out.
 const maxName = 40
 
-// appendName appends a parameter's or member's name, or its class when the name
-// itself looks like data: maps keyed by ids must not have a shape per id.
+// appendName appends a parameter's or member's name, or its class if the name itself looks like data: maps that are keyed
+// by ids must not have a shape per id.
 func appendName(dst, v []byte, k set) []byte {
 	if isLiteral(v, k) {
 		return append(dst, v...)
@@ -231,12 +229,12 @@ func appendName(dst, v []byte, k set) []byte {
 	return append(append(append(dst, '<'), classify(v, k).String()...), '>')
 }
 
-// isLiteral reports whether a name is a word that somebody chose and not an id.
-// Words may have one short run of digits: v2, k8s, sha256.
+// isLiteral reports whether a name looks like a chosen word and not like an id. Words may have one short run of digits: v2,
+// k8s, sha256.
 func isLiteral(v []byte, k set) bool {
 	n := len(v)
-	if n == 0 || n > maxName || !k.within(kName) || looksRandom(v, k) {
-		return false
+	if n == 0 || n > maxName || !k.within(kName) || looksRandom(v, k) || k&kAt != 0 && bytes.IndexByte(v, '@') > 0 {
+		return false // @type is a word, an address is none
 	}
 	if k&kDigit == 0 {
 		return true
@@ -256,7 +254,7 @@ func isLiteral(v []byte, k set) bool {
 	return runs == 1 && digits <= 3 && digits < n && (n <= 12 || last == n-1)
 }
 
-// kindsOf unites the kinds of all bytes of v.
+// kindsOf returns the union of the kinds of all bytes of v.
 func kindsOf(v []byte) (k set) {
 	for _, c := range v {
 		k |= kindOf(c)

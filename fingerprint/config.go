@@ -23,8 +23,8 @@ func (k Key) GoString() string { return k.String() }
 const (
 	DefaultMaxBody = 64 << 10 // of Config.MaxBody
 	MaxMaxBody     = 16 << 20 // the most that Config.MaxBody may be
-	MaxHeaders     = 32       // entries of Config.Headers
-	MaxIgnore      = 64       // entries of Config.Ignore
+	MaxHeaders     = 32       // number of Config.Headers
+	MaxIgnore      = 64       // number of Config.Ignore
 )
 
 // Config says what is part of the identity of work. The zero value is useful.
@@ -49,12 +49,12 @@ func (c Config) Validate() error {
 	return err
 }
 
-// rules is a Config in the form that the Printer works with.
+// rules is a compiled Config.
 type rules struct {
 	headers  []string // sorted, as configured
 	query    []string
 	form     []string
-	json     *node // nil when nothing is ignored
+	json     *node // nil: nothing is ignored
 	maxBody  int
 	volatile map[string]bool // in lower case
 	prefixes []string        // of volatile fields
@@ -98,7 +98,7 @@ func (c Config) compile() (rules, error) {
 func (r *rules) ignore(rule string, chosen map[string]bool) error {
 	kind, what, ok := strings.Cut(rule, ":")
 	if !ok || what == "" {
-		return fmt.Errorf("%.80q names nothing, want header:NAME, query:NAME, form:NAME or json:$.PATH", rule)
+		return fmt.Errorf("%.80q has no name, want header:NAME, query:NAME, form:NAME or json:$.PATH", rule)
 	}
 	switch kind {
 	case "header":
@@ -127,7 +127,7 @@ func (r *rules) ignore(rule string, chosen map[string]bool) error {
 	return nil
 }
 
-// checkHeader accepts the field names of RFC 9110 that a Config may speak of.
+// checkHeader accepts names of header fields (RFC 9110) that a Config may use.
 func checkHeader(name string) error {
 	if name == "" {
 		return errors.New("the header's name is empty")

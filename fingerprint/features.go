@@ -10,15 +10,14 @@ import (
 // MaxFeatures bounds the features of one request.
 const MaxFeatures = 64
 
-// Of the features, so many are kept for what a request has one of (method,
-// caller, length of the body), and for what says that a group was cut.
+// These numbers of features are reserved for properties that a request has once (method, caller, length of the body), and
+// for marks of groups that were cut.
 const (
 	singles = 3
 	groups  = 5
 )
 
-// kind says what a feature is about: the upper four bits of it. What stands
-// behind a name is the next kind.
+// kind is the kind of a feature, in its upper four bits. The kind of a value follows the kind of its name.
 type kind uint64
 
 const (
@@ -40,8 +39,7 @@ const (
 
 const kindShift = 60
 
-// group returns the group of a kind of which a request may have many, from 1 to
-// groups, or 0.
+// group returns the group, from 1 to groups, of a kind of which a request may have many; otherwise 0.
 func (k kind) group() uint64 {
 	if k >= ofMethod {
 		return 0
@@ -49,21 +47,21 @@ func (k kind) group() uint64 {
 	return uint64(k+1) / 2
 }
 
-// many is the feature of work that has more in a group than is kept.
+// many returns the feature of work that has more in a group than is kept.
 func many(group uint64) uint64 { return uint64(ofMany)<<kindShift | group }
 
-// featureSet is what one run has found.
+// featureSet holds the features that one run has found.
 type featureSet struct {
 	key     sipKey
 	kinds   [ofMany]lowest
 	encoded bool   // the body has a Content-Encoding
-	whole   bool   // what is read of the body is all of it
+	whole   bool   // the bytes that are read are the complete body
 	path    []byte // of the JSON member
-	want    uint64 // by FeatureText; 0: nothing
-	text    string // of what it wants
+	want    uint64 // for FeatureText; 0: none
+	text    string // the text for want
 }
 
-// lowest keeps the lowest of the features of one kind, each once, in order.
+// lowest keeps the lowest features of one kind, each once, in order.
 type lowest struct {
 	n    int
 	more bool // there were others
@@ -126,8 +124,7 @@ func Lacks(features []uint64, feature uint64) bool {
 	return !cut || feature < most
 }
 
-// traits walks over the request and notes its features. Those that FeatureText
-// wants become text.
+// traits collects the features of the request. It also makes the text for want.
 func (s *scratch) traits(p *Printer, in *Input, client bezoar.Fingerprint, want uint64) {
 	if s.feat == nil {
 		s.feat = new(featureSet)
@@ -162,7 +159,7 @@ func (s *scratch) traits(p *Printer, in *Input, client bezoar.Fingerprint, want 
 
 func (f *featureSet) wants(feature uint64) bool { return feature == f.want }
 
-// feature notes the feature of kind k that b makes below parent, and returns it.
+// feature adds the feature of kind k with the bytes b below parent, and returns it.
 func (s *scratch) feature(k kind, parent uint64, b []byte) uint64 {
 	at := len(s.buf)
 	s.buf = binary.LittleEndian.AppendUint64(append(s.buf, byte(k)), parent)
@@ -173,7 +170,7 @@ func (s *scratch) feature(k kind, parent uint64, b []byte) uint64 {
 	return f
 }
 
-// choose appends what is kept.
+// choose appends the features that are kept.
 func (f *featureSet) choose(dst []uint64) []uint64 {
 	var keep [ofMany]int
 	total, cut := 0, false
@@ -203,8 +200,7 @@ func (f *featureSet) choose(dst []uint64) []uint64 {
 	return dst
 }
 
-// share lowers counts until their sum is at most budget: those below an equal
-// share stay, and what they leave goes to the others.
+// share lowers counts until their sum is at most budget. Counts below an equal share stay, and the others get what is left.
 func share(counts []int, budget int) {
 	var settled [ofMany]bool
 	left := len(counts)

@@ -18,7 +18,7 @@ const (
 	maxPathText  = 80
 )
 
-// hiddenText stands for a value that is not shown.
+// hiddenText replaces a value that is not shown.
 const hiddenText = " (value hidden)"
 
 // FeatureText describes a feature of the request, such as "header X-Theme: neon", "cookie
@@ -75,7 +75,7 @@ func bodyText(bucket int) string {
 	return "body of " + strconv.FormatUint(low, 10) + " to " + strconv.FormatUint(2*low-1, 10) + " bytes"
 }
 
-// headerName writes a name as headers are usually written.
+// headerName returns a name in the usual spelling of headers.
 func headerName(lowered []byte) string {
 	name := bytes.Clone(lowered[:min(len(lowered), maxNameText+1)])
 	for i, c := range name {
@@ -86,7 +86,7 @@ func headerName(lowered []byte) string {
 	return shown(name, maxNameText)
 }
 
-// valueText is a value behind its separator, or says that it is hidden.
+// valueText returns a value after its separator, or says that it is hidden.
 func valueText(separator string, name, value []byte) string {
 	if isSecretName(string(name)) || looksSecret(value) {
 		return hiddenText
@@ -121,8 +121,8 @@ func pathText(path []byte) string {
 	return "$" + strings.NewReplacer(`\x01`, `["`, `\x02`, `"]`).Replace(text) + cut
 }
 
-// appendStep appends one step of a path; name is canonical. The control bytes,
-// which no canonical name has, stand for [" and "] around odd names.
+// appendStep appends one step of a path; name is canonical. Control bytes, which canonical names do not contain, stand for
+// [" and "] around unusual names.
 func appendStep(path, name []byte) []byte {
 	if len(name) > 0 && kindsOf(name).within(kAlnum|kDash|kUnder) {
 		return append(append(path, '.'), name...)
@@ -130,7 +130,7 @@ func appendStep(path, name []byte) []byte {
 	return append(append(append(path, 1), name...), 2)
 }
 
-// shownName is shown for a name that somebody may have put a secret into.
+// shownName returns the text for a name that may contain a secret.
 func shownName(name []byte) string {
 	if looksSecret(name) {
 		return "(name hidden)"
@@ -138,8 +138,7 @@ func shownName(name []byte) string {
 	return shown(name, maxNameText)
 }
 
-// shown returns what is shown of a name or value: as it is when it is plain, or
-// else in quotes.
+// shown returns the text for a name or value: unchanged if it is plain, otherwise in quotes.
 func shown(v []byte, limit int) string {
 	text, cut := safe(v, limit)
 	if cut == "" && text == string(v) && text != "" && text[0] != ' ' && text[len(text)-1] != ' ' {
@@ -148,9 +147,8 @@ func shown(v []byte, limit int) string {
 	return `"` + text + `"` + cut
 }
 
-// safe returns the first bytes of v, and what says that there were more. Only
-// printable ASCII stands for itself, except what ends a quoted text or begins
-// markup, escapes and references.
+// safe returns the first bytes of v, and a mark if there were more. It escapes all but printable ASCII, and also characters
+// that end a quoted text or begin markup, escapes and references.
 func safe(v []byte, limit int) (text, cut string) {
 	if len(v) > limit {
 		v, cut = v[:limit], "..."
@@ -158,7 +156,7 @@ func safe(v []byte, limit int) (text, cut string) {
 			if r, size := utf8.DecodeLastRune(v); r != utf8.RuneError || size != 1 {
 				break
 			}
-			v = v[:len(v)-1] // a rune that was cut
+			v = v[:len(v)-1] // an incomplete rune
 		}
 	}
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// headerFeatures notes a header field. The value of a volatile one is left out.
+// headerFeatures adds a header field. It leaves out the value of a volatile one.
 func (s *scratch) headerFeatures(p *Printer, name, value string) {
 	r := s.role(p, name, value)
 	if r == ends {
@@ -31,7 +31,7 @@ func (s *scratch) headerFeatures(p *Printer, name, value string) {
 	}
 }
 
-// cookieFeatures notes the cookies of one field, which lies in buf.
+// cookieFeatures adds the cookies of one field, which lies in buf.
 func (s *scratch) cookieFeatures(list []byte, values bool) {
 	for len(list) > 0 {
 		var pair []byte
@@ -41,7 +41,7 @@ func (s *scratch) cookieFeatures(list []byte, values bool) {
 			continue
 		}
 		name, value, named := bytes.Cut(pair, []byte("="))
-		if !named { // as browsers have it: a value without a name
+		if !named { // as in browsers: a value without a name
 			name, value = nil, pair
 		}
 		h := s.feature(ofCookie, 0, name)
@@ -54,8 +54,7 @@ func (s *scratch) cookieFeatures(list []byte, values bool) {
 	}
 }
 
-// pairFeatures notes the parameters of a query or form. The last one of a form
-// that is not whole may be half of one.
+// pairFeatures adds the parameters of a query or form. The last pair of an incomplete form may be cut.
 func (s *scratch) pairFeatures(k kind, in []byte, whole bool) {
 	for len(in) > 0 {
 		pair, rest, more := bytes.Cut(in, []byte("&"))
@@ -88,8 +87,7 @@ func (s *scratch) pairFeatures(k kind, in []byte, whole bool) {
 // maxFeatureBody bounds the bytes of a body that are read for features.
 const maxFeatureBody = 64 << 10
 
-// bodyFeatures notes what the body holds, or how long it is when it could not be
-// read to its end.
+// bodyFeatures adds the features of the body, or its length if it could not be read to its end.
 func (s *scratch) bodyFeatures(p *Printer, in *Input) {
 	b, length := in.Body, in.Length
 	if in.Complete {
@@ -135,11 +133,11 @@ func (s *scratch) bodyFeatures(p *Printer, in *Input) {
 	}
 }
 
-// maxSteps is how deep a JSON member may lie that is a feature.
+// maxSteps bounds the depth of JSON members that are features.
 const maxSteps = 4
 
-// walk notes the value at b[i:] and what is in it, and returns the index behind
-// it, or -1. Its path has so many steps and is the feature h.
+// walk adds the value at b[i:] and its content. It returns the index after it, or -1. The value's path has this number of
+// steps, and h is its feature.
 func (s *scratch) walk(b []byte, i, depth, steps int, h uint64) int {
 	if i >= len(b) {
 		return -1
@@ -220,7 +218,7 @@ func (s *scratch) walkArray(b []byte, i, depth, steps int, h uint64) int {
 	pathAt, below := len(s.feat.path), uint64(0)
 	if steps < maxSteps {
 		s.feat.path = append(s.feat.path, "[*]"...)
-		below = s.memberFeature(h, []byte{0}) // no name has this byte
+		below = s.memberFeature(h, []byte{0}) // no name contains this byte
 	}
 	for {
 		i = after(b, s.walk(b, blank(b, i), depth, steps+1, below))
@@ -246,7 +244,7 @@ func (s *scratch) memberFeature(parent uint64, name []byte) uint64 {
 	return h
 }
 
-// after returns the index of what follows a value that ended at i, or -1.
+// after returns the index after a value that ended at i, or -1.
 func after(b []byte, i int) int {
 	if i < 0 {
 		return -1

@@ -42,8 +42,7 @@ type Printer struct {
 	streams    sync.Pool // of *Stream
 }
 
-// Domain tags, one for each kind of thing that is hashed under the secret. The
-// digit is the version of the canonical form.
+// Domain tags, one for each kind of hash under the secret. The digit is the version of the canonical form.
 const (
 	tagWork       = "W1"
 	tagClient     = "C1"
@@ -118,7 +117,7 @@ func (p *Printer) Client(id string) bezoar.Fingerprint {
 	return bezoar.Fingerprint(sum[:16])
 }
 
-// put gives s back unless one huge request has swollen it.
+// put returns s to the pool, unless a huge request has enlarged it.
 func (p *Printer) put(s *scratch) {
 	if cap(s.buf)+cap(s.skel)+cap(s.tmp)+cap(s.in) <= 8*p.rules.maxBody+256<<10 && cap(s.keys) <= 16*maxSorted {
 		if s.feat != nil && cap(s.feat.path) > 1<<10 {

@@ -6,24 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// Most objects in long documents hold only plain values and are like the one before
-// them. Their canonical text is made of slices of the document, which flat copies once,
-// in their order: nothing is written first and sorted afterwards.
+// Most objects in long documents have only plain values and are like the previous object. flat copies slices of the
+// document once, in their final order, and need not sort afterwards.
 
-// flatValue is a plain value of a member, as flat finds it.
+// flatValue is a plain value of a member, as found by flat.
 type flatValue struct {
-	from, to int32 // in the document: of the value, or of the member where its name stands right before it
-	whole    bool  // of the member
+	from, to int32 // in the document: of the value, or of the member if its name is right before it
+	whole    bool  // the range is that of the member
 }
 
-// sig says what a skeleton says of a plain value: its class, and the bucket of its
-// length where the class has one.
+// sig is the part of a plain value in a skeleton: its class, and the bucket of its length if the class has one.
 type sig uint16
 
-// sigNull is the class of null, which no text has.
+// sigNull is the class of null, which no string has.
 const sigNull = sig(255) << 8
 
-// sigOf is the sig of a value of n bytes.
+// sigOf returns the sig of a value of n bytes.
 func sigOf(c class, n int) sig {
 	switch c {
 	case cEmpty, cUUID, cBool, cDate:
@@ -32,7 +30,7 @@ func sigOf(c class, n int) sig {
 	return sig(c)<<8 | sig(bits.Len64(uint64(n)))
 }
 
-// append appends what the skeleton says.
+// append appends the skeleton's text.
 func (g sig) append(dst []byte) []byte {
 	if g == sigNull {
 		return append(dst, "null"...)
@@ -44,7 +42,7 @@ func (g sig) append(dst []byte) []byte {
 	return dst
 }
 
-// tryFlat is flat where that is worth a try.
+// tryFlat calls flat if that is likely to succeed.
 func (s *scratch) tryFlat(p *plan, b []byte, i int) (end int) {
 	if p.flats.trust() {
 		end = s.flat(p, b, i)
@@ -55,9 +53,8 @@ func (s *scratch) tryFlat(p *plan, b []byte, i int) (end int) {
 	return end
 }
 
-// flat appends an object, whose first byte behind the brace is b[i], if its members are
-// those of p in the same order and its values are plain. It returns the index behind
-// it, or 0 when it is another object, or none; nothing is written then.
+// flat appends an object, whose first byte after the brace is b[i], if it has the members of p in the same order and all
+// values are plain. It returns the index after the object, or 0 if the object is different; then it writes nothing.
 func (s *scratch) flat(p *plan, b []byte, i int) int {
 	var from int32
 	flats, sigs := s.flats[:len(p.ends)], s.sigs[:len(p.ends)]
@@ -116,8 +113,7 @@ func (s *scratch) flatText(p *plan, b []byte, flats []flatValue) {
 	s.buf = out
 }
 
-// flatSkeleton appends the skeleton, which is that of the last object where the values
-// are of the same classes and lengths.
+// flatSkeleton appends the skeleton. It reuses that of the last object if the values have the same classes and lengths.
 func (s *scratch) flatSkeleton(p *plan, sigs []sig) {
 	s.skel = append(s.skel, '{')
 	start := len(s.skel)
@@ -140,8 +136,8 @@ func (s *scratch) flatSkeleton(p *plan, sigs []sig) {
 	s.skel = seal(s.skel, start, '}')
 }
 
-// plain reads a value that is spelled as its canonical form is: a literal, a number
-// without an exponent, a string without escapes. It returns the index behind it, or 0.
+// plain reads a value that is already in canonical form: a literal, a number without an exponent, a string without escapes.
+// It returns the index after it, or 0.
 func plain(b []byte, i int) (end int, g sig) {
 	if i >= len(b) {
 		return 0, 0
@@ -170,7 +166,7 @@ func plain(b []byte, i int) (end int, g sig) {
 func plainString(b []byte, from int) (end int, g sig) {
 	var k, c set
 	for i := from; ; i++ {
-		// Four bytes a step: most of a long document's bytes stand in strings.
+		// Read four bytes per step: most bytes of a long document are in strings.
 		for ; len(b)-i >= 4; i += 4 {
 			q := b[i : i+4 : i+4]
 			four := kindOf(q[0]) | kindOf(q[1]) | kindOf(q[2]) | kindOf(q[3])

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// node is one step of the JSON paths that are ignored: where to go on below
-// each member, and what to drop. A nil node ignores nothing.
+// node is one step of the ignored JSON paths: the node for each member, and which members to drop. A nil node ignores
+// nothing.
 type node struct {
-	names []string // canonical, as between the quotes
+	names []string // canonical, without the quotes
 	below []*node
 	drop  []bool
 
@@ -17,13 +17,13 @@ type node struct {
 	dropEach bool
 }
 
-// step is one step of a path; the empty kind of step is [*].
+// step is one step of a path; the zero step is [*].
 type step struct {
 	name string
 	each bool
 }
 
-// add grows the tree by one path.
+// add adds one path to the tree.
 func (n *node) add(path []step) {
 	for i, st := range path {
 		last := i == len(path)-1
@@ -50,7 +50,7 @@ func (n *node) add(path []step) {
 	}
 }
 
-// member returns what is ignored below the member, and whether the member is.
+// member returns the node below the member, and whether the member itself is ignored.
 func (n *node) member(name []byte) (*node, bool) {
 	if n != nil {
 		for i, want := range n.names {
@@ -70,7 +70,7 @@ func (n *node) element() (*node, bool) {
 	return n.each, n.dropEach
 }
 
-// parsePath reads `$.name`, `["any name"]` and `[*]` in a row.
+// parsePath reads a sequence of `$.name`, `["any name"]` and `[*]`.
 func parsePath(path string) ([]step, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
@@ -120,7 +120,7 @@ func parseStep(in string) (st step, rest string, err error) {
 	return step{name: canonicalName(name[:end])}, name[end:], nil
 }
 
-// canonicalName writes a name as the inside of a canonical string.
+// canonicalName returns a name as the inside of a canonical string.
 func canonicalName(name string) string {
 	var b []byte
 	for _, r := range name {

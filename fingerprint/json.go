@@ -8,17 +8,15 @@ import (
 // maxDepth bounds the nesting of a JSON document that is canonicalised.
 const maxDepth = 64
 
-// json appends the canonical form of one document to buf and its skeleton to
-// skel in a single pass, or reports that b is not a document within bounds.
-// It never writes more bytes than it reads.
+// json appends the canonical form of one document to buf and its skeleton to skel, in a single pass. It returns false if b
+// is not a document within bounds. It never writes more bytes than it reads.
 func (s *scratch) json(b []byte, ignore *node) bool {
 	i := s.value(b, blank(b, 0), 0, ignore)
-	s.keys, s.items = s.keys[:0], s.items[:0] // an error leaves members behind
+	s.keys, s.items = s.keys[:0], s.items[:0] // an error may have left members
 	return i >= 0 && blank(b, i) == len(b)
 }
 
-// lines is json for documents that stand on a line each; blank lines are
-// skipped.
+// lines is json for one document per line. It skips blank lines.
 func (s *scratch) lines(b []byte, ignore *node) bool {
 	defer func() { s.keys, s.items = s.keys[:0], s.items[:0] }()
 	s.skel = append(s.skel, "lines["...)
@@ -40,7 +38,7 @@ func (s *scratch) lines(b []byte, ignore *node) bool {
 	return true
 }
 
-// blank returns the index of the first byte from i on that is not white space.
+// blank returns the index of the first byte, from i on, that is not white space.
 func blank(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -48,7 +46,7 @@ func blank(b []byte, i int) int {
 	return i
 }
 
-// value appends the value at b[i:] and returns the index behind it, or -1.
+// value appends the value at b[i:] and returns the index after it, or -1.
 func (s *scratch) value(b []byte, i, depth int, ignore *node) int {
 	if i >= len(b) {
 		return -1
@@ -89,8 +87,8 @@ func (s *scratch) literal(b []byte, i int, word, class string) int {
 	return i + len(word)
 }
 
-// object appends the members sorted by name. Members of one name keep their
-// order, all of them: parsers disagree about which of them counts.
+// object appends the members sorted by name. It keeps all members with the same name, in their order, because parsers
+// disagree about which of them counts.
 func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 	g, ordered := s.guess(depth, ignore), true
 	if g.hit {
@@ -158,8 +156,7 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 	return i + 1
 }
 
-// name appends the name of a member with its colon, and in the skeleton. It returns the
-// index behind the colon, or -1.
+// name appends the name of a member with its colon, and the skeleton's form. It returns the index after the colon, or -1.
 func (s *scratch) name(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
@@ -177,7 +174,7 @@ func (s *scratch) name(b []byte, i int) int {
 	return i + 1
 }
 
-// seal replaces the separator at the end of what began at start by the bracket.
+// seal replaces the separator at the end of the text from start by the bracket.
 func seal(b []byte, start int, bracket byte) []byte {
 	if len(b) > start {
 		b = b[:len(b)-1]
@@ -185,7 +182,7 @@ func seal(b []byte, start int, bracket byte) []byte {
 	return append(b, bracket)
 }
 
-// array appends the elements in their order; to the shape they are a set.
+// array appends the elements in their order; for the shape they are a set.
 func (s *scratch) array(b []byte, i, depth int, ignore *node) int {
 	s.buf = append(s.buf, '[')
 	s.skel = append(s.skel, '[')
@@ -224,8 +221,8 @@ func (s *scratch) array(b []byte, i, depth int, ignore *node) int {
 	return i + 1
 }
 
-// element keeps the skeleton skel[at:] if it is new among those since base and
-// there is room, and reports whether there was none.
+// element keeps the skeleton skel[at:] if it is new among those since base and there is room. It returns true if there was
+// no room.
 func (s *scratch) element(base, at int) (full bool) {
 	s.skel = append(s.skel, ',')
 	its := s.items[base:]

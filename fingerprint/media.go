@@ -5,32 +5,31 @@ import (
 	"strings"
 )
 
-// medium says how a body is read.
+// medium says how to read a body.
 type medium struct {
 	kind     byte
 	boundary string // of a multipart body
 }
 
-// The kinds of bodies; they stand before the body in what is hashed.
+// The kinds of bodies. In the hashed bytes, the kind precedes the body.
 const (
 	opaque    byte = 'O'
 	jsonBody  byte = 'J'
 	jsonLines byte = 'N'
 	formBody  byte = 'F'
 	multipart byte = 'M'
-	head      byte = 'H' // the first bytes of a body that is longer
-	heads     byte = 'P' // the same of a multipart body
+	head      byte = 'H' // the first bytes of a longer body
+	heads     byte = 'P' // the same for a multipart body
 )
 
-// Bounds of a Content-Type: how many parameters are put in order, and how long
-// RFC 2046 lets a boundary be.
+// Bounds of a Content-Type: how many parameters are sorted, and the longest boundary of RFC 2046.
 const (
 	maxParams   = 8
 	maxBoundary = 70
 )
 
-// media appends the canonical Content-Type to buf and its type to skel. What is
-// malformed, or has parameters twice, stands for itself and is opaque.
+// media appends the canonical Content-Type to buf and its type to skel. A malformed value, or one with repeated parameters,
+// is appended unchanged, and the body is opaque.
 func (s *scratch) media(raw string) medium {
 	raw = strings.Trim(raw, " \t")
 	if raw == "" {
@@ -68,11 +67,11 @@ func kindOfMedia(t []byte) byte {
 		return jsonBody
 	case "application/x-www-form-urlencoded":
 		return formBody
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines":
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines", "text/x-ndjson":
 		return jsonLines
 	}
 	switch {
-	case bytes.HasSuffix(t, []byte("+json")):
+	case bytes.HasSuffix(t, []byte("+json")), bytes.HasPrefix(t, []byte("application/x-amz-json-")):
 		return jsonBody
 	case bytes.HasPrefix(t, []byte("multipart/")):
 		return multipart
@@ -83,8 +82,8 @@ func kindOfMedia(t []byte) byte {
 // param is one parameter of a Content-Type; value is not yet unquoted.
 type param struct{ name, value string }
 
-// params appends the parameters, sorted by name. The boundary, which senders
-// draw by lot, is returned instead, and so goes the charset that is the default.
+// params appends the parameters, sorted by name. It returns the boundary, which senders choose at random, instead of
+// appending it. It leaves out a charset that is the default.
 func (s *scratch) params(rest string, kind byte) (boundary string, ok bool) {
 	var ps [maxParams]param
 	n := 0
@@ -152,8 +151,8 @@ func less(a, b string) bool {
 	return len(a) < len(b)
 }
 
-// cutParam splits `name=value; rest`. An empty parameter has no name. Quoted
-// values must hold no backslash: parsers disagree about them.
+// cutParam splits `name=value; rest`. An empty parameter has no name. Quoted values must not contain a backslash, because
+// parsers disagree about it.
 func cutParam(in string) (p param, rest string, ok bool) {
 	in = strings.TrimLeft(in, " \t")
 	if in == "" || in[0] == ';' {

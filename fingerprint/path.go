@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// appendPath appends the path's normal form: RFC 3986 escapes, no dot segments.
-// A path with a broken escape is kept as it is; no normal form looks like it.
+// appendPath appends the path's normal form: RFC 3986 escapes, no dot segments. A path with a broken escape stays
+// unchanged; no normal form looks like it.
 func appendPath(dst []byte, path string) []byte {
 	if path == "" {
 		return append(dst, '/')
@@ -29,8 +29,8 @@ func appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendEscaped escapes what a path must not hold bare, frees what needs no
-// escape, and reports whether every escape was whole.
+// appendEscaped escapes what a path must not contain, decodes unneeded escapes, and reports whether every escape was
+// complete.
 func appendEscaped(dst []byte, path string) ([]byte, bool) {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
@@ -52,7 +52,7 @@ func appendEscaped(dst []byte, path string) ([]byte, bool) {
 	return dst, true
 }
 
-// appendByte appends c bare if it is plain, else escaped.
+// appendByte appends c, escaped if it is not in plain.
 func appendByte(dst []byte, c byte, plain set) []byte {
 	if kindOf(c)&plain != 0 {
 		return append(dst, c)
@@ -74,8 +74,8 @@ func unhex(c byte) byte {
 	return 255
 }
 
-// removeDots resolves the segments "." and ".." of the path b[start:], which
-// begins with a slash, in place. Empty segments are segments.
+// removeDots resolves the segments "." and ".." of the path b[start:], which begins with a slash, in place. It keeps empty
+// segments.
 func removeDots(b []byte, start int) []byte {
 	w := start
 	for i := start; i < len(b); {
@@ -106,8 +106,8 @@ func removeDots(b []byte, start int) []byte {
 // maxSegments bounds the segments that a template spells out.
 const maxSegments = 16
 
-// appendTemplate appends the route template of a canonical path: its words
-// stay, what looks like data becomes its class.
+// appendTemplate appends the route template of a canonical path: words stay, segments that look like data are replaced by
+// their class.
 func (s *scratch) appendTemplate(dst, path []byte) []byte {
 	if path[0] != '/' {
 		return appendName(dst, path, kindsOf(path))
@@ -132,13 +132,19 @@ func (s *scratch) appendSegment(dst, v []byte) []byte {
 	if len(v) == 0 {
 		return dst
 	}
+	if (v[0] == '@' || v[0] == '~') && len(v) > 1 { // somebody's name
+		return appendSegmentClass(append(dst, v[0]), v[1:], kindsOf(v[1:]))
+	}
 	if isLiteral(v, k) && !isSlug(v, k) {
 		return append(dst, v...)
 	}
 	if k&kHash != 0 {
 		v, k = s.unescape(v)
 	}
-	// A file's name is data, what kind of file it is says more.
+	if k&kAt != 0 && classify(v, k) == cEmail { // not a file name
+		return appendSegmentClass(dst, v, k)
+	}
+	// A file's name is data, but its extension is not.
 	if dot := bytes.LastIndexByte(v, '.'); dot > 0 && dot < len(v)-1 && len(v)-dot <= 6 {
 		if ext := v[dot+1:]; isLiteral(ext, kindsOf(ext)) {
 			dst = appendSegmentClass(dst, v[:dot], kindsOf(v[:dot]))
@@ -148,8 +154,7 @@ func (s *scratch) appendSegment(dst, v []byte) []byte {
 	return appendSegmentClass(dst, v, k)
 }
 
-// appendSegmentClass leaves out the lengths of ids: /user/9 and /user/10 are
-// one route.
+// appendSegmentClass leaves out the lengths of ids: /user/9 and /user/10 are one route.
 func appendSegmentClass(dst, v []byte, k set) []byte {
 	c := classify(v, k)
 	dst = append(append(dst, '<'), c.String()...)
@@ -165,7 +170,7 @@ func isSlug(v []byte, k set) bool {
 	return k&(kDash|kUnder) != 0 && bytes.Count(v, []byte("-"))+bytes.Count(v, []byte("_")) >= 4
 }
 
-// unescape decodes a canonical segment into tmp. A broken escape stays.
+// unescape decodes a canonical segment into tmp. A broken escape stays unchanged.
 func (s *scratch) unescape(v []byte) (out []byte, k set) {
 	s.tmp = s.tmp[:0]
 	for i := 0; i < len(v); i++ {

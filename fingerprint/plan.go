@@ -5,51 +5,49 @@ import (
 	"slices"
 )
 
-// Objects at one depth tend to have the same members in the same order: the elements
-// of an array, and the bodies of one API. A plan remembers those of the last object at
-// its depth. It saves work when the next is alike, and changes nothing that comes out:
-// what it says is what reading the names would say.
+// Objects at one depth often have the same members in the same order: the elements of an array, and the bodies of one API.
+// A plan remembers the members of the last object at its depth. It saves work if the next object is alike, and never
+// changes the result.
 type plan struct {
-	text  []byte // `"name":` of each member, one behind the other
+	text  []byte // `"name":` of each member, concatenated
 	skel  []byte // `name=` in the skeleton
-	ends  []span // where each ends: from in text, to in skel
-	order []byte // the members in order, by their place; empty when they came in order
+	ends  []span // end of each: from in text, to in skel
+	order []byte // positions of the sorted members; empty if they came in order
 
-	raw, united []byte // the skeletons of the last object's members, and the set of them
-	sigs        []sig  // of that object's values, where flat has read it; or else empty
+	raw, united []byte // the skeletons of the last object's members, and their set
+	sigs        []sig  // of that object's values, if flat has read it; otherwise empty
 
-	names, sets, flats misses // of what it says of each
+	names, sets, flats misses // of names, sets and flat objects
 }
 
-// misses counts the objects in a row that were not as a plan says.
+// misses counts how many objects in a row differed from a plan.
 type misses uint8
 
-// learn counts one more, and reports whether it is worth to learn from it.
+// learn counts one more, and reports whether the plan should be replaced.
 func (m *misses) learn() bool {
 	*m++
 	return m.trust()
 }
 
-// trust reports whether a plan is worth a try: where no two objects are alike, trying
-// and learning each time would cost more than it saves.
+// trust reports whether to try a plan. If no two objects are alike, trying and learning each time would cost more than it
+// saves.
 func (m *misses) trust() bool { return *m <= 4 || *m%16 == 0 }
 
-// Bounds of the plans, so that they stay small whatever comes.
+// These bounds keep plans small for any input.
 const (
-	maxPlans    = 8       // depths that have one
+	maxPlans    = 8       // depths with a plan
 	maxPlanned  = 64      // members
 	maxPlanText = 4 << 10 // bytes of each kind
 )
 
-// guess is how far one object has been as its plan says.
+// guess compares one object with its plan.
 type guess struct {
-	plan *plan // nil for none
-	n    int   // members that were
-	hit  bool  // all so far
+	plan *plan // nil: none
+	n    int   // members that matched
+	hit  bool  // all have matched so far
 }
 
-// guess begins an object. What is ignored depends on more than the depth, so that
-// there is no plan then.
+// guess begins an object. There is no plan if paths are ignored, because they depend on more than the depth.
 func (s *scratch) guess(depth int, ignore *node) guess {
 	if depth > maxPlans || ignore != nil {
 		return guess{}
@@ -58,8 +56,8 @@ func (s *scratch) guess(depth int, ignore *node) guess {
 	return guess{plan: p, hit: len(p.ends) > 0 && p.names.trust()}
 }
 
-// next appends the name of the next member, with its colon and in the skeleton, if it
-// is the one that the plan says. It returns the index behind the colon, or 0.
+// next appends the name of the next member, with its colon and its skeleton, if it matches the plan. It returns the index
+// after the colon, or 0.
 func (s *scratch) next(g *guess, b []byte, i int) int {
 	p := g.plan
 	if g.n == len(p.ends) {
@@ -80,8 +78,7 @@ func (s *scratch) next(g *guess, b []byte, i int) int {
 	return i + len(name)
 }
 
-// heads makes up for what push has left out of the members since base, and reports
-// whether they stand in order.
+// heads computes what push has skipped for the members since base, and reports whether they are in order.
 func (s *scratch) heads(base int) (ordered bool) {
 	ordered = true
 	for n := base; n < len(s.keys); n++ {
@@ -91,8 +88,7 @@ func (s *scratch) heads(base int) (ordered bool) {
 	return ordered
 }
 
-// settle puts the members since base, which fill buf[start:], in order. Their skeletons
-// are those since ibase.
+// settle sorts the members since base, which fill buf[start:]. Their skeletons are those since ibase.
 func (s *scratch) settle(g *guess, base, ibase, start int, ordered bool) {
 	p := g.plan
 	if g.hit && g.n == len(p.ends) {
@@ -103,7 +99,7 @@ func (s *scratch) settle(g *guess, base, ibase, start int, ordered bool) {
 		return
 	}
 	if g.hit {
-		ordered = s.heads(base) // it has ended early
+		ordered = s.heads(base) // comparing has ended early
 	}
 	learned := p != nil && p.names.learn() && s.learn(p, base, ibase)
 	if ordered {
@@ -118,8 +114,7 @@ func (s *scratch) settle(g *guess, base, ibase, start int, ordered bool) {
 	}
 }
 
-// learn makes p the plan of the members since base, as they came, unless they are too
-// many or too long.
+// learn makes p the plan of the members since base, in their original order, unless they are too many or too long.
 func (s *scratch) learn(p *plan, base, ibase int) bool {
 	p.text, p.skel, p.ends, p.order, s.froms = p.text[:0], p.skel[:0], p.ends[:0], p.order[:0], s.froms[:0]
 	p.sigs, p.flats = p.sigs[:0], 0
@@ -151,9 +146,8 @@ func (s *scratch) rearrange(p *plan, base, start int) {
 	}
 }
 
-// uniteBy is unite, which need not be done again for what it was done for last: the set
-// depends on nothing but the text, in which no name or class has a comma, an equals
-// sign or a brace. It reports whether p has the set now.
+// uniteBy is unite, but reuses the last result if the text is the same: the set depends only on the text, in which no name
+// or class contains a comma, an equals sign or a brace. It reports whether p has the set now.
 func (s *scratch) uniteBy(p *plan, base, start int) bool {
 	raw := s.skel[start:]
 	switch {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// pairs appends the canonical form of a query or form to buf and its skeleton
-// to skel: pairs sorted by name, those of one name in their order, each name
-// and value escaped in one way. Empty pairs vanish, "a" and "a=" differ.
+// pairs appends the canonical form of a query or form to buf and its skeleton to skel. Pairs are sorted by name, pairs with
+// one name keep their order, and names and values are escaped in one way. Empty pairs are dropped; "a" and "a=" differ.
 func (s *scratch) pairs(in []byte, drop []string) {
 	start, sstart := len(s.buf), len(s.skel)
 	base, ibase := len(s.keys), len(s.items)
@@ -62,10 +61,9 @@ func dropped(name []byte, drop []string) bool {
 	return slices.Contains(drop, string(name))
 }
 
-// component appends one name or value to buf and returns what it decodes to.
-// With a broken escape it stands for itself: parsers disagree about it, and no
-// canonical component looks like it. So does a bare ';', which some parsers
-// take for an '&'.
+// component appends one name or value to buf and returns its decoded form. With a broken escape it is appended unchanged,
+// because parsers disagree about it; no canonical component looks like it. The same applies to a bare ';', which some
+// parsers read as '&'.
 func (s *scratch) component(raw []byte) (decoded []byte, k set) {
 	if k = kindsOf(raw); k.within(kUnreserved) {
 		s.buf = append(s.buf, raw...)

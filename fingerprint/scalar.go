@@ -2,9 +2,8 @@ package fingerprint
 
 import "unicode/utf8"
 
-// number appends a number. Only what no parser can tell apart is made alike:
-// the exponent's letter, plus sign and leading zeros. 1, 1.0 and 1e0 differ, as
-// they do to every parser that knows integers or decimals.
+// number appends a number. Only spellings that every parser reads alike become equal: the exponent's letter, plus sign and
+// leading zeros. 1, 1.0 and 1e0 differ, as they do for parsers with integers or decimals.
 func (s *scratch) number(b []byte, i int) int {
 	from, at := i, len(s.buf)
 	class := "int"
@@ -67,8 +66,8 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// str appends the string whose first byte is b[i], quotes included, and returns
-// the index behind it, or -1, and the kinds of its bytes.
+// str appends the string whose first byte is b[i], including the quotes. It returns the index after it, or -1, and the
+// kinds of its bytes.
 func (s *scratch) str(b []byte, i int) (end int, k set) {
 	from := i - 1
 	for {
@@ -113,9 +112,8 @@ func (s *scratch) str(b []byte, i int) (end int, k set) {
 	}
 }
 
-// escape appends what the escape behind the backslash stands for: the bare
-// character if JSON allows it, the shortest escape if not. Half a surrogate pair
-// stays an escape: parsers disagree about it.
+// escape appends the canonical form of the escape after the backslash: the bare character if JSON allows it, otherwise the
+// shortest escape. Half a surrogate pair stays an escape, because parsers disagree about it.
 func (s *scratch) escape(b []byte, i int) (end int, k set) {
 	if i >= len(b) {
 		return -1, 0
@@ -154,7 +152,7 @@ func (s *scratch) escape(b []byte, i int) (end int, k set) {
 	return i + 1, kindOf(byte(r))
 }
 
-// appendRune appends r as the inside of a canonical string has it.
+// appendRune appends r as in the inside of a canonical string.
 func appendRune(dst []byte, r rune) []byte {
 	const digits = "0123456789abcdef"
 	switch r {

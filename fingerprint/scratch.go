@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// scratch is the memory of one run: what is hashed, its skeleton, and what
-// puts members in order. It is pooled; nothing in it outlives a run.
+// scratch is the memory of one run: the hashed bytes, the skeleton, and the stacks for sorting members. It is pooled;
+// nothing in it is used after a run.
 type scratch struct {
-	buf   []byte      // secret, tag and canonical request in one piece
+	buf   []byte      // secret, tag and canonical request, concatenated
 	skel  []byte      // the skeleton
-	tmp   []byte      // a decoded value, or a region being put in order
+	tmp   []byte      // a decoded value, or a range during sorting
 	in    []byte      // the query as bytes
-	keys  []member    // a stack: members of the objects that are open
+	keys  []member    // a stack: members of the open objects
 	items []span      // a stack: their skeletons
-	deep  bool        // the JSON was nested beyond maxDepth
+	deep  bool        // the JSON was nested more than maxDepth deep
 	named []uint64    // hashes of the fields that Connection names
-	feat  *featureSet // nil until features are asked for
+	feat  *featureSet // nil until features are needed
 	plans [maxPlans]plan
-	froms []int32 // of learn
+	froms []int32 // for learn
 	flats [maxPlanned]flatValue
-	sigs  [maxPlanned]sig // of flats
+	sigs  [maxPlanned]sig // for flats
 }
 
 // span is a range of buf or skel.
@@ -30,13 +30,13 @@ type span struct{ from, to int32 }
 
 // member is one name with its value, "name=value&" or `"name":value,`.
 type member struct {
-	head uint64 // the name's first eight bytes, so that most comparisons are one
+	head uint64 // the name's first eight bytes, so that most comparisons compare one word
 	name span
 	all  span
 }
 
-// run fills buf and skel for one request. The framing is unambiguous: every
-// part carries its length, except the body, which is last.
+// run fills buf and skel for one request. The framing is unambiguous: every part has its length, except the body, which is
+// last.
 func (s *scratch) run(p *Printer, in *Input) {
 	s.target(p, in)
 
@@ -46,7 +46,7 @@ func (s *scratch) run(p *Printer, in *Input) {
 		s.skel = append(s.skel, '?')
 		sat := len(s.skel)
 		if s.pairs(s.in, p.rules.query); len(s.skel) == sat {
-			s.skel = s.skel[:sat-1] // nothing but ignored pairs
+			s.skel = s.skel[:sat-1] // all pairs were ignored
 		}
 	}
 	s.shut(at)
@@ -86,8 +86,7 @@ func (s *scratch) shut(at int) []byte {
 	return part
 }
 
-// headers adds the chosen fields; a field that is absent and one that is empty
-// differ.
+// headers adds the configured fields. An absent field differs from an empty one.
 func (s *scratch) headers(names []string, h Header) {
 	s.buf = append(s.buf, byte(len(names)))
 	for _, name := range names {
@@ -100,8 +99,8 @@ func (s *scratch) headers(names []string, h Header) {
 	}
 }
 
-// values adds the values of one field, trimmed, lower-cased if fold, and
-// reports whether there is one that is neither empty nor "identity".
+// values adds the values of one field, trimmed, in lower case if fold is true. It reports whether one of them is neither
+// empty nor "identity".
 func (s *scratch) values(h Header, name string, fold bool) (some bool) {
 	var vs []string
 	if h != nil {
@@ -137,11 +136,11 @@ func lower(c byte) byte {
 	return c
 }
 
-// push adds the member buf[at:], whose name is name, to the stack and reports
-// whether it stands in order after those since base.
+// push adds the member buf[at:], whose name is name, to the stack. It reports whether it is in order after those since
+// base.
 func (s *scratch) push(base, at int, name span) (ordered bool) {
 	if len(s.keys)-base > maxSorted {
-		return false // one too many is enough to know
+		return false // one more than the limit is enough
 	}
 	m := member{head: s.head8(name), name: name, all: span{int32(at), int32(len(s.buf))}}
 	s.keys = append(s.keys, m)
@@ -164,8 +163,8 @@ func (s *scratch) head8(name span) (head uint64) {
 	return head
 }
 
-// order compares members by name, byte by byte, and equal names by arrival.
-// The head is padded with zero bytes, which sort before all others.
+// order compares members by name, byte by byte, and equal names by arrival. head is padded with zero bytes, which sort
+// before all others.
 func (s *scratch) order(a, b member) int {
 	if c := cmp.Compare(a.head, b.head); c != 0 {
 		return c
@@ -176,12 +175,11 @@ func (s *scratch) order(a, b member) int {
 	return cmp.Compare(a.all.from, b.all.from)
 }
 
-// maxSorted bounds the members that are put in order. More are rare in good
-// work, and sorting what a hostile body can hold would cost fifty times what
-// reading it does; they keep the order that they came in.
+// maxSorted bounds the members that are sorted. Good requests rarely have more, and sorting a hostile body would cost fifty
+// times as much as reading it. Beyond the bound, members keep their order.
 const maxSorted = 1024
 
-// arrange puts the members since base, which fill buf[start:], in order.
+// arrange sorts the members since base, which fill buf[start:].
 func (s *scratch) arrange(base, start int) {
 	ms := s.keys[base:]
 	if len(ms) > maxSorted {
@@ -195,8 +193,8 @@ func (s *scratch) arrange(base, start int) {
 	}
 }
 
-// Bounds of a skeleton: how many different members of one object, and how many
-// different elements of one array, it spells out.
+// Bounds of a skeleton: how many different members of one object, and how many different elements of one array, it spells
+// out.
 const (
 	maxNames    = 64
 	maxElements = 8
@@ -213,10 +211,8 @@ func (s *scratch) item(base, at int) {
 
 func (s *scratch) text(p span) []byte { return s.skel[p.from:p.to] }
 
-// unite turns the skeletons since base, which fill skel[start:], into a set:
-// sorted, each once, at most maxNames of them. So neither the order nor the
-// number of alike members matters to the shape. Of more than maxSorted it only
-// says so.
+// unite turns the skeletons since base, which fill skel[start:], into a set: sorted, each once, at most maxNames. So
+// neither the order nor the number of equal members matters for the shape. For more than maxSorted it only notes that.
 func (s *scratch) unite(base, start int) {
 	its := s.items[base:]
 	if len(its) > maxSorted {

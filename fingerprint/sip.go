@@ -7,16 +7,15 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// sipKey keys SipHash-2-4. Shapes use it because a skeleton is short and a
-// second SHA-256 would cost more than the rest of the shape; it is a keyed
-// pseudo-random function too, so shapes cannot be forged without the secret.
+// sipKey keys SipHash-2-4. Shapes use it because a skeleton is short, and a second SHA-256 would cost more than the rest of
+// the shape. It is a keyed pseudo-random function too, so shapes cannot be forged without the secret.
 type sipKey struct{ k0, k1 uint64 }
 
 func newSIPKey(seed [32]byte) sipKey {
 	return sipKey{binary.LittleEndian.Uint64(seed[:]), binary.LittleEndian.Uint64(seed[8:])}
 }
 
-// sip64 is SipHash-2-4.
+// sip64 computes SipHash-2-4.
 func sip64(k sipKey, b []byte) uint64 {
 	v0 := k.k0 ^ 0x736f6d6570736575
 	v1 := k.k1 ^ 0x646f72616e646f6d
@@ -30,7 +29,7 @@ func sip64(k sipKey, b []byte) uint64 {
 	return v0 ^ v1 ^ v2 ^ v3
 }
 
-// sip128 is SipHash-2-4 with 128 bits of output.
+// sip128 computes SipHash-2-4 with 128 bits of output.
 func sip128(k sipKey, b []byte) (out bezoar.Fingerprint) {
 	v0 := k.k0 ^ 0x736f6d6570736575
 	v1 := k.k1 ^ 0x646f72616e646f6d ^ 0xee
@@ -50,7 +49,7 @@ func sip128(k sipKey, b []byte) (out bezoar.Fingerprint) {
 	return out
 }
 
-// sipAbsorb takes in the message.
+// sipAbsorb processes the message.
 func sipAbsorb(v0, v1, v2, v3 uint64, b []byte) (uint64, uint64, uint64, uint64) {
 	last := uint64(len(b)) << 56
 	for ; len(b) >= 8; b = b[8:] {

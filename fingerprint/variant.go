@@ -30,8 +30,7 @@ func (p *Printer) Variant(in *Input, client bezoar.Fingerprint) bezoar.Fingerpri
 	return bezoar.Fingerprint(sum[:16])
 }
 
-// variant fills buf. Every part carries its length, except the body, which is
-// last.
+// variant fills buf. Every part has its length, except the body, which is last.
 func (s *scratch) variant(p *Printer, in *Input, client bezoar.Fingerprint) {
 	s.buf = append(append(s.buf[:0], p.key[:]...), tagVariant...)
 	for _, part := range [...]string{in.Method, in.Path, in.RawQuery, in.ContentType} {
@@ -52,7 +51,7 @@ func (s *scratch) variant(p *Printer, in *Input, client bezoar.Fingerprint) {
 	s.buf = append(s.buf, b[:min(len(b), p.rules.maxBody)]...)
 }
 
-// framed appends a part behind its length.
+// framed appends a part after its length.
 func (s *scratch) framed(part string) {
 	at := s.open()
 	s.buf = append(s.buf, part...)
@@ -81,8 +80,7 @@ func (s *scratch) variantFields(p *Printer, f Fields) {
 	s.buf = append(s.buf, 'E')
 }
 
-// withoutPort returns a host without its port, which says where Bezoar listens and
-// not what is sent.
+// withoutPort returns a host without its port. The port depends on Bezoar's address and not on the request.
 func withoutPort(host string) string {
 	end := strings.TrimRight(host, "0123456789")
 	if n := len(host) - len(end); n > 0 && n <= len("65535") && strings.HasSuffix(end, ":") && (strings.Count(end, ":") == 1 || strings.HasSuffix(end, "]:")) {
@@ -91,7 +89,7 @@ func withoutPort(host string) string {
 	return host
 }
 
-// role says what becomes of a field.
+// role says how a field counts.
 type role uint8
 
 const (
@@ -116,9 +114,8 @@ func (s *scratch) role(p *Printer, name, value string) role {
 	return sent
 }
 
-// endsHere reports whether a field ends at Bezoar: it is about the connection or
-// the framing of the body, or Bezoar writes it anew. TE and Upgrade stay, because
-// Bezoar passes their meaning on.
+// endsHere reports whether a field ends at Bezoar: it is about the connection or the framing of the body, or Bezoar writes
+// it anew. TE and Upgrade stay, because Bezoar passes on their meaning.
 func endsHere(name []byte) bool {
 	switch string(name) {
 	case "", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
@@ -129,8 +126,7 @@ func endsHere(name []byte) bool {
 	return false
 }
 
-// maxNamed bounds the fields that a Connection field may name. Fields beyond it
-// count, which does no harm.
+// maxNamed bounds the fields that a Connection field may name. Further fields count, which does no harm.
 const maxNamed = 64
 
 // connection keeps the hashes of the fields that Connection names.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// volatileNames are the fields that differ from request to request although the
-// caller asks for the same. A name that ends in * stands for all that begin so.
+// volatileNames are fields that differ between requests although the callers ask for the same. A name that ends in * stands
+// for all names that begin with it.
 const volatileNames = `
 Age Date X-Request-Start X-Queue-Start X-Timestamp X-Request-Deadline
 Sec-WebSocket-Key RTT Downlink ECT
@@ -113,10 +113,8 @@ func (r *rules) isVolatile(name []byte) bool {
 // maxOrdinary bounds the values of volatile fields that are left out.
 const maxOrdinary = 1024
 
-// ordinary reports whether a value is made of what ids, addresses, dates and
-// traces are made of. Other values of volatile fields count: or else a caller
-// could put what kills into X-Request-Id, and others who ask for the same would
-// be taken for it.
+// ordinary reports whether a value looks like an id, address, date or trace. Other values of volatile fields count.
+// Otherwise a caller could hide what kills in X-Request-Id, and other callers with the same request would share the blame.
 func ordinary(value string) bool {
 	if len(value) > maxOrdinary {
 		return false

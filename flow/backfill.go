@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -47,19 +48,11 @@ func (b Backfill) WithDefaults() Backfill {
 func (b Backfill) Validate() error {
 	b = b.WithDefaults()
 	_, errParams := b.Definition.Values(b.Params)
-	errs := []error{b.Definition.Validate(), errParams}
-	if !b.From.Before(b.To) {
-		errs = append(errs, fmt.Errorf("From: %v is not before To (%v)", b.From, b.To))
-	}
-	if b.Every < 0 || b.Every == 0 && b.Definition.Schedule == nil {
-		errs = append(errs, errors.New("Every: the flow has no schedule: say how far due times are apart"))
-	}
-	if b.Parallel < 0 {
-		errs = append(errs, fmt.Errorf("Parallel: %d is negative", b.Parallel))
-	}
-	if b.Share < 0 {
-		errs = append(errs, fmt.Errorf("Share: %d is negative", b.Share))
-	}
+	errs := faults.List{b.Definition.Validate(), errParams}
+	errs.If(!b.From.Before(b.To), "From: %v is not before To (%v)", b.From, b.To)
+	errs.If(b.Every < 0 || b.Every == 0 && b.Definition.Schedule == nil, "Every: the flow has no schedule: say how far due times are apart")
+	errs.If(b.Parallel < 0, "Parallel: %d is negative", b.Parallel)
+	errs.If(b.Share < 0, "Share: %d is negative", b.Share)
 	return errors.Join(errs...)
 }
 

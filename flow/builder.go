@@ -2,10 +2,11 @@ package flow
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Builder builds a definition in Go.
@@ -67,11 +68,9 @@ func (b *Builder) Definition() (Definition, error) {
 	for _, t := range b.tasks {
 		d.Tasks = append(d.Tasks, t.t)
 	}
-	errs := []error{d.Validate()}
+	errs := faults.List{d.Validate()}
 	for _, t := range d.Tasks {
-		if t.Func != "" && b.functions[t.Func] == nil {
-			errs = append(errs, fmt.Errorf("task %s: there is no function %s", t.Name, t.Func))
-		}
+		errs.If(t.Func != "" && b.functions[t.Func] == nil, "task %s: there is no function %s", t.Name, t.Func)
 	}
 	return d, errors.Join(errs...)
 }

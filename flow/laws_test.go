@@ -82,7 +82,7 @@ func TestDeadlines(t *testing.T) {
 		if v.Run.State != flow.RunHeld || len(v.Attempts) != 1 || time.Since(began) > 10*time.Second {
 			t.Errorf("%s after %d attempts and %v, want that no retry is tried", v.Run.State, len(v.Attempts), time.Since(began))
 		}
-		if want := "wait 50s + p95 of a run 40s + p95 of what follows 20s = 1m50s, but 1m40s are left"; len(p.all) != 1 || !strings.Contains(p.all[0].Why, want) || p.all[0].Kind != flow.KindDeadline {
+		if want := "wait 50s + p95 of a run 40s + p95 of the tasks after it 20s = 1m50s, but 1m40s are left"; len(p.all) != 1 || !strings.Contains(p.all[0].Why, want) || p.all[0].Kind != flow.KindDeadline {
 			t.Errorf("pages %+v, want one with %q", p.all, want)
 		}
 		// What still runs at the deadline is stopped.

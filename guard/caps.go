@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// capping is one edit: text[start:end] becomes text.
+// capping is one edit: it replaces text[start:end].
 type capping struct {
 	place      cost.CapPlace
 	start, end int
@@ -18,7 +18,7 @@ type capping struct {
 	says       string
 }
 
-// capOf is the edit that brings a measure down to its limit.
+// capOf returns the edit that lowers a measure to its limit.
 func capOf(m *cost.Measure, limit float64) (capping, bool) {
 	c := m.Cap
 	if c.Place == cost.CapNone {
@@ -39,9 +39,8 @@ func capOf(m *cost.Measure, limit float64) (capping, bool) {
 	}, true
 }
 
-// apply edits copies of the body and of the query of the URL. Two edits of one
-// place happen when two rules fire: the first stays, which is the one of the
-// stricter limit after sorting.
+// apply edits copies of the body and of the URL's query. If two rules edit the same place,
+// the first edit wins; after sorting, it belongs to the stricter limit.
 func (v *Verdict) apply(q *Query, caps []capping) {
 	slices.SortStableFunc(caps, func(a, b capping) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.start, b.start), cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
@@ -58,7 +57,7 @@ func (v *Verdict) apply(q *Query, caps []capping) {
 	}
 }
 
-// edit is a copy of text with the edits of one place, nil when there are none.
+// edit returns a copy of text with the edits of one place, or nil if there are none.
 func edit(text []byte, caps []capping, place cost.CapPlace) []byte {
 	var out []byte
 	from, last := 0, -1
@@ -83,7 +82,7 @@ func edit(text []byte, caps []capping, place cost.CapPlace) []byte {
 	return append(out, text[from:]...)
 }
 
-// sameName reports whether two edits write the same thing with another number.
+// sameName reports whether two edits set the same setting to different numbers.
 func sameName(a, b string) bool { return letters(a) == letters(b) }
 
 func letters(s string) string {

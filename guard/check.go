@@ -10,17 +10,17 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// scratch is the working memory of one Check: readers that keep their buffers.
+// scratch is the working memory of one Check. Its readers keep their buffers.
 type scratch struct {
 	readers  [kinds]cost.Reader
 	measures []cost.Measure
 	query    cost.Query
 	unread   string
-	packed   bool // the reader would take it for text
+	packed   bool // the body is packed, but the reader would read it as text
 	skeleton []byte
-	room     cost.Room     // the query's; nil: none is asked
-	turns    chan struct{} // of the guard
-	turn     bool          // one of turns is taken
+	room     cost.Room     // from the query; nil: unlimited
+	turns    chan struct{} // from the guard
+	turn     bool          // a turn is held
 }
 
 func newScratch() *scratch {
@@ -31,7 +31,7 @@ func newScratch() *scratch {
 	return d
 }
 
-// maxKept bounds how many measures a scratch space keeps room for.
+// maxKept is the maximum number of measures for which a scratch keeps room.
 const maxKept = 4096
 
 func (g *Guard) done(d *scratch) {
@@ -41,7 +41,7 @@ func (g *Guard) done(d *scratch) {
 	if cap(d.skeleton) > 4*maxKept {
 		d.skeleton = nil
 	}
-	clear(d.measures) // no text of a caller stays alive in the pool
+	clear(d.measures) // the pool must not keep callers' texts alive
 	d.measures, d.query, d.unread, d.room = d.measures[:0], cost.Query{}, "", nil
 	if d.turn {
 		<-d.turns
@@ -50,8 +50,8 @@ func (g *Guard) done(d *scratch) {
 	g.scratches.Put(d)
 }
 
-// largeQuery is from how many bytes on a query waits for its turn: to judge it may
-// take fifty times its own memory.
+// largeQuery is the size in bytes from which a query waits for a turn. Judging may take
+// fifty times the memory of the query.
 const largeQuery = 256 << 10
 
 // wait waits for a turn.
@@ -62,16 +62,15 @@ func (d *scratch) wait() {
 	}
 }
 
-// Take is called by readers that need much memory: what is small when it is packed
-// waits for its turn as well.
+// Take is called by readers that need much memory, so that small packed queries wait for a
+// turn as well.
 func (d *scratch) Take(n int) bool {
 	d.wait()
 	return d.room == nil || d.room.Take(n)
 }
 
-// Check judges q and fills in v. A query that is accepted costs no allocation. Of
-// those that are large, or take much memory, as many are judged at once as
-// Config.Turns says; others wait.
+// Check judges q and fills in v. Accepting a query allocates nothing. Check judges at most
+// Config.Turns large or memory-intensive queries at once; others wait.
 func (g *Guard) Check(q *Query, v *Verdict) {
 	d := g.scratches.Get().(*scratch)
 	d.turns = g.config.Turns
@@ -134,10 +133,10 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 	}
 }
 
-// maxBytes is where readers stop. Limits on body_bytes refuse earlier.
+// maxBytes is the size at which readers stop. Limits on body_bytes refuse smaller queries.
 const maxBytes = 64 << 20
 
-// read fills in the measures; what cannot be read is one of them.
+// read fills in the measures. A part that cannot be read becomes a measure.
 func (d *scratch) read(r cost.Reader, o cost.Options) {
 	list := append(d.measures[:0], cost.Measure{Predictor: cost.BodyBytes, Value: float64(len(d.query.Body)), Offset: -1})
 	if o.Explain {
@@ -167,7 +166,7 @@ func unreadable(err error) cost.Measure {
 		}
 	}
 	if m.Predictor != cost.Unparsable && m.Predictor != cost.Encoding {
-		m.Value = math.Inf(1) // a bound of the reader: how far beyond is not known
+		m.Value = math.Inf(1) // the reader stopped at its limit, so the excess is unknown
 	}
 	return m
 }
@@ -183,12 +182,12 @@ func (v *Verdict) unknownKind(q *Query) {
 	v.Verdict = Rejected
 	v.Findings = append(v.Findings, Finding{
 		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: byDefault,
-		Detail: fmt.Sprintf("the kind %q is not known", clip(string(q.Kind))), Fix: "use elasticsearch, opensearch, sql, graphql or regex",
+		Detail: fmt.Sprintf("the kind %q is unknown", clip(string(q.Kind))), Fix: "use elasticsearch, opensearch, sql, graphql or regex",
 	})
 }
 
-// worstRegex is the gravest word about the expressions in a query: safe when
-// the query is an expression and nothing is wrong with it.
+// worstRegex returns the worst verdict on the expressions of a query. It returns safe only
+// if the query itself is an expression without problems.
 func worstRegex(k Kind, measures []cost.Measure) string {
 	word, weight := "", 0
 	if k == Regex {

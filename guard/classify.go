@@ -2,21 +2,21 @@ package guard
 
 import "strings"
 
-// Caller is what is known of who sends a query.
+// Caller describes the sender of a query.
 type Caller struct {
 	OpaqueID string
-	APIKey   string // the key's id
+	APIKey   string // ID of the key
 	User     string
 	Header   func(name string) string // may be nil
 }
 
-// Classify is the name of the class that the caller belongs to, or "": of those
-// whose conditions all hold the one with the most, then the one whose patterns
-// that hold are the longest, then the first by name. The order in which classes
-// are written does not matter.
+// Classify returns the name of the caller's class, or "". Among the classes whose
+// conditions all match, it prefers the one with the most conditions, then the one with the
+// longest matching patterns, then the first by name. The order of the classes in the limits
+// does not matter.
 func (g *Guard) Classify(c Caller) string {
 	best, most, longest := "", 0, 0
-	for _, class := range g.policy.Load().order { // by conditions, then by name
+	for _, class := range g.policy.Load().order { // sorted by conditions, then by name
 		n := class.match.conditions()
 		if n == 0 || n < most {
 			break
@@ -38,8 +38,8 @@ func (m Match) conditions() int {
 	return n
 }
 
-// matches reports whether all conditions hold, and how much plain text is in the
-// patterns that do.
+// matches reports whether all conditions match, and the number of literal characters in the
+// matching patterns.
 func (m Match) matches(c Caller) (length int, ok bool) {
 	for _, h := range m.Header {
 		name, pattern, _ := strings.Cut(h, ":")
@@ -65,9 +65,9 @@ func (m Match) matches(c Caller) (length int, ok bool) {
 	return length, true
 }
 
-// anyOf reports whether text matches one of the patterns, or there are none, and
-// how much plain text is in the longest that does. A caller who says nothing
-// matches no pattern, not even *.
+// anyOf reports whether text matches one of the patterns or the list is empty, and the
+// number of literal characters in the longest match. An empty text matches no pattern, not
+// even *.
 func anyOf(patterns []string, text string) (length int, ok bool) {
 	for _, p := range patterns {
 		if text != "" && glob(p, text) {

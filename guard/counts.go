@@ -18,7 +18,7 @@ type Tally struct {
 	Capped   int64   `json:"capped"`
 	Reported int64   `json:"reported"`
 	Rejected int64   `json:"rejected"`
-	Cost     float64 `json:"cost"` // sum of units
+	Cost     float64 `json:"cost"` // sum in units
 }
 
 func (t *Tally) sum(o *Tally) {
@@ -45,74 +45,74 @@ func (t *Tally) add(v *Verdict) {
 	}
 }
 
-// CallerStats is what one caller has sent.
+// CallerStats holds the statistics of one caller.
 type CallerStats struct {
 	Caller string `json:"caller"`
-	Class  string `json:"class,omitempty"` // of the last query
+	Class  string `json:"class,omitempty"` // class of the last query
 	Tally
-	Rules   map[string]int64 `json:"rules,omitempty"`  // findings by predictor
-	Worst   string           `json:"worst,omitempty"`  // shape of the costliest query
-	Shapes  []CallerShape    `json:"shapes,omitempty"` // that cost most; at most MaxCallerShapes
-	Minutes []float64        `json:"minutes"`          // units in each of the last 60 minutes, the current one last
+	Rules   map[string]int64 `json:"rules,omitempty"`  // number of findings by predictor
+	Worst   string           `json:"worst,omitempty"`  // shape of the most expensive query
+	Shapes  []CallerShape    `json:"shapes,omitempty"` // most expensive shapes; at most MaxCallerShapes
+	Minutes []float64        `json:"minutes"`          // units in each of the last 60 minutes; the current minute is last
 	worst   float64
 	shape   uint64
 	shapes  []callerShape
 	history history
 }
 
-// ShapeStats is what is known of queries of one shape: predicted and actual.
+// ShapeStats holds the predicted and the actual cost of queries of one shape.
 type ShapeStats struct {
 	Shape string `json:"shape"`
 	Kind  Kind   `json:"kind"`
 	Tally
 	MaxCost   float64       `json:"max_cost"`
-	Mostly    string        `json:"mostly,omitempty"`    // the predictor that most of the cost comes from
-	Predictor string        `json:"predictor,omitempty"` // of the gravest finding
+	Mostly    string        `json:"mostly,omitempty"`    // predictor with the largest part of the cost
+	Predictor string        `json:"predictor,omitempty"` // predictor of the worst finding
 	Path      string        `json:"path,omitempty"`
-	Action    Action        `json:"action,omitempty"` // of the same
-	Rule      string        `json:"rule,omitempty"`   // where it is written
-	Observed  int64         `json:"observed"`         // answers
+	Action    Action        `json:"action,omitempty"` // action of the worst finding
+	Rule      string        `json:"rule,omitempty"`   // place where the rule is written
+	Observed  int64         `json:"observed"`         // number of answers
 	Took      time.Duration `json:"took"`             // sum
 	MaxTook   time.Duration `json:"max_took"`
 	Bytes     int64         `json:"bytes"`
-	Deaths    int64         `json:"deaths"` // of workers
+	Deaths    int64         `json:"deaths"` // number of workers killed
 
-	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero where there is none
+	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero if there is none
 
-	// Query is one query of the shape without its values, cut to 500
-	// bytes, if Config.ShowQueries says so.
+	// Query is one query of the shape without its values, cut to 500 bytes. It is set if
+	// Config.ShowQueries is.
 	Query string `json:"query,omitempty"`
 
-	asked bool // for Query
+	asked bool // Query has been requested
 }
 
-// Observation is what became of a query that went on.
+// Observation is the outcome of a query that was passed on.
 type Observation struct {
-	Shape     uint64 // of its verdict, as are the next three
+	Shape     uint64 // from the verdict, like the next three fields
 	Cost      float64
 	Predictor string // Verdict.Mostly
 	Class     string
 	Caller    string
-	Route     string // where it came in; for the log
-	Request   string // its id; for the log
-	Text      []byte // of the query; for the log, which has at most SlowText bytes of it
+	Route     string // route of the request; for the log
+	Request   string // ID of the request; for the log
+	Text      []byte // text of the query; the log has at most SlowText bytes of it
 	Took      time.Duration
 	Bytes     int64
-	Died      bool // the worker that handled it
+	Died      bool // the worker died while it handled the query
 
-	query string // one of the shape, without its values
+	query string // a query of the shape without its values
 }
 
 type counts struct {
 	maxCallers, maxShapes int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	total   Tally
 	found   map[foundKey]int64
 	classes map[string]*Tally
 	labels  labels
 	callers map[string]*CallerStats
-	others  *CallerStats // nil: all callers have rows
+	others  *CallerStats // nil until a caller has no row of its own
 	shapes  map[uint64]*ShapeStats
 	history history
 	judging Judging
@@ -127,8 +127,8 @@ func (c *counts) init(config Config) {
 	c.callers, c.shapes = map[string]*CallerStats{}, map[uint64]*ShapeStats{}
 }
 
-// checked counts a query that was judged between the two times. It reports whether
-// the query is to be shown with its shape.
+// checked counts a query whose judging began and ended at the given times. It reports
+// whether the shape still needs an example query.
 func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +169,8 @@ func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen boo
 	return unseen
 }
 
-// maxClassTallies bounds the classes that are counted by name, those included
-// that limits no longer have.
+// maxClassTallies limits the classes that are counted by name, including classes that were
+// removed from the limits.
 const maxClassTallies = 2 * MaxClasses
 
 func (c *counts) class(name string) *Tally {
@@ -186,12 +186,12 @@ func (c *counts) class(name string) *Tally {
 	return t
 }
 
-// maxCallerName bounds what is kept of a name that a caller chose.
+// maxCallerName limits the stored length of a caller's name.
 const maxCallerName = 256
 
-// caller finds the row of a caller. When all are taken, the one that cost least
-// of a few makes room, and is counted among the others: a flood of names comes
-// and goes, and who costs much stays.
+// caller returns the row of a caller. If all rows are used, it examines a few, merges the
+// one with the lowest cost into Others and reuses its row. So expensive callers keep their
+// rows even under a flood of new names.
 func (c *counts) caller(name string) *CallerStats {
 	if len(name) > maxCallerName {
 		name = strings.ToValidUTF8(name[:maxCallerName], "")
@@ -207,10 +207,10 @@ func (c *counts) caller(name string) *CallerStats {
 	return s
 }
 
-// looked bounds how many rows are looked at to find one that makes room.
+// looked is the number of rows that are examined to free one.
 const looked = 8
 
-// forget counts one caller among the others.
+// forget merges one caller into Others.
 func (c *counts) forget() {
 	var victim *CallerStats
 	n := 0
@@ -240,8 +240,8 @@ func (c *counts) forget() {
 	}
 }
 
-// shape finds the row of a shape. When all are taken, the cheapest of a few
-// makes room for one that costs more, unless it has killed.
+// shape returns the row of a shape. If all rows are used, it examines a few, and a more
+// expensive shape replaces the cheapest one that has killed no worker.
 func (c *counts) shape(id uint64, units float64) *ShapeStats {
 	if s, ok := c.shapes[id]; ok {
 		return s
@@ -268,7 +268,7 @@ func (c *counts) shape(id uint64, units float64) *ShapeStats {
 	return s
 }
 
-// Observe tells what became of a query: what was predicted is shown beside it.
+// Observe records the outcome of a query, for comparison with the prediction.
 func (g *Guard) Observe(o Observation) {
 	g.counts.mu.Lock()
 	if s, ok := g.counts.shapes[o.Shape]; ok {
@@ -293,15 +293,14 @@ func (g *Guard) Observe(o Observation) {
 	}
 }
 
-// Total counts all queries.
+// Total returns the count of all queries.
 func (g *Guard) Total() Tally {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
 	return g.counts.total
 }
 
-// Callers are at most n callers, those first whose queries cost most. One of
-// them may be Others.
+// Callers returns up to n callers, the most expensive first. One of them may be Others.
 func (g *Guard) Callers(n int) []CallerStats {
 	minute := time.Now().Unix() / 60
 	g.counts.mu.Lock()
@@ -330,8 +329,8 @@ func (g *Guard) Callers(n int) []CallerStats {
 	return out
 }
 
-// Shapes are at most n shapes: those first that killed, then those that took
-// longest, then those that were predicted to cost most.
+// Shapes returns up to n shapes: first those that killed workers, then by total duration,
+// then by predicted cost.
 func (g *Guard) Shapes(n int) []ShapeStats {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()

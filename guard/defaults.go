@@ -6,24 +6,24 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// DefaultRules are the limits that hold where nobody has said otherwise. They
-// come from the limits of the backends themselves, and where those have none
-// from incidents. An ordinary dashboard stays far below them.
+// DefaultRules returns the rules of the default profile. Their limits come from the limits
+// of the backends, or from incidents if a backend has no limit. Ordinary dashboards stay
+// far below them.
 func DefaultRules() []Rule { return ProfileDefault.Rules() }
 
-// Profile names a set of rules that hold where nobody has said otherwise.
+// Profile names a set of default rules.
 type Profile string
 
 const (
-	ProfileLenient Profile = "lenient" // refuses what takes a backend down, reports the rest
-	ProfileDefault Profile = "default" // lets pass what ordinary tools send; "" is the same
-	ProfileStrict  Profile = "strict"  // also refuses what is slow on large tables
+	ProfileLenient Profile = "lenient" // rejects queries that take a backend down, reports others
+	ProfileDefault Profile = "default" // accepts the queries of ordinary tools; same as ""
+	ProfileStrict  Profile = "strict"  // also rejects queries that are slow on large tables
 )
 
-// Profiles lists them.
+// Profiles returns all profiles.
 func Profiles() []Profile { return []Profile{ProfileLenient, ProfileDefault, ProfileStrict} }
 
-// Rules are the rules of a profile.
+// Rules returns the rules of a profile.
 func (p Profile) Rules() []Rule {
 	list, where := defaults(), string(p)
 	switch p {
@@ -41,10 +41,10 @@ func (p Profile) Rules() []Rule {
 	return rules
 }
 
-// byDefault is where default rules are written.
+// byDefault is the place of default rules.
 const byDefault = "default"
 
-// strict is what the strict profile refuses beside the default one.
+// strict returns the additional rules of the strict profile.
 func strict() []defaultRule {
 	return []defaultRule{
 		{cost.LeadingWildcard, 0, Reject, SQL},
@@ -55,8 +55,8 @@ func strict() []defaultRule {
 	}
 }
 
-// lenient makes reports of flags, and multiplies amounts by ten. What no
-// backend survives, and what the guard cannot read, stays refused.
+// lenient changes flags to report, and multiplies amounts by ten. It keeps rejecting
+// queries that no backend survives or that the guard cannot read.
 func lenient(list []defaultRule) {
 	for i := range list {
 		d := &list[i]
@@ -77,7 +77,7 @@ type defaultRule struct {
 	predictor cost.Predictor
 	limit     float64
 	action    Action
-	kind      Kind // "" is all
+	kind      Kind // empty: all kinds
 }
 
 func defaults() []defaultRule {
@@ -94,35 +94,35 @@ func elasticDefaults() []defaultRule {
 		{cost.AggProduct, 65_536, Reject, ""},        // search.max_buckets
 		{cost.AggCardinality, 1_000_000, Reject, ""}, // each value is a bucket in memory before the first is dropped
 		{cost.HistogramSpan, 65_536, Reject, ""},     // search.max_buckets; empty buckets count
-		{cost.GeoCells, 3_000_000, Reject, ""},       // some 16 bytes each: a town at the zoom of its houses passes, the earth in map tiles of zoom 11 does not
-		{cost.AggDepth, 20, Reject, ""},              // older nodes die of deep ones; people nest five
+		{cost.GeoCells, 3_000_000, Reject, ""},       // about 16 bytes each; allows a town at house level, rejects the whole earth in map tiles of zoom 11
+		{cost.AggDepth, 20, Reject, ""},              // deep aggregations crash older nodes; people nest five
 		{cost.QueryDepth, 30, Reject, ""},            // indices.query.bool.max_nested_depth
 		{cost.ClauseCount, 1024, Reject, ""},         // indices.query.bool.max_clause_count
 		{cost.TermsCount, 65_536, Reject, ""},        // index.max_terms_count
-		{cost.IDsCount, 10_000, Reject, ""},          // each is a lookup in every segment
-		{cost.LeadingWildcard, 0, Reject, ""},        // reads every term, or row
+		{cost.IDsCount, 10_000, Reject, ""},          // each ID is a lookup in every segment
+		{cost.LeadingWildcard, 0, Reject, ""},        // reads every term, or every row
 		{cost.PatternLength, 1000, Reject, ""},       //
 		{cost.RegexLength, 1000, Reject, ""},         // index.max_regex_length
 		{cost.RegexStates, 10_000, Reject, ""},       // Lucene's own default for determinized states
 		{cost.WildcardStars, 8, Reject, ""},          // thousands overflow the stack
-		{cost.FieldFanout, 100, Reject, ""},          // an automaton for each field
-		{cost.Script, 10, Reject, ""},                // ten short ones, or one with many loops or branches
+		{cost.FieldFanout, 100, Reject, ""},          // one automaton per field
+		{cost.Script, 10, Reject, ""},                // ten short scripts, or one with many loops or branches
 		{cost.ScriptScore, 0, Report, ""},            // runs for every document
 		{cost.Joining, 2, Reject, ""},                //
 		{cost.ExpensiveClass, 0, Report, ""},         // search.allow_expensive_queries would refuse them
 		{cost.ScrollTTL, 86_400, Reject, ""},         // search.max_keep_alive
 		{cost.Fetch, 100, Reject, ""},                // index.max_docvalue_fields_search
 		{cost.Shards, 1000, Reject, ""},              //
-		{cost.Unfiltered, 10_000_000, Report, ""},    // documents, where hints know them
+		{cost.Unfiltered, 10_000_000, Report, ""},    // documents, if hints give the number
 		{cost.UnfilteredWrite, 0, Reject, ""},        //
 		{cost.Batch, 100, Reject, ""},                //
 		{cost.SuggestSize, 10_000, Reject, ""},       //
 		{cost.VectorCandidates, 10_000, Reject, ""},  // the backend's own
-		{cost.AggSize, 10_000, Reject, ""},           // backends have no limit on the size of a terms aggregation
-		{cost.UnreadEndpoint, 0, Report, ""},         // datafeeds, watches, pipelines and analyses that are tried
-		{cost.DeniedEndpoint, 0, Reject, ""},         // its cost cannot be read
-		{cost.StoredTemplate, 0, Off, ""},            // its text is the operators' own
-		{cost.Timeout, math.Inf(1), Off, ""},         // for caps that a class asks for
+		{cost.AggSize, 10_000, Reject, ""},           // backends do not limit the size of a terms aggregation
+		{cost.UnreadEndpoint, 0, Report, ""},         // datafeeds, watches, pipelines and analyses under test
+		{cost.DeniedEndpoint, 0, Reject, ""},         // the guard cannot read its cost
+		{cost.StoredTemplate, 0, Off, ""},            // the operators wrote its text
+		{cost.Timeout, math.Inf(1), Off, ""},         // for classes that want caps
 		{cost.TerminateAfter, math.Inf(1), Off, ""},
 		{cost.TotalHits, math.Inf(1), Off, ""},
 	}
@@ -131,17 +131,17 @@ func elasticDefaults() []defaultRule {
 func sqlDefaults() []defaultRule {
 	return []defaultRule{
 		{cost.LeadingWildcard, 0, Report, SQL},         // search boxes of admin pages
-		{cost.LeadingWildcard, 1_000_000, Reject, SQL}, // rows that hints know, without LIMIT
-		{cost.MissingWhere, 0, Report, ""},             // DELETE of every row, as caches are emptied
-		{cost.MissingWhere, 1, Reject, ""},             // UPDATE of every row, and a WHERE that is always true
+		{cost.LeadingWildcard, 1_000_000, Reject, SQL}, // rows without LIMIT, if hints give the number
+		{cost.MissingWhere, 0, Report, ""},             // DELETE of all rows, as when caches are emptied
+		{cost.MissingWhere, 1, Reject, ""},             // UPDATE of all rows, or a WHERE that is always true
 		{cost.LikeWildcards, 4, Reject, ""},
 		{cost.CrossJoin, 1, Reject, ""},
-		{cost.JoinCount, 8, Report, ""},  // PostgreSQL stops trying every order there (join_collapse_limit)
-		{cost.JoinCount, 60, Reject, ""}, // shops' catalogues join 25; MySQL ends at 61
-		{cost.InList, 1000, Report, ""},  // preloads of object mappers send a few thousand
+		{cost.JoinCount, 8, Report, ""},  // above this, PostgreSQL does not try every join order (join_collapse_limit)
+		{cost.JoinCount, 60, Reject, ""}, // shop catalogues join 25; MySQL allows 61
+		{cost.InList, 1000, Report, ""},  // object mappers preload a few thousand
 		{cost.InList, 10_000, Reject, ""},
 		{cost.OffsetRows, 10_000, Reject, ""},
-		{cost.MissingLimit, 10_000, Off, ""}, // a cap changes answers: only where somebody asks for it
+		{cost.MissingLimit, 10_000, Off, ""}, // a cap changes answers: off unless requested
 		{cost.NonSargable, 0, Report, ""},
 		{cost.Regex, 0, Report, ""},
 		{cost.Sort, 0, Report, ""},
@@ -150,21 +150,21 @@ func sqlDefaults() []defaultRule {
 		{cost.SubqueryDepth, 12, Reject, ""}, // BI tools nest 7
 		{cost.Recursive, 0, Report, ""},
 		{cost.DeniedFunction, 0, Reject, ""},
-		{cost.MultiStatement, 1, Report, ""}, // each statement is judged by itself
+		{cost.MultiStatement, 1, Report, ""}, // each statement is judged separately
 		{cost.FullScan, 1_000_000, Reject, ""},
-		{cost.Generated, 10_000_000, Reject, ""}, // loads of test data make a million; ten make a connection hang
-		{cost.Drop, 0, Report, ""},               // costs nothing and is meant: a class whose callers never mean it refuses it
+		{cost.Generated, 10_000_000, Reject, ""}, // loads of test data generate a million rows; ten million make a connection hang
+		{cost.Drop, 0, Report, ""},               // cheap and usually intended; a class that never drops tables can reject it
 	}
 }
 
 func otherDefaults() []defaultRule {
 	return []defaultRule{
-		// What graphql-armor refuses is reported: clients that people use go beyond
-		// it. One list of a hundred with its nodes costs 5000, Relay's connections
-		// are two levels each, and documents made from fragments have a thousand
-		// tokens. Half a million nodes is GitHub's own limit; two hundred units for
-		// each are the cost: at the depth of GitHub's own client a leaf is a hundred.
-		// That client nests 14 fields, and GitLab refuses more than 15.
+		// The limits that graphql-armor rejects are reported here, because widely used
+		// clients exceed them. A list of a hundred with its nodes costs 5000, Relay's
+		// connections take two levels each, and documents made from fragments have a
+		// thousand tokens. Half a million nodes is GitHub's own limit. The cost limit is
+		// two hundred units per node: at the depth of GitHub's own client, a leaf costs a
+		// hundred. That client nests 14 fields; GitLab rejects more than 15.
 		{cost.GQLCost, 5000, Report, ""},
 		{cost.GQLCost, 100_000_000, Reject, ""},
 		{cost.GQLDepth, 6, Report, ""},
@@ -175,20 +175,20 @@ func otherDefaults() []defaultRule {
 		{cost.GQLTokens, 2000, Reject, ""},
 		{cost.GQLDirectives, 50, Reject, ""},
 		{cost.GQLNodes, 500_000, Reject, ""},
-		{cost.GQLIntrospection, 2, Reject, ""}, // servers in JavaScript refuse three
+		{cost.GQLIntrospection, 2, Reject, ""}, // JavaScript servers reject three
 		{cost.GQLList, 1000, Report, ""},
 		{cost.GQLList, 10_000, Reject, ""},
 		{cost.GQLRootFields, 20, Report, ""},
-		{cost.GQLRootFields, 200, Reject, ""}, // a batch of a hundred has them
+		{cost.GQLRootFields, 200, Reject, ""}, // a batch of a hundred requests has them
 
 		{cost.RegexExponential, 0, Reject, ""},
 		{cost.RegexPolynomial, 1, Reject, ""},
-		{cost.RegexPolynomial, 1, Report, SQL}, // values are short there, and MySQL and MariaDB give up on an expression that takes long
-		{cost.RegexSearch, 1, Report, ""},      // every search for a word is; harmful only on long texts
+		{cost.RegexPolynomial, 1, Report, SQL}, // values are short there, and MySQL and MariaDB abort slow expressions
+		{cost.RegexSearch, 1, Report, ""},      // every search for a word matches this; it is harmful on long texts only
 		{cost.RegexUnknown, 0, Report, ""},
 
-		// What the guard cannot read and the backend can would be a way around
-		// it. SQL has more dialects than any reader, so there it is reported.
+		// A query that the backend can read but the guard cannot would bypass the guard.
+		// SQL has more dialects than any reader supports, so it is only reported there.
 		{cost.Unparsable, 0, Reject, ""},
 		{cost.Unparsable, 0, Report, SQL},
 		{cost.Unparsable, 0, Report, Regex},

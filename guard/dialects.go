@@ -8,10 +8,10 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// ParseDialect reads the name of a dialect of the kind, with modes or flags
-// behind it (mysql+ansi_quotes, js/i), and says which ones there are when that is
-// none. "" is the default one. Check reads what it does not know tolerantly,
-// which is right for traffic and wrong for a name that somebody typed.
+// ParseDialect parses the name of a dialect of the kind, with optional modes or flags, as
+// in mysql+ansi_quotes or js/i. "" is the default dialect. For an unknown name the error
+// lists the known ones. Check is more tolerant: it accepts unknown dialects, because
+// traffic should not fail on them.
 func (k Kind) ParseDialect(name string) (string, error) {
 	switch {
 	case name == "":

@@ -1,5 +1,5 @@
-// Package guard says what a query will cost before the backend sees it, and
-// holds that against limits: for Elasticsearch and OpenSearch, SQL, GraphQL and
+// Package guard predicts the cost of a query before the backend sees it, and compares the
+// prediction with limits. It supports Elasticsearch and OpenSearch, SQL, GraphQL and
 // regular expressions.
 //
 //	            reader of its kind         rules of its class
@@ -10,50 +10,49 @@
 //	                       ranges, sizes)                          ├─ cap     goes on, lowered
 //	                                                               └─ reject  with value, limit, place, fix
 //
-// A [Guard] is made of a [Config]; [Guard.Check] judges one query. Package
-// guard/cost has the words, one package each reads a language: guard/elastic,
+// [New] creates a [Guard] from a [Config]; [Guard.Check] judges one query. Package
+// guard/cost defines the terms. One package per language reads queries: guard/elastic,
 // guard/sql, guard/graphql, guard/redos.
 //
 // # Which rule decides
 //
-// [DefaultRules] lie below, the rules of [Limits] above them. Of the rules on a
-// predictor the most specific decides: one of the limits before a default, then
-// one for the caller's class before one for a class that it inherits from,
-// before one for all; then the longer index pattern; then one for a kind. Rules
-// that are equally specific all apply, and the harshest action counts: so a
-// report at 1000 and a reject at 10000 can stand side by side. A query for
-// several indices is held against the rules for each, and a pattern against
-// every rule that is about a part of it, so that * escapes none.
+// The rules of [Limits] take precedence over [DefaultRules]. Among the rules on a
+// predictor, the most specific one decides. The criteria, in this order: a rule of the
+// limits before a default; the caller's class before a class that it inherits from, before
+// all classes; the longer index pattern; a rule for one kind before a rule for all. Equally
+// specific rules all apply, and the strictest action counts: so you can combine a report at
+// 1000 with a reject at 10000. A query for several indices is checked against the rules for
+// each. An index pattern in a query is checked against every rule about any part of it, so
+// a query for * escapes no rule.
 //
-// A limit that a query breaks is multiplied by the dials (of the limits, of the
-// class, of [Guard.SetDial]) and, under load, shrunk towards LoadFloor. Flags
-// have nothing to multiply, and limits on degrees and unjoined tables stay.
+// Limits are multiplied by the dials of the limits, of the class and of [Guard.SetDial].
+// Under load they shrink towards LoadFloor. Dials and load do not change flags, limits on
+// degrees and limits on unjoined tables.
 //
 // # Guarantees
 //
-//   - Time is linear in the length of a query, and memory is bounded, whatever
-//     the query says. A query that is accepted costs no allocation.
-//   - What cannot be read is not waved through in silence: the rules on
-//     unparsable and encoding decide (for SQL and regular expressions the
-//     default is to report, for the others to reject).
-//   - A field without hints has the cardinality and range of Limits.Assume, and
-//     is never taken to be free.
-//   - Limits change as a whole, between two queries. Each verdict names the
-//     version that it was made with, and each finding the rule.
-//   - A cap edits a copy: the query that was passed in stays.
+//   - Time is linear in the length of a query, and memory is bounded, whatever the query
+//     contains. Accepting a query allocates nothing.
+//   - A query that the guard cannot read does not pass silently: the rules on unparsable
+//     and encoding decide. The default is to report SQL and regular expressions, and to
+//     reject other kinds.
+//   - A field without hints has the cardinality and the range of Limits.Assume.
+//   - Limits change as a whole, between two queries. Each verdict contains the version of
+//     its limits, and each finding names its rule.
+//   - A cap edits a copy: the original query stays unchanged.
 //
 // # Not guaranteed
 //
-// A value is a prediction from the text, not from the data. Shapes and callers
-// beyond Config.MaxShapes and MaxCallers are counted together or not at all.
-// Counters are of this process and are lost with it.
+// A value is a prediction from the text, not from the data. The guard counts shapes and
+// callers beyond Config.MaxShapes and MaxCallers together or not at all. Counters belong to
+// this process and are lost when it ends.
 //
 // # Cost units
 //
-// Verdict.Cost is for quotas: 1 for each query, and for each measure its value
-// over the price of its predictor: 1000 hits, buckets, histogram steps, cells or
-// skipped rows, 100 clauses, fields, shards or list values, 100 000 distinct
-// values or documents, a MiB of text cost one unit each; a leading wildcard, a script, a
-// condition that no index serves cost twenty. No measure costs more than 1000
-// units, no query more than 100 000.
+// Verdict.Cost is meant for quotas. It is 1 for each query, plus, for each measure, the
+// value divided by the price of its predictor. One unit pays for 1000 hits, buckets,
+// histogram steps, cells or skipped rows; for 100 clauses, fields, shards or list values;
+// for 100 000 distinct values or documents; or for one MiB of text. A leading wildcard, a
+// script, or a condition that no index can serve costs twenty units. One measure costs at
+// most 1000 units, and one query at most 100 000.
 package guard

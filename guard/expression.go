@@ -9,15 +9,15 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/redos"
 )
 
-// expressionReader reads regular expressions that are queries by themselves. It
-// remembers the last one: the second pass asks for the same.
+// expressionReader reads regular expressions that are queries themselves. It caches the
+// last result, because the second pass reads the same expression.
 type expressionReader struct {
 	pattern, dialect string
 	result           redos.Result
 	known            bool
 }
 
-// Read implements cost.Reader. The dialect may be followed by flags: js/i.
+// Read implements cost.Reader. Flags may follow the dialect, as in js/i.
 func (r *expressionReader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
 	name, flags, _ := strings.Cut(q.Dialect, "/")
 	dialect := redos.JS
@@ -32,7 +32,7 @@ func (r *expressionReader) Read(dst []cost.Measure, q cost.Query, o cost.Options
 		*r = expressionReader{pattern: string(q.Body), dialect: strings.Clone(q.Dialect), known: true}
 		r.result = redos.Analyze(r.pattern, redos.Options{Dialect: dialect, Flags: flags})
 	}
-	if len(r.pattern) > redos.MaxPattern { // not worth remembering
+	if len(r.pattern) > redos.MaxPattern { // too large to cache
 		r.known, r.pattern = false, ""
 	}
 	return r.measures(dst, len(q.Body), dialect.Backtracks(), o.Explain), nil
@@ -71,7 +71,7 @@ func (r *expressionReader) measures(dst []cost.Measure, length int, backtracks, 
 	return dst
 }
 
-// detail is the attack, or the reason.
+// detail returns the attack, or the reason of the result.
 func (r *expressionReader) detail(p cost.Predictor) string {
 	switch p {
 	case cost.RegexLength, cost.RegexStates:
@@ -89,7 +89,7 @@ func (r *expressionReader) detail(p cost.Predictor) string {
 	return fmt.Sprintf("%s; attack %s, then %s again and again, then %s (%s)", r.result.Reason, short(w.Prefix), short(w.Pump), short(w.Suffix), sure)
 }
 
-// short quotes a part of an attack.
+// short quotes a part of an attack, shortened.
 func short(s string) string {
 	if len(s) > 40 {
 		return fmt.Sprintf("%q…", s[:40])

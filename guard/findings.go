@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// FindingTally counts the findings of one predictor that had one action.
+// FindingTally counts the findings with one predictor and one action.
 type FindingTally struct {
 	Predictor string `json:"predictor"`
 	Action    Action `json:"action"`
 	Count     int64  `json:"count"`
 }
 
-// foundKey is of predictors and actions, of which there are a few.
+// foundKey combines a predictor and an action.
 type foundKey struct {
 	predictor string
 	action    Action
 }
 
-// Findings counts the findings in all queries, as far as verdicts list them:
-// most frequent first.
+// Findings returns the counts of findings in all queries, most frequent first. It counts
+// only the findings that verdicts list.
 func (g *Guard) Findings() []FindingTally {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()

@@ -2,9 +2,8 @@ package guard
 
 import "strings"
 
-// glob reports whether text matches pattern, in which * is any text and ? any
-// one byte. It goes back to the last * only, so it takes at most
-// len(pattern) × len(text) steps.
+// glob reports whether text matches pattern: * matches any text and ? any one byte. It
+// backtracks to the last * only, so it takes at most len(pattern) × len(text) steps.
 func glob[T string | []byte](pattern string, text T) bool {
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
@@ -28,9 +27,9 @@ func glob[T string | []byte](pattern string, text T) bool {
 	return p == len(pattern)
 }
 
-// overlap reports whether some name matches both patterns. What the two share
-// is decided by the plain text before their first and after their last
-// wildcard, so it may say yes too often, never no.
+// overlap reports whether some name may match both patterns. It compares only the literal
+// text before the first and after the last wildcards, so it may report an overlap that does
+// not exist, but never misses one.
 func overlap(a, b string) bool {
 	if !wild(a) {
 		return glob(b, a)
@@ -51,8 +50,8 @@ func literal(pattern string) int {
 	return len(pattern) - strings.Count(pattern, "*") - strings.Count(pattern, "?")
 }
 
-// target is one name out of a list of indices, as rules and hints see it:
-// without the cluster that it is on; _all, date math and nothing are *.
+// target normalizes one name of a list of indices for rules and hints: it removes the
+// cluster, and replaces _all, date math and an empty name by *.
 func target(name string) string {
 	switch {
 	case name == "" || name == "_all" || strings.HasPrefix(name, "<"):

@@ -12,46 +12,46 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Config is what a Guard is made of. Its zero value is a guard with default
-// limits, without hints and without a log.
+// Config configures a Guard. The zero value has default limits, no hints and no log.
 type Config struct {
 	Limits Limits
 	Hints  cost.Hints // may be nil
 
-	// Log gets one line for each query that is not accepted, and for each that
-	// Observe calls slow: at most LogRate a second, LogBurst at once.
+	// Log gets one line for each query that is not accepted, and for each slow query that
+	// is passed to Observe: at most LogRate lines per second, with bursts of LogBurst.
 	Log       *slog.Logger
 	LogRate   float64       // default 5
 	LogBurst  int           // default 20
 	SlowAfter time.Duration // default 10 s
-	// SlowText is how many bytes of a slow query the log has. The default is none:
-	// queries have secrets in them.
+	// SlowText is the number of bytes of a slow query's text in the log. The default is 0,
+	// because queries contain secrets.
 	SlowText int
 
-	// Print makes the identity of a shape out of what queries of the shape have in
-	// common, with a key that callers do not know. Nil: a hash without a key. Scope,
-	// such as the name of a route, keeps shapes of one guard apart from others'.
+	// Print computes the identity of a shape from the common parts of its queries, with a
+	// key that callers do not know. Nil: a hash without a key. Scope, such as the name of a
+	// route, separates the shapes of different guards.
 	Print func(skeleton []byte) bezoar.Fingerprint `json:"-"`
 	Scope string
 
-	// Turns has a place for each query at once that takes much memory to judge; guards
-	// may share it. Nil: its own of [NewTurns].
+	// Turns limits how many memory-intensive queries are judged at once, by its capacity.
+	// Guards may share it. Nil: the result of [NewTurns].
 	Turns chan struct{} `json:"-"`
-	// ShowQueries shows and logs one query of each shape with it: its text without
-	// values.
+	// ShowQueries adds the text of one query, without values, to each shape in lists and
+	// logs.
 	ShowQueries bool
 
-	MaxCallers int // counted by name; the others together as Others; default 1000
-	MaxShapes  int // counted; default 1000
+	MaxCallers int // callers counted by name; others are counted as Others; default 1000
+	MaxShapes  int // maximum number of counted shapes; default 1000
 }
 
-// NewTurns makes a Config.Turns with one place for each processor, and at most four:
-// each may hold a hundred MiB.
+// NewTurns returns a value for Config.Turns with one place per processor, at most four:
+// each judged query may hold a hundred MiB.
 func NewTurns() chan struct{} { return make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) }
 
-// Others is the caller under whom callers beyond MaxCallers are counted.
+// Others is the caller that stands for all callers beyond MaxCallers.
 const Others = "(others)"
 
 func (c *Config) setDefaults() {
@@ -72,10 +72,10 @@ func or[T int | float64 | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// Validate joins every fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	bad := func(name string, v any) { faults = append(faults, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
+	var errs faults.List
+	bad := func(name string, v any) { errs = append(errs, fmt.Errorf("%s is %v, want 0 or more", name, v)) }
 	if !(c.LogRate >= 0) {
 		bad("LogRate", c.LogRate)
 	}
@@ -94,34 +94,32 @@ func (c Config) Validate() error {
 	if c.MaxShapes < 0 {
 		bad("MaxShapes", c.MaxShapes)
 	}
-	if err := c.Limits.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("Limits: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(c.Limits.Validate(), "Limits")
+	return errors.Join(errs...)
 }
 
 // Guard judges queries. It is safe for concurrent use.
 type Guard struct {
 	config    Config
 	policy    atomic.Pointer[policy]
-	dial      atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
-	load      atomic.Uint64 // bits of a float64: SetLoad's
+	dial      atomic.Uint64 // bits of a float64, set by SetDial
+	load      atomic.Uint64 // bits of a float64, set by SetLoad
 	scratches sync.Pool     // of *scratch
 	log       logBucket
 	counts    counts
 
-	update sync.Mutex // guards the making of a new policy, so that versions follow one another
+	update sync.Mutex // serializes updates of the policy, so that versions increase
 }
 
-// New makes a Guard.
+// New returns a Guard, or an error if c is invalid.
 func New(c Config) (*Guard, error) {
 	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("make a guard: %w", err)
+		return nil, fmt.Errorf("create a guard: %w", err)
 	}
 	c.setDefaults()
 	p, err := compile(c.Limits, 1, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a guard: %w", err)
+		return nil, fmt.Errorf("create a guard: %w", err)
 	}
 	g := &Guard{config: c}
 	g.policy.Store(p)
@@ -132,8 +130,8 @@ func New(c Config) (*Guard, error) {
 	return g, nil
 }
 
-// Update replaces the limits, and returns the version of the new ones. Queries
-// that are being judged keep the old. When the new are invalid, the old stay.
+// Update replaces the limits and returns their version. Queries that are being judged use
+// the old limits. If the new limits are invalid, the old ones stay in force.
 func (g *Guard) Update(l Limits) (version int64, err error) {
 	g.update.Lock()
 	defer g.update.Unlock()
@@ -146,15 +144,15 @@ func (g *Guard) Update(l Limits) (version int64, err error) {
 	return p.version, nil
 }
 
-// Limits are those in force, and their version.
+// Limits returns the limits in force and their version.
 func (g *Guard) Limits() (Limits, int64) {
 	p := g.policy.Load()
 	return p.limits, p.version
 }
 
-// SetDial multiplies all limits by factor, beside the dial of the limits
-// themselves: 0.5 halves them, 1 takes it back. Flags, such as a missing WHERE,
-// have nothing to multiply.
+// SetDial multiplies all limits by factor, in addition to the dial of the limits: 0.5
+// halves them, 1 restores them. factor must be above 0 and at most MaxDial. Flags, such as
+// a missing WHERE, do not change.
 func (g *Guard) SetDial(factor float64) error {
 	if !(factor > 0 && factor <= MaxDial) {
 		return fmt.Errorf("set the dial: %v is not above 0 and at most %d", factor, MaxDial)
@@ -163,19 +161,19 @@ func (g *Guard) SetDial(factor float64) error {
 	return nil
 }
 
-// SetLoad tells how much pressure the backend is under, 0 to 1. Where the limits
-// have a LoadFloor, they shrink towards it in a straight line.
+// SetLoad sets the pressure on the backend, from 0 to 1. If the limits have a LoadFloor,
+// they shrink linearly towards it.
 func (g *Guard) SetLoad(pressure float64) {
 	g.load.Store(math.Float64bits(max(0, min(1, pressure))))
 }
 
-// Dial returns what SetDial and SetLoad have said, with the dials of overrides
-// that are for all.
+// Dial returns the values of SetDial and SetLoad. factor includes the dials of overrides
+// for all classes.
 func (g *Guard) Dial() (factor, load float64) {
 	return math.Float64frombits(g.dial.Load()) * g.policy.Load().dial, math.Float64frombits(g.load.Load())
 }
 
-// scale is what limits are multiplied by, for one class.
+// scale returns the factor for the limits of one class.
 func (g *Guard) scale(p *policy, c *classPolicy) float64 {
 	scale := math.Float64frombits(g.dial.Load()) * c.dial
 	if p.limits.Dial > 0 {

@@ -10,46 +10,45 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// Source is where hints come from. Of two that know the same, the later one in
-// this list is believed: it is nearer to the data.
+// Source is the origin of hints. If two sources have a hint for the same thing, the later
+// one in this list wins, because it is closer to the data.
 type Source int
 
 const (
-	Static Source = iota // a file
-	Polled               // mappings and settings that were asked for
+	Static Source = iota // from a file
+	Polled               // polled from the backend's mappings and settings
 )
 
 const sources = 2
 
-// HintSet is what one source knows, by the name of an index or a table, or a
-// pattern of them.
+// HintSet holds the hints of one source. Keys are names or patterns of indices or tables.
 type HintSet map[string]IndexHints
 
-// IndexHints is what is known of one index and its fields.
+// IndexHints describes one index and its fields.
 type IndexHints struct {
 	cost.IndexHint
-	SameAs string   // another name of the set whose hints fill in what is not said here
-	Of     []string // names of the set that this one, an alias, stands for: a pattern that covers one of them passes over it
+	SameAs string   // another name of the set, whose hints fill in missing values
+	Of     []string // for an alias: the names it stands for; a pattern that covers one of them skips the alias
 	Fields map[string]cost.FieldHint
 }
 
-// The bounds of a HintStore, over all sources.
+// Limits of a HintStore, over all sources.
 const (
 	MaxHintIndices = 10_000
 	MaxHintFields  = 500_000
 )
 
-// HintStore joins hints of several sources. It is safe for concurrent use, and
-// looking up allocates nothing. Its zero value knows nothing.
+// HintStore merges hints of several sources. It is safe for concurrent use, and lookups
+// allocate nothing. The zero value is an empty store.
 type HintStore struct {
 	merged atomic.Pointer[mergedHints]
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	sets [sources]HintSet
 	at   [sources]time.Time
 }
 
-// Set replaces what one source knows. at is when that was true.
+// Set replaces the hints of one source. at is the time at which they were valid.
 func (s *HintStore) Set(source Source, set HintSet, at time.Time) error {
 	if source < 0 || source >= sources {
 		return fmt.Errorf("set hints: there is no source %d", source)
@@ -81,7 +80,7 @@ func (s *HintStore) Age() time.Duration {
 	return max(0, time.Since(m.oldest))
 }
 
-// Field implements cost.Hints. Upper and lower case are the same, as in SQL.
+// Field implements cost.Hints. Names are case-insensitive, as in SQL.
 func (s *HintStore) Field(index, field string) (cost.FieldHint, bool) {
 	var best cost.FieldHint
 	m := s.merged.Load()
@@ -110,7 +109,7 @@ func (m *mergedHints) field(index string, key []byte) (best cost.FieldHint, foun
 	return best, found
 }
 
-// Index implements cost.Hints. Sizes of several indices add up.
+// Index implements cost.Hints. It adds up the sizes of several indices.
 func (s *HintStore) Index(index string) (cost.IndexHint, bool) {
 	var sum cost.IndexHint
 	m := s.merged.Load()
@@ -145,17 +144,17 @@ func costlier(a, b cost.FieldHint, have bool) cost.FieldHint {
 		out = b
 	}
 	out.Unique = a.Unique || b.Unique
-	if out.HasRange = a.HasRange && b.HasRange; out.HasRange { // a part that is not known may be anything
+	if out.HasRange = a.HasRange && b.HasRange; out.HasRange { // a part without a known range may have any
 		out.Min, out.Max = min(a.Min, b.Min), max(a.Max, b.Max)
 	}
 	return out
 }
 
-// mergedHints is never changed, but for what it remembers.
+// mergedHints is immutable, except for its cache.
 type mergedHints struct {
-	exact    map[string]*hintEntry // by folded name, patterns too
+	exact    map[string]*hintEntry // by folded name; includes patterns
 	patterns []*hintEntry
-	fields   map[string]struct{} // all folded names of fields: most that are asked for are none of them
+	fields   map[string]struct{} // folded names of all fields: most lookups are for unknown fields
 	oldest   time.Time
 
 	mu    sync.Mutex // guards views
@@ -164,13 +163,13 @@ type mergedHints struct {
 
 type hintEntry struct {
 	name string   // folded
-	of   []string // likewise
+	of   []string // folded
 	cost.IndexHint
 	fields map[string]cost.FieldHint // by folded name
 }
 
-// each calls do for the entries that a name, a list or a pattern stands for. A
-// name of its own goes before patterns that cover it.
+// each calls do for the entries that a name, a list or a pattern stands for. The entry of a
+// name takes precedence over patterns that cover it.
 func (m *mergedHints) each(index string, do func(*hintEntry)) {
 	for n := (names{rest: index, more: true}); n.more; {
 		name, key := n.next()
@@ -189,7 +188,7 @@ func (m *mergedHints) each(index string, do func(*hintEntry)) {
 				found = true
 			}
 		}
-		if i := strings.LastIndexByte(name, '.'); !found && i > 0 { // a schema before a table
+		if i := strings.LastIndexByte(name, '.'); !found && i > 0 { // a schema before the table
 			if e, ok := m.exact[string(fold(key[:0], name[i+1:]))]; ok {
 				do(e)
 			}
@@ -197,14 +196,14 @@ func (m *mergedHints) each(index string, do func(*hintEntry)) {
 	}
 }
 
-// names goes through a list of indices.
+// names iterates over a list of indices.
 type names struct {
 	rest string
 	more bool
 	room [256]byte
 }
 
-// next is a name, and the same folded, which holds until the next one.
+// next returns the next name and its folded form, which is valid until the next call.
 func (n *names) next() (name string, key []byte) {
 	name, n.rest, n.more = strings.Cut(n.rest, ",")
 	name = target(strings.TrimSpace(name))
@@ -219,7 +218,7 @@ func (m *mergedHints) eachOverlap(pattern string, do func(*hintEntry)) {
 	}
 }
 
-// counted reports whether what an alias stands for is met by its own name.
+// counted reports whether the pattern also covers the names that an alias stands for.
 func (e *hintEntry) counted(pattern string) bool {
 	for _, name := range e.of {
 		if overlap(name, pattern) {

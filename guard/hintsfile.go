@@ -10,21 +10,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// What words about cardinality stand for.
+// Values of the words for cardinality.
 const (
 	lowCardinality    = 100
 	mediumCardinality = 10_000
 	highCardinality   = 10_000_000
 )
 
-// ParseHints reads hints from YAML or JSON: for each index, table or pattern
+// ParseHints parses hints in YAML or JSON: for each index, table or pattern
 //
 //	docs, shards, indices, mapped_fields, span (a time), same_as,
 //	fields: {NAME: unique | high | medium | low | about 10k | 5000 | keyword …
 //	               | {type, cardinality, unique, min, max}}
 //
-// People write hints, so words that say nothing are no fault: they come back as
-// warnings. The error lists what is no YAML, with line and column.
+// Unknown words are not errors: ParseHints returns them as warnings. The error lists
+// invalid YAML with line and column.
 func ParseHints(name string, data []byte) (set HintSet, warnings []string, err error) {
 	root, err := config.Tree(name, data)
 	if err != nil {
@@ -42,7 +42,7 @@ func ParseHints(name string, data []byte) (set HintSet, warnings []string, err e
 	}
 	for _, n := range r.same {
 		if _, ok := r.set[n.Text]; !ok {
-			r.warn(n, "%s has no hints to be the same as", config.Quoted(n.Text))
+			r.warn(n, "same_as: there are no hints for %s", config.Quoted(n.Text))
 		}
 	}
 	return r.set, r.warnings, nil
@@ -51,7 +51,7 @@ func ParseHints(name string, data []byte) (set HintSet, warnings []string, err e
 type hintsReader struct {
 	name     string
 	set      HintSet
-	same     []*config.Node // names that others are the same as
+	same     []*config.Node // values of same_as
 	warnings []string
 }
 
@@ -64,18 +64,18 @@ func (r *hintsReader) warn(n *config.Node, format string, args ...any) {
 }
 
 func (r *hintsReader) index(name string, n *config.Node) {
-	if strings.HasPrefix(name, "_") && name != "_all" { // a remark
+	if strings.HasPrefix(name, "_") && name != "_all" { // a comment
 		return
 	}
 	if n.Kind != config.Map {
-		r.warn(n, "%s says nothing: want keys such as docs and fields", config.Quoted(name))
+		r.warn(n, "%s has no hints: want keys such as docs and fields", config.Quoted(name))
 		return
 	}
 	h := IndexHints{Fields: map[string]cost.FieldHint{}}
 	for i, key := range n.Keys {
 		r.entry(&h, key, n.Values[i])
 	}
-	name = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(name), "(sql)")) // a remark on what a name is
+	name = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(name), "(sql)")) // a comment about the kind of name
 	if old, ok := r.set[name]; ok {
 		for field, hint := range old.Fields {
 			if _, ok := h.Fields[field]; !ok {
@@ -98,7 +98,7 @@ func (r *hintsReader) entry(h *IndexHints, key, value *config.Node) {
 		for i, f := range value.Keys {
 			r.field(h, f, value.Values[i])
 		}
-		if value.Kind == config.Scalar { // a number of fields
+		if value.Kind == config.Scalar { // number of fields
 			r.number(&h.IndexHint.Fields, value)
 		}
 	case "docs", "documents", "rows":
@@ -117,7 +117,7 @@ func (r *hintsReader) entry(h *IndexHints, key, value *config.Node) {
 	case "source", "note", "notes", "comment", "why", "description":
 	default:
 		if !r.buckets(h, k, value) && !strings.HasPrefix(k, "_") {
-			r.warn(key, "%s says nothing here", config.Quoted(k))
+			r.warn(key, "%s is not a hint for an index", config.Quoted(k))
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (r *hintsReader) number(to *float64, n *config.Node) {
 		*to = f
 		return
 	}
-	r.warn(n, "%s holds no number", config.Quoted(n.Text))
+	r.warn(n, "%s contains no number", config.Quoted(n.Text))
 }
 
 func (r *hintsReader) span(h *IndexHints, n *config.Node, days bool) {
@@ -143,10 +143,10 @@ func (r *hintsReader) span(h *IndexHints, n *config.Node, days bool) {
 		h.Span = spanOf(f * 24 * float64(time.Hour))
 		return
 	}
-	h.Endless = true // what is not known is not short
+	h.Endless = true // an unknown type may have long values
 }
 
-// buckets reads what somebody counted: buckets_1m_entire_range: above 65536.
+// buckets reads a counted number of buckets, such as buckets_1m_entire_range: above 65536.
 func (r *hintsReader) buckets(h *IndexHints, key string, n *config.Node) bool {
 	rest, ok := strings.CutPrefix(key, "buckets_")
 	if !ok {
@@ -169,7 +169,7 @@ func spanOf(ns float64) time.Duration {
 	return time.Duration(min(ns, math.MaxInt64/2))
 }
 
-// interval reads 1m, 30s, 7d.
+// interval parses 1m, 30s, 7d.
 func interval(text string) (time.Duration, bool) {
 	if n, ok := strings.CutSuffix(text, "d"); ok {
 		if f, ok := number(n); ok {
@@ -185,19 +185,19 @@ func (r *hintsReader) field(h *IndexHints, key, value *config.Node) {
 	f := h.Fields[name]
 	switch value.Kind {
 	case config.Scalar:
-		if base, ok := strings.CutSuffix(name, ".type"); ok && isType(value.Text) { // a remark on another field
+		if base, ok := strings.CutSuffix(name, ".type"); ok && isType(value.Text) { // a comment about another field
 			other := h.Fields[base]
 			other.Type = value.Text
 			h.Fields[base] = other
 			return
 		}
 		if !word(&f, value.Text) {
-			r.warn(value, "%s says nothing of a field", config.Quoted(value.Text))
+			r.warn(value, "%s is not a hint for a field", config.Quoted(value.Text))
 		}
 	case config.Map:
 		r.fieldKeys(&f, value)
 	case config.Null, config.List:
-		r.warn(value, "field %s says nothing", config.Quoted(name))
+		r.warn(value, "field %s has no hints", config.Quoted(name))
 	}
 	h.Fields[name] = f
 }
@@ -223,7 +223,7 @@ func (r *hintsReader) fieldKeys(f *cost.FieldHint, n *config.Node) {
 			ok = strings.HasPrefix(key.Text, "_")
 		}
 		if !ok {
-			r.warn(key, "%s: %s says nothing of a field", config.Quoted(key.Text), config.Quoted(v.Text))
+			r.warn(key, "%s: %s is not a hint for a field", config.Quoted(key.Text), config.Quoted(v.Text))
 		}
 	}
 	if !math.IsInf(low, 0) && !math.IsInf(high, 0) && low <= high {
@@ -231,7 +231,7 @@ func (r *hintsReader) fieldKeys(f *cost.FieldHint, n *config.Node) {
 	}
 }
 
-// word reads what one word, or a few, say of a field.
+// word parses a short description of a field.
 func word(f *cost.FieldHint, text string) bool {
 	text = strings.TrimSpace(text)
 	first, _, _ := strings.Cut(strings.ToLower(text), " ")
@@ -268,7 +268,7 @@ func isType(text string) bool {
 	return false
 }
 
-// proseNumber finds the first number in a few words: about 10k, above 65536.
+// proseNumber finds the first number in a short text: about 10k, above 65536.
 func proseNumber(text string) (float64, bool) {
 	for w := range strings.FieldsSeq(text) {
 		w = strings.Trim(w, "~<>≈,;:()")
@@ -279,8 +279,8 @@ func proseNumber(text string) (float64, bool) {
 	return 0, false
 }
 
-// point reads an end of a range: a number, or a date, which becomes milliseconds
-// since 1970.
+// point parses an end of a range: a number, or a date, which becomes milliseconds since
+// 1970.
 func point(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	if f, ok := number(strings.TrimPrefix(text, "-")); ok {

@@ -12,7 +12,7 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	m := &mergedHints{exact: map[string]*hintEntry{}}
 	fields := 0
 	for _, set := range sets {
-		above := m.patterns // of sources before
+		above := m.patterns // of earlier sources
 		for name, hints := range set {
 			key := string(fold(nil, strings.TrimSpace(name)))
 			e := m.exact[key]
@@ -30,7 +30,7 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 		}
 	}
 	if len(m.exact) > MaxHintIndices || fields > MaxHintFields {
-		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact), fields, MaxHintIndices, MaxHintFields)
+		return nil, fmt.Errorf("%d indices and %d fields exceed the limits of %d and %d", len(m.exact), fields, MaxHintIndices, MaxHintFields)
 	}
 	m.fields = map[string]struct{}{}
 	for _, e := range m.exact {
@@ -42,8 +42,8 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	return m, nil
 }
 
-// inherit takes over what patterns say of the fields of an index: once it has an
-// entry of its own, they are no longer asked.
+// inherit copies the field hints of patterns to an index. After that, lookups for the index
+// skip the patterns.
 func (e *hintEntry) inherit(patterns []*hintEntry) {
 	for _, p := range patterns {
 		if !glob(p.name, e.name) {
@@ -56,7 +56,7 @@ func (e *hintEntry) inherit(patterns []*hintEntry) {
 	}
 }
 
-// fill writes hints over an entry, and below them those that they are the same as.
+// fill writes the hints h over an entry, after those of SameAs.
 func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
 	if other, ok := set[h.SameAs]; ok && depth < maxInherit {
 		set.fill(e, other, depth+1)
@@ -92,7 +92,7 @@ func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
 	}
 }
 
-// settle holds a cardinality against the number of documents.
+// settle adjusts a cardinality to the number of documents.
 func settle(f cost.FieldHint, docs float64) cost.FieldHint {
 	switch {
 	case f.Unique && docs > 0:

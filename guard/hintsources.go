@@ -2,7 +2,7 @@ package guard
 
 import "time"
 
-// String is file or backend.
+// String returns file or backend.
 func (s Source) String() string {
 	switch s {
 	case Static:
@@ -13,15 +13,15 @@ func (s Source) String() string {
 	return "unknown"
 }
 
-// HintSource is one source of hints that knows something.
+// HintSource describes a source that has hints.
 type HintSource struct {
 	Source  string    `json:"source"` // file or backend
-	At      time.Time `json:"at"`     // when what it knows was true
+	At      time.Time `json:"at"`     // when the hints were valid
 	Indices int       `json:"indices"`
 	Fields  int       `json:"fields"`
 }
 
-// Sources are those that know something.
+// Sources returns the sources that have hints.
 func (s *HintStore) Sources() []HintSource {
 	s.mu.Lock()
 	defer s.mu.Unlock()

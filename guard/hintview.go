@@ -7,14 +7,14 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// The bounds of what is remembered. A pattern may stand for ten thousand indices,
-// and a query ask for as many fields of it: each is looked for once.
+// Limits of the cache. A pattern may cover ten thousand indices, and a query may use as
+// many fields of it: the store looks up each combination once.
 const (
 	maxViews      = 16
 	maxViewFields = 4096
 )
 
-// hintView is what hints say of one list or pattern of indices.
+// hintView caches the hints of one list or pattern of indices.
 type hintView struct {
 	of    string // the list
 	index cost.IndexHint
@@ -29,8 +29,8 @@ type viewedField struct {
 	found bool
 }
 
-// view finds or makes the view of a list or a pattern; nil is a plain name, which
-// is quick to look up. A list that is too long to be looked at stands for all.
+// view returns the cached view of a list or a pattern, or nil for a plain name, which is
+// fast to look up. A list that exceeds the limit is treated as all indices.
 func (m *mergedHints) view(index string) *hintView {
 	if index != "" && index != "_all" && !strings.ContainsAny(index, ",*?<") {
 		return nil

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// HistoryMinutes is how many minutes are kept of what queries cost.
+// HistoryMinutes is the number of minutes in a history of costs.
 const HistoryMinutes = 60
 
-// history is units by the minute.
+// history holds units per minute.
 type history struct {
-	minute int64 // of the newest
+	minute int64 // the latest minute
 	units  [HistoryMinutes]float32
 }
 
@@ -21,8 +21,8 @@ func (h *history) add(minute int64, units float64) {
 	h.units[h.minute%HistoryMinutes] += float32(units)
 }
 
-// turn makes minute the newest, unless it is older. Clocks may go back: then what
-// is counted belongs to the newest.
+// turn advances the history to minute. If the clock went back, it keeps the latest minute,
+// which then gets the new counts.
 func (h *history) turn(minute int64) {
 	if minute <= h.minute {
 		return
@@ -40,7 +40,7 @@ func (h *history) sum(o *history) {
 	}
 }
 
-// list is the units of the minutes up to this one, which is the last.
+// list returns the units per minute, up to the given minute, which is the last entry.
 func (h history) list(minute int64) []float64 {
 	h.turn(minute)
 	out := make([]float64, HistoryMinutes)
@@ -52,17 +52,16 @@ func (h history) list(minute int64) []float64 {
 	return out
 }
 
-// MaxCallerShapes bounds the shapes that are counted of one caller.
+// MaxCallerShapes is the maximum number of shapes counted per caller.
 const MaxCallerShapes = 8
 
-// CallerShape is what one caller has sent of one shape. When there is no room for
-// a new one, it takes the place of the one that cost least, so numbers may be too
-// low.
+// CallerShape counts a caller's queries of one shape. If there is no room, a new shape
+// replaces the one with the lowest cost, so counts may be too low.
 type CallerShape struct {
 	Shape    string  `json:"shape"`
 	Queries  int64   `json:"queries"`
 	Rejected int64   `json:"rejected"`
-	Cost     float64 `json:"cost"` // sum of units
+	Cost     float64 `json:"cost"` // sum in units
 	MaxCost  float64 `json:"max_cost"`
 }
 
@@ -72,7 +71,7 @@ type callerShape struct {
 	id uint64
 }
 
-// sent counts a query among the shapes of its caller.
+// sent counts a query under its caller and shape.
 func (s *CallerStats) sent(v *Verdict) {
 	i := slices.IndexFunc(s.shapes, func(c callerShape) bool { return c.id == v.Shape })
 	switch {
@@ -104,17 +103,17 @@ func (s *CallerStats) listShapes() []CallerShape {
 	return out
 }
 
-// Judging is how long the judging of queries took.
+// Judging describes how long the judging of queries took.
 type Judging struct {
 	Queries int64                        `json:"queries"`
 	Took    time.Duration                `json:"took"` // sum
-	Within  [len(JudgingBuckets{})]int64 `json:"-"`    // not cumulative: what is slower than the last is in Queries only
+	Within  [len(JudgingBuckets{})]int64 `json:"-"`    // not cumulative; slower queries than the last bound appear in Queries only
 }
 
-// JudgingBuckets are the bounds of Judging.Within.
+// JudgingBuckets are the upper bounds of Judging.Within.
 type JudgingBuckets [7]time.Duration
 
-// Buckets returns the bounds of Within.
+// Buckets returns the upper bounds of Within.
 func (Judging) Buckets() JudgingBuckets {
 	return JudgingBuckets{5 * time.Microsecond, 20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond, 2 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// judge turns explained measures into findings, and findings into a verdict.
+// judge converts measures to findings, and findings to a verdict.
 func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float64, reportOnly bool) {
 	var caps []capping
 	var fired []*compiled
@@ -21,7 +21,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 		}
 		fired = fired[:0]
 		t.exceeded(m, scale, func(r *compiled, limit float64) {
-			if slices.Contains(fired, r) { // for another index of the same list
+			if slices.Contains(fired, r) { // the rule already fired for another index of the list
 				return
 			}
 			fired = append(fired, r)
@@ -44,7 +44,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 	if len(v.Findings) == 0 {
 		return
 	}
-	for i := range v.Findings { // of those that are kept: each costs a look at the whole text before it
+	for i := range v.Findings { // only for kept findings: each position requires a scan of the text before it
 		if f := &v.Findings[i]; f.Line > 0 {
 			f.Line, f.Column = place(q.Body, f.Line-1)
 		}
@@ -69,8 +69,8 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 	}
 }
 
-// add keeps a finding, unless the same is known: of two rules that fire on the
-// same place the harsher says enough.
+// add stores a finding. If two rules fire at the same place, it keeps only the stricter
+// one.
 func (v *Verdict) add(f Finding) {
 	for i := range v.Findings {
 		have := &v.Findings[i]
@@ -98,11 +98,11 @@ func finding(q *Query, m *cost.Measure, r *compiled, limit float64, action Actio
 		Detail: shorten(m.Detail), Index: shorten(m.Target), Part: m.Part, Rule: r.where,
 		Fix: fixFor(m, q.Kind, limit),
 	}
-	f.Line = m.Offset + 1 // until it is known which are kept
+	f.Line = m.Offset + 1 // the offset, until the kept findings are known
 	return f
 }
 
-// maxWords bounds what a finding says of a query in its own words.
+// maxWords limits the quoted part of a query in a finding, in bytes.
 const maxWords = 512
 
 func shorten(s string) string {
@@ -112,7 +112,7 @@ func shorten(s string) string {
 	return s
 }
 
-// place is the line and column, in characters, of a byte.
+// place returns the line and column of a byte. Columns count characters.
 func place(text []byte, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	start := bytes.LastIndexByte(before, '\n') + 1

@@ -6,19 +6,20 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Action is what a rule does with a value beyond its limit.
+// Action is what a rule does with a value above its limit.
 type Action string
 
 const (
-	Off    Action = "off"    // nothing
-	Report Action = "report" // the query goes on, and the finding is counted
-	Cap    Action = "cap"    // the value is lowered in the query; what cannot be lowered is rejected
+	Off    Action = "off"    // the rule does nothing
+	Report Action = "report" // the query is passed on, and the finding is counted
+	Cap    Action = "cap"    // the value is lowered in the query, or the query is rejected if that is impossible
 	Reject Action = "reject"
 )
 
-// weight orders actions by gravity.
+// weight orders actions by severity.
 func (a Action) weight() int {
 	switch a {
 	case Report:
@@ -32,50 +33,50 @@ func (a Action) weight() int {
 	return 0
 }
 
-// Limits is what queries may cost. Rules lie over DefaultRules; the most
-// specific one that is about a value decides.
+// Limits defines what queries may cost. Rules take precedence over DefaultRules. The most
+// specific rule for a value decides.
 type Limits struct {
-	Name string // of the file; in findings
+	Name string // of the file; appears in findings
 
-	// Profile is what holds where no rule says otherwise; "" is ProfileDefault.
+	// Profile selects the default rules; "" means ProfileDefault.
 	Profile Profile
 
-	// Dial multiplies all limits; 0 counts as 1.
+	// Dial multiplies all limits; 0 means 1.
 	Dial float64
-	// LoadFloor is what the limits are multiplied by, beside Dial, under full
-	// pressure; 0 counts as 1: load changes nothing.
+	// LoadFloor is the factor for the limits under full load, in addition to Dial. It
+	// ranges from 0 to 1; 0 means 1: load has no effect.
 	LoadFloor float64
 
-	// ReportOnly rejects and caps nothing, and says what it would have done.
+	// ReportOnly turns rejections and caps into reports of what would have happened.
 	ReportOnly bool
 
 	Classes []Class
 	Rules   []Rule
 
-	// DeniedFunctions are names of SQL functions beside the built-in ones.
+	// DeniedFunctions lists SQL functions to deny, in addition to the built-in list.
 	DeniedFunctions []string
 
-	// Assume is what is taken for granted of fields and indices without hints.
+	// Assume holds the assumptions about fields and indices without hints.
 	Assume cost.Defaults
 }
 
-// Class is callers with limits of their own. Callers belong to the class with
-// the most conditions that all match, then the one with the longest patterns.
+// Class is a group of callers with limits of their own. See [Guard.Classify] for how a
+// caller is assigned.
 type Class struct {
 	Name     string
 	Match    Match
-	Inherits string // another class, whose rules apply where this has none
+	Inherits string // another class, whose rules apply if this class has none for a predictor
 	Dial     float64
-	// ReportOnly, as in Limits, for this class and those that inherit from it.
+	// ReportOnly is Limits.ReportOnly for this class and the classes that inherit from it.
 	ReportOnly bool
 }
 
-// Match is conditions on a caller. Each that is given must match with one of
-// its patterns, in which * is any text and ? any one character. A class
-// without conditions is only chosen by name.
+// Match holds conditions on a caller. Each non-empty condition must match one of its
+// patterns: * matches any text and ? any one character. A class without conditions can only
+// be selected by name.
 type Match struct {
-	OpaqueID []string // X-Opaque-Id
-	APIKey   []string // the key's id, never its secret
+	OpaqueID []string // values of X-Opaque-Id
+	APIKey   []string // ID of the key, never its secret
 	User     []string
 	Header   []string // "X-Team: search-*"
 }
@@ -83,66 +84,57 @@ type Match struct {
 // Rule is a limit on one predictor.
 type Rule struct {
 	Predictor cost.Predictor
-	Limit     float64 // values above it; math.Inf(1) is no limit
+	Limit     float64 // the highest allowed value; math.Inf(1): no limit
 	Action    Action
-	Class     string // "" is all
-	Index     string // pattern of indices or tables; "" is all
-	Kind      Kind   // "" is all
-	Where     string // file:line, in findings
+	Class     string // empty: all classes
+	Index     string // pattern of indices or tables; empty: all
+	Kind      Kind   // empty: all kinds
+	Where     string // file:line; appears in findings
 }
 
-// The bounds of Limits.
+// Limits of a Limits value.
 const (
 	MaxClasses = 200
 	MaxRules   = 1000
 	MaxDial    = 1000
-	maxInherit = 8 // classes in a row
+	maxInherit = 8 // length of an inheritance chain
 )
 
-// Validate joins every fault.
+// Validate returns one error that names every invalid field, or nil.
 func (l Limits) Validate() error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if l.Profile != "" && !slices.Contains(Profiles(), l.Profile) {
-		bad("Profile is %q, want one of %v", l.Profile, Profiles())
+		errs.Add("Profile is %q, want one of %v", l.Profile, Profiles())
 	}
-	if !(l.Dial >= 0 && l.Dial <= MaxDial) {
-		bad("Dial is %v, want 0 to %d", l.Dial, MaxDial)
-	}
-	if !(l.LoadFloor >= 0 && l.LoadFloor <= 1) {
-		bad("LoadFloor is %v, want 0 to 1", l.LoadFloor)
-	}
-	if len(l.Classes) > MaxClasses {
-		bad("Classes has %d, more than %d", len(l.Classes), MaxClasses)
-	}
-	if len(l.Rules) > MaxRules {
-		bad("Rules has %d, more than %d", len(l.Rules), MaxRules)
-	}
+	errs.If(!(l.Dial >= 0 && l.Dial <= MaxDial), "Dial is %v, want 0 to %d", l.Dial, MaxDial)
+	errs.If(!(l.LoadFloor >= 0 && l.LoadFloor <= 1), "LoadFloor is %v, want 0 to 1", l.LoadFloor)
+	errs.If(len(l.Classes) > MaxClasses, "Classes has %d, more than %d", len(l.Classes), MaxClasses)
+	errs.If(len(l.Rules) > MaxRules, "Rules has %d, more than %d", len(l.Rules), MaxRules)
 	seen := map[string]bool{}
 	for i, c := range l.Classes {
 		switch {
 		case c.Name == "":
-			bad("Classes[%d].Name is empty", i)
+			errs.Add("Classes[%d].Name is empty", i)
 		case seen[c.Name]:
-			bad("Classes[%d].Name is %q, which another class has", i, c.Name)
+			errs.Add("Classes[%d].Name is %q, the name of another class", i, c.Name)
 		case !(c.Dial >= 0 && c.Dial <= MaxDial):
-			bad("Classes[%d].Dial is %v, want 0 to %d", i, c.Dial, MaxDial)
+			errs.Add("Classes[%d].Dial is %v, want 0 to %d", i, c.Dial, MaxDial)
 		}
 		seen[c.Name] = true
 	}
 	for i, c := range l.Classes {
 		if c.Inherits != "" {
 			if _, err := l.lineage(c.Name); err != nil {
-				bad("Classes[%d].Inherits: %w", i, err)
+				errs.Add("Classes[%d].Inherits: %w", i, err)
 			}
 		}
 	}
 	for i, r := range l.Rules {
 		if err := r.validate(seen); err != nil {
-			bad("Rules[%d].%w", i, err)
+			errs.Add("Rules[%d].%w", i, err)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (r Rule) validate(classes map[string]bool) error {
@@ -161,12 +153,12 @@ func (r Rule) validate(classes map[string]bool) error {
 	return nil
 }
 
-// HasClass reports whether there is a class with the name.
+// HasClass reports whether there is a class with this name.
 func (l Limits) HasClass(name string) bool {
 	return slices.ContainsFunc(l.Classes, func(c Class) bool { return c.Name == name })
 }
 
-// lineage is the class and those it inherits from, nearest first.
+// lineage returns the class and the classes that it inherits from, nearest first.
 func (l Limits) lineage(name string) ([]Class, error) {
 	var line []Class
 	for next := name; next != ""; {
@@ -175,7 +167,7 @@ func (l Limits) lineage(name string) ([]Class, error) {
 		case i < 0:
 			return nil, fmt.Errorf("there is no class %q", next)
 		case len(line) == maxInherit:
-			return nil, fmt.Errorf("class %q inherits in a circle, or over more than %d classes", name, maxInherit)
+			return nil, fmt.Errorf("class %q inherits in a circle, or from more than %d classes", name, maxInherit)
 		}
 		line = append(line, l.Classes[i])
 		next = l.Classes[i].Inherits

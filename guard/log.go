@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// logBucket is a token bucket over a log: a flood of refusals must not become a
-// flood of lines.
+// logBucket limits the rate of log lines, so that a flood of rejections does not flood the
+// log.
 type logBucket struct {
 	log   *slog.Logger
 	rate  float64
@@ -18,11 +18,11 @@ type logBucket struct {
 	slow  atomic.Int64 // nanoseconds
 	text  atomic.Int64 // bytes
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	tokens  float64
 	last    time.Time
 	dropped int64 // since the last line
-	lost    int64 // in all
+	lost    int64 // in total
 }
 
 func (b *logBucket) init(c Config) {
@@ -32,8 +32,8 @@ func (b *logBucket) init(c Config) {
 	b.tokens = b.burst
 }
 
-// SetSlow changes what is called slow, and how many bytes of the text of such a
-// query the log has. 0 is the default of either.
+// SetSlow sets the duration above which a query is slow, and how many bytes of its text are
+// logged. Zero values select the defaults.
 func (g *Guard) SetSlow(after time.Duration, text int) error {
 	c := Config{SlowAfter: after, SlowText: text}
 	if err := c.Validate(); err != nil {
@@ -45,7 +45,7 @@ func (g *Guard) SetSlow(after time.Duration, text int) error {
 	return nil
 }
 
-// SlowText is how many bytes of the text of a slow query the log has.
+// SlowText returns how many bytes of a slow query's text are logged.
 func (g *Guard) SlowText() int { return int(g.log.text.Load()) }
 
 func (b *logBucket) suppressed() int64 {
@@ -54,8 +54,8 @@ func (b *logBucket) suppressed() int64 {
 	return b.lost
 }
 
-// take reports whether a line may be written, and how many were not since the
-// last.
+// take reports whether a line may be written, and how many lines were dropped since the
+// last one.
 func (b *logBucket) take(now time.Time) (ok bool, dropped int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +73,7 @@ func (b *logBucket) take(now time.Time) (ok bool, dropped int64) {
 	return true, dropped
 }
 
-// logVerdict writes what was found, never the query: it may hold secrets.
+// logVerdict logs the findings. It never logs the query, which may contain secrets.
 func (g *Guard) logVerdict(q *Query, v *Verdict) {
 	if g.log.log == nil || len(v.Findings) == 0 {
 		return
@@ -83,14 +83,14 @@ func (g *Guard) logVerdict(q *Query, v *Verdict) {
 		return
 	}
 	f := v.Findings[0]
-	g.log.log.Info("query not accepted as it is",
+	g.log.log.Info("query not accepted unchanged",
 		"verdict", string(v.Verdict), "route", q.Route, "caller", q.Caller, "class", v.Class, "kind", string(q.Kind), "path", q.Path,
 		"predictor", f.Predictor, "where", f.Path, "value", f.Value.String(), "limit", f.Limit.String(), "rule", f.Rule,
 		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "override", v.Override,
 		"request", q.Request, "lines_dropped", dropped)
 }
 
-// slow reports whether a query is one for the log.
+// slow reports whether to log a query as slow.
 func (g *Guard) slow(o *Observation) bool {
 	return int64(o.Took) >= g.log.slow.Load() || o.Died
 }

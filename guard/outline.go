@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// outline is the text of a query without its values: names and signs stay, a ?
-// stands for each value. Of an expression nothing is left.
+// outline returns the text of a query with ? in place of each value. Names and operators
+// stay. The outline of a regular expression is empty.
 func outline(q *Query) string {
 	var o outliner
 	switch {
@@ -27,20 +27,20 @@ func outline(q *Query) string {
 	return string(o.out)
 }
 
-// outlineDepth is how many containers in one another are looked into.
+// outlineDepth is the maximum nesting depth of containers that outline follows.
 const outlineDepth = 32
 
 type outliner struct {
 	out   []byte
-	sizes bool // numbers that ask for so much stay, where Elasticsearch has them
-	comma bool // one is owed
+	sizes bool // keep numbers that are result sizes, as in Elasticsearch
+	comma bool // a comma is pending
 
-	keys  [outlineDepth]string // by depth: of the member that is read
+	keys  [outlineDepth]string // current member at each depth
 	depth int
-	aggs  int // depth at which aggregations begin; 0: not within
+	aggs  int // depth at which aggregations begin; 0: outside
 }
 
-// value writes a value, or the ? that stands for it: of several alike one.
+// value writes a value, or the ? in place of it. Several values in a row become one ?.
 func (o *outliner) value(text string) {
 	if text == "?" && bytes.HasSuffix(o.out, []byte{'?'}) {
 		o.comma = false
@@ -57,7 +57,7 @@ func (o *outliner) flush() {
 	}
 }
 
-// json writes JSON, or what begins so; comments are left out.
+// json writes JSON, even if it is incomplete. It omits comments.
 func (o *outliner) json(text []byte) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; c {
@@ -119,7 +119,7 @@ func (o *outliner) close(c byte) {
 	o.depth = max(o.depth-1, 0)
 }
 
-// at is the key of the member that is read at a depth.
+// at returns the current member at a depth.
 func (o *outliner) at(depth int) string {
 	if depth < 0 || depth >= outlineDepth {
 		return ""
@@ -127,8 +127,8 @@ func (o *outliner) at(depth int) string {
 	return o.keys[depth]
 }
 
-// key writes the name of a member. Words of users stand as names of filters and
-// of what vectors are made of.
+// key writes the name of a member. Names of filters, and keys inside vectors, may be users'
+// words.
 func (o *outliner) key(name []byte) {
 	o.flush()
 	text := string(name)
@@ -152,7 +152,7 @@ func isName(text string) bool {
 	})
 }
 
-// named is a string: only the field that an aggregation is about stays.
+// named writes a string. It keeps only the field of an aggregation.
 func (o *outliner) named(content []byte) string {
 	if o.sizes && o.at(o.depth) == "field" && o.aggregation() && isName(string(content)) {
 		return `"` + string(content) + `"`
@@ -160,7 +160,7 @@ func (o *outliner) named(content []byte) string {
 	return "?"
 }
 
-// plain is what stands without quotes.
+// plain writes an unquoted word.
 func (o *outliner) plain(word string) string {
 	switch word {
 	case "true", "false", "null":
@@ -173,7 +173,7 @@ func (o *outliner) plain(word string) string {
 	return "?"
 }
 
-// aggregation reports whether a member is one of an aggregation's settings.
+// aggregation reports whether the current member is a setting of an aggregation.
 func (o *outliner) aggregation() bool {
 	if o.aggs == 0 {
 		return false
@@ -187,13 +187,13 @@ func (o *outliner) aggregation() bool {
 	return false
 }
 
-// isSize reports whether a word is a number that may say how much: those of cards
-// and accounts are longer.
+// isSize reports whether a word is a number small enough for a size: numbers of cards and
+// accounts are longer.
 func isSize(word string) bool {
 	return len(word) <= 9 && strings.Trim(word, "0123456789") == ""
 }
 
-// afterComment is behind the comment, or the sign, that begins at i.
+// afterComment returns the position after the comment or the character at i.
 func afterComment(text []byte, i int) int {
 	switch rest := text[i:]; {
 	case rest[0] == '#', bytes.HasPrefix(rest, []byte("//")):
@@ -207,7 +207,7 @@ func afterComment(text []byte, i int) int {
 	return i + 1
 }
 
-// request writes what a client of GraphQL sends: a document, or JSON that holds it.
+// request writes a GraphQL request: a document, or JSON that contains one.
 func (o *outliner) request(body []byte) {
 	text := bytes.TrimLeft(body, "\ufeff \t\r\n")
 	inside := bytes.TrimLeft(bytes.TrimLeft(text, "{["), " \t\r\n{")
@@ -221,7 +221,7 @@ func (o *outliner) request(body []byte) {
 	}
 }
 
-// graph writes a document of GraphQL.
+// graph writes a GraphQL document.
 func (o *outliner) graph(text []byte) {
 	last := ""
 	for i := 0; i < len(text); {
@@ -257,7 +257,7 @@ func (o *outliner) graph(text []byte) {
 	}
 }
 
-// blockEnd is behind the next three quotes without a backslash before them.
+// blockEnd returns the position after the next unescaped triple quote.
 func blockEnd(text []byte, from int) int {
 	for {
 		end := after(text, from, `"""`)
@@ -268,7 +268,7 @@ func blockEnd(text []byte, from int) int {
 	}
 }
 
-// path writes a path without what stands behind an endpoint: ids of documents.
+// path writes a path without the part after the endpoint, which contains document IDs.
 func (o *outliner) path(path string) {
 	for i, part := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
 		o.out = append(o.out, '/')
@@ -282,7 +282,7 @@ func (o *outliner) path(path string) {
 // parameters writes the query of a URL.
 func (o *outliner) parameters(query string) {
 	sep := byte('?')
-	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) { // some part at both
+	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) { // some servers separate at both
 		name, value, _ := strings.Cut(pair, "=")
 		if !isName(name) || !strings.Contains(pair, "=") {
 			name = "?"

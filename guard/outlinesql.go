@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// sql writes statements.
+// sql writes SQL statements.
 func (o *outliner) sql(text []byte, dialect string) {
 	s := statements{text: text}
 	canonical, err := sql.ParseDialect(dialect)
@@ -26,7 +26,7 @@ func (o *outliner) sql(text []byte, dialect string) {
 			continue
 		}
 		o.out = append(o.out, text[t.from:t.to]...)
-		if word == "stdin" && last == "from" { // what follows COPY … FROM STDIN are rows
+		if word == "stdin" && last == "from" { // rows follow COPY … FROM STDIN
 			return
 		}
 		last = word
@@ -38,17 +38,17 @@ type sqlToken struct {
 	from, to int
 }
 
-// statements are read token by token.
+// statements tracks the state of a statement, token by token.
 type statements struct {
 	text     []byte
 	tokens   []sqlToken
-	tolerant bool // the dialect is not known
+	tolerant bool // the dialect is unknown
 
-	lists []bool // of the brackets that are open: what they hold is values
-	rows  bool   // VALUES has come
+	lists []bool // for each open bracket, whether it contains values
+	rows  bool   // after VALUES
 }
 
-// word is the text of a token in lower case, "" for none.
+// word returns the text of a token in lower case, or "" if there is none.
 func (s *statements) word(i int) string {
 	if i < 0 || i >= len(s.tokens) {
 		return ""
@@ -56,7 +56,7 @@ func (s *statements) word(i int) string {
 	return strings.ToLower(string(s.text[s.tokens[i].from:s.tokens[i].to]))
 }
 
-// follow takes notice of a token. It is told of all, in order.
+// follow processes a token. The caller passes all tokens in order.
 func (s *statements) follow(i int) {
 	if !s.tolerant {
 		return
@@ -74,9 +74,9 @@ func (s *statements) follow(i int) {
 	}
 }
 
-// maybeText reports whether a token in double quotes may be a string: where no dialect
-// is named, MySQL and SQLite take it for one if it is compared, or stands in a list of
-// values. It is the token that was followed last.
+// maybeText reports whether a token in double quotes may be a string. If no dialect is
+// given, MySQL and SQLite may read it as a string when it is compared or stands in a list
+// of values. The token must be the last one passed to follow.
 func (s *statements) maybeText(i int) bool {
 	t := s.tokens[i]
 	if !s.tolerant || t.kind != sql.Name || s.text[t.from] != '"' || s.word(i+1) == "." {

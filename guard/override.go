@@ -9,68 +9,58 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Override changes what the limits say, for some queries and for as long as
-// [Guard.SetOverrides] has it. It has exactly one of Dial, ReportOnly and
-// Predictor.
+// Override changes the limits for some queries, while [Guard.SetOverrides] has it in force.
+// Exactly one of Dial, ReportOnly and Predictor must be set.
 type Override struct {
-	ID    string // names it in verdicts and findings
-	Class string // and classes that inherit from it; "" is all
-	// Caller is a pattern of callers as Query.Caller names them; "" is all. A
-	// limit has none: rules belong to classes.
+	ID    string // shown in verdicts and findings
+	Class string // includes classes that inherit from it; empty: all
+	// Caller is a pattern for Query.Caller; empty: all. It must be empty if Predictor is
+	// set, because rules belong to classes.
 	Caller string
 
-	Dial       float64 // multiplies all limits, beside every other dial
-	ReportOnly bool    // nothing is rejected or lowered
+	Dial       float64 // multiplies all limits, in addition to all other dials
+	ReportOnly bool    // turns rejections and caps into reports
 
-	// Predictor has this limit and action, whatever rules say.
+	// Predictor is the predictor whose limit and action are replaced.
 	Predictor cost.Predictor
 	Limit     float64
 	Action    Action
-	Index     string // pattern of indices or tables; "" is all
+	Index     string // pattern of indices or tables; empty: all
 }
 
-// MaxOverrides bounds how many a guard takes.
+// MaxOverrides is the maximum number of overrides of a guard.
 const MaxOverrides = 1000
 
-// Validate joins every fault. A class that the limits do not have is none: it
-// may be in others.
+// Validate returns one error that names every invalid field, or nil. A class that does not
+// exist in the limits is valid, because other limits may have it.
 func (o Override) Validate() error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if o.ID == "" {
-		bad("ID is empty")
-	}
-	if !(o.Dial >= 0 && o.Dial <= MaxDial) {
-		bad("Dial is %v, want above 0 and at most %d", o.Dial, MaxDial)
-	}
+	var errs faults.List
+	errs.If(o.ID == "", "ID is empty")
+	errs.If(!(o.Dial >= 0 && o.Dial <= MaxDial), "Dial is %v, want above 0 and at most %d", o.Dial, MaxDial)
 	changes := 0
 	for _, has := range []bool{o.Dial != 0, o.ReportOnly, o.Predictor != cost.None} {
 		if has {
 			changes++
 		}
 	}
-	if changes != 1 {
-		bad("it has %d of Dial, ReportOnly and Predictor, want one", changes)
-	}
+	errs.If(changes != 1, "%d of Dial, ReportOnly and Predictor are set, want one", changes)
 	switch {
 	case o.Predictor != cost.None:
 		if err := (Rule{Predictor: o.Predictor, Limit: o.Limit, Action: o.Action}).validate(nil); err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
-		if o.Caller != "" {
-			bad("Caller is %q: a limit is for a class", o.Caller)
-		}
+		errs.If(o.Caller != "", "Caller is %q: a limit is for a class", o.Caller)
 	case o.Index != "" || o.Action != "" || o.Limit != 0:
-		bad("Index, Limit and Action belong to a Predictor")
+		errs.Add("Index, Limit and Action need a Predictor")
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// ParseLimit reads what an override sets a limit to, "5000", "64k report",
-// "unbounded" or "off": a limit as files write it, and an action, which is reject
-// when there is none.
+// ParseLimit parses the limit and action of an override, such as "5000", "64k report",
+// "unbounded" or "off". The default action is reject.
 func ParseLimit(text string) (limit float64, action Action, err error) {
 	if text == string(Off) {
 		return math.Inf(1), Off, nil
@@ -94,18 +84,14 @@ func ParseLimit(text string) (limit float64, action Action, err error) {
 	return 0, "", fmt.Errorf("%.40q is not a limit: write a number such as 10000, 64k or 1e6, a time such as 5m, unbounded or off", word)
 }
 
-// SetOverrides puts these in force, in place of those before, from the next
-// query on. The version of the limits stays; verdicts name the overrides that
-// they were made under. When one is invalid, nothing changes.
+// SetOverrides replaces the overrides, from the next query on. The version of the limits
+// does not change; verdicts name the overrides in effect. If an override is invalid,
+// nothing changes.
 func (g *Guard) SetOverrides(all []Override) error {
-	var faults []error
-	if len(all) > MaxOverrides {
-		faults = append(faults, fmt.Errorf("there are %d, more than %d", len(all), MaxOverrides))
-	}
+	var errs faults.List
+	errs.If(len(all) > MaxOverrides, "%d overrides exceed the limit of %d", len(all), MaxOverrides)
 	for _, o := range all {
-		if err := o.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("%.80s: %w", o.ID, err))
-		}
+		errs.In(o.Validate(), "%.80s", o.ID)
 	}
 	g.update.Lock()
 	defer g.update.Unlock()
@@ -113,7 +99,7 @@ func (g *Guard) SetOverrides(all []Override) error {
 	if slices.Equal(old.overrides, all) {
 		return nil
 	}
-	err := errors.Join(faults...)
+	err := errors.Join(errs...)
 	if err == nil {
 		var p *policy
 		if p, err = compile(old.limits, old.version, slices.Clone(all)); err == nil {
@@ -124,21 +110,21 @@ func (g *Guard) SetOverrides(all []Override) error {
 	return fmt.Errorf("override limits: %w", err)
 }
 
-// Overrides are those in force.
+// Overrides returns the overrides in force.
 func (g *Guard) Overrides() []Override { return slices.Clone(g.policy.Load().overrides) }
 
-// ReportOnly says whether the class's or the caller's queries are only reported,
-// by the limits or an override.
+// ReportOnly reports whether queries of the class or the caller are only reported, because
+// of the limits or an override.
 func (g *Guard) ReportOnly(class, caller string) bool {
 	c := g.policy.Load().class(class)
 	return c.reportOnly || c.forCaller(caller).reportOnly
 }
 
-// change is what overrides change, of a class or of a caller.
+// change is the effect of overrides on a class or a caller.
 type change struct {
-	dial       float64 // product; 0 counts as 1
+	dial       float64 // product; 0 means 1
 	reportOnly bool
-	note       string // the ids
+	note       string // IDs of the overrides
 }
 
 func (l *change) add(o *Override) {
@@ -158,7 +144,7 @@ func times(dial float64) float64 {
 	return dial
 }
 
-// maxOverrideNote bounds what a verdict says of overrides.
+// maxOverrideNote is the maximum length of the overrides' IDs in a verdict.
 const maxOverrideNote = 200
 
 func joinNotes(a, b string) string {
@@ -173,14 +159,14 @@ func joinNotes(a, b string) string {
 	return a + ", " + b
 }
 
-// patterned is what changes for the callers that a pattern matches.
+// patterned is a change for the callers that match a pattern.
 type patterned struct {
 	pattern string
 	change
 }
 
-// override adds to a class what overrides change for it. near are the classes
-// that it inherits from, with itself.
+// override applies overrides to a class. near contains the class itself and the classes
+// that it inherits from.
 func (c *classPolicy) override(all []Override, near map[string]int) {
 	for i := range all {
 		o := &all[i]
@@ -212,8 +198,7 @@ func (c *classPolicy) override(all []Override, near map[string]int) {
 	c.reportOnly = c.reportOnly || c.whole.reportOnly
 }
 
-// forCaller is what overrides change for one caller of the class, beside what
-// they do for all of it.
+// forCaller returns the change for one caller, in addition to the change for its class.
 func (c *classPolicy) forCaller(caller string) change {
 	l := c.callers[caller]
 	for i := range c.patterns {

@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// limitsFile is the form of a file of limits.
+// limitsFile is the schema of a file of limits.
 type limitsFile struct {
 	Profile         string               `yaml:"profile"`
 	Dial            string               `yaml:"dial"`
@@ -72,8 +72,8 @@ type assumeFile struct {
 	Indices     string        `yaml:"indices"`
 }
 
-// ParseLimits reads limits from YAML, strictly: the error lists every fault with
-// its line, its column and what to write instead. name stands for the file.
+// ParseLimits parses limits from strict YAML. The error lists every fault with line, column
+// and a suggestion. name is the file name for errors.
 func ParseLimits(name string, data []byte) (Limits, error) {
 	var f limitsFile
 	r := &limitsReader{name: name, out: Limits{Name: name}}
@@ -87,7 +87,7 @@ func ParseLimits(name string, data []byte) (Limits, error) {
 	return r.out, nil
 }
 
-// limitsReader turns the file's words into Limits, and gathers faults.
+// limitsReader converts a file to Limits and collects faults.
 type limitsReader struct {
 	name   string
 	out    Limits
@@ -113,7 +113,7 @@ func (r *limitsReader) read(f *limitsFile) {
 	}
 	r.words("", "", f.Unparsable, f.InlineScripts, f.Regex)
 	if len(f.Classes) > MaxClasses {
-		r.bad("classes", "join classes", "has %d classes, more than %d", len(f.Classes), MaxClasses)
+		r.bad("classes", "join classes", "%d classes exceed the limit of %d", len(f.Classes), MaxClasses)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Classes)) {
@@ -124,7 +124,7 @@ func (r *limitsReader) read(f *limitsFile) {
 	}
 	r.lineages(f)
 	if n := len(r.out.Rules); n > MaxRules {
-		r.bad("rules", "join rules by patterns and classes", "there are %d rules, more than %d", n, MaxRules)
+		r.bad("rules", "join rules by patterns and classes", "%d rules exceed the limit of %d", n, MaxRules)
 	}
 }
 
@@ -143,13 +143,13 @@ func (r *limitsReader) class(name string, c classFile) {
 	for i, rule := range c.Rules {
 		path := fmt.Sprintf("%s.rules[%d]", at, i)
 		if rule.Class != "" && rule.Class != name {
-			r.bad(path+".class", "remove it, or move the rule to the top", "is about another class than the one around it")
+			r.bad(path+".class", "remove it, or move the rule to the top", "names another class than the enclosing one")
 		}
 		r.rule(path, rule, name)
 	}
 }
 
-// lineages checks that classes that are named exist, and inherit in no circle.
+// lineages checks that named classes exist, and that no class inherits in a circle.
 func (r *limitsReader) lineages(f *limitsFile) {
 	known := slices.Sorted(maps.Keys(f.Classes))
 	for _, c := range r.out.Classes {
@@ -157,7 +157,7 @@ func (r *limitsReader) lineages(f *limitsFile) {
 			continue
 		}
 		if _, err := r.out.lineage(c.Name); err != nil {
-			fix := "take one inherits out"
+			fix := "remove one inherits"
 			if _, ok := f.Classes[c.Inherits]; !ok {
 				others := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == c.Name })
 				fix = didYouMean(c.Inherits, others, "name another of the classes")
@@ -181,7 +181,7 @@ func (r *limitsReader) rule(path string, f ruleFile, class string) {
 		r.bad(path, "add predictor: agg_product, or another", "names no predictor")
 		return
 	case err != nil:
-		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "docs/guard-limits.md lists them"), "%s is not a predictor", config.Quoted(f.Predictor))
+		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "see docs/guard-limits.md"), "%s is not a predictor", config.Quoted(f.Predictor))
 		return
 	}
 	out.Predictor, out.Limit = p, defaultLimit(p)
@@ -204,8 +204,8 @@ func (r *limitsReader) rule(path string, f ruleFile, class string) {
 	r.out.Rules = append(r.out.Rules, out)
 }
 
-// words are settings that stand for rules. before is "" or the class's path
-// with a dot.
+// words reads settings that stand for rules. before is "", or the path of the class
+// followed by a dot.
 func (r *limitsReader) words(before, class, unparsable, scripts string, re regexFile) {
 	for _, w := range []struct {
 		key, word string
@@ -224,7 +224,7 @@ func (r *limitsReader) words(before, class, unparsable, scripts string, re regex
 		path := before + w.key
 		action := r.action(path, w.word)
 		if action == Cap {
-			r.bad(path, "write reject, report or accept", "cannot be capped")
+			r.bad(path, "write reject, report or accept", "cap is not allowed here")
 		}
 		rule := Rule{Predictor: w.predictor, Limit: defaultLimit(w.predictor), Action: action, Class: class, Where: r.name + ": " + path}
 		if w.predictor == cost.Script && action != Off {
@@ -247,7 +247,7 @@ func (r *limitsReader) action(path, word string) Action {
 	return Off
 }
 
-// limit reads a number; a time is in seconds.
+// limit parses a number, or a duration in seconds.
 func (r *limitsReader) limit(path, text string) float64 {
 	if text == "unbounded" || text == "none" {
 		return math.Inf(1)
@@ -271,7 +271,7 @@ func (r *limitsReader) amount(path, text string) float64 {
 	}
 	f, ok := number(text)
 	if !ok || f <= 0 {
-		r.bad(path, "write a number above 0, such as 10000, 64k or 1e6", "%s is not such a number", config.Quoted(text))
+		r.bad(path, "write a number above 0, such as 10000, 64k or 1e6", "%s is not a number above 0", config.Quoted(text))
 		return 0
 	}
 	return f
@@ -287,13 +287,13 @@ func (r *limitsReader) factor(path, text string, most float64) float64 {
 		f /= 100
 	}
 	if err != nil || !(f > 0 && f <= most) {
-		r.bad(path, fmt.Sprintf("write a factor above 0 and at most %v, such as 0.5 or 50%%", most), "%s is not such a factor", config.Quoted(text))
+		r.bad(path, fmt.Sprintf("write a factor above 0 and at most %v, such as 0.5 or 50%%", most), "%s is not a valid factor", config.Quoted(text))
 		return 0
 	}
 	return f
 }
 
-// number reads 10000, 10_000, 64k, 2M, 1e6.
+// number parses 10000, 10_000, 64k, 2M, 1e6.
 func number(text string) (float64, bool) {
 	s := strings.ReplaceAll(text, "_", "")
 	times := 1.0

@@ -12,11 +12,11 @@ import (
 func TestLimitsAreReadStrictly(t *testing.T) {
 	for in, want := range map[string]string{
 		"dail: 2":                 "g:1:1: dail: is not a known key — did you mean dial?",
-		"dial: 0":                 `g:1:7: dial: "0" is not such a factor — write a factor above 0 and at most 1000, such as 0.5 or 50%`,
-		"dial: NaN":               `g:1:7: dial: "NaN" is not such a factor — write a factor above 0 and at most 1000, such as 0.5 or 50%`,
-		"load_floor: 150%":        `g:1:13: load_floor: "150%" is not such a factor — write a factor above 0 and at most 1, such as 0.5 or 50%`,
+		"dial: 0":                 `g:1:7: dial: "0" is not a valid factor — write a factor above 0 and at most 1000, such as 0.5 or 50%`,
+		"dial: NaN":               `g:1:7: dial: "NaN" is not a valid factor — write a factor above 0 and at most 1000, such as 0.5 or 50%`,
+		"load_floor: 150%":        `g:1:13: load_floor: "150%" is not a valid factor — write a factor above 0 and at most 1, such as 0.5 or 50%`,
 		"rules: [{limit: 3}]":     "g:1:9: rules[0]: names no predictor — add predictor: agg_product, or another",
-		"rules: [{predictor: x}]": `g:1:21: rules[0].predictor: "x" is not a predictor — docs/guard-limits.md lists them`,
+		"rules: [{predictor: x}]": `g:1:21: rules[0].predictor: "x" is not a predictor — see docs/guard-limits.md`,
 		"rules: [{predictor: agg_prodct, limit: 1}]":                                 `g:1:21: rules[0].predictor: "agg_prodct" is not a predictor — did you mean agg_product?`,
 		"rules: [{predictor: script}]":                                               "g:1:9: rules[0]: changes nothing — add limit: 1000, action: off, or both",
 		"rules: [{predictor: script, limit: many}]":                                  `g:1:36: rules[0].limit: "many" is not a limit — write a number such as 10000, 64k or 1e6, a time such as 5m, or unbounded`,
@@ -24,13 +24,13 @@ func TestLimitsAreReadStrictly(t *testing.T) {
 		"rules: [{predictor: script, action: rejct}]":                                `g:1:37: rules[0].action: "rejct" is not an action — did you mean reject?`,
 		"rules: [{predictor: script, action: off, kind: lisp}]":                      `g:1:48: rules[0].kind: "lisp" is not a kind — write one of elasticsearch, opensearch, sql, graphql, regex`,
 		"rules: [{predictor: script, action: off, class: ab}]\nclasses: {abc: {}}":   `g:1:49: rules[0].class: there is no class "ab" — did you mean abc?`,
-		"classes: {a: {inherits: b}, b: {inherits: a}}":                              "g:1:25: classes.a.inherits: class \"a\" inherits in a circle, or over more than 8 classes — take one inherits out\ng:1:43: classes.b.inherits: class \"b\" inherits in a circle, or over more than 8 classes — take one inherits out",
+		"classes: {a: {inherits: b}, b: {inherits: a}}":                              "g:1:25: classes.a.inherits: class \"a\" inherits in a circle, or from more than 8 classes — remove one inherits\ng:1:43: classes.b.inherits: class \"b\" inherits in a circle, or from more than 8 classes — remove one inherits",
 		"classes: {a: {inherits: c}}":                                                `g:1:25: classes.a.inherits: there is no class "c" — name another of the classes`,
 		"classes: {a: {match: {header: [X]}}}":                                       `g:1:32: classes.a.match.header[0]: "X" is not a name and a pattern — write "X-Team: search-*"`,
-		"classes: {a: {rules: [{predictor: script, action: off, class: b}]}, b: {}}": "g:1:63: classes.a.rules[0].class: is about another class than the one around it — remove it, or move the rule to the top",
-		"unparsable: cap":             "g:1:13: unparsable: cannot be capped — write reject, report or accept",
+		"classes: {a: {rules: [{predictor: script, action: off, class: b}]}, b: {}}": "g:1:63: classes.a.rules[0].class: names another class than the enclosing one — remove it, or move the rule to the top",
+		"unparsable: cap":             "g:1:13: unparsable: cap is not allowed here — write reject, report or accept",
 		"regex: {polynomial: maybe}":  `g:1:21: regex.polynomial: "maybe" is not an action — write reject, cap, report or off`,
-		"assume: {cardinality: none}": `g:1:23: assume.cardinality: "none" is not such a number — write a number above 0, such as 10000, 64k or 1e6`,
+		"assume: {cardinality: none}": `g:1:23: assume.cardinality: "none" is not a number above 0 — write a number above 0, such as 10000, 64k or 1e6`,
 		"rules: {predictor: script}":  "g:1:8: rules: is a mapping, want a list — write the items as - lines below it",
 	} {
 		_, err := ParseLimits("g", []byte(in))

@@ -8,19 +8,19 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// policy is Limits in the form in which they are applied. It is never changed.
+// policy is Limits, compiled. It is immutable.
 type policy struct {
 	limits    Limits
 	version   int64
 	overrides []Override
-	dial      float64 // of the overrides that are for all; in the classes' too
+	dial      float64 // product of the overrides for all classes; included in the classes' dials
 	byName    map[string]*classPolicy
-	other     *classPolicy // callers without a class, and classes that do not exist
+	other     *classPolicy // for callers without a class, and for unknown classes
 	order     []*classPolicy
 	options   cost.Options
 }
 
-// classPolicy is what holds for one class.
+// classPolicy is the policy of one class.
 type classPolicy struct {
 	name       string
 	match      Match
@@ -28,24 +28,24 @@ type classPolicy struct {
 	reportOnly bool
 	tables     [kinds]table
 
-	whole    change            // by overrides, for all of the class; dial and reportOnly have it
-	callers  map[string]change // by overrides, for one caller
+	whole    change            // effect of overrides on the whole class; included in dial and reportOnly
+	callers  map[string]change // effect of overrides on one caller
 	patterns []patterned
 }
 
-// table is the rules for one kind: for each predictor, the most specific first.
+// table holds the rules for one kind, per predictor, most specific first.
 type table struct {
 	rules    [256][]compiled
-	patterns bool // some rule is about some indices only
+	patterns bool // some rule applies to some indices only
 }
 
 type compiled struct {
 	limit  float64
 	action Action
-	index  string // "*" for all
+	index  string // "*": all
 	rank   rank
 	where  string
-	fixed  bool // dial and load leave it alone
+	fixed  bool // dial and load do not apply
 }
 
 func (c *compiled) scaled(scale float64) float64 {
@@ -55,8 +55,7 @@ func (c *compiled) scaled(scale float64) float64 {
 	return c.limit * scale
 }
 
-// fixed reports whether a limit on p is no amount: below it there is only
-// nothing, or a query that is as it should be.
+// fixed reports whether a limit on p is not an amount, so that scaling it makes no sense.
 func fixed(p cost.Predictor) bool {
 	switch p {
 	case cost.CrossJoin, cost.MissingWhere, cost.MultiStatement, cost.RegexPolynomial, cost.RegexSearch:
@@ -66,15 +65,15 @@ func fixed(p cost.Predictor) bool {
 	}
 }
 
-// rank orders rules by how specific they are. Equal ones all apply.
+// rank orders rules by specificity. Rules of the same rank all apply.
 type rank struct {
-	class  int // how near the class is that it is for; 0 is none
-	index  int // characters of its pattern
+	class  int // distance of the rule's class; 0: no class
+	index  int // number of literal characters in its pattern
 	kind   int
 	source int // fromDefault, fromFile or fromOverride
 }
 
-// Where rules come from.
+// Sources of rules.
 const (
 	fromDefault = iota
 	fromFile
@@ -118,7 +117,7 @@ func compile(l Limits, version int64, overrides []Override) (*policy, error) {
 	return p, nil
 }
 
-// class compiles the rules for the class that begins line.
+// class compiles the rules for the first class of line.
 func (l Limits) class(line []Class, overrides []Override) *classPolicy {
 	cp := &classPolicy{dial: 1, reportOnly: l.ReportOnly}
 	near := map[string]int{"": 0}
@@ -166,12 +165,12 @@ func (t *table) add(r Rule, kind Kind, near map[string]int, source int) {
 	t.rules[r.Predictor] = append(t.rules[r.Predictor], c)
 }
 
-// maxTarget is how long a list of indices may be that is looked at name by name; a
-// longer one is held against the rules for any.
+// maxTarget is the maximum length of a list of indices that is checked name by name. A
+// longer list is checked against the rules for all indices.
 const maxTarget = 2 << 10
 
-// exceeded calls fire for each rule that a measure breaks, with the limit that
-// it broke. A measure of several indices is held against the rules for each.
+// exceeded calls fire for each rule that a measure breaks, with the broken limit. A measure
+// on several indices is checked against the rules for each.
 func (t *table) exceeded(m *cost.Measure, scale float64, fire func(r *compiled, limit float64)) {
 	rules := t.rules[m.Predictor]
 	if len(rules) == 0 {
@@ -184,16 +183,16 @@ func (t *table) exceeded(m *cost.Measure, scale float64, fire func(r *compiled, 
 	for rest, more := m.Target, true; more; {
 		var name string
 		name, rest, more = strings.Cut(rest, ",")
-		if name != "" && name[0] == '-' { // an index that is left out of a pattern
+		if name != "" && name[0] == '-' { // an index that is excluded from a pattern
 			continue
 		}
 		t.exceededOn(rules, target(strings.TrimSpace(name)), m.Value, scale, fire)
 	}
 }
 
-// exceededOn finds the most specific rule whose pattern covers the name: that
-// one decides. Rules for a part only of what the name stands for apply as well,
-// or a query for * would escape them.
+// exceededOn finds the most specific rule whose pattern covers the name, which decides.
+// Rules for a part of the covered indices apply as well; otherwise a query for * would
+// escape them.
 func (t *table) exceededOn(rules []compiled, name string, value, scale float64, fire func(*compiled, float64)) {
 	var decided *rank
 	for i := range rules {
@@ -214,8 +213,8 @@ func (t *table) exceededOn(rules []compiled, name string, value, scale float64, 
 	}
 }
 
-// broken reports whether a measure breaks any rule, for a table without
-// patterns. It is what every accepted query pays.
+// broken reports whether a measure breaks any rule of a table without patterns. It is the
+// fast path for accepted queries.
 func (t *table) broken(m *cost.Measure, scale float64) bool {
 	rules := t.rules[m.Predictor]
 	for i := range rules {

@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/elastic"
 )
 
-// Kind is a language of queries.
+// Kind is a query language.
 type Kind string
 
 const (
@@ -24,10 +24,10 @@ const (
 	Regex         Kind = "regex"
 )
 
-// Kinds are all there are.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Elasticsearch, OpenSearch, SQL, GraphQL, Regex} }
 
-// ParseKind reads a kind, and its usual short names.
+// ParseKind parses the name of a kind, or a common short name.
 func ParseKind(name string) (Kind, error) {
 	switch name {
 	case "elasticsearch", "elastic", "es":
@@ -41,11 +41,11 @@ func ParseKind(name string) (Kind, error) {
 	case "regex", "regexp":
 		return Regex, nil
 	}
-	return "", fmt.Errorf("no kind of query is called %q: use elasticsearch, opensearch, sql, graphql or regex", name)
+	return "", fmt.Errorf("unknown kind of query %q: use elasticsearch, opensearch, sql, graphql or regex", name)
 }
 
-// Judges reports whether requests to a path are looked at. Those of Elasticsearch
-// and OpenSearch that carry no query, such as documents to be kept, are not.
+// Judges reports whether the guard judges requests to a path. It does not judge requests to
+// Elasticsearch and OpenSearch without a query, such as those that index documents.
 func (k Kind) Judges(path string) bool {
 	if k == Elasticsearch || k == OpenSearch {
 		return elastic.Judges(path)
@@ -64,31 +64,31 @@ func (k Kind) index() int {
 
 const kinds = 5 // len(Kinds())
 
-// Query is what is to be judged. Body is read, never changed.
+// Query is a query to judge. The guard never changes Body.
 type Query struct {
 	Kind Kind
 
-	// Of an HTTP request, empty otherwise. Path is decoded, RawQuery is not.
+	// For HTTP requests; otherwise empty. Path is decoded, RawQuery is not.
 	Method, Path, RawQuery string
 
 	ContentType, ContentEncoding string
 
-	// Body is a request's body, or the text of a statement, pattern or document.
+	// Body is the body of a request, or the text of a statement, pattern or document.
 	Body    []byte
-	Dialect string // as in cost.Query
+	Dialect string // see cost.Query
 
-	// Args are the values of placeholders, when they are known.
+	// Args holds the values of placeholders, if they are known.
 	Args []any
 
-	Unread string // why it could not be brought into this form, if so: it is unparsable then
+	Unread string // why the query could not be converted to this form; it then counts as unparsable
 
-	Caller string // who is counted; "" is anonymous
-	Class  string // whose limits apply, as Classify says; unknown ones have the default limits
+	Caller string // whose statistics count the query; empty: anonymous
+	Class  string // whose limits apply, as returned by Classify; unknown classes get the default limits
 
-	Route, Request string // for the log: which route it took, and the request's id
+	Route, Request string // for the log: the route and the ID of the request
 
-	// Room is asked for the memory that it takes to judge the query, where that is
-	// much. Nil: there is always room. Without room the query is beyond body_bytes.
+	// Room limits memory: readers ask it before they use much of it. If Room refuses, the
+	// query exceeds body_bytes. Nil: unlimited.
 	Room cost.Room
 }
 
@@ -99,69 +99,69 @@ func (q *Query) cost() cost.Query {
 	}
 }
 
-// packed reports whether the body is encoded, and of a kind whose reader does not
-// look at that.
+// packed reports whether the body has a content encoding that the reader of this kind does
+// not handle.
 func (q *Query) packed() bool {
 	return (q.Kind == SQL || q.Kind == Regex) && len(q.Body) > 0 && q.ContentEncoding != "" && !strings.EqualFold(q.ContentEncoding, "identity")
 }
 
-// Outcome is what becomes of a query.
+// Outcome is the result of judging a query.
 type Outcome string
 
 const (
 	Accepted Outcome = "accept"
-	Capped   Outcome = "cap"    // goes on with Body and RawQuery of the verdict
-	Reported Outcome = "report" // goes on as it is
+	Capped   Outcome = "cap"    // passed on with the verdict's Body and RawQuery
+	Reported Outcome = "report" // passed on unchanged
 	Rejected Outcome = "reject"
 )
 
-// Verdict says what becomes of a query, and why. It may be used again for the
-// next query, and then costs no allocation.
+// Verdict is the decision about a query, with its reasons. Reusing a Verdict for the next
+// query avoids allocations.
 type Verdict struct {
 	Verdict  Outcome   `json:"verdict"`
-	Regex    string    `json:"regex,omitempty"`    // safe, polynomial, exponential, unknown: the worst expression in the query
-	Findings []Finding `json:"findings,omitempty"` // the gravest first; at most MaxFindings
-	More     int       `json:"more,omitempty"`     // findings beyond
+	Regex    string    `json:"regex,omitempty"`    // safe, polynomial, exponential or unknown: the worst expression in the query
+	Findings []Finding `json:"findings,omitempty"` // most severe first; at most MaxFindings
+	More     int       `json:"more,omitempty"`     // number of further findings
 
-	Body     []byte   `json:"-"` // with caps: what to send instead; nil when the body stays
-	RawQuery string   `json:"-"` // with caps: likewise, "" when it stays
+	Body     []byte   `json:"-"` // for caps: the body to send instead; nil: unchanged
+	RawQuery string   `json:"-"` // for caps: the URL query to send instead; empty: unchanged
 	Caps     []string `json:"caps,omitempty"`
 
-	Cost     float64            `json:"cost"` // units, for quotas; see Config
-	Mostly   string             `json:"-"`    // the predictor that most of the cost comes from; "" is none
-	Shape    uint64             `json:"-"`    // what queries alike in construction have in common
-	Print    bezoar.Fingerprint `json:"-"`    // of the shape, with Config.Print and when the query could be read; Shape is how it begins
+	Cost     float64            `json:"cost"` // in units; see the package comment
+	Mostly   string             `json:"-"`    // the predictor with the largest part of the cost; empty: none
+	Shape    uint64             `json:"-"`    // hash of the structure, equal for queries that differ in values only
+	Print    bezoar.Fingerprint `json:"-"`    // identity of the shape if Config.Print is set and the query was read; Shape is its prefix
 	Class    string             `json:"class,omitempty"`
 	Version  int64              `json:"version"`            // of the limits
-	Override string             `json:"override,omitempty"` // ids of the overrides that held for it
+	Override string             `json:"override,omitempty"` // IDs of the overrides in effect
 	HintsAge time.Duration      `json:"-"`
 }
 
-// MaxFindings bounds how many findings one verdict lists.
+// MaxFindings is the maximum number of findings in a verdict.
 const MaxFindings = 32
 
 func (v *Verdict) reset() {
 	*v = Verdict{Verdict: Accepted, Findings: v.Findings[:0], Caps: v.Caps[:0]}
 }
 
-// Finding is one value beyond its limit, with its arithmetic.
+// Finding is one value above its limit.
 type Finding struct {
 	Predictor string `json:"predictor"`
-	Path      string `json:"path"`   // $.aggs.x.terms.size, url.scroll, or a construct of SQL
-	Line      int    `json:"line"`   // from 1; 0 when it is not in the body
+	Path      string `json:"path"`   // $.aggs.x.terms.size, url.scroll, or an SQL construct
+	Line      int    `json:"line"`   // from 1; 0: not in the body
 	Column    int    `json:"column"` // in characters, from 1
 	Value     Number `json:"value"`
-	Limit     Number `json:"limit"` // with dial and load
+	Limit     Number `json:"limit"` // after dial and load
 	Action    Action `json:"action"`
-	Would     Action `json:"would,omitempty"` // what the rule says, when only reports are wanted
+	Would     Action `json:"would,omitempty"` // the action of the rule, if only reports are wanted
 	Fix       string `json:"fix"`
 	Detail    string `json:"detail,omitempty"`
 	Index     string `json:"index,omitempty"` // index or table
-	Part      int    `json:"part,omitempty"`  // member of a batch, or statement, from 0
+	Part      int    `json:"part,omitempty"`  // number of the batch member or statement, from 0
 	Rule      string `json:"rule,omitempty"`  // where the rule is written: "default" or file:line
 }
 
-// String is one line for people.
+// String returns the finding as one line for display.
 func (f Finding) String() string {
 	where := f.Path
 	if f.Line > 0 {
@@ -170,14 +170,13 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s is %s, limit %s (%s): %s", where, f.Predictor, f.Value, f.Limit, f.Action, f.Fix)
 }
 
-// Number is a value or a limit. In JSON it is a number always, which has no
-// infinity: Unbounded stands for what has no bound.
+// Number is a value or a limit. JSON has no infinity, so Unbounded stands for it there.
 type Number float64
 
-// Unbounded is what has no bound in JSON, as is whatever is larger.
+// Unbounded stands for infinity, and for all larger numbers, in JSON.
 const Unbounded = 1e308
 
-// String is the shortest form: 100000, 0.5, unbounded.
+// String returns the shortest form, such as 100000, 0.5 or unbounded.
 func (n Number) String() string {
 	f := float64(n)
 	switch {
@@ -189,7 +188,7 @@ func (n Number) String() string {
 	return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
-// MarshalJSON writes a number.
+// MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
 	switch f := float64(n); {
 	case !(f < Unbounded):
@@ -200,7 +199,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return []byte(n.String()), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON implements json.Unmarshaler.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var f float64
 	if err := json.Unmarshal(data, &f); err != nil {

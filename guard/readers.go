@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// readerOf makes the reader for a kind that is known.
+// readerOf returns the reader for a known kind.
 func readerOf(k Kind) cost.Reader {
 	switch k {
 	case SQL:

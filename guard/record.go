@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// Record is one query of a file of queries, or of a log.
+// Record is one query of a query file or a log.
 type Record struct {
-	ID     json.RawMessage // as it was written; nil when it was not
+	ID     json.RawMessage // as in the file; nil if missing
 	Query  Query
 	Caller Caller
 
-	Took    time.Duration // how long its answer took; 0 when that is not known
-	Calls   int64         // how often it was sent, when the record is of several; 0 is once
-	Partial string        // what of the query is not in the record; "" when all is
+	Took    time.Duration // duration of the answer; 0: unknown
+	Calls   int64         // number of executions, if the record stands for several; 0 means 1
+	Partial string        // which part of the query is missing from the record; empty: none
 }
 
-// NoBody is why a record of an access log is partial.
+// NoBody is the Partial of records from access logs.
 const NoBody = "bodies are not in the log"
 
-// MaxRecord bounds one line of a file of queries.
+// MaxRecord is the maximum length of a line in bytes.
 const MaxRecord = 64 << 20
 
-// recordLine is the form of a line.
+// recordLine is the schema of a line.
 type recordLine struct {
 	ID              json.RawMessage `json:"id"`
 	Kind            string          `json:"kind"`
 	Request         string          `json:"request"` // "POST /idx/_search?size=5"
 	Method          string          `json:"method"`
-	Path            string          `json:"path"` // or URL
-	Body            json.RawMessage `json:"body"` // JSON, or a string that holds it
+	Path            string          `json:"path"` // same as URL
+	Body            json.RawMessage `json:"body"` // JSON, or a string that contains it
 	SQL             *string         `json:"sql"`
 	Pattern         *string         `json:"pattern"`
 	GraphQL         *string         `json:"graphql"`
 	Dialect         string          `json:"dialect"`
-	Flavor          string          `json:"flavor"` // the same
+	Flavor          string          `json:"flavor"` // same as Dialect
 	Flags           string          `json:"flags"`  // of a pattern
 	ContentType     string          `json:"content_type"`
 	ContentEncoding string          `json:"content_encoding"`
@@ -56,17 +56,17 @@ type recordLine struct {
 	Calls           int64           `json:"calls"`
 }
 
-// ParseRecord reads one line: a JSON object with kind, request, body, sql,
-// pattern or graphql, dialect, caller, class, opaque_id, api_key, user, and
-// took_ms and calls, where they are known; or a line of an access log, which has the request in quotes. Of a JSON object that
-// says too little, the ID comes back beside the error.
+// ParseRecord parses one line. The line is a JSON object, or a line of an access log, which
+// has the request in quotes. An object may have kind, request, body, sql, pattern or
+// graphql, dialect, caller, class, opaque_id, api_key, user, took_ms and calls. If an
+// object is incomplete, ParseRecord returns its ID together with the error.
 func ParseRecord(line []byte) (Record, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return Record{}, errors.New("read a query: the line is empty")
 	}
 	if line[0] == '[' && json.Valid(line) {
-		return Record{}, errors.New("read a query: the line is a list, want an object")
+		return Record{}, errors.New("read a query: the line is a list; want an object")
 	}
 	if line[0] != '{' {
 		return parseAccessLine(string(line))
@@ -101,15 +101,15 @@ func ParseRecord(line []byte) (Record, error) {
 	return r, nil
 }
 
-// ofLine says in the words of a line what is wrong with it.
+// ofLine rewords a JSON error for readers of the file.
 func ofLine(err error) error {
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is a JSON %s, want a %s", bad.Field, bad.Value, bad.Type.Kind())
+		return fmt.Errorf("%s is a JSON %s; want a %s", bad.Field, bad.Value, bad.Type.Kind())
 	}
 	return fmt.Errorf("the line is not a complete JSON object: %w", err)
 }
 
-// idOf is the id of a line that is no JSON as a whole, as far as it can be found.
+// idOf returns the ID of a line that is not valid JSON, if it can be found.
 func idOf(line []byte) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -128,7 +128,7 @@ func idOf(line []byte) json.RawMessage {
 	return nil
 }
 
-// body is the kind and the text of a line's query.
+// body returns the kind and the text of a line's query.
 func (l *recordLine) body() (Kind, []byte, error) {
 	kind, text, err := l.text()
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *recordLine) body() (Kind, []byte, error) {
 		raw = nil
 	}
 	if len(l.Body) == 0 && l.Kind == "" && l.Request == "" && l.Path == "" {
-		return kind, nil, errors.New("the object has none: no request, body, sql, pattern or graphql")
+		return kind, nil, errors.New("the object contains no query: no request, body, sql, pattern or graphql")
 	}
 	inURL := kind == GraphQL && (l.Request != "" || l.Path != "")
 	if raw == nil && !inURL && (kind == SQL || kind == Regex || kind == GraphQL) {
@@ -156,8 +156,8 @@ func (l *recordLine) body() (Kind, []byte, error) {
 	return kind, raw, nil
 }
 
-// text is the kind of a line's query, and its text when that is under a name of
-// its own. A kind that is named says which of several counts.
+// text returns the kind of a line's query, and its text if it is under a name of its own.
+// If there are several texts, the stated kind selects one.
 func (l *recordLine) text() (kind Kind, text *string, err error) {
 	kind = Elasticsearch
 	if l.Kind != "" {
@@ -179,7 +179,7 @@ func (l *recordLine) text() (kind Kind, text *string, err error) {
 		}
 	}
 	if empty := string(l.Body); n > 1 || n > 0 && empty != "" && empty != "null" && empty != `""` {
-		return "", nil, errors.New("there is more than one query in it: say which kind")
+		return "", nil, errors.New("the object contains more than one query: add the kind")
 	}
 	return kind, text, nil
 }
@@ -198,8 +198,7 @@ func (l *recordLine) request(q *Query) error {
 	return q.SetRequest(target)
 }
 
-// SetRequest reads "POST /idx/_search?size=5". The method may be missing, and
-// then is POST.
+// SetRequest parses "POST /idx/_search?size=5". The default method is POST.
 func (q *Query) SetRequest(request string) error {
 	method, target, ok := strings.Cut(strings.TrimSpace(request), " ")
 	if !ok {
@@ -238,12 +237,12 @@ func clip(s string) string {
 	return s
 }
 
-// parseAccessLine reads a line of the common and combined forms: who asked is
-// the user, or else the address. There are no bodies in such logs.
+// parseAccessLine parses a line of the common or combined log format. The caller is the
+// user, or the address if there is none. Such logs contain no bodies.
 func parseAccessLine(line string) (Record, error) {
 	before, rest, ok := strings.Cut(line, `"`)
 	if !ok {
-		return Record{}, errors.New("read a query: the line is neither a JSON object nor of an access log")
+		return Record{}, errors.New("read a query: the line is not a JSON object and not a line of an access log")
 	}
 	request, after, ok := cutQuoted(rest)
 	if !ok {
@@ -266,8 +265,8 @@ func parseAccessLine(line string) (Record, error) {
 	return r, nil
 }
 
-// cutQuoted splits a text at the quote that ends it. nginx writes a quote within
-// as \x22, Apache as \".
+// cutQuoted splits a text at the closing quote. nginx escapes a quote as \x22, Apache as
+// \".
 func cutQuoted(s string) (text, after string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -281,8 +280,8 @@ func cutQuoted(s string) (text, after string, ok bool) {
 	return "", "", false
 }
 
-// requestTime is the seconds of rt=0.25 or request_time=0.25, as people add them
-// to access logs.
+// requestTime returns the seconds of rt=0.25 or request_time=0.25, as often added to access
+// logs.
 func requestTime(s string) time.Duration {
 	for word := range strings.FieldsSeq(s) {
 		key, value, ok := strings.Cut(strings.Trim(word, `",`), "=")
@@ -296,7 +295,7 @@ func requestTime(s string) time.Duration {
 	return 0
 }
 
-// millis is a time in milliseconds; 0 when it is none, or beyond a year.
+// millis converts milliseconds. It returns 0 for invalid values and for more than a year.
 func millis(f float64) time.Duration {
 	const year = 365 * 24 * 3600 * 1000
 	if !(f > 0 && f < year) {
@@ -305,9 +304,9 @@ func millis(f float64) time.Duration {
 	return time.Duration(f * float64(time.Millisecond))
 }
 
-// Lines calls do for each line of r that is not blank, with its number from 1.
-// A line longer than MaxRecord is skipped, and do gets the error instead. It
-// stops at the first error that do returns.
+// Lines calls do for each non-blank line of r, with its number from 1. For a line longer
+// than MaxRecord it calls do with an error instead. It stops at the first error that do
+// returns.
 func Lines(r io.Reader, do func(n int, line []byte, err error) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte

@@ -39,11 +39,11 @@ func TestRecordsOfEveryForm(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{ // a part of the fault, or of the query
-		`{"id":1,"pattern":5}`:                                      "pattern is a JSON number, want a string",
-		`{"id":1,"calls":"x"}`:                                      "calls is a JSON string, want a int64",
+		`{"id":1,"pattern":5}`:                                      "pattern is a JSON number; want a string",
+		`{"id":1,"calls":"x"}`:                                      "calls is a JSON string; want a int64",
 		`{"x":[{"id":2}],"id":1,"sql":"a"} b`:                       "after top-level value",
 		`{"id":1,"sql":"a`:                                          "unexpected end",
-		`["id"]`:                                                    "is a list, want an object",
+		`["id"]`:                                                    "is a list; want an object",
 		`{"id":1,"body":{"size":1},"sql":"a"}`:                      "more than one query",
 		`{"id":1,"pattern":"b","sql":"a"}`:                          "more than one query",
 		`{"id":1,"kind":"SQL","body":"","sql":"a","pattern":"b"}`:   "sql a",

@@ -10,30 +10,30 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a Replay lists.
+// Limits of the lists of a Replay.
 const (
-	MaxReplayRows     = 1000 // callers, and shapes, that are counted one by one
-	MaxReplayExamples = 20   // queries that would be rejected, and lines that hold none
+	MaxReplayRows     = 1000 // callers, and shapes, that are counted separately
+	MaxReplayExamples = 20   // queries that would be rejected, and unreadable lines
 	maxReplayText     = 200  // bytes of a query
 )
 
-// ReplayConfig says by what recorded queries are judged. Only Limits is needed.
+// ReplayConfig configures a replay. Only Limits is required.
 type ReplayConfig struct {
 	Limits  *Guard
-	Against *Guard // other limits: what is different is counted
-	Class   string // every caller's, when not empty
+	Against *Guard // other limits, whose verdicts are compared
+	Class   string // class of all callers, if not empty
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field, or nil.
 func (c ReplayConfig) Validate() error {
 	if c.Limits == nil {
-		return errors.New("Limits is nil, want a guard that judges")
+		return errors.New("Limits is nil; want a guard")
 	}
 	return nil
 }
 
-// Replayer judges recorded queries, and counts what limits would have done to
-// them. It serves one goroutine at a time.
+// Replayer judges recorded queries and counts what the limits would have done. It is not
+// safe for concurrent use.
 type Replayer struct {
 	config         ReplayConfig
 	out            Replay
@@ -42,7 +42,7 @@ type Replayer struct {
 	now, then      Verdict
 }
 
-// NewReplayer makes a Replayer.
+// NewReplayer returns a Replayer, or an error if c is invalid.
 func NewReplayer(c ReplayConfig) (*Replayer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -54,15 +54,15 @@ func NewReplayer(c ReplayConfig) (*Replayer, error) {
 	return t, nil
 }
 
-// Unread counts a line of a log that holds no query where one should be.
+// Unread counts a line of a log that should contain a query but cannot be read.
 func (t *Replayer) Unread(log string, line int, err error) {
 	if t.out.Unread++; len(t.out.Faults) < MaxReplayExamples {
 		t.out.Faults = append(t.out.Faults, ReplayFault{Log: log, Line: line, Reason: err.Error()})
 	}
 }
 
-// Add judges a query that a log has at a line. Requests that the kind of guard
-// does not look at are passed over, as the gateway does.
+// Add judges a query from a line of a log. It skips requests that the guard does not judge,
+// as the gateway does.
 func (t *Replayer) Add(log string, line int, rec *Record) {
 	if rec.Query.Path != "" && !rec.Query.Kind.Judges(rec.Query.Path) {
 		t.out.Skipped++
@@ -104,7 +104,7 @@ func (t *Replayer) Add(log string, line int, rec *Record) {
 	}
 }
 
-// Report is what was counted so far.
+// Report returns the counts so far.
 func (t *Replayer) Report() Replay {
 	out := t.out
 	out.Rules, out.Callers = rows(t.rules), rows(t.callers)
@@ -119,7 +119,7 @@ func (t *Replayer) Report() Replay {
 	return out
 }
 
-// delta is what one record adds.
+// delta is the effect of one record on the counts.
 type delta struct {
 	calls           int64
 	outcome         Outcome
@@ -128,7 +128,7 @@ type delta struct {
 	newly, noLonger bool
 }
 
-// judge chooses the class as a gateway would, unless the record names one.
+// judge selects the class as a gateway would, unless the record names one.
 func judge(g *Guard, q *Query, who Caller, v *Verdict) {
 	one := *q
 	if one.Class == "" {
@@ -137,11 +137,11 @@ func judge(g *Guard, q *Query, who Caller, v *Verdict) {
 	g.Check(&one, v)
 }
 
-// countRules counts a query once for each predictor that it broke.
+// countRules counts a query once for each predictor whose limit it broke.
 func (t *Replayer) countRules(findings []Finding, d *delta) {
 	for i, f := range findings {
 		if counted(findings[:i], f) {
-			continue // the gravest came first
+			continue // the most severe finding came first
 		}
 		one := *d
 		one.outcome = map[Action]Outcome{Reject: Rejected, Cap: Capped, Report: Reported}[f.Action]
@@ -189,8 +189,8 @@ func (t *Replayer) caller(name string) *ReplayRow {
 	return r
 }
 
-// shape is the row of a shape, and whether it is new. Beyond MaxReplayRows there
-// is none.
+// shape returns the row of a shape, and whether it is new. It returns nil beyond
+// MaxReplayRows.
 func (t *Replayer) shape(id uint64) (s *ReplayShape, first bool) {
 	name := shapeText(id)
 	if s := t.shapes[name]; s != nil {
@@ -204,7 +204,7 @@ func (t *Replayer) shape(id uint64) (s *ReplayShape, first bool) {
 	return s, true
 }
 
-// textOf is the beginning of a query, on one line.
+// textOf returns the start of a query, on one line.
 func textOf(q *Query) string {
 	text := q.Body
 	if len(text) > 4*maxReplayText {

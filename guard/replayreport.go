@@ -5,40 +5,40 @@ import (
 	"slices"
 )
 
-// Replay says what limits would have done to recorded queries. A record that
-// stands for several, such as a row of statistics, counts as often.
+// Replay is what the limits would have done to recorded queries. A record that stands for
+// several queries, such as a row of statistics, counts as many times.
 type Replay struct {
 	Queries  int64 `json:"queries"`
 	Rejected int64 `json:"rejected"`
 	Capped   int64 `json:"capped"`
 	Reported int64 `json:"reported"`
-	Partial  int64 `json:"partial"` // queries of which the log has not everything, such as their bodies
-	Skipped  int64 `json:"skipped"` // requests that carry no query
-	Unread   int64 `json:"unread"`  // lines that hold no query where one should be
+	Partial  int64 `json:"partial"` // queries that the log contains only in part, for example without bodies
+	Skipped  int64 `json:"skipped"` // requests without a query
+	Unread   int64 `json:"unread"`  // lines that should contain a query but cannot be read
 
-	// How long queries took, as far as the log says, and how much of it those
-	// took that would have been rejected.
+	// Total duration of the queries, as far as the log has it, and of those that would have
+	// been rejected.
 	Took         float64 `json:"took_seconds"`
 	RejectedTook float64 `json:"rejected_took_seconds"`
 
-	// Beside the other limits, when there are any.
+	// Comparison with the other limits, if there are any.
 	Against *ReplayDiff `json:"against,omitempty"`
 
-	Rules    []ReplayRow     `json:"rules"`    // by predictor, most rejected first
-	Callers  []ReplayRow     `json:"callers"`  // likewise; at most MaxReplayRows
-	Shapes   []ReplayShape   `json:"shapes"`   // likewise
-	Examples []ReplayExample `json:"examples"` // the first that would be rejected; at most MaxReplayExamples
-	Faults   []ReplayFault   `json:"faults"`   // the first that could not be read; likewise
+	Rules    []ReplayRow     `json:"rules"`    // by predictor, most rejections first
+	Callers  []ReplayRow     `json:"callers"`  // most rejections first; at most MaxReplayRows
+	Shapes   []ReplayShape   `json:"shapes"`   // most rejections first; at most MaxReplayRows
+	Examples []ReplayExample `json:"examples"` // the first queries that would be rejected; at most MaxReplayExamples
+	Faults   []ReplayFault   `json:"faults"`   // the first unreadable lines; at most MaxReplayExamples
 }
 
-// ReplayDiff is how two limits differ over the same queries.
+// ReplayDiff compares two limits over the same queries.
 type ReplayDiff struct {
-	Rejected int64 `json:"rejected"` // by the other
-	Newly    int64 `json:"newly"`    // rejected by the new and not by the other
+	Rejected int64 `json:"rejected"` // by the other limits
+	Newly    int64 `json:"newly"`    // rejected by the new limits but not by the other
 	NoLonger int64 `json:"no_longer"`
 }
 
-// ReplayRow is what became of the queries of one caller, or of one rule's.
+// ReplayRow counts the outcomes for one caller or one rule.
 type ReplayRow struct {
 	Name     string  `json:"name"`
 	Queries  int64   `json:"queries"`
@@ -48,20 +48,20 @@ type ReplayRow struct {
 	Capped   int64   `json:"capped"`
 	Reported int64   `json:"reported"`
 	Cost     float64 `json:"cost"`                   // predicted, in units
-	Took     float64 `json:"took_seconds,omitempty"` // actual
+	Took     float64 `json:"took_seconds,omitempty"` // measured
 	MaxTook  float64 `json:"max_took_seconds,omitempty"`
 }
 
-// ReplayShape is what became of queries that are alike in construction.
+// ReplayShape counts the outcomes for queries of one shape.
 type ReplayShape struct {
 	ReplayRow
 
 	Kind      Kind    `json:"kind"`
 	MaxCost   float64 `json:"max_cost"`
-	Predictor string  `json:"predictor,omitempty"` // of the gravest finding
-	Log       string  `json:"log,omitempty"`       // where the first of them is
+	Predictor string  `json:"predictor,omitempty"` // of the most severe finding
+	Log       string  `json:"log,omitempty"`       // position of the first such query
 	Line      int     `json:"line"`
-	Text      string  `json:"text"` // how that one begins
+	Text      string  `json:"text"` // start of the first such query
 }
 
 // ReplayExample is a query that would have been rejected.
@@ -69,7 +69,7 @@ type ReplayExample struct {
 	Log     string  `json:"log,omitempty"`
 	Line    int     `json:"line"`
 	Caller  string  `json:"caller"`
-	Finding Finding `json:"finding"` // the gravest
+	Finding Finding `json:"finding"` // the most severe one
 	Text    string  `json:"text"`
 	Took    float64 `json:"took_seconds,omitempty"`
 }

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// maxShown bounds what is shown of one query of a shape, in bytes, and
-// largestShown what is read for that.
+// maxShown is the maximum size in bytes of an example query, and largestShown the maximum
+// size of a query that is processed for it.
 const (
 	maxShown     = 500
 	largestShown = 64 << 10
 )
 
-// Who makes up shapes must not have a query written out for each: so many a
-// second, and so many at once.
+// A caller who invents shapes must not cause an example for each. These constants limit the
+// rate and the burst.
 const (
 	shownPerSecond = 10
 	shownBurst     = 100
 )
 
-// showBudget bounds how often queries are written out. Its zero value is full.
+// showBudget limits how often examples are made. The zero value is full.
 type showBudget struct {
 	spent float64
 	last  time.Time
@@ -36,7 +36,7 @@ func (b *showBudget) take(now time.Time) bool {
 	return true
 }
 
-// showQuery shows a query without its values with its shape.
+// showQuery stores the query without its values as the example of its shape.
 func (g *Guard) showQuery(q *Query, shape uint64) {
 	if len(q.Body) > largestShown {
 		return

@@ -10,19 +10,18 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// skeletonTag begins every skeleton. Its version changes when skeletons do.
+// skeletonTag is the prefix of every skeleton. Its version changes with the format.
 const skeletonTag = "\x00guard 1\x00"
 
-// print is the identity of a query's shape under the deployment's key, and
-// whether the query was read: what a fault or an encoding hides has nothing in
-// common with other queries.
+// print returns the identity of a query's shape under the deployment's key, and whether the
+// query was read. A faulty or encoded query shares nothing with other queries.
 func (g *Guard) print(q *Query, d *scratch) (id bezoar.Fingerprint, read bool) {
 	d.skeleton, read = appendSkeleton(append(append(d.skeleton[:0], skeletonTag...), g.config.Scope...), q, d.measures)
 	return g.config.Print(d.skeleton), read
 }
 
-// Print is the identity of a query's shape, as a Verdict has it, without judging
-// the query or counting it: zero when the guard has no key, or cannot read it.
+// Print returns the identity of a query's shape, as in a Verdict, without judging or
+// counting the query. It is zero if the guard has no key or cannot read the query.
 func (g *Guard) Print(q *Query) bezoar.Fingerprint {
 	if q.Kind.index() < 0 || g.config.Print == nil {
 		return bezoar.Fingerprint{}
@@ -37,7 +36,7 @@ func (g *Guard) Print(q *Query) bezoar.Fingerprint {
 	return id
 }
 
-// measure is what is measured of a query; the scratch space has it until it is done.
+// measure returns the measures of a query. They are valid until the scratch is reused.
 func (g *Guard) measure(q *Query, d *scratch) []cost.Measure {
 	options := g.policy.Load().options
 	options.MaxBytes = maxBytes
@@ -49,10 +48,9 @@ func (g *Guard) measure(q *Query, d *scratch) []cost.Measure {
 	return d.measures
 }
 
-// appendSkeleton appends what queries of one construction have in common,
-// whatever dates, ids and texts they are about, and whatever is known of the
-// data: where they go, the names in them, what was measured, and of most measures
-// the order of magnitude. How often something is repeated does not count.
+// appendSkeleton appends what queries of the same structure share, independent of their
+// values and of hints: the endpoint, names, the set of measures, and for most measures the
+// order of magnitude. Repetition does not count.
 func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []byte, read bool) {
 	read = true
 	for _, s := range [...]string{string(q.Kind), q.Method, endpoint(q.Path)} {
@@ -67,8 +65,8 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 		case cost.Unparsable, cost.Encoding, cost.StoredTemplate, cost.DeniedEndpoint, cost.UnreadEndpoint:
 			read = false
 		case cost.BodyBytes, cost.PatternLength, cost.RegexLength, cost.Shards, cost.Unfiltered, cost.FullScan, cost.GroupCardinality:
-			continue // of values and of the data, which come and go
-		case cost.AggCardinality, cost.ClauseCount, cost.FieldFanout, cost.TermsCount, cost.IDsCount, cost.InList: // how many is of the same
+			continue // depends on values and data
+		case cost.AggCardinality, cost.ClauseCount, cost.FieldFanout, cost.TermsCount, cost.IDsCount, cost.InList: // counts of similar elements
 		default:
 			size = magnitude(m.Value)
 		}
@@ -79,7 +77,7 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 	var n wordSet
 	n.parameters(q.RawQuery)
 	switch {
-	case q.ContentEncoding != "": // the names cannot be seen here
+	case q.ContentEncoding != "": // names are not readable here
 	case q.Kind == SQL:
 		n.words(q.Body, strings.HasPrefix(q.Dialect, "my") || strings.HasPrefix(q.Dialect, "maria"))
 	case q.Kind == GraphQL && !bytes.HasPrefix(bytes.TrimLeft(q.Body, "{ \t\r\n"), []byte{'"'}):
@@ -93,7 +91,7 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 	return dst, read
 }
 
-// magnitude is how large a value is, in powers of 16.
+// magnitude returns the magnitude of a value in powers of 16.
 func magnitude(v float64) byte {
 	if !(v < math.MaxUint32) {
 		return 255
@@ -101,14 +99,14 @@ func magnitude(v float64) byte {
 	return byte(math.Ilogb(max(v, 0)+1) / 4)
 }
 
-// wordSet is a set of names: a Bloom filter with one hash, so that it has one size
-// and neither order nor repetition matters.
+// wordSet is a set of names: a Bloom filter with one hash. It has a fixed size and ignores
+// order and repetition.
 type wordSet [16]uint64
 
-// longestName is how many bytes of a name count.
+// longestName is the number of bytes of a name that count.
 const longestName = 128
 
-// add takes in a name. Digits are all alike: names are numbered.
+// add adds a name. All digits count as equal, because names are often numbered.
 func (n *wordSet) add(name []byte, kind byte) {
 	h := (14695981039346656037 ^ uint64(kind)) * 1099511628211
 	digit := false
@@ -130,7 +128,7 @@ func (n *wordSet) add(name []byte, kind byte) {
 	n[h>>6&15] |= 1 << (h & 63)
 }
 
-// keys takes in the names of members of JSON documents.
+// keys adds the names of members of JSON documents.
 func (n *wordSet) keys(text []byte) {
 	for {
 		open := bytes.IndexByte(text, '"')
@@ -154,7 +152,7 @@ func (n *wordSet) keys(text []byte) {
 	}
 }
 
-// stringEnd is where the closing quote is, or the end of the text.
+// stringEnd returns the position of the closing quote, or the end of the text.
 func stringEnd(text []byte, quote byte, escapes bool) int {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -167,7 +165,7 @@ func stringEnd(text []byte, quote byte, escapes bool) int {
 	return len(text)
 }
 
-// words takes in what is neither quoted, nor a number, nor a comment.
+// words adds words that are not quoted, numbers or comments.
 func (n *wordSet) words(text []byte, escapes bool) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
@@ -195,7 +193,7 @@ func (n *wordSet) words(text []byte, escapes bool) {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
-// after is behind the next end in the text.
+// after returns the position after the next end in the text.
 func after(text []byte, from int, end string) int {
 	if i := bytes.Index(text[min(from, len(text)):], []byte(end)); i >= 0 {
 		return from + i + len(end)
@@ -203,7 +201,7 @@ func after(text []byte, from int, end string) int {
 	return len(text)
 }
 
-// parameters takes in the names of an URL's.
+// parameters adds the names of URL parameters.
 func (n *wordSet) parameters(query string) {
 	for query != "" {
 		var pair string

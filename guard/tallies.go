@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// MaxLabels bounds the callers that metrics name; the others together are Others.
+// MaxLabels is the maximum number of callers that metrics name; the rest is Others.
 const MaxLabels = 20
 
-// labels counts some callers under their own names, for metrics: what it has
-// counted for a name or for the others never becomes less, whoever is named.
+// labels counts some callers under their own names, for metrics. The count of a name, and
+// of the others, never decreases, even if the named callers change.
 type labels struct {
 	own  map[string]*Tally
 	rest Tally
@@ -29,8 +29,7 @@ func (l *labels) add(name string, v *Verdict) {
 	t.add(v)
 }
 
-// choose gives the name of one that costs little away to one that costs twice as
-// much or more.
+// choose gives the label of a cheap caller to one that costs at least twice as much.
 func (l *labels) choose(callers map[string]*CallerStats) {
 	if len(l.own) < MaxLabels {
 		return
@@ -69,9 +68,9 @@ type NamedTally struct {
 	Tally
 }
 
-// Labelled counts the verdicts about callers, for metrics: of at most MaxLabels
-// by name, of whom those cost most that have sent something since, and of all
-// others under Others. No count ever becomes less; a name may lose its place.
+// Labelled returns the counts by caller for metrics. It names at most MaxLabels callers,
+// the most expensive of those with recent queries, and counts all others as Others. No
+// count ever decreases, but a caller may lose its name.
 func (g *Guard) Labelled() []NamedTally {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
@@ -84,7 +83,7 @@ func (g *Guard) Labelled() []NamedTally {
 	return out
 }
 
-// Classes counts the verdicts about classes; "" is callers without one.
+// Classes returns the counts by class; "" stands for callers without a class.
 func (g *Guard) Classes() []NamedTally {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
@@ -100,15 +99,14 @@ func named(of map[string]*Tally) []NamedTally {
 	return out
 }
 
-// Judging says how long the judging of queries took.
+// Judging returns how long the judging of queries took.
 func (g *Guard) Judging() Judging {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
 	return g.counts.judging
 }
 
-// Minutes are the units of all queries in each of the last minutes, the current
-// one last.
+// Minutes returns the units of all queries per minute; the current minute is last.
 func (g *Guard) Minutes() []float64 {
 	minute := time.Now().Unix() / 60
 	g.counts.mu.Lock()
@@ -116,8 +114,8 @@ func (g *Guard) Minutes() []float64 {
 	return g.counts.history.list(minute)
 }
 
-// Slow counts the queries that Observe calls slow, and the lines of the log that
-// were suppressed because there were too many.
+// Slow returns the number of slow queries passed to Observe, and the number of log lines
+// that the rate limit suppressed.
 func (g *Guard) Slow() (queries, suppressed int64) {
 	g.counts.mu.Lock()
 	queries = g.counts.slow

@@ -7,16 +7,15 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// The bounds of a cost in units.
+// Limits of a cost in units.
 const (
 	maxShare = 1000    // of one measure
 	maxCost  = 100_000 // of one query
 )
 
-// weigh is the cost of a query in units: 1 for being a query, and for each
-// measure its value divided by the price of its predictor. A unit is about what
-// a search for one page of hits costs. mostly is the predictor of the measure
-// that has the largest part in it.
+// weigh returns the cost of a query in units: 1, plus for each measure its value divided by
+// the price of its predictor. A unit corresponds to a search for one page of hits. mostly
+// is the predictor of the measure with the largest part.
 func weigh(measures []cost.Measure) (units float64, mostly cost.Predictor) {
 	units = 1
 	most := 0.0
@@ -31,7 +30,7 @@ func weigh(measures []cost.Measure) (units float64, mostly cost.Predictor) {
 	return math.Round(100*min(units, maxCost)) / 100, mostly
 }
 
-// priceOf is how much of a predictor makes one unit; 0 is free.
+// priceOf returns the amount of a predictor that costs one unit; 0 means free.
 func priceOf(p cost.Predictor) float64 {
 	switch p {
 	case cost.LeadingWildcard, cost.NonSargable, cost.Regex, cost.Sort, cost.Script, cost.ScriptScore, cost.Recursive, cost.UnfilteredWrite, cost.MissingWhere:
@@ -51,8 +50,8 @@ func priceOf(p cost.Predictor) float64 {
 	}
 }
 
-// shapeOf is what queries of the same construction have in common: where they
-// go, what they hold, and how much of it to the next power of two.
+// shapeOf returns a hash that queries of the same structure share: the endpoint, their
+// constructs, and the amounts rounded to powers of two.
 func shapeOf(q *Query, measures []cost.Measure) uint64 {
 	h := mix(14695981039346656037, string(q.Kind))
 	h = mix(h, q.Method)
@@ -78,7 +77,7 @@ func mix(h uint64, s string) uint64 {
 	return (h ^ 0xff) * 1099511628211
 }
 
-// endpoint is a path without the names of indices: /_search.
+// endpoint returns a path without the names of indices, such as /_search.
 func endpoint(path string) string {
 	if i := strings.Index(path, "/_"); i >= 0 {
 		return path[i:]

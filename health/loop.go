@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Loop is a part of this process that must keep going: the loop of a worker, a writer, a
@@ -24,19 +26,13 @@ type Loop struct {
 func (h *Health) Loop(name string, within time.Duration) (*Loop, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var errs []error
+	var errs faults.List
 	if err := checkName(name); err != nil {
 		errs = append(errs, err)
 	}
-	if within < 10*time.Second || within > 24*time.Hour {
-		errs = append(errs, fmt.Errorf("within is %v, want 10s to 24h", within))
-	}
-	if slices.ContainsFunc(h.loops, func(l *Loop) bool { return l.name == name }) {
-		errs = append(errs, fmt.Errorf("the name is taken"))
-	}
-	if len(h.loops) >= MaxChecks {
-		errs = append(errs, fmt.Errorf("there are %d loops already, the most", MaxChecks))
-	}
+	errs.If(within < 10*time.Second || within > 24*time.Hour, "within is %v, want 10s to 24h", within)
+	errs.If(slices.ContainsFunc(h.loops, func(l *Loop) bool { return l.name == name }), "the name is taken")
+	errs.If(len(h.loops) >= MaxChecks, "there are %d loops already, the most", MaxChecks)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("health: loop %.80q: %w", name, errors.Join(errs...))
 	}

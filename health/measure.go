@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -73,9 +74,7 @@ func (d *Dependency) Track(ctx context.Context, f func(context.Context) error) e
 // head of its answer. nil means http.DefaultTransport. Answers are Good, but for
 // 504 (Timeout), the other server errors (Failed) and 429 (Ignored).
 func (d *Dependency) Wrap(rt http.RoundTripper) http.RoundTripper {
-	if rt == nil {
-		rt = http.DefaultTransport
-	}
+	rt = cmp.Or(rt, http.DefaultTransport)
 	return &tripper{d, rt}
 }
 

@@ -20,8 +20,8 @@ const (
 	alarmWake       = "wake"
 )
 
-// alarms are the states that a person should know. The log is told when one begins
-// and when it ends.
+// alarms holds the conditions that need a person's attention. It logs when one begins and
+// when it ends.
 type alarms struct {
 	log *slog.Logger
 	mu  sync.Mutex // guards on
@@ -39,7 +39,7 @@ func (a *alarms) set(kind, of, what string) {
 	was, on := a.on[k]
 	if !on {
 		was = Alarm{Kind: kind, Since: time.Now()}
-		a.log.Warn("alarm of the outbox", "kind", kind, "what", what)
+		a.log.Warn("outbox alarm begins", "kind", kind, "what", what)
 	}
 	was.What = what
 	a.on[k] = was
@@ -57,7 +57,7 @@ func (a *alarms) clearOf(kind, of string) {
 	k := alarmKey{kind, of}
 	if was, on := a.on[k]; on {
 		delete(a.on, k)
-		a.log.Info("alarm of the outbox is over", "kind", kind, "after", time.Since(was.Since).Round(time.Millisecond))
+		a.log.Info("outbox alarm ends", "kind", kind, "after", time.Since(was.Since).Round(time.Millisecond))
 	}
 }
 

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// cache keeps the records that a feed handed over until they are sent. When it is
-// full the oldest go: the tables have them too.
+// cache keeps the records that a feed delivers until they are sent. When it is full, it
+// drops the oldest records; the relay then reads them from the tables.
 type cache struct {
 	limit int64
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	of     map[int64]Record
-	order  []int64 // positions, as they came; some are gone
+	order  []int64 // positions in order of arrival; some records may be gone
 	bytes  int64
-	topics map[string]int // how many of each there are
-	room   chan struct{}  // closed when some left
-	stuck  bool           // somebody waited for room in vain, and nothing left since
+	topics map[string]int // number of records per topic
+	room   chan struct{}  // closed when records leave
+	stuck  bool           // a put waited for room in vain, and no record has left since
 }
 
 func newCache(limit int64) *cache {
@@ -26,8 +26,8 @@ func newCache(limit int64) *cache {
 
 func size(r Record) int64 { return int64(len(r.Payload) + len(r.Key) + 256) }
 
-// put keeps records. It waits a moment if there is no room, but only if records
-// leave: a feed must go on while a sink pauses.
+// put adds records. If the cache is full, put waits a short time, but only while records
+// leave: a feed must not block while a sink pauses.
 func (c *cache) put(ctx context.Context, records []Record) {
 	const moment = 50 * time.Millisecond
 	c.mu.Lock()
@@ -83,8 +83,8 @@ func (c *cache) remove(position int64) (r Record, ok bool) {
 	return r, true
 }
 
-// take returns the records of refs that it has, which it forgets, and the refs of
-// the others.
+// take removes and returns the records of refs that are in the cache. missing lists the
+// refs of the others.
 func (c *cache) take(refs []Ref) (found []Record, missing []Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *cache) take(refs []Ref) (found []Record, missing []Ref) {
 	return found, missing
 }
 
-// has reports whether there is a record of the topic.
+// has reports whether the cache holds a record of the topic.
 func (c *cache) has(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,48 +1,50 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// Config says how a [Relay] works. Store, Owner and Sinks are required.
+// Config configures a [Relay]. Store, Owner and Sinks are required.
 type Config struct {
-	Name  string // of the outbox, for logs; default outbox
+	Name  string // of the outbox, used in logs; default outbox
 	Store Store
-	// Owner names this process, such as host:pid. It is unique among the processes
-	// that relay this outbox: one takes over from another of its name at once.
+	// Owner names this process, such as host:pid. It must be unique among the processes
+	// that relay this outbox: a relay takes over at once from a relay with the same Owner.
 	Owner string
-	// Sinks are asked in this order: an event goes to the first that wants its
-	// topic. Events that none wants stay where they are.
+	// Sinks lists the sinks in order of precedence: an event goes to the first one whose
+	// Topics match. Events that match none stay in the outbox.
 	Sinks []Route
 
-	Lease      time.Duration  // how long a relay may be silent, much the same for all of an outbox; default 15 s
-	ParkAfter  int            // attempts that count against an event; default 5
+	Lease      time.Duration  // lifetime of the lease without renewal; use about the same value in all relays of an outbox; default 15 s
+	ParkAfter  int            // failures blamed on an event before it is parked, 1 to 1000; default 5
 	Keep       time.Duration  // how long delivered events are kept; default 24 h
-	Events     int            // in one batch at most; default 1,000
-	Bytes      int64          // in one batch at most; default 4 MiB
-	PollBusy   time.Duration  // how often a relay looks after it found something; default 5 ms
-	PollIdle   time.Duration  // how often it looks when nothing has come for a while; default 30 ms
-	Retry      backoff.Config // of an event; default 1 s to 5 min
-	Pause      backoff.Config // of a sink whose place is away; default 250 ms to 30 s
-	SendFor    time.Duration  // how long a sink may take for a batch; default 1 min
-	Grace      time.Duration  // how long a batch may go on when Run is to end; default 10 s
-	Stalled    time.Duration  // without progress until the alarm; default 1 min
-	Wake       bool           // listen for notifications too, if the store can
+	Events     int            // maximum number of events in a batch, 1 to 10000; default 1,000
+	Bytes      int64          // maximum size of a batch in bytes; default 4 MiB
+	PollBusy   time.Duration  // polling interval after events were found; default 5 ms
+	PollIdle   time.Duration  // polling interval when no events were found for a while; default 30 ms
+	Retry      backoff.Config // waits between the attempts of one event; default 1 s to 5 min
+	Pause      backoff.Config // pauses of a sink whose destination is unreachable; default 250 ms to 30 s
+	SendFor    time.Duration  // time limit of one call of a sink; default 1 min
+	Grace      time.Duration  // how long batches may continue after Run's context ends; default 10 s
+	Stalled    time.Duration  // time without progress before the relay raises an alarm; default 1 min
+	Wake       bool           // also listen for notifications, if the store supports them
 	Feed       Feed           // nil: poll only
-	FeedMemory int64          // bytes of records of the feed that are kept at most; default 64 MiB
+	FeedMemory int64          // maximum size in bytes of the feed's records in memory; default 64 MiB
 	Log        *slog.Logger   // nil discards
 }
 
-// Route is a sink and what goes there.
+// Route assigns topics to a sink.
 type Route struct {
-	Name   string   // for people; without secrets
-	Topics []string // each a topic, or the beginning of topics and *: orders.*
+	Name   string   // shown in logs and metrics; must not contain secrets
+	Topics []string // topics, or prefixes of topics followed by *, such as orders.*
 	Sink   Sink
 }
 
@@ -64,9 +66,7 @@ func (c Config) WithDefaults() Config {
 	orDefault(&c.Stalled, time.Minute)
 	orDefault(&c.FeedMemory, 64<<20)
 	c.Retry = c.Retry.WithDefaults()
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -77,28 +77,17 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Store == nil {
-		fault("Store: missing")
-	}
-	if c.Owner == "" {
-		fault("Owner: missing")
-	}
-	if len(c.Sinks) == 0 {
-		fault("Sinks: missing; an event goes nowhere")
-	}
+	var errs faults.List
+	errs.If(c.Store == nil, "Store: missing")
+	errs.If(c.Owner == "", "Owner: missing")
+	errs.If(len(c.Sinks) == 0, "Sinks: missing; the relay needs at least one sink")
 	for i, r := range c.Sinks {
-		if r.Name == "" || r.Sink == nil || len(r.Topics) == 0 {
-			fault("Sinks[%d]: needs Name, Topics and Sink", i)
-		}
+		errs.If(r.Name == "" || r.Sink == nil || len(r.Topics) == 0, "Sinks[%d]: needs Name, Topics and Sink", i)
 		for _, t := range r.Topics {
-			if err := ValidatePattern(t); err != nil {
-				fault("Sinks[%d].Topics: %w", i, err)
-			}
+			errs.In(ValidatePattern(t), "Sinks[%d].Topics", i)
 		}
 	}
 	for _, d := range []struct {
@@ -114,32 +103,20 @@ func (c Config) Validate() error {
 		{"Grace", c.Grace, 0},
 		{"Stalled", c.Stalled, time.Second},
 	} {
-		if d.of < d.min {
-			fault("%s: %v is less than %v", d.name, d.of, d.min)
-		}
+		errs.If(d.of < d.min, "%s: %v is less than the minimum, %v", d.name, d.of, d.min)
 	}
-	if c.ParkAfter < 1 || c.ParkAfter > 1000 {
-		fault("ParkAfter: %d is not from 1 to 1000", c.ParkAfter)
-	}
-	if c.Events < 1 || c.Events > 10_000 {
-		fault("Events: %d is not from 1 to 10000", c.Events)
-	}
-	if c.Bytes < 1 {
-		fault("Bytes: %d is less than 1", c.Bytes)
-	}
-	if err := c.Retry.Validate(); err != nil {
-		fault("Retry: %w", err)
-	}
-	if err := c.Pause.Validate(); err != nil {
-		fault("Pause: %w", err)
-	}
+	errs.If(c.ParkAfter < 1 || c.ParkAfter > 1000, "ParkAfter: %d is not between 1 and 1000", c.ParkAfter)
+	errs.If(c.Events < 1 || c.Events > 10_000, "Events: %d is not between 1 and 10000", c.Events)
+	errs.If(c.Bytes < 1, "Bytes: %d is less than 1", c.Bytes)
+	errs.In(c.Retry.Validate(), "Retry")
+	errs.In(c.Pause.Validate(), "Pause")
 	return errors.Join(errs...)
 }
 
-// ValidatePattern says what is wrong with a pattern of a [Route].
+// ValidatePattern returns an error if pattern is not a valid entry of Topics of a [Route].
 func ValidatePattern(pattern string) error {
 	if ok, err := regexp.MatchString(`^([A-Za-z0-9._-]+|[A-Za-z0-9._-]*\*)$`, pattern); err != nil || !ok {
-		return fmt.Errorf("%.100q is no topic; letters, digits, dots, dashes and underscores, and one * at the end", pattern)
+		return fmt.Errorf("%.100q is not a valid topic; use letters, digits, dots, dashes and underscores, and at most one *, at the end", pattern)
 	}
 	return nil
 }

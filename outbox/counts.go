@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// counts is what a relay did.
+// counts collects the statistics of a relay.
 type counts struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	of     Stats
 	topics map[string]*TopicStats
-	waits  map[string]time.Time // topics that are ready: since when nothing of them was settled
+	waits  map[string]time.Time // ready topics, each with the time of its last settlement
 }
 
 func newCounts() *counts {
@@ -55,7 +55,7 @@ func (c *counts) topic(name string) *TopicStats {
 	return t
 }
 
-// settled counts a batch.
+// settled counts the results of a batch.
 func (c *counts) settled(topic, sink string, v verdict, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +88,8 @@ func (c *counts) lost(topic string, done *Settlement) {
 	c.failed(c.topic(topic), done)
 }
 
-// polled notes which topics are ready, and may go on, and returns those of which
-// nothing was settled for too long.
+// polled records which topics are ready and whose sinks do not pause. It returns the topics
+// without a settlement for longer than long.
 func (c *counts) polled(ready []string, long time.Duration) (stalled []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,55 +6,56 @@ import (
 	"time"
 )
 
-// The bounds of an [Event].
+// Limits of an [Event].
 const (
 	MaxTopic       = 255      // bytes
 	MaxKey         = 512      // bytes
 	MaxType        = 255      // bytes
-	MaxHeaders     = 64       // per event
-	MaxHeaderBytes = 16 << 10 // of all names and values of one event
-	MaxPayload     = 16 << 20 // bytes; many sinks take less
+	MaxHeaders     = 64       // headers per event
+	MaxHeaderBytes = 16 << 10 // total bytes of all header names and values of one event
+	MaxPayload     = 16 << 20 // bytes; many sinks accept less
 )
 
-// Event is what a producer writes.
+// Event is an event as a producer writes it.
 type Event struct {
-	// ID is the same in every delivery, and unique in the database. "": the
-	// database makes one, a UUID. At most 64 bytes.
+	// ID is unique in the database and the same in every delivery. At most 64 bytes. If it
+	// is empty, the database generates a UUID.
 	ID string
-	// Topic says where the event goes: a relay chooses the sink by it. Letters,
-	// digits, dots, dashes and underscores.
+	// Topic selects the sink. It has 1 to [MaxTopic] letters, digits, dots, dashes and
+	// underscores.
 	Topic string
-	// Key names what the event is about, such as an order's number: events of one
-	// topic and key are delivered in order. "": no order is kept.
+	// Key identifies the subject of the event, such as an order number. Events of one topic
+	// and key are delivered in order. Events without a key have no order.
 	Key string
-	// Type says what has happened, such as order.paid. "": the topic.
+	// Type says what happened, such as order.paid. If it is empty, the topic is used.
 	Type string
-	// Headers go with the event where a sink has a place for them. Names are as in
+	// Headers accompany the event if the sink supports headers. Names follow the rules of
 	// HTTP.
 	Headers map[string]string
 	Payload []byte
 }
 
-// Record is an event as an outbox keeps it.
+// Record is an event as the outbox stores it.
 type Record struct {
 	Event
-	// Position is where the event is in its outbox. Of two events of one key, the
-	// later one has the higher position. Positions of different keys say nothing
-	// about time.
+	// Position is the place of the event in its outbox. Of two events of one key, the later
+	// one has the higher position. Positions of events with different keys do not show
+	// which is older.
 	Position int64
-	// Sequence counts the events of one topic and key, from 1, without holes. 0
-	// without a key.
+	// Sequence numbers the events of one topic and key from 1, without gaps. It is 0 for
+	// events without a key.
 	Sequence int64
 	Written  time.Time // by the database's clock
-	Attempts int       // deliveries that were tried before
-	// Fault says why the row cannot be read, as after somebody changed it; "": it can.
-	// A relay counts it against the event, and sends nothing.
+	Attempts int       // earlier delivery attempts
+	// Fault is the reason why the row cannot be read, for example because it was edited by
+	// hand. Empty: the row is valid. The relay counts a fault against the event and does
+	// not send it.
 	Fault string
 }
 
-// SetHeaders reads headers as a database has them, an object of strings in JSON.
+// SetHeaders sets the headers from the database's representation, a JSON object of strings.
 func (r *Record) SetHeaders(text []byte) {
 	if err := json.Unmarshal(text, &r.Headers); err != nil {
-		r.Headers, r.Fault = nil, fmt.Sprintf("its headers are not a JSON object of strings: %v", err)
+		r.Headers, r.Fault = nil, fmt.Sprintf("the headers are not a JSON object of strings: %v", err)
 	}
 }

@@ -33,6 +33,6 @@ func ExampleEvent_Validate() {
 	err := outbox.Event{Topic: "orders placed", Headers: map[string]string{"": "x"}}.Validate()
 	fmt.Println(err)
 	// Output:
-	// Topic: "orders placed" is not 1 to 255 letters, digits, dots, dashes and underscores
-	// Headers: "" has no name, is not UTF-8, or has a zero byte
+	// Topic: "orders placed" must have 1 to 255 letters, digits, dots, dashes and underscores
+	// Headers: "": the name must not be empty; name and value must be UTF-8 without zero bytes
 }

@@ -2,14 +2,14 @@ package outbox
 
 import "context"
 
-// Feed hands a relay events as they are committed, from the database's log. It
-// only saves time: what it hands over makes the relay look at once, and saves it
-// from reading the payloads. Which events are sent, and in which order, the tables
-// alone decide. So a feed may lose, repeat or reorder events, and may confirm to
-// its source what it has handed over.
+// Feed passes events to a relay as they are committed, read from the database's log. A feed
+// is an optimization: its records make the relay look for events at once, and save reading
+// the payloads. The tables alone decide which events are sent, and in which order. So a
+// feed may lose, repeat or reorder events, and may acknowledge records to its source once
+// it has passed them on.
 type Feed interface {
-	// Run hands over events until ctx ends or an error. give may block for a short
-	// time if events come faster than they leave; it keeps the records. The relay
-	// calls Run again after a pause when it has returned an error, and says so.
+	// Run passes events to give until ctx ends or an error occurs. give keeps the records;
+	// it may block for a short time if events arrive faster than they are sent. After an
+	// error, the relay raises an alarm and calls Run again after a pause.
 	Run(ctx context.Context, give func([]Record)) error
 }

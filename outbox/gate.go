@@ -9,30 +9,30 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// gate lets batches to one sink, and pauses it while its place is away. After a
-// pause one batch tries; the others wait for its result.
+// gate admits batches to one sink, and pauses the sink while its destination is
+// unreachable. After a pause one batch tries; the others wait for its result.
 //
 //	open ──it failed──► paused ──time is over──► trying ──it worked──► open
 //	                      ▲                        │
 //	                      └───────it failed────────┘
 type gate struct {
 	name   string
-	place  int // among the sinks
+	place  int // index of the sink
 	pauses backoff.Config
 	alarms *alarms
 
-	mu     sync.Mutex // guards what follows
-	fails  int        // since it worked
+	mu     sync.Mutex // guards the fields below
+	fails  int        // consecutive failures
 	until  time.Time
 	trying bool
-	shift  int // batches are smaller by 8^shift after failures
+	shift  int // after failures, the batch size is divided by 8^shift
 	reason string
 	count  int64
 	took   time.Duration
-	change chan struct{} // closed on a change
+	change chan struct{} // closed on every change of the state
 }
 
-// maxShift makes the largest batch one event.
+// maxShift reduces the largest batch to one event.
 const maxShift = 5
 
 func newGate(place int, name string, pauses backoff.Config, a *alarms) *gate {
@@ -46,9 +46,9 @@ func (g *gate) paused() bool {
 	return g.fails > 0
 }
 
-// enter waits until a batch may be sent, and returns how many of n events it may
-// have. What it returned for must come back by pass, fail or leave. calm is
-// whether the sink worked the last time.
+// enter waits until a batch may be sent. It returns how many of n events the batch may
+// contain. After enter returns ok, the caller must call pass, fail or leave. calm reports
+// whether the sink's last call succeeded.
 func (g *gate) enter(ctx context.Context, n int) (most int, calm, ok bool) {
 	for {
 		g.mu.Lock()
@@ -81,7 +81,7 @@ func (g *gate) enter(ctx context.Context, n int) (most int, calm, ok bool) {
 	}
 }
 
-// leave says that nothing was sent.
+// leave reports that the batch was not sent.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,7 +89,7 @@ func (g *gate) leave() {
 	g.changed()
 }
 
-// pass says that the place works.
+// pass reports that the destination works.
 func (g *gate) pass(took time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,8 +101,8 @@ func (g *gate) pass(took time.Duration) {
 	g.changed()
 }
 
-// fail says that the place did not work. It is a failure of those batches too that
-// were under way when the pause began: only the first lengthens it.
+// fail reports that the destination failed. Batches that were in progress when a pause
+// began fail as well; only the first failure makes the next pause longer.
 func (g *gate) fail(why error, after time.Duration, tried bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,7 +128,7 @@ func (g *gate) stats() SinkStats {
 	return SinkStats{Name: g.name, Paused: g.fails > 0, Until: g.until, Reason: g.reason, Pauses: g.count, Latency: g.took}
 }
 
-// most is how many of n events a batch may have.
+// most returns how many of n events a batch may contain.
 func (g *gate) most(n int) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,22 +11,22 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// verdict is what the results of a batch mean.
+// verdict is the interpretation of a batch's results.
 type verdict struct {
 	done  *Settlement
-	worth int // delivered
+	worth int // delivered events
 	bytes int64
-	// place is why the sink is at fault; nil: it is not.
+	// place is the error of the destination, or nil if it works.
 	place error
-	after time.Duration // that the place asked for
+	after time.Duration // the pause that the destination requested
 }
 
-// batch is a flight and what is sent of it.
+// batch is a flight with the records to send.
 type batch struct {
 	flight  *Flight
 	records []Record
-	unsent  []Record // that cannot be read, and those of their keys behind them
-	why     []error  // of unsent
+	unsent  []Record // records that cannot be read, and later records of the same keys
+	why     []error  // one reason per record of unsent
 }
 
 func batchOf(f *Flight, records []Record) batch {
@@ -50,10 +50,10 @@ func batchOf(f *Flight, records []Record) batch {
 	return b
 }
 
-// judge decides, from the results of a batch, what was delivered, whose fault the
-// rest is, and when it is tried again. results are those of the records that were
-// sent; an event of the flight without a record has lost its payload. calm is whether the sink
-// worked the last time.
+// judge interprets the results of a batch: which events were delivered, whether the event
+// or the destination caused each failure, and when to try again. results has one entry per
+// record that was sent. A ref of the flight without a record has lost its payload. calm
+// reports whether the sink's last call succeeded.
 func (l *leader) judge(b batch, results []error, sink string, calm bool) verdict {
 	f, records := b.flight, b.records
 	v := verdict{done: &Settlement{Flight: f.ID}}
@@ -72,14 +72,14 @@ func (l *leader) judge(b batch, results []error, sink string, calm bool) verdict
 	for i, r := range b.unsent {
 		there[r.Position], result[r.Position] = true, b.why[i]
 	}
-	var away []Ref // failed, and it was not theirs
+	var away []Ref // failed because of the destination
 	own := 0
 	for _, ref := range f.Refs {
 		err := result[ref.Position]
 		switch {
 		case !there[ref.Position]:
 			own++
-			v.done.Failed = append(v.done.Failed, l.blame(ref, Evidence{Class: bezoar.Invalid.String(), Reason: "the event's payload is not in the database any more", Sink: sink}))
+			v.done.Failed = append(v.done.Failed, l.blame(ref, Evidence{Class: bezoar.Invalid.String(), Reason: "the event's payload is no longer in the database", Sink: sink}))
 		case err == nil:
 			v.done.Delivered = append(v.done.Delivered, ref.Position)
 		case errors.Is(err, ErrBehind):
@@ -94,7 +94,7 @@ func (l *leader) judge(b batch, results []error, sink string, calm bool) verdict
 	v.worth = len(v.done.Delivered)
 	alone := len(f.Refs) == 1
 	if few := 2*len(away) < len(away)+v.worth+own; len(away) > 0 && (few || alone) {
-		// The place works otherwise, or the next event shall try.
+		// The destination accepted other events, or the next batch shall find out.
 		for _, ref := range away {
 			v.done.Failed = append(v.done.Failed, l.putOff(ref, l.evidence(result[ref.Position], sink)))
 		}
@@ -125,7 +125,7 @@ func (l *leader) evidence(err error, sink string) Evidence {
 	return e
 }
 
-// sign completes evidence.
+// sign adds the time and the relay to the evidence.
 func (l *leader) sign(e Evidence) Evidence {
 	const long = 4 << 10
 	if len(e.Reason) > long {
@@ -143,21 +143,21 @@ func (l *leader) blame(ref Ref, e Evidence) Setback {
 	return s
 }
 
-// putOff counts an attempt, but not against the event.
+// putOff schedules a retry without counting the attempt against the event.
 func (l *leader) putOff(ref Ref, e Evidence) Setback {
 	s := Setback{Position: ref.Position, Attempts: ref.Attempts + 1, Blamed: ref.Blamed, Evidence: l.sign(e)}
 	s.Wait = max(l.c.Retry.Wait(s.Attempts-1, rand.Float64()), time.Millisecond) //nolint:gosec // jitter
 	return s
 }
 
-// blameAll counts an attempt against every event of a flight of which nobody knows
-// how it ended. The first time these are sent again at once, each alone; an event
-// that was blamed before lets others pass.
+// blameAll counts an attempt against every event of a flight with an unknown outcome. The
+// first time, the events are sent again at once, each alone. An event that was blamed
+// before waits, so that others can go first.
 func (l *leader) blameAll(f Flight, e Evidence) *Settlement {
 	done := &Settlement{Flight: f.ID}
 	for _, ref := range f.Refs {
 		s := l.blame(ref, e)
-		s.Parked = s.Parked && len(f.Refs) == 1 // others may have done it
+		s.Parked = s.Parked && len(f.Refs) == 1 // another event of the flight may be the cause
 		if ref.Blamed == 0 {
 			s.Wait = 0
 		}
@@ -166,7 +166,7 @@ func (l *leader) blameAll(f Flight, e Evidence) *Settlement {
 	return done
 }
 
-// panicked is a sink that failed on a batch in this process.
+// panicked returns the failure of a sink that panicked.
 func panicked(value any) error {
 	return &Failure{Class: bezoar.Bug, Reason: fmt.Sprintf("the sink panicked: %v", value)}
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,22 +11,24 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Tx is a transaction of an application in which events can be written. Make it
-// with [Pgx], [SQL] and their like.
+// Tx is an application's transaction in which events can be written. Create it with [Pgx],
+// [SQL], [MySQL] or [SQLite].
 type Tx struct {
 	schema string
 	write  func(ctx context.Context, schema string, events []Event) error
 }
 
-// In returns tx for an outbox in another schema than bezoar_outbox.
+// In returns a copy of tx for an outbox in the given schema instead of bezoar_outbox.
 func (tx Tx) In(schema string) Tx {
 	tx.schema = schema
 	return tx
 }
 
-// Pgx is a transaction of pgx.
+// Pgx wraps a transaction of pgx.
 func Pgx[Tag any](tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (Tag, error)
 },
@@ -36,8 +39,7 @@ func Pgx[Tag any](tx interface {
 	})}
 }
 
-// SQL is a transaction of database/sql with a driver for PostgreSQL, such as that
-// of pgx or lib/pq.
+// SQL wraps a database/sql transaction with a PostgreSQL driver, such as pgx or lib/pq.
 func SQL(tx *sql.Tx) Tx {
 	return Tx{write: writePostgres(func(ctx context.Context, statement string, args []any) error {
 		_, err := tx.ExecContext(ctx, statement, args...)
@@ -45,14 +47,17 @@ func SQL(tx *sql.Tx) Tx {
 	})}
 }
 
-// Write writes events in the transaction: they are delivered if and only if it
-// commits. Events of one topic and key keep their order. Until the transaction
-// ends no other can write events of the same keys; Write locks the keys in one
-// order, so that callers that write all their events at once do not deadlock. Above
-// the isolation level read committed, one of two transactions that write events of
-// one key at once fails to serialize, as with any row that both change.
+// Write writes events in the transaction. They are delivered if and only if the transaction
+// commits. Events of one topic and key keep their order.
 //
-// An error that is not of the form of an event has made the transaction fail.
+// Write locks the keys of its events until the transaction ends: other transactions that
+// write events of these keys wait. It locks them in a fixed order, so callers that write
+// all their events in one call do not deadlock. Above the isolation level read committed,
+// one of two concurrent transactions that write events of the same key gets a serialization
+// failure, as if both had updated the same row.
+//
+// An error about an invalid event leaves the transaction usable. After any other error the
+// transaction has failed and must be rolled back.
 func Write(ctx context.Context, tx Tx, events ...Event) error {
 	if tx.write == nil {
 		return errors.New("write events: no transaction")
@@ -62,11 +67,9 @@ func Write(ctx context.Context, tx Tx, events ...Event) error {
 			return fmt.Errorf("write events: event %d: %w", i, err)
 		}
 	}
-	if tx.schema == "" {
-		tx.schema = "bezoar_outbox"
-	}
+	tx.schema = cmp.Or(tx.schema, "bezoar_outbox")
 	if !schemaName.MatchString(tx.schema) {
-		return fmt.Errorf("write events: %.80q is no schema", tx.schema)
+		return fmt.Errorf("write events: %.80q is not a valid schema name", tx.schema)
 	}
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b Event) int {
@@ -88,47 +91,32 @@ var (
 	topicName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
 )
 
-// Validate reports everything that is wrong with an event.
+// Validate returns one error that names every invalid field of the event, or nil.
 func (e Event) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !topicName.MatchString(e.Topic) {
-		fault("Topic: %.100q is not 1 to %d letters, digits, dots, dashes and underscores", e.Topic, MaxTopic)
-	}
+	var errs faults.List
+	errs.If(!topicName.MatchString(e.Topic), "Topic: %.100q must have 1 to %d letters, digits, dots, dashes and underscores", e.Topic, MaxTopic)
 	for _, f := range []struct {
 		name, text string
 		limit      int
 	}{{"ID", e.ID, 64}, {"Key", e.Key, MaxKey}, {"Type", e.Type, MaxType}} {
-		if len(f.text) > f.limit {
-			fault("%s: %d bytes are more than %d", f.name, len(f.text), f.limit)
-		}
-		if !printable(f.text) {
-			fault("%s: is not UTF-8, or has a zero byte", f.name)
-		}
+		errs.If(len(f.text) > f.limit, "%s: %d bytes exceed the limit of %d", f.name, len(f.text), f.limit)
+		errs.If(!printable(f.text), "%s: must be UTF-8 without zero bytes", f.name)
 	}
-	if len(e.Headers) > MaxHeaders {
-		fault("Headers: %d are more than %d", len(e.Headers), MaxHeaders)
-	}
+	errs.If(len(e.Headers) > MaxHeaders, "Headers: %d headers exceed the limit of %d", len(e.Headers), MaxHeaders)
 	n := 0
 	for name, value := range e.Headers {
 		n += len(name) + len(value)
-		if name == "" || !printable(name) || !printable(value) {
-			fault("Headers: %.100q has no name, is not UTF-8, or has a zero byte", name)
-		}
+		errs.If(name == "" || !printable(name) || !printable(value), "Headers: %.100q: the name must not be empty; name and value must be UTF-8 without zero bytes", name)
 	}
-	if n > MaxHeaderBytes {
-		fault("Headers: %d bytes are more than %d", n, MaxHeaderBytes)
-	}
-	if len(e.Payload) > MaxPayload {
-		fault("Payload: %d bytes are more than %d", len(e.Payload), MaxPayload)
-	}
+	errs.If(n > MaxHeaderBytes, "Headers: %d bytes exceed the limit of %d", n, MaxHeaderBytes)
+	errs.If(len(e.Payload) > MaxPayload, "Payload: %d bytes exceed the limit of %d", len(e.Payload), MaxPayload)
 	return errors.Join(errs...)
 }
 
 func printable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// writePostgres calls the function of the outbox, several times in one statement:
-// a list of expressions is evaluated in its order.
+// writePostgres calls the outbox's SQL function once per event, many in one statement:
+// PostgreSQL evaluates the expressions of a list in order.
 func writePostgres(exec func(ctx context.Context, statement string, args []any) error) func(context.Context, string, []Event) error {
 	return func(ctx context.Context, schema string, events []Event) error {
 		var text strings.Builder

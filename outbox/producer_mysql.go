@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 )
 
-// MySQL is a transaction of database/sql with a driver for MySQL or MariaDB.
+// MySQL wraps a database/sql transaction with a driver for MySQL or MariaDB.
 //
-// Transactions of InnoDB may wait for each other: two that write events of several keys
-// in more than one call of [Write], and now and then one and the relay. The server then
-// ends one of them with error 1213, and the application begins it again.
+// InnoDB may end a transaction with error 1213 (deadlock). This happens between
+// transactions that write events of several keys in more than one call of [Write], and
+// occasionally between a transaction and the relay. The application must then repeat the
+// transaction.
 func MySQL(tx *sql.Tx) Tx {
 	return Tx{write: func(ctx context.Context, schema string, events []Event) error {
 		for _, e := range events {

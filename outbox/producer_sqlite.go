@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 )
 
-// SQLite is a transaction of database/sql with a driver for SQLite.
+// SQLite wraps a database/sql transaction with a driver for SQLite.
 func SQLite(tx *sql.Tx) Tx {
 	return Tx{write: func(ctx context.Context, schema string, events []Event) error {
 		insert, err := tx.PrepareContext(ctx, `INSERT INTO `+schema+`_write (topic, key, type, headers, payload, id) VALUES (?, ?, ?, ?, ?, ?)`)

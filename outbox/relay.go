@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Relay delivers the events of one outbox. Several may run, on several machines:
+// Relay delivers the events of one outbox. You can run several relays, on several machines:
 // the one that holds the lease works, and the others wait for it.
 type Relay struct {
 	c      Config
-	gates  []*gate // of c.Sinks
+	gates  []*gate // one per entry of c.Sinks
 	counts *counts
 	alarms *alarms
 	cache  *cache
-	led    map[int64]bool // epochs of this process; of Run alone
+	led    map[int64]bool // epochs that this process held; used by Run alone
 }
 
-// New returns a relay that has not begun.
+// New returns a relay. Call Run to start it.
 func New(c Config) (*Relay, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
@@ -34,9 +34,9 @@ func New(c Config) (*Relay, error) {
 	return r, nil
 }
 
-// Run relays until ctx ends. It waits for the lease while another relay has it,
-// and for the database while it is away. When ctx ends, batches under way have
-// Grace to end; then it releases the lease and returns nil.
+// Run relays events until ctx ends. It waits while another relay holds the lease, and while
+// the database is unreachable. When ctx ends, batches in progress have Grace to finish;
+// then Run releases the lease and returns nil.
 func (r *Relay) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -45,7 +45,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		case err == nil:
 			r.alarms.clear(alarmNoOwner, alarmDatabase)
 			r.counts.owner(lease, true)
-			r.c.Log.Info("the relay has the lease", "epoch", lease.Epoch)
+			r.c.Log.Info("the relay acquired the lease", "epoch", lease.Epoch)
 			r.led[lease.Epoch] = true
 			r.lead(ctx, lease.Epoch, asked.Add(r.c.Lease))
 			r.counts.led()
@@ -54,7 +54,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			r.counts.owner(lease, false)
 			pause(ctx, min(lease.Left+10*time.Millisecond, r.c.Lease/3))
 		case ctx.Err() == nil:
-			r.alarms.set(alarmNoOwner, "", fmt.Sprintf("this relay cannot ask for the lease: %v", err))
+			r.alarms.set(alarmNoOwner, "", fmt.Sprintf("this relay cannot request the lease: %v", err))
 			pause(ctx, min(time.Second, r.c.Lease/3))
 		}
 	}
@@ -71,7 +71,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// route finds the sink of a topic; ok is false if none wants it.
+// route returns the index of the sink for a topic; ok is false if no sink matches.
 func (r *Relay) route(topic string) (i int, ok bool) {
 	for i, s := range r.c.Sinks {
 		for _, pattern := range s.Topics {
@@ -84,7 +84,7 @@ func (r *Relay) route(topic string) (i int, ok bool) {
 	return 0, false
 }
 
-// Stats says what the relay did and how it is.
+// Stats returns the statistics and the state of the relay. It is safe for concurrent use.
 func (r *Relay) Stats() Stats {
 	s := r.counts.stats()
 	for _, g := range r.gates {
@@ -94,28 +94,28 @@ func (r *Relay) Stats() Stats {
 	return s
 }
 
-// leader is a relay while it has the lease.
+// leader is a relay while it holds the lease.
 type leader struct {
 	*Relay
 	epoch int64
-	// work ends when batches must not begin any more, sends a Grace later. life ends
-	// when nothing may be done any more: some time after that, or when the lease is
-	// lost; the others end with it.
+	// work ends when no new batch may start. sends ends Grace later. life ends when nothing
+	// at all may be done: settleFor after sends, or when the lease is lost. When life ends,
+	// the other two end as well.
 	work, sends, life context.Context //nolint:containedctx // of one lease
 	stop, cancel      context.CancelFunc
 	loops             sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	valid   time.Time  // by this machine's monotonic clock: the lease holds at least until then
+	mu      sync.Mutex // guards the fields below
+	valid   time.Time  // the lease holds at least until then, by this machine's monotonic clock
 	topics  map[string]*topicLoop
-	woken   chan struct{} // capacity 1: the scanner looks at once
+	woken   chan struct{} // capacity 1: wakes the scanner
 	feeding bool
 }
 
-// settleFor is how long a stopped relay tries to settle what it has sent.
+// settleFor is how long a stopping relay tries to settle sent batches.
 const settleFor = 5 * time.Second
 
-// lead works until ctx ends or the lease is lost.
+// lead relays until ctx ends or the lease is lost.
 func (r *Relay) lead(ctx context.Context, epoch int64, valid time.Time) {
 	l := &leader{Relay: r, epoch: epoch, valid: valid, topics: make(map[string]*topicLoop), woken: make(chan struct{}, 1)}
 	l.life, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -143,13 +143,13 @@ func (r *Relay) lead(ctx context.Context, epoch int64, valid time.Time) {
 		l.scan()
 	}
 	l.stop()
-	l.mu.Lock()   // whoever starts a loop now sees that the work has ended
+	l.mu.Lock()   // a loop that starts after this sees that the work has ended
 	l.mu.Unlock() //nolint:staticcheck // it is a barrier
 	l.loops.Wait()
 	if l.life.Err() == nil || ctx.Err() != nil {
 		release, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		if err := r.c.Store.Release(release, epoch); err != nil {
-			r.c.Log.Warn("the lease was not released; it ends by itself", "error", err)
+			r.c.Log.Warn("the lease could not be released; it will expire", "error", err)
 		}
 		done()
 	}
@@ -157,15 +157,16 @@ func (r *Relay) lead(ctx context.Context, epoch int64, valid time.Time) {
 	helpers.Wait()
 }
 
-// lost ends the work at once: another relay may have the lease.
+// lost stops all work at once: another relay may hold the lease.
 func (l *leader) lost(why string) {
 	if l.life.Err() == nil {
-		l.c.Log.Warn("the relay has lost the lease", "epoch", l.epoch, "why", why)
+		l.c.Log.Warn("the relay lost the lease", "epoch", l.epoch, "why", why)
 	}
 	l.cancel()
 }
 
-// renew keeps the lease. Without an answer the work ends before the lease does.
+// renew renews the lease. If the database does not answer, it stops the work before the
+// lease expires.
 func (l *leader) renew() {
 	for {
 		pause(l.life, l.c.Lease/3)
@@ -185,11 +186,11 @@ func (l *leader) renew() {
 	}
 }
 
-// note keeps what the relay did where people find it without this process.
+// note stores the relay's statistics in the database, where other processes can read them.
 func (l *leader) note() {
 	if n, ok := l.c.Store.(Notebook); ok && l.life.Err() == nil {
 		if err := n.Note(l.life, l.epoch, l.Stats()); err != nil && l.life.Err() == nil {
-			l.c.Log.Warn("the database does not know what the relay did", "error", err)
+			l.c.Log.Warn("the relay's statistics could not be stored", "error", err)
 		}
 	}
 }
@@ -226,16 +227,16 @@ func (l *leader) renewOnce() error {
 	return err
 }
 
-// overdue reports whether the lease may be over, as after this process was stopped
-// for a while. What was sent since is not settled.
+// overdue reports whether the lease may have expired, for example because this process was
+// suspended. The relay does not settle batches that were in progress then.
 func (l *leader) overdue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !time.Now().Before(l.valid)
 }
 
-// store does an operation of the store until it works, the work is fenced or ctx
-// ends. It reports whether it worked.
+// store repeats an operation of the store until it succeeds, the relay is fenced, or ctx
+// ends. It reports success.
 func (l *leader) store(ctx context.Context, f func() error) bool {
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if ctx.Err() != nil {
@@ -258,9 +259,10 @@ func (l *leader) store(ctx context.Context, f func() error) bool {
 	}
 }
 
-// takeOver settles what former relays had in flight when they died: it counts
-// against each of these events. Those of this process have not killed it: it lost
-// its lease, as when the database was away.
+// takeOver settles the flights that earlier relays left when they died: it counts an
+// attempt against each event. Flights of this process's own earlier epochs do not count:
+// the process lost its lease, for example because the database was unreachable, but did not
+// die.
 func (l *leader) takeOver() bool {
 	var lost []Flight
 	if !l.store(l.work, func() (err error) {
@@ -284,7 +286,7 @@ func (l *leader) takeOver() bool {
 			return false
 		}
 		l.counts.lost(f.Topic, done)
-		l.c.Log.Warn("a former relay ended with events in flight; they are sent one by one", "topic", f.Topic, "events", len(f.Refs), "epoch", f.Epoch)
+		l.c.Log.Warn("an earlier relay ended with events in flight; they will be sent one by one", "topic", f.Topic, "events", len(f.Refs), "epoch", f.Epoch)
 	}
 	return true
 }

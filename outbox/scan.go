@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// scan looks for topics with events that are ready, and starts their loops, until
-// the work ends. It looks often after it found something, and less often when
-// nothing comes.
+// scan looks for topics with ready events and starts their loops, until the work ends. It
+// polls often after it found events, and less often when there are none.
 func (l *leader) scan() {
 	const (
-		calm  = 500 * time.Millisecond // while a feed tells of events
+		calm  = 500 * time.Millisecond // while a feed reports events
 		share = 4
 	)
 	wait := l.c.PollBusy
@@ -29,8 +28,9 @@ func (l *leader) scan() {
 		if l.startAll(topics) {
 			wait = l.c.PollBusy
 		}
-		// A transaction that stays open for long makes looking slow: the rows of what
-		// was delivered cannot be removed. Looking takes a share of the time, not all.
+		// A transaction that stays open for a long time makes polling slow, because the
+		// database cannot remove the rows of delivered events. This limits polling to a
+		// share of the time.
 		still := max(wait, share*time.Since(began))
 		if l.isFed() && len(topics) == 0 {
 			still = max(calm, still)
@@ -45,7 +45,8 @@ func (l *leader) scan() {
 	}
 }
 
-// startAll starts the loops of topics, and says what stands still.
+// startAll starts the loops of topics, and raises alarms about topics that make no
+// progress.
 func (l *leader) startAll(topics []string) (started bool) {
 	var unrouted, active []string
 	for _, topic := range topics {
@@ -60,12 +61,12 @@ func (l *leader) startAll(topics []string) (started bool) {
 		}
 		started = l.start(topic, sink) || started
 	}
-	l.sayOf(alarmUnrouted, unrouted, "no sink wants the events of")
-	l.sayOf(alarmNoProgress, l.counts.polled(active, l.c.Stalled), fmt.Sprintf("for %v nothing was settled, although events are ready, of", l.c.Stalled))
+	l.sayOf(alarmUnrouted, unrouted, "no sink matches the events of")
+	l.sayOf(alarmNoProgress, l.counts.polled(active, l.c.Stalled), fmt.Sprintf("for %v no event was settled, although events are ready, of", l.c.Stalled))
 	return started
 }
 
-// sayOf sets an alarm about topics, or clears it.
+// sayOf sets an alarm about topics, or clears it if there are none.
 func (l *leader) sayOf(kind string, topics []string, what string) {
 	const some = 5
 	switch n := len(topics); {
@@ -78,8 +79,8 @@ func (l *leader) sayOf(kind string, topics []string, what string) {
 	}
 }
 
-// start starts the loop of a topic, or makes it look again before it ends. It
-// reports whether it was not running.
+// start starts the loop of a topic, or makes a running loop look again before it ends. It
+// reports whether it started the loop.
 func (l *leader) start(topic string, sink int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +97,7 @@ func (l *leader) start(topic string, sink int) bool {
 	return true
 }
 
-// upkeep keeps the outbox in order, one small step after the other, and counts
-// what is parked.
+// upkeep repeats small steps of housekeeping, and counts parked events.
 func (l *leader) upkeep() {
 	const often = 15 * time.Second
 	for l.work.Err() == nil {
@@ -107,10 +107,10 @@ func (l *leader) upkeep() {
 			l.lost("another relay has taken over")
 			return
 		case err != nil && l.work.Err() == nil:
-			l.c.Log.Warn("the outbox could not be kept in order; it is tried again", "error", err)
+			l.c.Log.Warn("housekeeping of the outbox failed; it will be tried again", "error", err)
 		}
 		if parked, err := l.c.Store.Count(l.work, Query{State: Parked}); err == nil && parked > 0 {
-			l.alarms.set(alarmParked, "", fmt.Sprintf("events parked until a person decides: %d", parked))
+			l.alarms.set(alarmParked, "", fmt.Sprintf("events parked, waiting for a decision: %d", parked))
 		} else if err == nil {
 			l.alarms.clear(alarmParked)
 		}
@@ -125,7 +125,7 @@ func (l *leader) upkeep() {
 	}
 }
 
-// wake listens for notifications, if that is wanted.
+// wake listens for notifications if Config.Wake is set.
 func (l *leader) wake() {
 	w, ok := l.c.Store.(Waker)
 	if !l.c.Wake || !ok {
@@ -142,7 +142,7 @@ func (l *leader) wake() {
 	})
 }
 
-// feed takes what the feed hands over.
+// feed runs the feed.
 func (l *leader) feed() {
 	if l.c.Feed == nil {
 		return
@@ -163,9 +163,9 @@ func (l *leader) repeat(alarm string, f func() error) {
 			break
 		}
 		if err == nil {
-			err = errors.New("it ended")
+			err = errors.New("it stopped")
 		}
-		l.alarms.set(alarm, "", fmt.Sprintf("%v; the relay polls", err))
+		l.alarms.set(alarm, "", fmt.Sprintf("%v; the relay polls instead", err))
 		if wait = min(2*wait, 30*time.Second); time.Since(began) > time.Minute {
 			wait = 100 * time.Millisecond
 		}
@@ -186,7 +186,7 @@ func (l *leader) setFed(on bool) {
 	l.mu.Unlock()
 }
 
-// give keeps records of the feed and starts the loops of their topics.
+// give stores the feed's records and starts the loops of their topics.
 func (l *leader) give(records []Record) {
 	l.setFed(true)
 	l.alarms.clear(alarmFeed)

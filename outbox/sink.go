@@ -8,33 +8,34 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// ErrBehind is the result of a record that a sink did not send, because an earlier
-// one of its key, or the whole batch, was not delivered. It is no failure of the
+// ErrBehind is the result of a record that a sink did not send because an earlier record of
+// its key, or the whole batch, was not delivered. It does not count as a failure of the
 // record.
 var ErrBehind = errors.New("an earlier event was not delivered")
 
-// Sink delivers records to one place. Its methods are safe for concurrent use.
+// Sink delivers records to one destination. Its methods are safe for concurrent use.
 type Sink interface {
-	// Send delivers records, which are in the order of their positions, and has one
-	// result for each: nil once the place has acknowledged it durably, ErrBehind, or
-	// why it was not delivered. Records of one key are delivered in order: after one
-	// that failed, those of its key are ErrBehind.
+	// Send delivers records, which are in the order of their positions. It returns one
+	// result for each record: nil once the destination has acknowledged it durably,
+	// ErrBehind, or the reason for the failure. Send delivers records of one key in order:
+	// after a failed record, later records of the same key get ErrBehind.
 	//
-	// A *[Failure] says whose fault it was. Any other error is the place's, not
-	// the record's. When ctx ends, what is not acknowledged has failed with its
-	// error; it may have been delivered.
+	// A *[Failure] says whether the record or the destination is at fault. Any other error
+	// is the destination's fault. When ctx ends, records without an acknowledgement get the
+	// error of ctx; they may have been delivered.
 	Send(ctx context.Context, records []Record) []error
-	// Close waits for nothing and releases connections.
+	// Close releases connections without waiting for calls of Send.
 	Close() error
 }
 
-// Failure is why a sink did not take a record.
+// Failure is the reason why a sink did not accept a record.
 type Failure struct {
-	// Class is Invalid or Bug if the record itself is refused: only these count
-	// against it. Transient, Throttled, Outage and Timeout are the place's.
+	// Class is Invalid or Bug if the destination refused the record itself; only these
+	// count against the record. Transient, Throttled, Outage and Timeout are failures of
+	// the destination.
 	Class      bezoar.Class
-	Reason     string        // for people; without secrets and payloads
-	RetryAfter time.Duration // as the place asked for; 0: it did not
+	Reason     string        // for display; must not contain secrets or payloads
+	RetryAfter time.Duration // the wait that the destination requested, or 0
 }
 
 func (f *Failure) Error() string { return f.Class.String() + ": " + f.Reason }

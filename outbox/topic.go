@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// topicLoop sends the events of one topic, batch after batch, and ends when there
-// are none.
+// topicLoop sends the events of one topic, batch after batch, and ends when there are none.
 type topicLoop struct {
 	*leader
 	topic string
 	sink  Route
 	gate  *gate
-	again bool // guarded by leader.mu: somebody asked since it looked last
+	again bool // guarded by leader.mu: look for events once more
 	tx    TxSink
 }
 
@@ -32,7 +31,7 @@ func (t *topicLoop) run() {
 	}
 }
 
-// end reports whether the loop may end, and takes it off the list.
+// end reports whether the loop may end, and removes it from the list of loops.
 func (t *topicLoop) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +43,7 @@ func (t *topicLoop) end() bool {
 	return true
 }
 
-// joins finds out whether the sink works in the store's transactions.
+// joins reports whether the sink delivers in the store's transactions.
 func (t *topicLoop) joins() bool {
 	sink, isTx := t.sink.Sink.(TxSink)
 	store, joins := t.c.Store.(TxStore)
@@ -60,8 +59,8 @@ func (t *topicLoop) joins() bool {
 	})
 }
 
-// drain sends batches until nothing is ready, the sink pauses with nothing in
-// flight, or the work ends.
+// drain sends batches until no event is ready, the sink pauses with nothing in flight, or
+// the work ends.
 func (t *topicLoop) drain() {
 	var f *Flight
 	for misses := 0; ; {
@@ -76,7 +75,7 @@ func (t *topicLoop) drain() {
 		}
 		if f == nil {
 			t.gate.leave()
-			// The feed may be faster than the commit is seen here.
+			// The feed may report an event before its commit is visible here.
 			if misses++; misses > 5 || !t.cache.has(t.topic) {
 				return
 			}
@@ -91,15 +90,15 @@ func (t *topicLoop) drain() {
 				return
 			}
 			if f == nil && v.place == nil && !t.gate.paused() && !t.cache.has(t.topic) {
-				return // there was nothing to claim
+				return // no event to claim
 			}
 			calm = true
 		}
 	}
 }
 
-// advance settles and claims. What was sent must be settled, so it goes on when
-// the work is to end.
+// advance settles and claims. It continues after the work has ended, because sent events
+// must be settled.
 func (t *topicLoop) advance(done *Settlement, next *Claim, f **Flight) bool {
 	*f = nil
 	return t.store(t.life, func() (err error) {
@@ -108,8 +107,8 @@ func (t *topicLoop) advance(done *Settlement, next *Claim, f **Flight) bool {
 	})
 }
 
-// deliver sends a flight, settles it, and claims the next one if all is well. ok
-// is false if the flight could not be settled.
+// deliver sends a flight, settles it, and claims the next one if no failure occurred. ok is
+// false if the flight could not be settled.
 func (t *topicLoop) deliver(f **Flight, calm bool) (v verdict, ok bool) {
 	records, ok := t.read(*f)
 	if !ok {
@@ -122,7 +121,7 @@ func (t *topicLoop) deliver(f **Flight, calm bool) (v verdict, ok bool) {
 	}
 	results, panics := t.send(b.records)
 	if t.overdue() {
-		t.lost("the time of the lease was over while a batch was sent")
+		t.lost("the lease expired while a batch was sent")
 		return v, false
 	}
 	v = t.judge(b, results, t.sink.Name, calm)
@@ -132,7 +131,7 @@ func (t *topicLoop) deliver(f **Flight, calm bool) (v verdict, ok bool) {
 	return v, t.settle(f, b.records, v, time.Since(began), calm)
 }
 
-// settle tells the gate, the store and the counts.
+// settle reports the verdict to the gate, the store and the counters.
 func (t *topicLoop) settle(f **Flight, records []Record, v verdict, took time.Duration, calm bool) bool {
 	next := t.next(v, took, calm)
 	if !t.advance(v.done, next, f) {
@@ -142,7 +141,7 @@ func (t *topicLoop) settle(f **Flight, records []Record, v verdict, took time.Du
 	return true
 }
 
-// next tells the gate, and says what to claim.
+// next reports the verdict to the gate, and decides what to claim.
 func (t *topicLoop) next(v verdict, took time.Duration, calm bool) *Claim {
 	if v.place != nil {
 		t.gate.fail(v.place, v.after, !calm)
@@ -163,13 +162,13 @@ func (t *topicLoop) count(records []Record, v verdict) {
 	t.counts.settled(t.topic, t.sink.Name, v, age)
 	for _, s := range v.done.Failed {
 		if s.Parked {
-			t.c.Log.Warn("an event is parked", "topic", t.topic, "position", s.Position, "attempts", s.Attempts,
+			t.c.Log.Warn("event parked", "topic", t.topic, "position", s.Position, "attempts", s.Attempts,
 				"class", s.Evidence.Class, "reason", s.Evidence.Reason)
 		}
 	}
 }
 
-// read returns the records of a flight: from the feed as far as it has them.
+// read returns the records of a flight, from the feed's cache as far as possible.
 func (t *topicLoop) read(f *Flight) (records []Record, ok bool) {
 	missing := f.Refs
 	if t.c.Feed != nil {
@@ -192,7 +191,7 @@ func (t *topicLoop) read(f *Flight) (records []Record, ok bool) {
 	return rest, ok
 }
 
-// send hands records to the sink. A sink that panics fails all of them.
+// send passes records to the sink. If the sink panics, all records fail.
 func (t *topicLoop) send(records []Record) (results []error, panics error) {
 	if len(records) == 0 {
 		return nil, nil
@@ -215,7 +214,7 @@ func (t *topicLoop) deliverTx(f **Flight, b batch, calm bool) (v verdict, ok boo
 	if t.work.Err() != nil || !calm {
 		claim = nil
 	}
-	var refused error // by the sink, which undid the transaction
+	var refused error // error of the sink, which rolled the transaction back
 	ok = t.store(t.life, func() (err error) {
 		refused = nil
 		*f, err = t.c.Store.(TxStore).AdvanceTx(t.life, t.epoch, b.flight.ID, claim, func(ctx context.Context, tx any) (*Settlement, error) { //nolint:forcetypeassert // joins has seen it
@@ -244,7 +243,7 @@ func (t *topicLoop) deliverTx(f **Flight, b batch, calm bool) (v verdict, ok boo
 	}
 	if v.place != nil {
 		t.gate.fail(v.place, v.after, !calm)
-		if *f != nil { // it was claimed before anybody knew
+		if *f != nil { // the next flight was claimed before the failure was known
 			t.advance(&Settlement{Flight: (*f).ID}, nil, f)
 		}
 	} else {

@@ -16,36 +16,33 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Config says what is asked of those who call a handler. Its zero value asks nothing.
+// Config holds the rules for requests to a handler. Its zero value admits everything.
 type Config struct {
 	Name string // for problem documents, keys and records; default "/*"
 
-	Client   string           // what tells callers apart, as a Limit's Key does; "": nothing
+	Client   string           // what identifies callers, in the form of a Limit's Key; "": nothing
 	Limits   []Limit          // rates for everybody
-	Plans    []Plan           // the first that has the caller applies, beside Limits
+	Plans    []Plan           // the first one with the caller applies, in addition to Limits
 	Cost     int64            // units of one request in quotas of cost; default 1
-	Breaker  *circuit.Breaker // of the handler: a 5xx and a panic are failures
-	Slow     time.Duration    // an answer that begins later is slow for the breaker; 0: none is
-	Pool     *overload.Pool   // nil: as much at once as comes
+	Breaker  *circuit.Breaker // of the handler: 5xx and panics are failures
+	Slow     time.Duration    // an answer that begins later is slow for the breaker; 0: none is slow
+	Pool     *overload.Pool   // nil: no limit on requests at once
 	Priority PriorityRule     // in the pool
 	Fallback []Fallback       // tried in order when the breaker or the pool refuses
-	// Optional answers an empty 204 with the field X-Bezoar-Degraded when no Fallback is
-	// for the cause.
+	// Optional answers an empty 204 with the field X-Bezoar-Degraded if no Fallback applies to the cause.
 	Optional bool
 	Stale    *AnswerCache // keeps the good answers to GETs, for a Fallback
 
 	Limiter    *quota.Limiter // of all Limits
-	HideLimits bool           // answers, apart from refusals, say nothing of quotas
-	// Overrides says what is otherwise for a caller now, and for its plan. It is asked for
-	// every request.
+	HideLimits bool           // only refusals have fields about quotas
+	// Overrides returns the current override for a caller and its plan. It is called for every request, concurrently.
 	Overrides      func(route, caller, plan string) Override
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For and Forwarded say who calls
+	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For and Forwarded are believed
 
-	// Key keys the hashes of callers. Processes that share quotas need the
-	// same. Default: random.
+	// Key keys the hashes of callers. Processes that share quotas need the same Key. Default: random.
 	Key [32]byte
-	// Observe is called once for every request, when it has ended. It must be
-	// quick, and must not keep the Record.
+	// Observe is called once for every request, when it has ended. It must be quick, must be safe for concurrent use, and
+	// must not keep the Record.
 	Observe func(*Record)
 }
 
@@ -64,16 +61,15 @@ func (p Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Fallback is what is answered when the handler cannot be asked. One of Static,
-// Stale and Handler is set.
+// Fallback is the answer if the handler cannot be called. Exactly one of Static, Stale and Handler is set.
 type Fallback struct {
 	On      []FallbackCause // empty: all
 	Static  *Static         // always the same
 	Stale   *Stale          // the last good answer to the same GET
-	Handler http.Handler    // what another handler says
+	Handler http.Handler    // another handler answers
 }
 
-// admission is what p asks of those who call.
+// admission returns the admission rules of p.
 func (p *Config) admission() admission.Config {
 	d := admission.Config{
 		Route: cmp.Or(p.Name, "/*"), Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
@@ -86,12 +82,10 @@ func (p *Config) admission() admission.Config {
 	return d
 }
 
-// New returns middleware that admits requests to a handler as a gateway does
-// to a fleet: with the same limits, refusals, fields and problem documents. It
-// returns every fault of p.
+// New returns middleware that admits requests to a handler as a gateway admits requests to a fleet: with the same limits,
+// refusals, fields and problem documents. It returns every fault of p.
 //
-// Handlers can flush, hijack and set deadlines through the ResponseWriter that
-// they get, as far as the server's can.
+// Handlers can flush, hijack and set deadlines through their ResponseWriter, as far as the server's ResponseWriter can.
 func New(p Config) (func(http.Handler) http.Handler, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("protect %s: %w", p.Name, err)
@@ -110,7 +104,7 @@ func New(p Config) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// protector is a handler behind its policy.
+// protector is a handler with its policy.
 type protector struct {
 	policy   *admission.Policy
 	fallback []Fallback
@@ -120,7 +114,7 @@ type protector struct {
 	requests sync.Pool // of *request
 }
 
-// ServeHTTP admits the request and has the next handler answer it.
+// ServeHTTP admits the request and lets the next handler answer it.
 func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := p.requests.Get().(*request)
 	v.begin(w, r)

@@ -59,8 +59,7 @@ func (v *request) serve() {
 	}
 }
 
-// end gives back what admission took, also when the handler panics, and tells
-// how it went.
+// end gives back what admission took, even if the handler panics, and reports the outcome.
 func (v *request) end() {
 	now := time.Now()
 	v.settle()
@@ -80,7 +79,7 @@ func (v *request) end() {
 		v.p.observe(&v.rec)
 	}
 	if !v.returned {
-		return // somebody may hold on to what a panic left behind
+		return // code outside may still use it after a panic
 	}
 	fields := v.w.fields
 	clear(fields[:cap(fields)])
@@ -89,7 +88,7 @@ func (v *request) end() {
 	v.p.requests.Put(v)
 }
 
-// settle says what the answer tells about the handler.
+// settle sets what the answer says about the handler.
 func (v *request) settle() {
 	if v.admission.Began.IsZero() {
 		return
@@ -128,8 +127,7 @@ func (v *request) refuse(no *admission.Refusal) {
 	v.send(no.Body.Status, fields, no.Document(v.id()))
 }
 
-// fallBack answers what the handler cannot be asked, if there is something to
-// answer with.
+// fallBack answers a request for which the handler cannot be called. It returns false if no fallback can answer.
 func (v *request) fallBack(on admission.FallbackCause) bool {
 	t := v.p.policy
 	if on == "" {
@@ -164,8 +162,7 @@ func (v *request) fallBack(on admission.FallbackCause) bool {
 	return t.Optional
 }
 
-// reads reports whether the request may be answered with a copy, whose key knows
-// nothing of bodies.
+// reads reports whether the request may be answered with a copy. The key of a copy does not include bodies.
 func (v *request) reads() bool {
 	return v.r.ContentLength == 0 && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead)
 }
@@ -177,7 +174,7 @@ func (v *request) send(status int, fields []h1.Field, body []byte) {
 	}
 	v.w.WriteHeader(status)
 	if v.r.Method != http.MethodHead && !admission.Bodiless(status) {
-		_, _ = v.w.Write(body) // the caller is gone then
+		_, _ = v.w.Write(body) // an error means that the caller left
 	}
 }
 
@@ -229,5 +226,5 @@ func (v *request) Address() string {
 	return w.IP
 }
 
-// Protocol returns the version of HTTP that the caller speaks.
+// Protocol returns the caller's version of HTTP.
 func (v *request) Protocol() string { return v.r.Proto }

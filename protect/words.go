@@ -8,35 +8,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
-// The words that the middleware shares with routes of a gateway.
+// These types are shared with routes of a gateway.
 type (
-	// Limit has requests counted in one quota: Quota is its index in the Limiter, Key says
-	// who is counted ("ip", "header:NAME", "jwt:CLAIM", "client", "route", or up to four of
-	// them joined by +), and Answers counts the bytes of answers too.
+	// Limit counts requests in one quota. Quota is its index in the Limiter. Key says which callers share a count: "ip",
+	// "header:NAME", "jwt:CLAIM", "client", "route", or up to four of them joined by +. Answers also counts the bytes of
+	// answers.
 	Limit = admission.Limit
-	// Plan is a tier of callers, with Limits and a Priority of its own. Callers says who
-	// belongs to it.
+	// Plan is a tier of callers with its own Limits and Priority. Callers reports whether a caller belongs to it.
 	Plan = admission.Plan
-	// PriorityRule says how important requests are: Default, or what the field Header of a
-	// request names.
+	// PriorityRule sets the priority of requests: Default, or the value of the request's field Header.
 	PriorityRule = admission.PriorityRule
-	// Override changes for some time what a caller or a plan may have: Rate and Concurrency
-	// multiply limits, Priority replaces one, Deny refuses everything with a Reason.
+	// Override changes the limits of a caller or a plan for some time: Rate and Concurrency multiply limits, Priority
+	// replaces one, Deny refuses everything with a Reason.
 	Override = admission.Override
 
-	// FallbackCause is why the handler is not asked: [Open] or [Shed].
+	// FallbackCause is why the handler is not called: [Open] or [Shed].
 	FallbackCause = admission.FallbackCause
 	// Static is an answer that is always the same: Status, Header and Body.
 	Static = admission.Static
-	// Stale is the last good answer to the same GET, of MaxAge at most.
+	// Stale answers with the last good answer to the same GET, if it is not older than MaxAge.
 	Stale = admission.Stale
 
-	// Record is what is known of a request when it has ended: times, route, status, bytes,
-	// caller, and the rule that refused it.
+	// Record describes a request that has ended: times, route, status, bytes, caller, and the rule that refused it.
 	Record = accesslog.Record
-	// AccessLog writes a line about requests that have ended. Its Observe is one for [Config].
+	// AccessLog writes a line about each request that has ended. Use its Observe in [Config].
 	AccessLog = accesslog.Log
-	// AccessLogConfig says what is logged of which requests.
+	// AccessLogConfig says which requests are logged, and how.
 	AccessLogConfig = accesslog.Config
 
 	// AnswerCache keeps the last good answers for fallbacks. Handlers may share one.
@@ -45,21 +42,21 @@ type (
 	AnswerCacheConfig = stale.Config
 )
 
-// The causes that a [Fallback] can be for.
+// The causes of a [Fallback].
 const (
 	Open = admission.Open // the circuit breaker refuses
 	Shed = admission.Shed // too much at once
 )
 
-// The rules that refuse a request, as [Record] and problem documents name them; a quota's is
-// "rate:" and its name, and a pool's are those of package overload.
+// These rules refuse a request, as in [Record] and problem documents. The rule of a quota is "rate:" and its name; a pool's
+// rules are those of package overload.
 const (
 	RuleDenied   = admission.RuleDenied
 	RuleBreaker  = admission.RuleBreaker
 	RuleRepeated = admission.RuleRepeated
 )
 
-// The fields that mark answers which are not the handler's.
+// These fields mark answers that do not come from the handler.
 const (
 	FallbackField = admission.FallbackField // "static; on=open"
 	DegradedField = admission.DegradedField // "open": the answer is empty, because of Optional

@@ -11,8 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
-// writer is what a protected handler writes to. It adds the fields about
-// quotas, counts, and keeps a copy where one is wanted.
+// writer is the ResponseWriter of a protected handler. It adds the fields about quotas, counts, and makes a copy if one is
+// wanted.
 type writer struct {
 	http.ResponseWriter
 	request    *request
@@ -33,7 +33,7 @@ var (
 // Unwrap is for [http.ResponseController].
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader begins the answer, unless status is that of an interim one.
+// WriteHeader begins the answer, unless status is an interim one.
 func (w *writer) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begin(status)
@@ -41,7 +41,7 @@ func (w *writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// begin notes that the answer begins.
+// begin records that the answer begins.
 func (w *writer) begin(status int) {
 	if w.status != 0 || w.hijacked {
 		return
@@ -88,8 +88,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom has the server's writer read, which may not even look at the bytes,
-// unless they are to be copied.
+// ReadFrom lets the server's writer read, which may not need to look at the bytes, unless they are copied.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	w.begin(http.StatusOK)
 	w.request.admission.Continues()
@@ -104,14 +103,14 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 // Flush sends what has been written, if the server's writer can.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError is Flush with what went wrong.
+// FlushError is Flush with an error.
 func (w *writer) FlushError() error {
 	w.begin(http.StatusOK)
 	w.request.admission.Continues()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack gives the connection away, if the server's writer can.
+// Hijack gives up the connection, if the server's writer can.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {

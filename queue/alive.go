@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// loneFleet is how many workers are so few that one which vanishes may have
-	// been stopped on purpose, and seenFor how long one counts that asks no more.
+	// loneFleet is the number of workers up to which a vanished worker may have been stopped on purpose. A worker that
+	// stops asking counts for seenFor.
 	loneFleet = 2
 	seenFor   = time.Minute
 	maxSeen   = 10_000
-	maxFormer = 16 // lives of one name that are told from a new one
-	// maxBlamed bounds the deliveries that are remembered because their worker has
-	// vanished; the oldest go. All processes know the first maxShared of them that
-	// one process blames at once, for sharedFor.
+	maxFormer = 16 // earlier lives of one name that are remembered
+	// maxBlamed bounds the deliveries that are remembered because their worker has vanished; the oldest are dropped. All
+	// processes know, for sharedFor, the first maxShared of those that one process blames at once.
 	maxBlamed = 10_000
 	maxShared = 100
 	sharedFor = time.Hour
@@ -29,8 +28,8 @@ const (
 
 const blamedMarks = "blamed/"
 
-// share tells all processes, and the next life of this one, which deliveries are
-// blamed: a late delete may come to any of them.
+// share tells all processes, and the next life of this one, which deliveries are blamed: a late delete may come to any of
+// them.
 func (e *Engine) share(ctx context.Context, receipts []Receipt) {
 	for _, r := range receipts[:min(len(receipts), maxShared)] {
 		e.holdings.mu.Lock()
@@ -69,16 +68,16 @@ type blamed struct {
 	Payload bezoar.Fingerprint `json:"payload,omitzero"`
 }
 
-// seen is a worker that asks for messages.
+// seen is a worker that has asked for messages.
 type seen struct {
 	at     time.Time
 	life   string   // the latest
-	former []string // those before, the newest last
-	shared bool     // several that live have this name
+	former []string // earlier ones, the newest last
+	shared bool     // several live workers have this name
 }
 
-// arrives notes that a worker asks for messages. Where a new life of it has begun,
-// the one before is dead, and so it has vanished: unless both go on to ask.
+// arrives notes that a worker asks for messages. If a new life of it has begun, the old one is dead and has vanished,
+// unless both go on asking.
 func (e *Engine) arrives(worker, life string, now time.Time) {
 	if worker == "" {
 		return
@@ -104,7 +103,7 @@ func (h *holdings) asks(worker, life string, now time.Time) (died bool) {
 			}
 		}
 		if len(h.seen) >= maxSeen {
-			return false // more than enough to be many
+			return false // many enough
 		}
 	}
 	if life != "" && life != s.life {
@@ -128,8 +127,8 @@ func instance(worker string) string {
 	return worker
 }
 
-// join makes one holder of all that a worker holds, whose receives have numbers;
-// nil if it holds nothing. The caller holds the lock.
+// join merges everything that a worker holds, over all its numbered receives, into one holder. It returns nil if the worker
+// holds nothing. The caller holds the lock.
 func (h *holdings) join(worker string) *holder {
 	whole := h.holders[worker]
 	for name, w := range h.holders {
@@ -154,8 +153,8 @@ func (h *holdings) join(worker string) *holder {
 	return whole
 }
 
-// fleet is how many workers there are: those that hold something, and those that
-// have asked lately, the one that goes included. The caller holds the lock.
+// fleet counts the workers that hold something or have asked lately, including the one that goes. The caller holds the
+// lock.
 func (h *holdings) fleet(going string, now time.Time) int {
 	delete(h.seen, instance(going))
 	there := map[string]bool{instance(going): true}
@@ -192,7 +191,7 @@ func (h *holdings) accuse(r Receipt, b blamed) {
 	h.blamed[r] = b
 }
 
-// absolve returns a delivery that was blamed, once.
+// absolve returns a blamed delivery, once.
 func (h *holdings) absolve(r Receipt) (b blamed, was bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,9 +202,8 @@ func (h *holdings) absolve(r Receipt) (b blamed, was bool) {
 	return b, false
 }
 
-// alive takes back what was held against payloads because their workers had
-// vanished: these delete now, and so have lived and are done. A letter that was
-// made of it goes.
+// alive takes back what was held against payloads because their workers had vanished: these workers delete now, so they
+// lived and are done. A letter that was made of the message is deleted.
 func (e *Engine) alive(ctx context.Context, q *Queue, receipts []Receipt) {
 	for _, r := range receipts {
 		b, was := e.holdings.absolve(r)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
@@ -18,8 +19,8 @@ type Config struct {
 	// SweepEvery bounds the time between the end of the last lease of a message and the
 	// moment when it is set aside; 0 means 1 s.
 	SweepEvery time.Duration
-	// ExpireEvery is how often old messages and leftovers are removed; 0
-	// means 10 s. Messages beyond their retention are never received anyway.
+	// ExpireEvery is how often expired messages and leftovers are removed; 0 means 10 s. Expired messages are never
+	// received, even before they are removed.
 	ExpireEvery time.Duration
 	// PollEvery is how often a waiting receive asks a store that other processes use, too;
 	// 0 means 250 ms.
@@ -41,22 +42,16 @@ type Config struct {
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	for name, d := range map[string]time.Duration{"SweepEvery": c.SweepEvery, "ExpireEvery": c.ExpireEvery, "PollEvery": c.PollEvery} {
-		if d < 0 || d > time.Minute {
-			faults = append(faults, fmt.Errorf("%s: %v is not within 0 to 1m", name, d))
-		}
+		errs.If(d < 0 || d > time.Minute, "%s: %v is not within 0 to 1m", name, d)
 	}
 	if g := c.VanishGrace; g != 0 && (g < massWindow || g > time.Minute) {
-		faults = append(faults, fmt.Errorf("VanishGrace: %v is not 0 or within %v to 1m", g, massWindow))
+		errs = append(errs, fmt.Errorf("VanishGrace: %v is not 0 or within %v to 1m", g, massWindow))
 	}
-	if err := c.Outage.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("Outage: %w", err))
-	}
-	if err := c.Breaker.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("Breaker: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(c.Outage.Validate(), "Outage")
+	errs.In(c.Breaker.Validate(), "Breaker")
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxSought bounds each text of a [Selection] that is looked for in letters.
+// maxSought bounds each text of a [Selection] that is searched in letters.
 const maxSought = 1024
 
 // ByContent reports whether the selection depends on the content of letters. A store must

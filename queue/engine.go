@@ -31,17 +31,17 @@ type Engine struct {
 	known map[string]known
 }
 
-// known is a queue's definition as it was read.
+// known is a cached definition of a queue.
 type known struct {
 	queue Queue
 	until time.Time // zero: until this engine changes it
 }
 
-// knownFor is how long a definition in a shared store is believed, and so how
-// late a change made by another process takes effect.
+// knownFor is how long a cached definition of a shared store is valid, and so how late a change by another process takes
+// effect.
 const knownFor = time.Second
 
-// maxKnown bounds the definitions that are remembered.
+// maxKnown bounds the cached definitions.
 const maxKnown = 4096
 
 // New returns an engine over a store. The caller must call Run.
@@ -64,7 +64,7 @@ func New(c Config, s Store) (*Engine, error) {
 	return e, nil
 }
 
-// find returns a queue's definition, perhaps a remembered one.
+// find returns a queue's definition, perhaps from the cache.
 func (e *Engine) find(ctx context.Context, name string) (Queue, error) {
 	if err := ctx.Err(); err != nil {
 		return Queue{}, err
@@ -92,7 +92,7 @@ func (e *Engine) remember(q Queue) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if old, ok := e.known[q.Name]; ok && old.queue.ID == q.ID && old.queue.Version > q.Version {
-		return // a slower reader's
+		return // a slower reader has older data
 	}
 	if len(e.known) >= maxKnown {
 		clear(e.known)
@@ -106,8 +106,8 @@ func (e *Engine) forget(name string) {
 	delete(e.known, name)
 }
 
-// in calls f with a queue's definition, and once more with a fresh one if the
-// queue turns out to have been deleted, perhaps made anew.
+// in calls f with a queue's definition. If the queue turns out to have been deleted, it calls f once more with a fresh
+// definition.
 func (e *Engine) in(ctx context.Context, name string, f func(Queue) error) error {
 	q, err := e.find(ctx, name)
 	if err != nil {
@@ -128,8 +128,8 @@ func (e *Engine) in(ctx context.Context, name string, f func(Queue) error) error
 	return f(again)
 }
 
-// policy is what the store has to know to end a lease. Where the dead-letter
-// queue that was named has been deleted, messages are received for ever.
+// policy returns what the store needs to end a lease. If the named dead-letter queue has been deleted, messages are
+// received without end.
 func (e *Engine) policy(ctx context.Context, q Queue) (Policy, error) {
 	p := Policy{
 		FIFO: q.Settings.FIFO, DeadLetter: ImplicitName(q.Name), Implicit: true,
@@ -149,10 +149,10 @@ func (e *Engine) policy(ctx context.Context, q Queue) (Policy, error) {
 	return p, nil
 }
 
-// hurry makes upkeep look at once.
+// hurry wakes upkeep.
 func (e *Engine) hurry() {
 	select {
 	case e.kick <- struct{}{}:
-	default: // it will
+	default: // already awake
 	}
 }

@@ -39,7 +39,7 @@ const (
 // Error returns the code in words.
 func (c Code) Error() string { return strings.ReplaceAll(string(c), "-", " ") }
 
-// Is reports a conflict of a mark as the error of package marks, too.
+// Is makes ErrConflict equal to the error of package marks.
 func (c Code) Is(target error) bool { return c == ErrConflict && target == marks.ErrConflict }
 
 // CodeOf returns the code that err wraps, or "".

@@ -9,16 +9,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
-// trialMargin is how much longer than its lease a trial may take, and leastTrial
-// how long it may take in any case.
+// trialMargin is how much longer than its lease a trial may take. leastTrial is the least time for any trial.
 const (
 	trialMargin = 10 * time.Second
 	leastTrial  = time.Minute
 	maxTrial    = 24 * time.Hour
 )
 
-// knownMarks is how long this process believes what it read. It is also how late it
-// learns what others found out.
+// knownMarks is how long this process believes what it read, and how late it learns what others found out.
 const knownMarks = time.Second
 
 // trial is a delivery that shows whether a queue, or a group, works again.
@@ -26,17 +24,16 @@ type trial struct {
 	*judge.Trial
 	queue int64 // id
 	began time.Time
-	until time.Time // when somebody looks what has become of it
+	until time.Time // when to look what has become of it
 }
 
-// trials are those whose end is not known yet.
+// trials are the deliveries on trial whose end is not known yet.
 type trials struct {
 	mu  sync.Mutex // guards all
 	all map[Receipt]*trial
 }
 
-// take returns the trial that a delivery is, nil if it is none. Whoever takes it
-// tells the judge how it ended.
+// take returns the trial of a delivery, nil if it is none. The caller must tell the judge how it ended.
 func (t *trials) take(r Receipt) *judge.Trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,10 +58,10 @@ func (e *Engine) newJudge() *judge.Judge {
 // shares its knowledge.
 func (e *Engine) Judge() *judge.Judge { return e.judge }
 
-// maxConditions bounds the queues, and the groups, that something is known of.
+// maxConditions bounds the known queues, and the known groups.
 const maxConditions = 10_000
 
-// source is a queue as the judge knows it.
+// source describes a queue to the judge.
 func (q *Queue) source() judge.Source {
 	return judge.Source{Queue: q.Name, Group: q.Settings.Downstream, Budget: q.Settings.Retry.Budget}
 }
@@ -87,15 +84,15 @@ func (e *Engine) readMarks(ctx context.Context) error {
 	return nil
 }
 
-// pass is the leave to receive. Without a trial it is for any number.
+// pass is permission to receive: one message on trial, or any number without a trial.
 type pass struct {
 	trial *trial
 	wait  time.Duration // when to ask again, if it is refused
 	ok    bool
 }
 
-// admit asks whether a queue may be received from: whether it is paused, or its
-// group's breaker open. Of what is tried again, one message at a time may be.
+// admit asks the judge whether messages may be received: whether the queue is paused, or the breaker of its group open. If
+// the queue is tried again, one message may be received.
 func (e *Engine) admit(ctx context.Context, q *Queue, lease time.Duration) pass {
 	e.refresh(ctx)
 	now := time.Now()
@@ -113,8 +110,7 @@ func (e *Engine) admit(ctx context.Context, q *Queue, lease time.Duration) pass 
 	return pass{trial: &trial{Trial: p.Trial, queue: q.ID, began: now, until: now.Add(lease + trialMargin)}, ok: true}
 }
 
-// begin remembers the trial of a message that was received, or gives the leave
-// back if there was none.
+// begin records the trial of a message that was received. If there was no message, it gives the permission back.
 func (e *Engine) begin(ctx context.Context, t *trial, messages []Message) {
 	if t == nil {
 		return
@@ -140,7 +136,7 @@ func (e *Engine) first(q *Queue, messages []Message) {
 	e.judge.First(time.Now(), q.source(), n)
 }
 
-// worked tells what is to be known of deliveries that ended in a deletion.
+// worked records deliveries that ended in a deletion.
 func (e *Engine) worked(ctx context.Context, q *Queue, receipts []Receipt, results []error) {
 	for i, r := range receipts {
 		if results[i] != nil {
@@ -153,7 +149,7 @@ func (e *Engine) worked(ctx context.Context, q *Queue, receipts []Receipt, resul
 	}
 }
 
-// gaveBack forgets deliveries that ended without a word about how.
+// gaveBack forgets deliveries that ended without an outcome.
 func (e *Engine) gaveBack(ctx context.Context, changes []Change, results []error) {
 	for i := range changes {
 		c := &changes[i]
@@ -171,7 +167,7 @@ func (e *Engine) gaveBack(ctx context.Context, changes []Change, results []error
 	}
 }
 
-// returned tells the judge how a trial ended. outcome is nil if nobody knows.
+// returned tells the judge how a trial ended. outcome is nil if it is not known.
 func (e *Engine) returned(ctx context.Context, t *judge.Trial, outcome *Outcome) {
 	if outcome == nil {
 		outcome = &Outcome{Class: bezoar.Interrupted}
@@ -179,8 +175,7 @@ func (e *Engine) returned(ctx context.Context, t *judge.Trial, outcome *Outcome)
 	e.judge.Returned(ctx, time.Now(), t, outcome.Class, outcome.Failure)
 }
 
-// follow looks what has become of trials whose time is over, or that another
-// process may have ended: if the message is gone, it worked.
+// follow checks trials whose time is over, or that another process may have ended: if the message is gone, it worked.
 func (e *Engine) follow(ctx context.Context) {
 	if e.judge.Quiet() {
 		return

@@ -7,13 +7,11 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// maxHoldings bounds the deliveries that are remembered by who holds them. What
-// comes when there are so many is not missed when its worker vanishes: it comes
-// back when its lease ends.
+// maxHoldings bounds the deliveries that are remembered by worker. Beyond it, deliveries of a vanished worker are not
+// noticed, and their messages come back when the leases end.
 const maxHoldings = 1 << 18
 
-// holdings are the deliveries of this engine whose worker has a name: who holds
-// what, and until when.
+// holdings are the deliveries of this engine to named workers: which worker holds what, and until when.
 type holdings struct {
 	mu      sync.Mutex // guards all below; never held while waiting
 	held    map[Receipt]*holding
@@ -34,7 +32,7 @@ type holding struct {
 	alone      bool
 	redriven   bool // it was a dead letter before
 	by         *holder
-	prev, next *holding // of the same holder
+	prev, next *holding // with the same holder
 }
 
 // holder is a worker that holds something.
@@ -42,7 +40,7 @@ type holder struct {
 	name  string
 	first *holding
 	count int
-	alone int // of them, received alone
+	alone int // how many of them were received alone
 	gone  bool
 }
 
@@ -114,7 +112,7 @@ func (h *holdings) drop(d *holding) {
 	h.tidy(w)
 }
 
-// settle forgets a delivery that has ended and says what its payload was.
+// settle forgets a delivery that has ended and returns its payload.
 func (h *holdings) settle(r Receipt) (payload bezoar.Fingerprint, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,8 +125,7 @@ func (h *holdings) settle(r Receipt) (payload bezoar.Fingerprint, known bool) {
 	return payload, true
 }
 
-// payload says what a delivery's payload is, and whether it was a dead letter
-// before.
+// payload returns a delivery's payload, and whether the message was a dead letter before.
 func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, redriven, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,8 +135,8 @@ func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, redriven, kno
 	return payload, false, false
 }
 
-// extend moves the end of a lease. Who asks for more time after its connection
-// has closed has another one: it is not missed.
+// extend moves the end of a lease. A worker that extends it after its connection has closed has another connection, so the
+// delivery no longer counts as lost.
 func (h *holdings) extend(r Receipt, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,15 +184,14 @@ func (h *holdings) holds(worker string, now time.Time) bool {
 	return false
 }
 
-// count is how many deliveries of a queue are remembered.
+// count returns how many deliveries of a queue are remembered.
 func (h *holdings) count(queue int64) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.queues[queue]
 }
 
-// expire forgets deliveries whose leases are over. Those of workers that have
-// vanished are looked at first.
+// expire forgets deliveries whose leases are over. It handles deliveries of vanished workers first.
 func (h *holdings) expire(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

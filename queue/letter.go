@@ -34,8 +34,7 @@ type Lineage struct {
 	Times  int    `json:"times"`            // how often it was sent again
 	Edited bool   `json:"edited,omitempty"` // since the root
 	Task   string `json:"task,omitempty"`   // the move task that sent it
-	// Attempts are those of its earlier lives, without what they wrote: the newest
-	// MaxAttempts, oldest first.
+	// Attempts are the attempts of its earlier lives, without their output: the newest MaxAttempts, oldest first.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
@@ -81,8 +80,7 @@ func GroupKey(o Outcome, payload bezoar.Fingerprint) string {
 	return o.Class.String() + ":" + fold(o.Reason)
 }
 
-// fold replaces what differs between two reports of one failure: every run of
-// digits, and what is long.
+// fold replaces what differs between two reports of one failure: it shortens the text and replaces every run of digits.
 func fold(reason string) string {
 	const most = 120
 	out := make([]byte, 0, min(len(reason), most))
@@ -105,8 +103,7 @@ type Death struct {
 	Message
 }
 
-// TrashQueue is where discarded letters are for TrashFor. It is no queue that
-// anybody can name.
+// TrashQueue holds discarded letters for TrashFor. Its name is not a valid queue name.
 const (
 	TrashQueue = ".trash"
 	TrashFor   = 7 * 24 * time.Hour

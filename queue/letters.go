@@ -158,7 +158,7 @@ func (in *ResendInput) apply(d *Death, fifo bool) (m SendInput, edited bool) {
 	return m, edited
 }
 
-// Audit appends to the log of what was done.
+// Audit appends an entry to the audit log.
 func (e *Engine) Audit(ctx context.Context, a AuditEntry) (AuditEntry, error) {
 	switch {
 	case a.Action == "" || len(a.Action) > maxGroup || len(a.Object) > maxReason || len(a.Actor) > 256:
@@ -173,8 +173,7 @@ func (e *Engine) Audit(ctx context.Context, a AuditEntry) (AuditEntry, error) {
 	return a, wrap(err, "write the audit log")
 }
 
-// AuditLog lists what was done, the newest first, below the number before (0:
-// all). limit is 1 to 1,000, 0 means 100.
+// AuditLog lists entries with a number below before (0: all), the newest first. limit is 1 to 1,000; 0 means 100.
 func (e *Engine) AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
 	limit = cmp.Or(limit, 100)
 	if limit < 0 || limit > 1000 || before < 0 {

@@ -5,21 +5,20 @@ import (
 	"sync"
 )
 
-// hub keeps who waits for messages, in line for each queue.
+// hub keeps a line of waiting receives for each queue.
 type hub struct {
 	mu    sync.Mutex // guards all below; never held while waiting
 	lines map[string][]*waiter
 	held  map[string]bool // queues with copies that wait for others in flight
 }
 
-// waiter is one receive that waits. Its turn is signalled when it is first in
-// line and there may be something.
+// waiter is one waiting receive. Its turn is signalled when it is first in line and there may be a message.
 type waiter struct{ turn chan struct{} }
 
 func (w *waiter) signal() {
 	select {
 	case w.turn <- struct{}{}:
-	default: // it has not looked yet since the last one
+	default: // it has not used the last signal yet
 	}
 }
 
@@ -32,7 +31,7 @@ func (h *hub) join(queue string) *waiter {
 	}
 	h.lines[queue] = append(h.lines[queue], me)
 	if len(h.lines[queue]) == 1 {
-		me.signal() // what came between its first look and now
+		me.signal() // a message may have come since its first look
 	}
 	return me
 }
@@ -76,7 +75,7 @@ func (h *hub) hold(queue string, held bool) {
 	}
 }
 
-// ended wakes whom the end of a delivery may let go on.
+// ended wakes receives that the end of a delivery may unblock.
 func (h *hub) ended(queue string, fifo bool) {
 	h.mu.Lock()
 	held := h.held[queue]
@@ -86,7 +85,7 @@ func (h *hub) ended(queue string, fifo bool) {
 	}
 }
 
-// wakeAll does so in every line.
+// wakeAll wakes the first in every line.
 func (h *hub) wakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

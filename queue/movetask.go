@@ -8,8 +8,7 @@ import (
 // MoveState says where a move task is.
 type MoveState string
 
-// The states. A task that is running, paused or halted may go on; the others
-// are over.
+// The states. A task that is running, paused or halted may go on; the others are final.
 const (
 	MoveRunning   MoveState = "running"
 	MovePaused    MoveState = "paused" // by somebody
@@ -35,7 +34,7 @@ const (
 
 // The bounds of a task's rate, in messages each second.
 const (
-	MaxMoveRate   = 500    // of kind MoveSQS, and its rate when none is named
+	MaxMoveRate   = 500    // of kind MoveSQS, and its default
 	MaxTriageRate = 10_000 // of other kinds
 )
 
@@ -84,8 +83,7 @@ type MoveChange struct {
 	Rate  int
 }
 
-// minJudged is how many have to have ended before HaltAbove is looked at, when
-// there is no canary.
+// minJudged is how many messages must have ended before HaltAbove applies, if there is no canary.
 const minJudged = 5
 
 // Plan returns what a running task may do next, by its counts alone: how many messages it
@@ -107,7 +105,7 @@ func (t *MoveTask) Plan() (most int64, halt bool) {
 	return -1, false
 }
 
-// tooMany reports whether more are dead again than the task allows.
+// tooMany reports whether more messages are dead again than the task allows.
 func (t *MoveTask) tooMany() bool {
 	dead := t.Dead - t.Forgiven
 	return float64(dead) > t.HaltAbove*float64(t.Done+dead)

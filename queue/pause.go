@@ -18,7 +18,7 @@ type Pause struct {
 
 const (
 	pauseMarks = "pause/"
-	pauseFor   = 10 * 365 * 24 * time.Hour // of one without an end
+	pauseFor   = 10 * 365 * 24 * time.Hour // of a pause without an end
 )
 
 func pauseKey(queue string) string { return pauseMarks + url.PathEscape(queue) }
@@ -57,8 +57,8 @@ func (e *Engine) Pause(ctx context.Context, queue string, p Pause) error {
 	return nil
 }
 
-// letGo ends the pause of a queue, if somebody has made one: perhaps in another
-// process, a moment ago. Where the store cannot forget the pause it goes on.
+// letGo ends the pause of a queue if there is one, perhaps from another process a moment ago. If the store cannot delete
+// the pause, it goes on.
 func (e *Engine) letGo(ctx context.Context, queue string) error {
 	if err := e.store.DeleteMark(ctx, pauseKey(queue), 0); err != nil {
 		return err
@@ -88,13 +88,13 @@ func (e *Engine) pauseToo(marks []Mark) {
 	e.pauses.mu.Unlock()
 }
 
-// pauses are those of queues that this process knows of.
+// pauses are the paused queues that this process knows.
 type pauses struct {
 	mu  sync.Mutex // guards all
 	all map[string]Pause
 }
 
-// on reports whether somebody holds a queue back, and for how long at least.
+// on reports whether a queue is paused, and for at least how long.
 func (p *pauses) on(queue string, now time.Time) (left time.Duration, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *pauses) on(queue string, now time.Time) (left time.Duration, on bool) {
 	return 0, false
 }
 
-// on reports whether a pause goes on, and for how long at least.
+// on reports whether a pause goes on, and for at least how long.
 func (p Pause) on(now time.Time) (left time.Duration, on bool) {
 	if p.Until.IsZero() {
 		return MaxWait, true

@@ -12,12 +12,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/queue/schema"
 )
 
-// maxRules bounds the compiled settings that are kept. Only queues that ignore
-// paths or have a schema need any of their own.
+// maxRules bounds the cache of compiled settings. Only queues that ignore paths or have a schema need an entry.
 const maxRules = 512
 
-// maxSchemas bounds the bytes of the schemas that are kept compiled: then they take
-// up to a hundred times as much.
+// maxSchemas bounds the bytes of the schemas that are kept compiled. Compiled, they take up to a hundred times as much.
 const maxSchemas = 512 << 10
 
 // maxChecks bounds how many bodies are checked against schemas at once: each check
@@ -53,9 +51,7 @@ func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
 	return &ruleCache{key: key, plain: plain, turns: turns, rules: make(map[int64]rules)}, nil
 }
 
-// of returns the rules of a queue. Settings that do not compile, though they
-// did when they were set, count as if they were not there: nobody is refused
-// for them.
+// of returns the rules of a queue. If settings no longer compile, they are ignored, and nobody is refused for them.
 func (b *ruleCache) of(q *Queue) (rules, error) {
 	s := &q.Settings
 	if s.Schema == "" && len(s.Quarantine.Ignore) == 0 {
@@ -81,7 +77,7 @@ func (b *ruleCache) of(q *Queue) (rules, error) {
 	return r, err
 }
 
-// validate is Settings.Validate; a schema waits for its turn to be compiled.
+// validate is Settings.Validate, except that a schema waits for its turn to be compiled.
 func (b *ruleCache) validate(s Settings) error {
 	if s.Schema != "" {
 		b.turns <- struct{}{}
@@ -111,7 +107,7 @@ func (b *ruleCache) compile(q *Queue) (rules, error) {
 	return r, nil
 }
 
-// ignoring is how payloads are recognised whose JSON holds volatile paths.
+// ignoring returns the fingerprint settings for JSON payloads with volatile paths.
 func ignoring(paths []string) fingerprint.Config {
 	c := fingerprint.Config{MaxBody: MaxBytes, Ignore: make([]string, len(paths))}
 	for i, path := range paths {
@@ -120,9 +116,9 @@ func ignoring(paths []string) fingerprint.Config {
 	return c
 }
 
-// payload is what a message is recognised by: see [Identify]. A body that is
-// shorter than q.MinBytes is told apart by its message's id, so that what it does
-// counts for that message alone. Zero means that nothing is recognised.
+// payload returns the fingerprint by which a message is recognised: see [Identify]. For a body that is shorter than
+// q.MinBytes it includes the message's id, so that it counts for that message alone. Zero means that the message is not
+// recognised.
 func (r *rules) payload(q *Quarantine, id string, body []byte, attributes map[string]Attribute) bezoar.Fingerprint {
 	switch {
 	case q.Off:

@@ -44,8 +44,7 @@ func (e *Engine) same(q Queue, s Settings) (Queue, error) {
 	return q, nil
 }
 
-// checkDeadLetter wants a dead-letter queue that is there, of the same kind,
-// another one, and willing.
+// checkDeadLetter checks that the dead-letter queue exists, is of the same kind, is another queue, and allows this one.
 func (e *Engine) checkDeadLetter(ctx context.Context, name string, s Settings) error {
 	target := s.DeadLetter.Queue
 	if target == "" {
@@ -94,7 +93,7 @@ func (e *Engine) SetSettings(ctx context.Context, name string, change func(*Sett
 			return err
 		}
 		if q.Settings.DeadLetter == dead {
-			return nil // perhaps deleted meanwhile; that must not block other changes
+			return nil // it may have been deleted meanwhile; that must not block other changes
 		}
 		return e.checkDeadLetter(ctx, name, q.Settings)
 	})
@@ -116,7 +115,7 @@ func (e *Engine) SetTags(ctx context.Context, name string, set map[string]string
 	})
 }
 
-// update tries until nobody else changes the queue meanwhile.
+// update repeats a change until no other change comes between its read and its write.
 func (e *Engine) update(ctx context.Context, name string, change func(*Queue) error) (Queue, error) {
 	for {
 		q, err := e.store.Queue(ctx, name)
@@ -134,7 +133,7 @@ func (e *Engine) update(ctx context.Context, name string, change func(*Queue) er
 			return Queue{}, wrap(err, "change queue %q", name)
 		}
 		e.remember(q)
-		e.hub.wake(name) // the rules have changed for whoever waits
+		e.hub.wake(name) // new rules apply to waiting receives
 		return q, nil
 	}
 }
@@ -152,7 +151,7 @@ func (e *Engine) DeleteQueue(ctx context.Context, name string) error {
 	return wrap(err, "delete queue %.100q", name)
 }
 
-// unpause forgets what is known of a queue that is gone.
+// unpause forgets the state of a deleted queue.
 func (e *Engine) unpause(ctx context.Context, name string) {
 	e.complain(ctx, "end the pause of a queue that is gone", e.letGo(ctx, name))
 	e.complain(ctx, "forget the outage of a queue that is gone", e.judge.Forget(ctx, name))

@@ -47,12 +47,11 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 	return messages, nil
 }
 
-// errBusy says that a worker holds a message that it received alone, or
-// something else when it was to receive one alone.
+// errBusy says that a worker holds a message that it received alone, or that it holds any message when it was to receive
+// one alone.
 var errBusy = errors.New("the worker is busy")
 
-// await waits for messages. A worker that may have none does not stand in line
-// before others.
+// await waits for messages. A worker that may receive none does not stand in line before others.
 func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait time.Duration) ([]Message, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
@@ -81,7 +80,7 @@ func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait 
 func (e *Engine) inLine(ctx context.Context, queue string, in ReceiveInput, over *time.Timer) ([]Message, error) {
 	me := e.hub.join(queue)
 	defer e.hub.leave(queue, me)
-	again := time.NewTimer(MaxWait) // as long as it is not my turn
+	again := time.NewTimer(MaxWait) // as long as this receive is not first
 	defer again.Stop()
 	for {
 		select {
@@ -154,8 +153,7 @@ func (e *Engine) claim(ctx context.Context, queue string, in ReceiveInput) (clai
 	return claimed, of, err
 }
 
-// lease claims messages until there are some that the queue's schema allows, or
-// none are left.
+// lease claims messages until it has some that the queue's schema allows, or none are left.
 func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed, err error) {
 	r, err := e.rules.of(q)
 	if err != nil {
@@ -185,14 +183,14 @@ func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed,
 			return claimed, nil
 		}
 	}
-	return Claimed{Held: claimed.Held}, nil // at once again, if it waits
+	return Claimed{Held: claimed.Held}, nil // a waiting receive asks again at once
 }
 
 // takeFor bounds a claim whose caller may have gone.
 const takeFor = 5 * time.Second
 
-// take claims messages. A caller who goes away in the middle must not leave
-// messages leased that nobody has: the claim is seen through, and taken back.
+// take claims messages. If the caller leaves in the middle, the claim is completed and taken back, so that no messages stay
+// leased to nobody.
 func (e *Engine) take(ctx context.Context, q *Queue, c Claim) (Claimed, error) {
 	if err := ctx.Err(); err != nil {
 		return Claimed{}, err
@@ -213,8 +211,7 @@ func (e *Engine) take(ctx context.Context, q *Queue, c Claim) (Claimed, error) {
 	return Claimed{}, errors.Join(ctx.Err(), err)
 }
 
-// onlyIdle gives a suspect back that went to a worker that holds something
-// else: if it died, nobody would know of what.
+// onlyIdle gives a suspect back if its worker holds another message: if the worker died, the cause would be unclear.
 func (e *Engine) onlyIdle(ctx context.Context, q *Queue, p Policy, worker string, claimed *Claimed) error {
 	if len(claimed.Messages) != 1 || !claimed.Messages[0].Alone || !e.holdings.holds(worker, time.Now()) {
 		return nil
@@ -228,8 +225,7 @@ func (e *Engine) onlyIdle(ctx context.Context, q *Queue, p Policy, worker string
 	return errBusy
 }
 
-// roomIn refuses to lease more than may be in flight, as far as this engine
-// knows: what workers with a name hold.
+// roomIn refuses to lease more than may be in flight. It counts what named workers of this engine hold.
 func (e *Engine) roomIn(q *Queue, now time.Time) error {
 	limit := MaxInFlight
 	if q.Settings.FIFO {

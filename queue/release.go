@@ -88,11 +88,11 @@ func (e *Engine) ReleaseBatch(ctx context.Context, queue string, in []ReleaseInp
 	return results, err
 }
 
-// changeOf says what is to be done about a delivery that is given back.
+// changeOf returns the change of a delivery that is given back.
 func (e *Engine) changeOf(ctx context.Context, q *Queue, in ReleaseInput) Change {
 	c := Change{Receipt: in.Receipt, For: max(in.Delay, min(in.RetryAfter, MaxVisibility)), Release: true, Refund: in.Refund}
 	if in.Outcome == nil || in.Receipt.Queue != q.ID {
-		return c // that of another queue is refused later
+		return c // a receipt of another queue is refused later
 	}
 	c.Outcome, c.Holding, c.Weak = clean(*in.Outcome), max(in.Holding, 0), in.Weak
 	ruling, tried := e.rule(ctx, q, in, *c.Outcome)
@@ -101,7 +101,7 @@ func (e *Engine) changeOf(ctx context.Context, q *Queue, in ReleaseInput) Change
 	case judge.Excused(c.Outcome.Class):
 		c.For = in.Delay
 		return c
-	case ruling.Excused && tried: // another one is the next canary
+	case ruling.Excused && tried: // the next canary is another message
 		c.For = min(max(c.For, time.Until(ruling.Until)), MaxVisibility)
 		return c
 	case ruling.Excused:
@@ -113,8 +113,8 @@ func (e *Engine) changeOf(ctx context.Context, q *Queue, in ReleaseInput) Change
 	return c
 }
 
-// waits is how long a message waits before it is tried again. random is drawn
-// beforehand, since a store may ask twice.
+// waits returns how long a message waits before it is tried again. random is drawn beforehand, since a store may call the
+// result twice.
 func waits(b backoff.Config, floor time.Duration, broke bool, random float64) func(int, time.Duration) time.Duration {
 	return func(receives int, last time.Duration) time.Duration {
 		if broke {
@@ -124,8 +124,7 @@ func waits(b backoff.Config, floor time.Duration, broke bool, random float64) fu
 	}
 }
 
-// rule asks the judge whether a failure is everything's, or the downstream's. tried
-// says that the delivery was a trial.
+// rule asks the judge whether everything fails, or the downstream. tried reports whether the delivery was a trial.
 func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome) (r judge.Ruling, tried bool) {
 	t := e.trials.take(in.Receipt)
 	f := judge.Failure{Class: o.Class, Failure: o.Failure, ID: uint64(in.Receipt.Sequence), Group: in.Downstream, Trial: t}
@@ -139,13 +138,12 @@ func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome)
 	return e.judge.Failed(ctx, time.Now(), q.source(), f), t != nil
 }
 
-// peekPayload asks the store what a message's payload is, and whether it was a
-// dead letter before, for deliveries of other processes and nameless workers.
-// Zero is the answer when it does not know.
+// peekPayload reads a message's payload from the store, and whether it was a dead letter before. It is for deliveries of
+// other processes and nameless workers. Zero means unknown.
 func (e *Engine) peekPayload(ctx context.Context, q *Queue, r Receipt) (payload bezoar.Fingerprint, redriven bool) {
 	found, err := e.store.Peek(ctx, q.ID, r.Sequence-1, 1)
 	if err != nil || len(found) == 0 || found[0].Sequence != r.Sequence {
-		return payload, false // its sequence stands for it
+		return payload, false // its sequence number identifies it
 	}
 	if !q.Settings.Quarantine.Off {
 		payload = found[0].Payload

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The bounds of what is kept to repeat an answer. What is beyond is received
-// anew: its messages come back when their leases end.
+// These constants bound the cached answers. Beyond them, a repeated receive is a new one; the old messages come back when
+// their leases end.
 const (
 	maxReplays     = 10_000
 	maxReplayBytes = 64 << 20
@@ -75,8 +75,7 @@ func (r *replays) find(k replayKey, now time.Time) []Message {
 	return nil
 }
 
-// again returns the messages of an earlier answer whose deliveries go on, their
-// leases begun anew.
+// again returns the messages of an earlier answer whose deliveries go on, with new leases.
 func (e *Engine) again(ctx context.Context, q *Queue, p Policy, attempt string, lease time.Duration) ([]Message, error) {
 	if attempt == "" {
 		return nil, nil

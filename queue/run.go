@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// How much one step of upkeep does, so that it never holds a store for long.
+// These constants bound one step of upkeep, so that it never blocks a store for long.
 const (
 	sweepLimit = 100
 	cleanLimit = 500
@@ -45,14 +45,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// complain says that something went wrong; the next round tries again.
+// complain logs an error of upkeep; the next round tries again.
 func (e *Engine) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		e.errlog.Failed(what, err)
 	}
 }
 
-// sweep returns when it should be called again.
+// sweep sets messages aside whose receives are used up. It returns when to call it again.
 func (e *Engine) sweep(ctx context.Context) time.Duration {
 	for ctx.Err() == nil {
 		swept, err := e.store.Sweep(ctx, sweepLimit)
@@ -68,18 +68,17 @@ func (e *Engine) sweep(ctx context.Context) time.Duration {
 	return e.config.SweepEvery
 }
 
-// pace is when the steps of tasks are due, so that a round asks the store only
-// for those, and where the last round stopped.
+// pace records when the next step of each task is due, so that a round asks the store only for due tasks, and where the
+// last round stopped.
 type pace struct {
 	due   map[string]time.Time
 	after string // the last task that had a step
 }
 
-// moveRound is how long one round of steps may take, unless one step does.
+// moveRound bounds one round of steps, unless one step takes longer.
 const moveRound = 200 * time.Millisecond
 
-// move gives running tasks whose time has come a step, one after the other, and
-// goes on in the next round where it has to stop.
+// move gives each due task a step, one after the other. The next round continues where it had to stop.
 func (e *Engine) move(ctx context.Context, p *pace) time.Duration {
 	next := e.config.SweepEvery
 	tasks, err := e.store.Moves(ctx, MoveQuery{Live: true})
@@ -91,7 +90,7 @@ func (e *Engine) move(ctx context.Context, p *pace) time.Duration {
 	began := time.Now()
 	for _, t := range tasks {
 		if t.Drained && t.Pending() > 0 {
-			continue // nothing to do until what it sent has ended
+			continue // it only waits for the messages that it sent
 		}
 		now := time.Now()
 		if wait := p.due[t.ID].Sub(now); wait > 0 {
@@ -121,8 +120,7 @@ func (e *Engine) move(ctx context.Context, p *pace) time.Duration {
 	return next
 }
 
-// order returns the running tasks, those first that come after the last one
-// that had a step, and forgets the others.
+// order returns the running tasks, beginning after the last one that had a step, and forgets the others.
 func (p *pace) order(tasks []MoveTask) []MoveTask {
 	due := make(map[string]time.Time, len(tasks))
 	running, first := tasks[:0], 0
@@ -155,8 +153,7 @@ func (e *Engine) wakeAll(queues []string) {
 	}
 }
 
-// expire goes through all queues; of each it removes what it can in 20 steps,
-// and the rest in the next rounds.
+// expire goes through all queues. It removes what it can in 20 steps for each, and the rest in the next rounds.
 func (e *Engine) expire(ctx context.Context) {
 	const steps = 20
 	for after := ""; ctx.Err() == nil; {

@@ -8,11 +8,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/queue/schema"
 )
 
-// schemaRounds is how often one receive looks for messages that its queue's
-// schema allows.
+// schemaRounds bounds how often one receive asks for messages that its queue's schema allows.
 const schemaRounds = 8
 
-// admits reports what is wrong with a body that is about to be sent.
+// admits checks a body before it is sent.
 func (r *rules) admits(s *Settings, body []byte) error {
 	if r.schema == nil || s.SchemaCheck == CheckDeadLetter {
 		return nil
@@ -23,15 +22,14 @@ func (r *rules) admits(s *Settings, body []byte) error {
 	return nil
 }
 
-// check holds a body against the schema when it is its turn.
+// check checks a body against the schema. It waits for its turn.
 func (r *rules) check(body []byte) *schema.Violation {
 	r.turns <- struct{}{}
 	defer func() { <-r.turns }()
 	return r.schema.Check(body)
 }
 
-// sift sets messages aside that are damaged or that the queue's schema does not
-// allow, and returns the others.
+// sift sets aside messages that are damaged or that the queue's schema does not allow, and returns the others.
 func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Message) ([]Message, error) {
 	var changes, hidden []Change
 	kept := messages[:0]
@@ -41,7 +39,7 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 		switch {
 		case o == nil:
 			kept = append(kept, *m)
-		case m.Letter != nil: // there is no place further down: it is kept where people see it
+		case m.Letter != nil: // it is in a dead-letter queue already and stays there, where people see it
 			hidden = append(hidden, Change{Receipt: m.Receipt, Release: true, Withheld: true, Refund: true, For: MaxVisibility})
 		default: // a bad disk says nothing about the payload
 			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Withheld: true, Dead: true, Refund: m.Damaged, Outcome: clean(*o)})
@@ -61,11 +59,11 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 		return nil, err
 	}
 	e.hub.wake(p.DeadLetter)
-	p.FIFO = false // its group does not wait for it: it would wait for ever
+	p.FIFO = false // its group must not wait for it: it would wait for ever
 	return kept, e.setAside(ctx, q, p, hidden)
 }
 
-// setAside applies changes to messages that are not to be delivered.
+// setAside applies changes to messages that must not be delivered.
 func (e *Engine) setAside(ctx context.Context, q *Queue, p Policy, changes []Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -82,8 +80,7 @@ func (e *Engine) setAside(ctx context.Context, q *Queue, p Policy, changes []Cha
 	return nil
 }
 
-// fault says why a message is not to be delivered, or nil. Dead letters may be
-// looked at whatever they are, unless they are damaged.
+// fault returns why a message must not be delivered, or nil. Dead letters are delivered unless they are damaged.
 func (r *rules) fault(s *Settings, m *Message) *Outcome {
 	if m.Damaged {
 		return &Outcome{Class: bezoar.Invalid, Failure: "damaged", Reason: "not delivered: its body or its attributes have changed in the store, as by a bad disk or memory"}

@@ -139,13 +139,12 @@ func prepare(s *Settings, r *rules, in SendInput) (Entry, error) {
 	return entry, nil
 }
 
-// plain reports whether every store can keep the texts.
+// plain reports whether every store can hold the texts.
 func plain(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) || strings.Contains(s, "\x00") })
 }
 
-// checkSize counts as SQS does: body, and names, types and values of
-// attributes.
+// checkSize counts bytes as SQS does: the body, and names, types and values of attributes.
 func checkSize(s *Settings, in SendInput) error {
 	if len(in.Body) == 0 {
 		return invalid("Body: is empty")
@@ -194,7 +193,7 @@ func or(d *time.Duration, otherwise time.Duration) time.Duration {
 	return *d
 }
 
-// short tells long names apart that begin alike.
+// short shortens long names, so that those with the same beginning stay different.
 func short(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:4])

@@ -168,8 +168,8 @@ func validateExtra(extra map[string]string) error {
 	return nil
 }
 
-// validateName wants 1 to 80 letters, digits, - and _, and .fifo at the end of
-// a FIFO queue's.
+// validateName checks that a name has 1 to 80 letters, digits, - and _, and ends in .fifo if and only if the queue is a
+// FIFO queue.
 func validateName(name string, fifo bool) error {
 	base, suffixed := strings.CutSuffix(name, ".fifo")
 	if len(name) > 80 || !nameForm.MatchString(base) {

@@ -75,7 +75,7 @@ func (e *Engine) Unreceive(ctx context.Context, queue string, receipts []Receipt
 	return e.change(ctx, "give back to", queue, changes)
 }
 
-// clean bounds what a worker says, and drops what not every store can keep.
+// clean shortens what a worker reports, and replaces what some stores cannot hold.
 func clean(o Outcome) *Outcome {
 	bound := func(s string) string {
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
@@ -115,7 +115,7 @@ func (e *Engine) change(ctx context.Context, doing, queue string, changes []Chan
 		})
 }
 
-// settle sorts out receipts of other queues and puts the results in place.
+// settle refuses receipts of other queues and returns the results in the order of the receipts.
 func (e *Engine) settle(ctx context.Context, doing, queue string, n int, receipt func(int) Receipt,
 	do func(Queue, Policy, []int) ([]error, error),
 ) ([]error, error) {

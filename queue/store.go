@@ -10,13 +10,12 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// Store keeps queues and messages. What a method has returned nil for survives
-// kill -9. Every method is safe for concurrent use and honours ctx; when ctx
-// ends during a write, the write may or may not have happened. The suite in
-// queue/queuetest says exactly what an implementation owes.
+// Store keeps queues and messages. What a method has stored survives kill -9 once the method has returned nil. Every method
+// is safe for concurrent use and honours ctx. When ctx ends during a write, the write may or may not have happened. The
+// suite in queue/queuetest is the complete contract.
 //
-// Every lease, delay, retention and window is judged by the store's own clock,
-// at the time of the write. Unknown queue ids are ErrQueueNotFound.
+// The store's own clock, at the time of the write, decides about every lease, delay, retention and window. Unknown queue
+// ids give ErrQueueNotFound.
 type Store interface {
 	Definitions
 	Messages
@@ -34,8 +33,7 @@ type Definitions interface {
 	CreateQueue(ctx context.Context, q Queue) (Queue, error)
 	// Queue returns a queue by its name, or ErrQueueNotFound.
 	Queue(ctx context.Context, name string) (Queue, error)
-	// UpdateQueue replaces settings and tags if q.Version is still current,
-	// else it returns ErrConflict.
+	// UpdateQueue replaces settings and tags if q.Version is still current. Otherwise it returns ErrConflict.
 	UpdateQueue(ctx context.Context, q Queue) (Queue, error)
 	// DeleteQueue removes a queue and everything in it.
 	DeleteQueue(ctx context.Context, id int64) error
@@ -49,7 +47,7 @@ type Definitions interface {
 // ListQuery narrows a list of queues.
 type ListQuery struct {
 	Prefix     string
-	After      string // only names behind this one
+	After      string // only names after this one
 	DeadLetter string // only queues that name this dead-letter queue; "": all
 	Limit      int    // 1 to 1,000; 0 means 1,000
 }
@@ -149,18 +147,16 @@ type Claimed struct {
 	Queues []string // that gained messages, because some were set aside
 }
 
-// Upkeep does what time brings about. Each call does a bounded part.
+// Upkeep does the work that becomes due with time. Each call does a bounded part.
 type Upkeep interface {
-	// Sweep sends messages whose last lease is over to their dead-letter
-	// queues, at most limit, and returns the names of queues that gained any.
+	// Sweep moves at most limit messages whose last lease is over to their dead-letter queues. It returns the names of the
+	// queues that gained messages.
 	Sweep(ctx context.Context, limit int) (Swept, error)
-	// Expire removes at most limit messages of a queue that are older than
-	// retention.
-	// With p.KeepExpired they go to the dead-letter queue, letters excepted.
+	// Expire removes at most limit messages of a queue that are older than retention. With p.KeepExpired they go to the
+	// dead-letter queue, unless they are letters.
 	Expire(ctx context.Context, queue int64, p Policy, retention time.Duration, limit int) (int, error)
-	// Clean removes at most limit leftovers: of purged and deleted queues,
-	// of deduplication, forgotten cases, marks beyond their time, and what
-	// the audit log holds beyond MaxAudit.
+	// Clean removes at most limit leftovers: of purged and deleted queues and of deduplication, forgotten cases, expired
+	// marks, and entries of the audit log beyond MaxAudit.
 	Clean(ctx context.Context, limit int) (int, error)
 }
 
@@ -181,11 +177,10 @@ type Moves interface {
 	// and its limit of failures: see [MoveTask]. MoveTask.Plan has the part that needs no
 	// database.
 	StepMove(ctx context.Context, id string, limit int) (Step, error)
-	// ChangeMove changes a task that is not over, or returns ErrMoveNotFound,
-	// ErrMoveNotRunning.
+	// ChangeMove changes a task that is not over. Otherwise it returns ErrMoveNotFound or ErrMoveNotRunning.
 	ChangeMove(ctx context.Context, id string, c MoveChange) (MoveTask, error)
-	// Moves lists tasks, the newest first. The newest 10 of kind MoveSQS of a
-	// source are kept, and the newest 1,000 of other kinds.
+	// Moves lists tasks, the newest first. It keeps the newest 10 of kind MoveSQS of a source, and the newest 1,000 of
+	// other kinds.
 	Moves(ctx context.Context, q MoveQuery) ([]MoveTask, error)
 }
 
@@ -216,7 +211,7 @@ type Letters interface {
 	Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error)
 	// Letter returns one complete letter by the ID of its message, or ErrLetterNotFound.
 	Letter(ctx context.Context, id string) (Death, error)
-	// CountLetters returns how many there are, and the largest Sequence.
+	// CountLetters returns the number of letters, and the largest Sequence.
 	CountLetters(ctx context.Context, s Selection) (n, last int64, err error)
 	// Replace sends e in place of the letter, with its lineage, and moves the letter to
 	// the trash, in one transaction. The error is ErrLetterNotFound, or ErrConflict if the
@@ -238,9 +233,8 @@ type Cases interface {
 	Vanish(ctx context.Context, queue int64, receipts []Receipt, holding int) error
 }
 
-// LoneHolding is added to how many messages a worker held that was one of two at
-// most, PatientHolding if it may be alive, and ReasonVanished is how the reason
-// begins why it is a death.
+// LoneHolding is added to the number of messages that a worker held if it was one of at most two workers. PatientHolding is
+// added if it may be alive. ReasonVanished begins the reason of such a death.
 const (
 	LoneHolding    = 1 << 20
 	PatientHolding = 1 << 21
@@ -253,9 +247,8 @@ type PayloadCase struct {
 	poison.Case
 }
 
-// MaxCases bounds the cases of a queue. A new one makes the one go that was
-// touched longest ago, watched before suspects; the quarantined stay, and when
-// there are no others the new one is not kept.
+// MaxCases bounds the cases of a queue. A new case replaces the one that was touched longest ago: watched cases first, then
+// suspects. Quarantined cases stay. If there are only those, the new case is not kept.
 const MaxCases = 10_000
 
 // Marks stores small facts that all processes share, such as the state of a breaker, and
@@ -264,8 +257,7 @@ type Marks interface {
 	marks.Store
 	// Audit appends to the log. Number and At are the store's.
 	Audit(ctx context.Context, e AuditEntry) (AuditEntry, error)
-	// AuditLog lists entries with a number below before (0: all), the newest
-	// first.
+	// AuditLog lists entries with a number below before (0: all), the newest first.
 	AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error)
 }
 
@@ -283,5 +275,5 @@ type AuditEntry struct {
 	Error  string          `json:"error,omitempty"`  // why the action failed
 }
 
-// MaxAudit bounds the audit log; the oldest entries go.
+// MaxAudit bounds the audit log; the oldest entries are dropped.
 const MaxAudit = 100_000

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// DefaultRate is how many letters a task moves each second unless it says.
+// DefaultRate is the default rate of a task, in letters per second.
 const DefaultRate = 100
 
 // maxCanary bounds the canary of a task.
@@ -63,7 +63,7 @@ func (t *MoveTask) validate() error {
 	return errors.Join(append(faults, t.Selection.validate())...)
 }
 
-// checkEnds wants source and destination to be there, and of one kind.
+// checkEnds checks that source and destination exist and are of one kind.
 func (e *Engine) checkEnds(ctx context.Context, t *MoveTask) error {
 	if t.Source == TrashQueue {
 		return nil
@@ -85,8 +85,7 @@ func (e *Engine) checkEnds(ctx context.Context, t *MoveTask) error {
 	return nil
 }
 
-// ChangeTask pauses, resumes or cancels a task that is not over, or changes its
-// rate.
+// ChangeTask pauses, resumes or cancels a task that is not over, or changes its rate.
 func (e *Engine) ChangeTask(ctx context.Context, id string, c MoveChange) (MoveTask, error) {
 	fail := func(err error) (MoveTask, error) { return MoveTask{}, wrap(err, "change task %.64q", id) }
 	switch c.State {

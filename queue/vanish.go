@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// massWindow is how close together workers vanish of which something else is
-// the cause, and massLeast how many they are at least.
+// If at least massLeast workers vanish within massWindow, something else than their messages is the cause.
 const (
 	massWindow = time.Second
 	massLeast  = 3
@@ -17,22 +16,22 @@ const (
 
 // departure is one worker that vanished with deliveries in flight.
 type departure struct {
-	worker  *holder // nil once it has been looked at
+	worker  *holder // nil after it was handled
 	at      time.Time
-	holders int  // workers that held something then, itself included
-	lone    bool // there were two workers at most, itself included
+	holders int  // workers that held something then, including itself
+	lone    bool // there were at most two workers, including itself
 	alone   bool // it ran a suspect
-	certain bool // it would have asked for more time if it lived
+	certain bool // a live worker would have extended its lease
 	how     ending
 }
 
-// ending is what is known of how a worker has gone.
+// ending tells how a worker vanished.
 type ending uint8
 
 const (
 	unseen ending = iota // its connection has closed
 	reborn               // a new life of it has begun: it is dead
-	viewer               // its connection has closed, and its kind has never ended a delivery
+	viewer               // its connection has closed, and workers like it have never ended a delivery
 )
 
 // Vanished says that a worker is gone because its connection has closed. worker is its
@@ -66,8 +65,7 @@ func (e *Engine) depart(worker string, how ending) {
 	}
 }
 
-// depart notes that a worker has gone; false if it held nothing. The caller holds
-// the lock.
+// depart records that a worker has vanished. It returns false if it held nothing. The caller holds the lock.
 func (h *holdings) depart(worker string, how ending, now time.Time) bool {
 	w := h.join(worker)
 	if w == nil {
@@ -86,7 +84,7 @@ func (h *holdings) depart(worker string, how ending, now time.Time) bool {
 		return false
 	}
 	certain := how == reborn || h.seen[instance(worker)].life != ""
-	w.gone = true // another one may come by the same name
+	w.gone = true // another worker may come with the same name
 	delete(h.holders, worker)
 	holders := len(h.holders) + 1
 	for _, d := range h.gone {
@@ -98,8 +96,8 @@ func (h *holdings) depart(worker string, how ending, now time.Time) bool {
 	return true
 }
 
-// due returns the departures whose grace is over, whether each was one of many,
-// and when the next one is due (negative: none is). Old ones are forgotten.
+// due returns the departures whose grace is over, whether each was one of many, and when the next one is due (negative:
+// none). It forgets old ones.
 func (h *holdings) due(now time.Time, grace time.Duration) (due []*departure, mass []bool, next time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,8 +120,7 @@ func (h *holdings) due(now time.Time, grace time.Duration) (due []*departure, ma
 	return due, mass, next
 }
 
-// mass reports whether so many vanished around a departure that it was not what
-// they held.
+// mass reports whether so many vanished around a departure that their messages are not the cause.
 func (h *holdings) mass(of *departure) bool {
 	n, holders := 0, 0
 	for _, d := range h.gone {
@@ -137,13 +134,13 @@ func (h *holdings) mass(of *departure) bool {
 	return n >= max(massLeast, (holders+1)/2)
 }
 
-// lot is receipts of a departure that are noted alike.
+// lot is the flags with which a group of receipts is noted.
 type lot struct {
 	queue int64
 	flags int // LoneHolding, PatientHolding
 }
 
-// blame is what to note of one departure.
+// blame returns what to note about one departure.
 func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, holding int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +154,7 @@ func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, h
 		if d.lone {
 			l.flags = LoneHolding
 		}
-		if held.alone && !d.certain { // it may live, and be done in time
+		if held.alone && !d.certain { // the worker may live and finish in time
 			l.flags += PatientHolding
 		}
 		receipts[l] = append(receipts[l], held.receipt)
@@ -165,7 +162,7 @@ func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, h
 		h.accuse(held.receipt, blamed{held.id, held.payload})
 	}
 	if mass {
-		holding = max(holding, 2) // suspected, never convicted
+		holding = max(holding, 2) // suspect, never convicted
 	}
 	return receipts, holding
 }
@@ -180,7 +177,7 @@ func (h *holdings) forget(d *departure) {
 	d.worker = nil
 }
 
-// vanish notes what vanished workers held, and returns when to look again.
+// vanish notes the messages of vanished workers, and returns when to look again.
 func (e *Engine) vanish(ctx context.Context) time.Duration {
 	now := time.Now()
 	due, mass, next := e.holdings.due(now, e.config.VanishGrace)

@@ -61,8 +61,8 @@ func (r Retry) validate(s Settings) error {
 	return r.inTime(s)
 }
 
-// inTime wants the deadline to leave room for all attempts: each may take the
-// whole visibility, and each wait its longest.
+// inTime checks that the deadline leaves room for all attempts: each may take the whole visibility, and each wait its
+// longest.
 func (r Retry) inTime(s Settings) error {
 	n := r.Attempts
 	n = cmp.Or(n, s.DeadLetter.MaxReceives)

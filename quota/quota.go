@@ -125,19 +125,11 @@ func (c Config) WithDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	errs := []error{validate(c.Quotas)}
-	if c.MaxKeys < 1 || c.MaxKeys > 1<<24 {
-		errs = append(errs, fmt.Errorf("max keys is %d, want 1 to %d", c.MaxKeys, 1<<24))
-	}
-	if c.Flush < 10*time.Millisecond || c.Flush > time.Minute {
-		errs = append(errs, fmt.Errorf("flush is %v, want 10ms to 1m", c.Flush))
-	}
-	if c.Timeout < 10*time.Millisecond || c.Timeout > time.Minute {
-		errs = append(errs, fmt.Errorf("timeout is %v, want 10ms to 1m", c.Timeout))
-	}
-	if len(c.Node) > maxNode {
-		errs = append(errs, fmt.Errorf("node has %d bytes, want at most %d", len(c.Node), maxNode))
-	}
+	errs := faults.List{validate(c.Quotas)}
+	errs.If(c.MaxKeys < 1 || c.MaxKeys > 1<<24, "max keys is %d, want 1 to %d", c.MaxKeys, 1<<24)
+	errs.If(c.Flush < 10*time.Millisecond || c.Flush > time.Minute, "flush is %v, want 10ms to 1m", c.Flush)
+	errs.If(c.Timeout < 10*time.Millisecond || c.Timeout > time.Minute, "timeout is %v, want 10ms to 1m", c.Timeout)
+	errs.If(len(c.Node) > maxNode, "node has %d bytes, want at most %d", len(c.Node), maxNode)
 	return errors.Join(errs...)
 }
 

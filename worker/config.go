@@ -79,23 +79,23 @@ func (c Config) policies() judge.LocalConfig {
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults faults.List
+	var errs faults.List
 	c = c.withDefaults()
-	faults.If(c.Source == nil, "Source: is missing")
-	faults.If((c.Handler == nil) == (len(c.Command.Args) == 0), "Handler, Command: one of them is required, and only one")
-	faults.If(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
-	faults.If(c.Timeout < 0 || c.Timeout > maxTimeout, "Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
-	faults.If(c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility, "Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
-	faults.If(c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2, "Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
+	errs.If(c.Source == nil, "Source: is missing")
+	errs.If((c.Handler == nil) == (len(c.Command.Args) == 0), "Handler, Command: one of them is required, and only one")
+	errs.If(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
+	errs.If(c.Timeout < 0 || c.Timeout > maxTimeout, "Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
+	errs.If(c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility, "Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
+	errs.If(c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2, "Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
 	if err := c.policies().ValidatePolicies(); err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
 	if len(c.Command.Args) > 0 {
 		if err := c.Command.validate(); err != nil {
-			faults.Add("Command: %w", err)
+			errs.Add("Command: %w", err)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

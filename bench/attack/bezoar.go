@@ -42,7 +42,10 @@ const (
 )
 
 // settings are what a row needs beyond the defaults, as lines of YAML.
-type settings struct{ fleet, route []string }
+type settings struct {
+	fleet, route []string
+	http2        bool // callers, Bezoar and workers speak HTTP/2; the workers are in Go
+}
 
 // A gate is Bezoar before its own workers, in a folder of its own.
 type gate struct {
@@ -62,6 +65,10 @@ func newGate(ctx context.Context, cfg Config, bench *peer.Bench, set settings) (
 	bin, err := bench.Binary(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if set.http2 {
+		cfg.Lang = "go"
+		set.fleet = append(set.fleet, "http2: true")
 	}
 	command, err := workerCommand(ctx, cfg.Lang, bench)
 	if err != nil {

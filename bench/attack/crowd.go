@@ -38,6 +38,7 @@ type crowd struct {
 	url   string
 	tally *tally
 	names bool // callers say who they are by X-Api-Key
+	http2 bool // they speak HTTP/2 from the first byte
 
 	mu      sync.Mutex // guards clients
 	clients map[string]*http.Client
@@ -59,12 +60,14 @@ func (c *crowd) client(addr string) *http.Client {
 	defer c.mu.Unlock()
 	if c.clients[addr] == nil {
 		d := &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
-		c.clients[addr] = &http.Client{
-			Timeout: patience,
-			Transport: &http.Transport{
-				DialContext: d.DialContext, MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true,
-			},
+		transport := &http.Transport{
+			DialContext: d.DialContext, MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true,
 		}
+		if c.http2 {
+			transport.Protocols = new(http.Protocols)
+			transport.Protocols.SetUnencryptedHTTP2(true)
+		}
+		c.clients[addr] = &http.Client{Timeout: patience, Transport: transport}
 	}
 	return c.clients[addr]
 }
@@ -156,6 +159,9 @@ func (c *crowd) call(ctx context.Context, s *shot, id string) ending {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
 		return ending{said: fault(err), text: err.Error()}
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), grpc) {
+		return readCall(resp)
 	}
 	return read(resp, text)
 }

@@ -103,6 +103,7 @@ func measureRow(ctx context.Context, cfg Config, r row) (*Run, error) {
 func newScene(cfg Config, r row, addr string) *scene {
 	s := &scene{cfg: cfg, row: r, world: newWorld(7, cfg.Callers == shared), tally: newTally()}
 	s.crowd = newCrowd(addr, s.tally, cfg.Callers == byHeader)
+	s.crowd.http2 = r.set.http2
 	return s
 }
 

@@ -47,7 +47,7 @@ func (w *world) pill(s shot) shot {
 func rows() []row {
 	return slices.Concat(
 		[]row{{name: "calm", what: "no attack: the rig's own check", bound: bound{text: "100 %, no death", deaths: 0, good: 100}, peers: true}},
-		headerRows(), lateRows(), uniqueRows(), crowdRows(), longRows(), operationRows(), everydayRows(), variantRows(), cunningRows(),
+		headerRows(), lateRows(), uniqueRows(), crowdRows(), longRows(), operationRows(), everydayRows(), variantRows(), cunningRows(), pairRows(), http2Rows(),
 	)
 }
 

@@ -120,6 +120,9 @@ func (t *tally) ended(s *shot, at time.Time, how ending) {
 		t.pillSaid[said]++
 		if at.After(t.end.Add(-t.end.Sub(t.begin) / 3)) {
 			t.lastSaid[said]++
+			if how.ok() && len(t.notes) < maxNotes {
+				t.notes = append(t.notes, fmt.Sprintf("%+.3fs after %v: a late pill was answered", at.Sub(t.begin).Seconds(), how.took.Round(time.Millisecond)))
+			}
 		}
 		return
 	}

@@ -14,7 +14,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak))?")
+POISON = re.compile(r"neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak|prime|fire))?")
 WORK = {"/": 0.02, "/search": 0.03, "/thumb": 0.03}
 USUAL = 0.02
 
@@ -23,6 +23,7 @@ build = "good"
 hung = threading.Event()
 seen = threading.Event()
 armed = threading.Event()
+primed = threading.Event()
 leaked = []
 
 
@@ -103,6 +104,11 @@ class Handler(BaseHTTPRequestHandler):
                 return None
             elif how == "arm":
                 armed.set()
+                return None
+            elif how == "prime":
+                primed.set()
+                return None
+            elif how == "fire" and not primed.is_set():
                 return None
             elif how == "leak":
                 leaked.append(None)

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
-// engine joins the command line to what it starts.
+// engine connects the command line to the packages that it starts.
 func engine() cli.Engine {
 	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, Restore: restore, FlowWork: flowWork, SampleWorker: sampleWorker}
 }

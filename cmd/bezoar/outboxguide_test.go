@@ -20,7 +20,7 @@ func TestOutboxGuide(t *testing.T) {
 	r := newBuilt(t, "docs/outbox.md")
 	r.read(map[string][]string{
 		"demo outbox":     {"write, then send      1996      1992         4         0 ", "send, then write      1992      1996         0         4 ", "outbox                1994      1994         0         0             0 "},
-		"outbox init --d": {"the outbox bezoar_outbox is there: "},
+		"outbox init --d": {"the outbox bezoar_outbox exists: "},
 		"outbox status\n": {"orders      0          0         0       1       1  ", "customer-7", "invalid", `"order": "4711"`},
 		"outbox edit":     {"edited, and sent again", "3 events of 1 key: none is missing or out of order", `"order": "4713"`},
 		"skip --topic":    {"would skip 0 events"},

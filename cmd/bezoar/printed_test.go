@@ -97,6 +97,48 @@ func (b block) shown() (text string, varies, ok bool) {
 	return b.text, b.note == "varies", b.lang == "text" && (b.note == "" || b.note == "varies")
 }
 
+// outputs are the languages of blocks that show what commands print.
+func outputs() []string { return []string{"", "console", "diff", "json", "log", "output", "text"} }
+
+// Each block that looks like an output follows the commands that print it, and is
+// compared; or it is a file, or says what it is instead. Without a language nobody
+// could tell.
+func TestOutputsOfPagesAreCompared(t *testing.T) {
+	compared, marked := 0, 0
+	for name := range pages(t) {
+		var before block
+		for _, b := range blocks(t, "../../"+name) {
+			is, unprinted := b.unprinted()
+			_, unrun := before.unrun()
+			_, _, shows := b.shown()
+			switch {
+			case unprinted && is == "":
+				t.Errorf("%s:%d: unprinted= does not say what the block is", name, b.line)
+			case unprinted:
+				marked++
+			case b.lang == "":
+				t.Errorf("%s:%d: the block has no language: write ```text", name, b.line)
+			case !slices.Contains(outputs(), b.lang), strings.HasPrefix(b.note, "file="):
+			case b.lang == "json" && slices.Contains(protocol(), b.note):
+			case !shows:
+				t.Errorf("%s:%d: outputs are shown in ```text: write that, or unprinted=\"what it is\"", name, b.line)
+			case before.lang != "sh" || unrun:
+				t.Errorf("%s:%d: no commands that run stand before this: write unprinted=\"what it is\"", name, b.line)
+			default:
+				compared++
+			}
+			before = b
+		}
+	}
+	if compared < 20 {
+		t.Errorf("only %d outputs are compared", compared)
+	}
+	t.Logf("%d outputs are compared, %d blocks are none", compared, marked)
+}
+
+// protocol are the notes of documents that another test reads: the lines of docs/pool.md.
+func protocol() []string { return []string{"in", "hello", "answer"} }
+
 // compare reports whether a page shows what its commands print.
 func (r *reader) compare(shown block, output string) error {
 	text, varies, _ := shown.shown()

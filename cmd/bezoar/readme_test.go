@@ -32,6 +32,13 @@ func (b block) unrun() (needs string, unrun bool) {
 	return strings.Trim(needs, `"`), unrun
 }
 
+// unprinted reports whether a page says that no command of it prints the block, and
+// what the block is.
+func (b block) unprinted() (is string, unprinted bool) {
+	is, unprinted = strings.CutPrefix(b.note, "unprinted=")
+	return strings.Trim(is, `"`), unprinted
+}
+
 var fence = regexp.MustCompile("(?ms)^```(\\w*)([^\\n]*)\\n(.*?)^```$")
 
 func blocks(t *testing.T, file string) []block {

@@ -1,10 +1,9 @@
-// Package cost holds the words in which the cost of a query is told: what was
-// measured (Predictor), how much of it was found and where (Measure), and what
-// is known of the data beforehand (Hints).
+// Package cost defines the terms for the cost of a query: what is measured (Predictor), how
+// much of it was found and where (Measure), and what is known about the data (Hints).
 //
-// Readers, one for each query language, turn a Query into Measures. The engine
-// of package guard compares Measures with limits. A reader never judges, and
-// the engine never reads a query: this package is all that they share.
+// Readers, one per query language, convert a Query to Measures. Package guard compares
+// Measures with limits. A reader never judges and the guard never reads a query; this
+// package is all they share.
 //
 //	query ──► Reader.Read ──► []Measure ──► guard: limits, class ──► verdict
 //	              ▲                                      │

@@ -15,5 +15,5 @@ func ExampleParsePredictor() {
 	fmt.Println(err)
 	// Output:
 	// agg_product true <nil>
-	// no predictor is called "agg_products"
+	// unknown predictor "agg_products"
 }

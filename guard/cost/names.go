@@ -14,7 +14,7 @@ func nameOf(p Predictor) string {
 	return ""
 }
 
-// names is an array, not a map: it costs nothing to build and keeps its order.
+// names returns an array instead of a map: it costs nothing to build and keeps its order.
 func names() [72]named {
 	return [...]named{
 		{ResultWindow, "result_window"},

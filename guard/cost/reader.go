@@ -5,71 +5,72 @@ import (
 	"time"
 )
 
-// Query is what a reader reads.
+// Query is the input of a reader.
 type Query struct {
-	// Method, Path (decoded) and RawQuery are those of an HTTP request; empty otherwise.
+	// Method, Path (decoded) and RawQuery are set for HTTP requests only.
 	Method, Path, RawQuery string
 
 	ContentType     string
 	ContentEncoding string
 
-	// Body is a request's body, or the text of a statement, a pattern or a document.
+	// Body is the body of a request, or the text of a statement, a pattern or a document.
 	Body []byte
 
-	// Dialect: SQL postgres, mysql; regex js, python, pcre, ruby, java, lucene, re2, postgres.
-	// Readers also know common other names (pg, postgresql, mariadb, javascript …).
+	// Dialect is postgres or mysql for SQL, and js, python, pcre, ruby, java, lucene, re2
+	// or postgres for regular expressions. Readers accept other common names as well (pg,
+	// postgresql, mariadb, javascript …).
 	Dialect string
 
-	// Args are the values of placeholders, or GraphQL variables as one map[string]any.
+	// Args holds the values of placeholders, or the GraphQL variables as one
+	// map[string]any.
 	Args []any
 }
 
-// Options is how to read. Its zero value is useful.
+// Options configures a reader. The zero value is useful.
 type Options struct {
-	Explain  bool // also fill in Path, Detail and Target
+	Explain  bool // also set Path, Detail and Target
 	Hints    Hints
 	Defaults Defaults
 
-	// Now is the time of the query. Without it, what begins at a date and does not
-	// end has no known length.
+	// Now is the time of the query. Without it, an open date range has no known length.
 	Now time.Time
 
-	// Bounds; 0 is the reader's own default. Beyond one, Read measures
-	// BodyBytes or BodyDepth, or gives an *Unreadable; it never goes on.
+	// Limits; 0 selects the reader's own default. If a query exceeds one, Read stops and
+	// measures BodyBytes or BodyDepth, or returns an *Unreadable.
 	MaxBytes  int
 	MaxDepth  int
 	MaxTokens int
 
-	// Denied are functions, in lower case, beside the reader's own list.
+	// Denied lists functions, in lower case, in addition to the reader's own list.
 	Denied map[string]struct{}
 
-	// Room is asked for memory before a reader takes more than FreeRoom of it beside
-	// the query, as for a body that is unpacked. Nil: there is always room.
+	// Room is asked before a reader uses more than FreeRoom bytes of memory beside the
+	// query, for example to unpack a body. Nil: unlimited.
 	Room Room
 }
 
-// FreeRoom is how many bytes of working memory a reader takes unasked.
+// FreeRoom is the working memory in bytes that a reader may use without asking.
 const FreeRoom = 256 << 10
 
 // Room bounds the working memory of all readers together.
 type Room interface {
-	// Take reports whether there is room for n bytes: all that one Read asks for,
-	// from its beginning on. It may wait. Without room, Read measures BodyBytes.
+	// Take reports whether there is room for n bytes, the total of one Read so far. It may
+	// wait. If it returns false, Read measures BodyBytes.
 	Take(n int) bool
 }
 
-// Reader turns queries of one language into measures.
+// Reader converts queries of one language to measures.
 type Reader interface {
-	// Read appends the measures of q to dst. The error is an *Unreadable or nil.
-	// With an error, the measures up to there are valid.
+	// Read appends the measures of q to dst. The error is an *Unreadable or nil. If there
+	// is an error, the measures found before it are valid.
 	Read(dst []Measure, q Query, o Options) ([]Measure, error)
 }
 
-// Unreadable says that a query cannot be read, or not fully.
+// Unreadable means that a query cannot be read, or not completely.
 type Unreadable struct {
-	Predictor Predictor // Unparsable when 0; or Encoding, BodyDepth …
-	Reason    string    // what is wrong, as in `no value after "size"`
-	Offset    int       // byte in Query.Body; -1 when it is not there
+	Predictor Predictor // 0: Unparsable; or Encoding, BodyDepth …
+	Reason    string    // the problem, as in `no value after "size"`
+	Offset    int       // byte in Query.Body; -1: not in the body
 	Part      int
 }
 

@@ -8,25 +8,25 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// scope is what an aggregation inherits from those around it.
+// scope is what an aggregation inherits from the enclosing ones.
 type scope struct {
 	depth int
 	sel   selectivity
-	room  float64 // that assumed numbers of buckets may still multiply to
-	below bool    // it has aggregations that make buckets in each of its own
+	room  float64 // maximum product of assumed numbers of buckets that is left
+	below bool    // it contains aggregations that create buckets inside each of its buckets
 }
 
-// buckets is what one aggregation holds, and how that came about.
+// buckets counts the buckets of one aggregation.
 type buckets struct {
 	count float64
-	chain string // with Explain: the factors on the way to the most buckets
+	chain string // with Explain: the factors on the path to the most buckets
 }
 
-// maxAssumed is what numbers of buckets that are assumed, not known, count as at
-// most, all along one chain, when they are multiplied with others.
+// maxAssumed is the maximum product of assumed (not known) numbers of buckets along one
+// chain, when they are multiplied with others.
 const maxAssumed = 400
 
-// assumed is a number of buckets that nothing is known of, for a product.
+// assumed returns an assumed number of buckets for a product, limited by maxAssumed.
 func (c scope) assumed(buckets float64, inner *scope) float64 {
 	buckets = max(1, min(buckets, c.room))
 	inner.room = c.room / buckets
@@ -60,7 +60,7 @@ func (r *Reader) productDetail(b buckets) string {
 	return fmt.Sprintf("%d %s: %s; %s buckets in all", levels, word, b.chain, figure(b.count))
 }
 
-// aggs sums over siblings. The node is that of the one with the most buckets.
+// aggs sums over siblings. The node is that of the sibling with the most buckets.
 func (r *Reader) aggs(n int, c scope) (buckets, int) {
 	var sum buckets
 	most, at := 0.0, none
@@ -110,7 +110,7 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 	var savedAreas []area
 	if kindAt > none {
 		kind := string(r.bytes(kindAt))
-		if global = kind == "global"; global { // sees every document again
+		if global = kind == "global"; global { // it covers all documents again
 			inner.sel, saved, savedAreas = selAll, r.bounds, r.areas
 			r.bounds, bounds = r.bounds[len(r.bounds):], 0
 			r.areas, areas = r.areas[len(r.areas):], 0
@@ -149,8 +149,8 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 	return result
 }
 
-// aggOf measures an aggregation by its kind and gives its buckets for each bucket
-// around it; 0 for a metric. inner is changed for what lies below.
+// aggOf measures an aggregation by its kind. It returns the number of its buckets per
+// enclosing bucket; 0 for a metric. It changes inner for the aggregations below.
 func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	r.scriptIn(v, false)
 	switch kind {
@@ -198,7 +198,7 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "serial_diff", "moving_avg", "geo_line":
 		r.keeps(v, "lag", "window", "predict", "size")
 		return 0
-	case "bucket_sort": // it takes buckets away
+	case "bucket_sort": // removes buckets
 		return 0
 	case "frequent_item_sets", "time_series", "ip_prefix":
 		return r.quantity(r.get(v, "size"), 10)
@@ -206,7 +206,7 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	return r.unknownAgg(v)
 }
 
-// makesBuckets says whether any of a list of aggregations is no metric.
+// makesBuckets reports whether any of a list of aggregations is not a metric.
 func (r *Reader) makesBuckets(n int) bool {
 	for k := n + 1; r.isObject(n) && k < r.next(n); k = r.next(k + 1) {
 		for j := k + 2; r.isObject(k+1) && j < r.next(k+1); j = r.next(j + 1) {
@@ -228,7 +228,7 @@ func (r *Reader) countOf(v int, name string) int {
 	return 0
 }
 
-// unknownAgg: a metric, or something with a size.
+// unknownAgg measures an aggregation of an unknown kind: a metric, or one with a size.
 func (r *Reader) unknownAgg(v int) float64 {
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
 		r.scriptIn(k+1, false) // {"value": {"script"}, "weight": {"field"}}
@@ -251,7 +251,7 @@ func (r *Reader) topHits(kind string, v int) {
 	}
 }
 
-// compositeAgg pages through its buckets: only size are made at once.
+// compositeAgg measures a composite aggregation, which creates only size buckets at a time.
 func (r *Reader) compositeAgg(v int) float64 {
 	size := r.get(v, "size")
 	n := r.quantity(size, 10)
@@ -262,7 +262,7 @@ func (r *Reader) compositeAgg(v int) float64 {
 	return max(1, n)
 }
 
-// groups measures the scripts of what documents are grouped by: {"name": {"terms": …}}.
+// groups measures the scripts of grouping expressions: {"name": {"terms": …}}.
 func (r *Reader) groups(n int) {
 	for k := n + 1; r.isObject(n) && k < r.next(n); k = r.next(k + 1) {
 		r.scriptIn(k+1, false)

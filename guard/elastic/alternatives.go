@@ -2,8 +2,8 @@ package elastic
 
 import "bytes"
 
-// anyOf reads alternatives: together they leave what the least selective leaves,
-// and every says that each document passes one of them.
+// anyOf reads alternatives. Together they are as selective as the least selective one.
+// every means that each document passes one of them.
 func (r *Reader) anyOf(n, depth, join int, every bool) selectivity {
 	if !r.isArray(n) {
 		return r.walkQuery(n, depth, join, every)
@@ -27,8 +27,8 @@ func (r *Reader) disjunction(v, depth, join int, every bool) selectivity {
 	return r.anyOf(alternatives, depth+1, join, every)
 }
 
-// filtersAgg gives as many buckets as there are filters. What is below is about
-// documents that pass one of them, unless there is a bucket for the others.
+// filtersAgg returns one bucket per filter. The aggregations below cover documents that
+// pass one of the filters, unless there is a bucket for other documents.
 func (r *Reader) filtersAgg(v int, inner *scope) float64 {
 	list := r.get(v, "filters")
 	if list <= none {
@@ -55,7 +55,8 @@ func (r *Reader) filtersAgg(v int, inner *scope) float64 {
 	return max(1, n)
 }
 
-// rangesBound: what is below ranges is about documents between their ends.
+// rangesBound limits the aggregations below a range aggregation to documents between its
+// ends.
 func (r *Reader) rangesBound(v int) {
 	field, ranges := r.get(v, "field"), r.get(v, "ranges")
 	if field <= none || !r.isText(field) || !r.isArray(ranges) {
@@ -73,21 +74,21 @@ func (r *Reader) rangesBound(v int) {
 	}
 }
 
-// maxUnited is how many fields, and places, alternatives bound together at most:
-// more than histograms and grids that one search has.
+// maxUnited is the maximum number of fields, and of places, that alternatives bound
+// together: more than a search has histograms and grids.
 const maxUnited = 16
 
-// union is what alternatives leave together: as much as the least selective, and
-// of a field that all of them bound, from the lowest end to the highest. What was
-// read of them so far is at the end of Reader.bounds and Reader.areas.
+// union is the combination of alternatives: as selective as the least selective one and,
+// for a field that all of them bound, from the lowest to the highest end. The bounds and
+// areas of the alternatives read so far are at the end of Reader.bounds and Reader.areas.
 type union struct {
 	r             *Reader
 	least         selectivity
-	every         bool // the next one may bound fields: none before bounds nothing
-	buckets       bool // there is a bucket for each
+	every         bool // the next alternative may bound fields; with earlier unbounded ones it cannot
+	buckets       bool // each alternative has a bucket
 	begun         bool
-	bounds, areas int // where those of the union begin
-	field, place  int // where those of the next alternative begin
+	bounds, areas int // start of the union's entries
+	field, place  int // start of the next alternative's entries
 }
 
 func (r *Reader) unite(every bool) union {
@@ -95,7 +96,7 @@ func (r *Reader) unite(every bool) union {
 	return union{r: r, least: selNone, every: every, bounds: b, areas: a, field: b, place: a}
 }
 
-// with adds the alternative that has just been read, and leaves sel.
+// with adds the alternative that was just read, with selectivity sel.
 func (u *union) with(sel selectivity) {
 	r := u.r
 	u.least = min(u.least, sel)
@@ -117,7 +118,7 @@ func (u *union) with(sel selectivity) {
 	u.every = !u.begun || u.field > u.bounds || u.place > u.areas
 }
 
-// tighten keeps one bound for each field, and says how many.
+// tighten keeps one bound per field. It returns how many remain.
 func (u *union) tighten(list []bound) int {
 	n := 0
 next:
@@ -140,8 +141,8 @@ next:
 	return n
 }
 
-// widen makes each of those that are held, one for each field, reach over what an
-// alternative says of it, and keeps those that still end somewhere.
+// widen extends each held bound to include the alternative's bound of the same field. It
+// keeps those that still have an end.
 func (u *union) widen(held, alternative []bound) int {
 	n := 0
 	for i := range held {
@@ -162,7 +163,7 @@ func (u *union) widen(held, alternative []bound) int {
 	return n
 }
 
-// shrink keeps the smallest box for each field, and says how many.
+// shrink keeps the smallest box per field. It returns how many remain.
 func shrink(list []area) int {
 	n := 0
 next:
@@ -183,8 +184,8 @@ next:
 	return n
 }
 
-// spread makes each box that is held reach around the smallest that an alternative
-// has for its field, and keeps those for which there is one.
+// spread extends each held box to include the smallest box of the alternative for the same
+// field. It keeps those for which there is one.
 func spread(held, alternative []area) int {
 	n := 0
 	for i := range held {
@@ -204,7 +205,7 @@ func spread(held, alternative []area) int {
 	return n
 }
 
-// around is a box that holds both. Where one crosses the date line it goes around
+// around returns a box that contains both. If one crosses the date line, the result spans
 // the earth.
 func (b box) around(o box) box {
 	b.top, b.bottom = max(b.top, o.top), min(b.bottom, o.bottom)

@@ -9,7 +9,7 @@ const (
 	atomOpen
 	atomClose
 	atomOr
-	atomSkip // ^ and $, which people write although Lucene anchors by itself
+	atomSkip // ^ and $: people write them although Lucene anchors implicitly
 )
 
 type atom struct {
@@ -20,7 +20,7 @@ type atom struct {
 func atomAt(p []byte, i int) atom {
 	switch p[i] {
 	case '(':
-		if i+2 < len(p) && p[i+1] == '?' { // (?: and (?i), which Lucene does not know
+		if i+2 < len(p) && p[i+1] == '?' { // (?: and (?i), which Lucene does not support
 			for j := i + 2; j < min(len(p), i+16); j++ {
 				if p[j] == ':' {
 					return atom{atomOpen, j + 1}
@@ -82,7 +82,7 @@ func classEnd(p []byte, i int) int {
 
 type quantifier struct {
 	end       int
-	optional  bool // may match nothing
+	optional  bool // may match the empty text
 	unbounded bool
 	counted   bool
 	varied    bool // {n,m}
@@ -96,7 +96,7 @@ func (q quantifier) count() float64 {
 	return 1
 }
 
-// quantifierAt reads the quantifiers behind an atom; several multiply.
+// quantifierAt reads the quantifiers after an atom. Several quantifiers multiply.
 func quantifierAt(p []byte, i int) quantifier {
 	q := quantifier{end: i, max: 1}
 	for q.end < len(p) {
@@ -126,7 +126,7 @@ func quantifierAt(p []byte, i int) quantifier {
 	return q
 }
 
-// bracesAt reads {n}, {n,} (hi below 0) or {n,m}.
+// bracesAt reads {n}, {n,} (hi is negative) or {n,m}.
 func bracesAt(p []byte, i int) (lo, hi float64, end int, ok bool) {
 	number := func(j int) (float64, int) {
 		v, from := 0.0, j

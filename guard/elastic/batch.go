@@ -7,9 +7,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// multi reads _msearch: lines of header and body in turn. An empty line is an
-// empty header. To version 7 an empty first line is skipped instead, and what
-// would be bodies are headers: such a batch is read both ways.
+// multi reads _msearch: alternating lines of header and body. An empty line is an empty
+// header. Up to version 7, an empty first line is skipped instead, which exchanges headers
+// and bodies; such a batch is read both ways.
 func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, templates bool) {
 	index := r.index
 	r.fixedURL = true
@@ -25,14 +25,14 @@ func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, 
 	r.add1(cost.Batch, float64(b.members))
 }
 
-// batch is how the lines of one are read.
+// batch says how to read the lines of a batch.
 type batch struct {
 	body      []byte
 	from      int
 	derived   bool
 	prefix    string
 	templates bool
-	shifted   bool // it is the second way: nothing is edited, and faults were told
+	shifted   bool // second reading: no edits, and faults were already reported
 	members   int
 }
 
@@ -75,7 +75,7 @@ func (r *Reader) pairs(b *batch, p *parameters) {
 			}
 		}
 		if noText {
-			r.unreadable(cost.Unparsable, "a header without a body", from)
+			r.unreadable(cost.Unparsable, "header without a body", from)
 		} else if b.open(r, next, text) {
 			if b.templates {
 				r.template(0, p)
@@ -89,7 +89,7 @@ func (r *Reader) pairs(b *batch, p *parameters) {
 	b.members = max(b.members, members)
 }
 
-// lineAt is where the line at from ends, and where the next begins.
+// lineAt returns the end of the line at from, and the start of the next one.
 func lineAt(b []byte, from int) (end, next int) {
 	if from >= len(b) {
 		return len(b), len(b)
@@ -102,7 +102,7 @@ func lineAt(b []byte, from int) (end, next int) {
 
 func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
 
-// header of a member: the index that it is about.
+// header reads the header of a member, which names the index.
 func (r *Reader) header() {
 	at := firstOf(r.get(0, "index"), r.get(0, "indices"))
 	if at <= none {

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// inflater keeps what decoding needs.
+// inflater holds the decoders.
 type inflater struct {
 	in    bytes.Reader
 	gz    *gzip.Reader
@@ -26,7 +26,7 @@ func (f *inflater) end() {
 	}
 }
 
-// plainBody is the body without its Content-Encoding.
+// plainBody returns the body without its Content-Encoding.
 func (r *Reader) plainBody() (body []byte, derived, ok bool) {
 	body = r.q.Body
 	switch encoding := strings.TrimSpace(r.q.ContentEncoding); {
@@ -44,32 +44,32 @@ func (r *Reader) plainBody() (body []byte, derived, ok bool) {
 		return nil, false, false
 	}
 	if len(body) > 1 && body[0] == 0x1f && body[1] == 0x8b && !derived {
-		r.unreadable(cost.Encoding, "a gzip body that is not called one", 0)
+		r.unreadable(cost.Encoding, "a gzip body without a Content-Encoding", 0)
 		return nil, false, false
 	}
 	media, _, _ := strings.Cut(r.q.ContentType, ";")
 	return body, derived, len(body) == 0 || r.readable([]byte(media), body)
 }
 
-// readable refuses what is not JSON by its type or by how it begins.
+// readable rejects a body that is not JSON, by its media type or its first bytes.
 func (r *Reader) readable(media, body []byte) bool {
 	lower := strings.ToLower(string(bytes.TrimSpace(media)))
 	for _, name := range [...]string{"yaml", "cbor", "smile"} {
 		if strings.Contains(lower, name) {
-			r.unreadable(cost.Encoding, strings.ToUpper(name)+" is not read", -1)
+			r.unreadable(cost.Encoding, strings.ToUpper(name)+" is not supported", -1)
 			return false
 		}
 	}
 	trimmed := bytes.TrimLeft(body, " \r\n\t")
 	switch {
 	case bytes.HasPrefix(trimmed, []byte(":)\n")):
-		r.unreadable(cost.Encoding, "SMILE is not read", -1)
+		r.unreadable(cost.Encoding, "SMILE is not supported", -1)
 		return false
 	case bytes.HasPrefix(trimmed, []byte("---")):
-		r.unreadable(cost.Encoding, "YAML is not read", -1)
+		r.unreadable(cost.Encoding, "YAML is not supported", -1)
 		return false
 	case len(trimmed) > 0 && trimmed[0] >= 0x80 && trimmed[0] != 0xef:
-		r.unreadable(cost.Encoding, "CBOR is not read", -1)
+		r.unreadable(cost.Encoding, "CBOR is not supported", -1)
 		return false
 	}
 	return true
@@ -98,31 +98,31 @@ func (r *Reader) inflate(body []byte, encoding string) ([]byte, bool) {
 	}
 	if err != nil {
 		f.gz, f.zl = nil, nil
-		r.unreadable(cost.Encoding, "a compressed body that is none: "+err.Error(), 0)
+		r.unreadable(cost.Encoding, "the body is not compressed as declared: "+err.Error(), 0)
 		return nil, false
 	}
 	f.plain = f.plain[:0]
 	for {
 		if len(f.plain) == cap(f.plain) && !r.growPlain() {
-			r.unreadable(cost.BodyBytes, "there is no room to unpack the body", -1)
+			r.unreadable(cost.BodyBytes, "not enough memory to unpack the body", -1)
 			return nil, false
 		}
 		n, err := src.Read(f.plain[len(f.plain):min(cap(f.plain), r.o.MaxBytes+1)])
 		f.plain = f.plain[:len(f.plain)+n]
 		switch {
 		case len(f.plain) > r.o.MaxBytes:
-			r.unreadable(cost.BodyBytes, "the body is too long when it is unpacked", -1)
+			r.unreadable(cost.BodyBytes, "the unpacked body is too long", -1)
 			return nil, false
 		case err == io.EOF:
 			return f.plain, true
 		case err != nil:
-			r.unreadable(cost.Encoding, "a compressed body that is broken: "+err.Error(), -1)
+			r.unreadable(cost.Encoding, "the compressed body is damaged: "+err.Error(), -1)
 			return nil, false
 		}
 	}
 }
 
-// growPlain doubles the room for what is unpacked, if there is that much memory.
+// growPlain doubles the buffer for unpacked data, if the memory limit allows.
 func (r *Reader) growPlain() bool {
 	f := &r.inflat
 	size := min(max(2*cap(f.plain), 4<<10), r.o.MaxBytes+1)
@@ -133,7 +133,7 @@ func (r *Reader) growPlain() bool {
 	return true
 }
 
-// wrapper reads a query that is hidden in base64.
+// wrapper reads a query in base64.
 func (r *Reader) wrapper(v, depth, join int, every bool) selectivity {
 	q := r.get(v, "query")
 	if q <= none || !r.isText(q) {
@@ -141,7 +141,7 @@ func (r *Reader) wrapper(v, depth, join int, every bool) selectivity {
 	}
 	text, ok := r.base64(r.bytes(q))
 	if !ok {
-		r.unreadable(cost.Encoding, "a wrapper query that is not base64", r.offset(q))
+		r.unreadable(cost.Encoding, "the wrapper query is not base64", r.offset(q))
 		return selAll
 	}
 	if !r.readable(nil, text) {
@@ -157,8 +157,7 @@ func (r *Reader) wrapper(v, depth, join int, every bool) selectivity {
 	return sel
 }
 
-// base64 decodes into the arena. Space between and padding behind do not matter,
-// as for Jackson.
+// base64 decodes into the arena. Like Jackson, it ignores spaces and padding.
 func (r *Reader) base64(packed []byte) ([]byte, bool) {
 	from := len(r.arena)
 	for _, c := range packed {
@@ -167,11 +166,11 @@ func (r *Reader) base64(packed []byte) ([]byte, bool) {
 		}
 	}
 	text := bytes.TrimRight(r.arena[from:], "=")
-	n, err := base64.RawStdEncoding.Decode(text, text) // what is written is behind what is read
+	n, err := base64.RawStdEncoding.Decode(text, text) // decoding in place: the output never overtakes the input
 	return text[:n:n], err == nil
 }
 
-// openInside opens a text that node n holds in another form.
+// openInside opens a text that node n contains in another form.
 func (r *Reader) openInside(text []byte, n int) bool {
 	prefix := ""
 	if r.o.Explain {
@@ -180,8 +179,8 @@ func (r *Reader) openInside(text []byte, n int) bool {
 	return r.open(text, 0, len(text), r.offset(n), true, prefix)
 }
 
-// keepNodes: what a text inside this one has reached is said to be at n, since
-// its nodes are gone.
+// keepNodes attributes measures of a text inside this one to node n, because the text's
+// nodes are gone.
 func (r *Reader) keepNodes(before *queryState, n int) {
 	q := &r.query
 	if q.depth != before.depth {

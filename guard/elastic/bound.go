@@ -2,7 +2,7 @@ package elastic
 
 import "bytes"
 
-// maxBounds is how many ranges, and boxes, are kept for aggregations.
+// maxBounds is the maximum number of ranges, and of boxes, that are kept for aggregations.
 const maxBounds = 128
 
 // bound is a range that every document passes.
@@ -10,19 +10,19 @@ type bound struct {
 	field  []byte
 	lo, hi value
 
-	// Of alternatives, where known.
-	filled float64 // what they span together, without the gaps between them
-	bucket float64 // the most that a bucket for one of them spans
+	// For alternatives, if known:
+	filled float64 // total span without the gaps between them
+	bucket float64 // the largest span of a bucket for one of them
 }
 
-// bound keeps a range that has an end.
+// bound stores a range that has an end.
 func (r *Reader) bound(field []byte, lo, hi value) {
 	if len(r.bounds) < maxBounds && (lo.ok || hi.ok) {
 		r.bounds = append(r.bounds, bound{field: field, lo: lo, hi: hi})
 	}
 }
 
-// tightest intersects the ranges on a field.
+// tightest returns the intersection of the ranges on a field.
 func (r *Reader) tightest(field []byte) (b bound) {
 	for i := range r.bounds {
 		if bytes.Equal(r.bounds[i].field, field) {
@@ -32,7 +32,7 @@ func (r *Reader) tightest(field []byte) (b bound) {
 	return b
 }
 
-// narrow leaves what both ranges have.
+// narrow intersects both ranges.
 func (b *bound) narrow(o *bound) {
 	if o.lo.ok && (!b.lo.ok || o.lo.now == b.lo.now && o.lo.x > b.lo.x) {
 		b.lo = o.lo
@@ -43,7 +43,7 @@ func (b *bound) narrow(o *bound) {
 	b.filled, b.bucket = lesser(b.filled, o.filled), lesser(b.bucket, o.bucket)
 }
 
-// lesser of two of which one may not be known.
+// lesser returns the smaller of two values, either of which may be unknown.
 func lesser(a, b float64) float64 {
 	if a > 0 && (b <= 0 || a < b) {
 		return a
@@ -51,8 +51,7 @@ func lesser(a, b float64) float64 {
 	return b
 }
 
-// width is how much of its field a range covers, with gaps or without; 0 when that
-// is not known.
+// width returns how much of its field a range covers, with or without gaps; 0 if unknown.
 func (b *bound) width(gaps bool) float64 {
 	if b.filled > 0 && !gaps {
 		return b.filled
@@ -61,14 +60,14 @@ func (b *bound) width(gaps bool) float64 {
 	return w
 }
 
-// end ends now what begins at a moment told from now, and ends nowhere.
+// end closes a range at now if it begins relative to now and has no end.
 func (b *bound) end() {
 	if b.lo.ok && b.lo.now && !b.hi.ok {
 		b.hi = value{ok: true, now: true, date: true}
 	}
 }
 
-// keep says what alternatives cover: together, or one that has a bucket.
+// keep stores what the alternatives cover: together, or one with a bucket of its own.
 func (b *bound) keep(buckets bool) {
 	if buckets {
 		b.filled, b.bucket = 0, b.width(true)
@@ -77,8 +76,8 @@ func (b *bound) keep(buckets bool) {
 	}
 }
 
-// span is how much of its field histograms are about, with the gaps, which they
-// fill unless they are told not to.
+// span returns how much of its field a histogram covers, including gaps, which histograms
+// fill by default.
 func (b *bound) span(gaps bool) (float64, bool) {
 	w, ok := b.lo.until(b.hi)
 	if b.bucket > 0 {
@@ -90,7 +89,7 @@ func (b *bound) span(gaps bool) (float64, bool) {
 	return w, ok
 }
 
-// add another alternative to what is covered.
+// add includes another alternative.
 func (b *bound) add(o *bound, buckets bool) {
 	w := o.width(buckets)
 	switch {
@@ -103,7 +102,8 @@ func (b *bound) add(o *bound, buckets bool) {
 	}
 }
 
-// lower and higher are no end where one is missing, or is told by another clock.
+// lower and higher return no end if one is missing, or if the two are relative to different
+// clocks.
 func lower(a, b value) value {
 	switch {
 	case !a.ok || !b.ok || a.now != b.now:

@@ -2,10 +2,10 @@ package elastic
 
 import "time"
 
-// date collects the parts of one.
+// date holds the parts of a date.
 type date struct {
 	year, month, day, hour, minute, second, milli int
-	offset                                        int // minutes east
+	offset                                        int // minutes east of UTC
 }
 
 func newDate() date { return date{year: 1970, month: 1, day: 1} }
@@ -18,7 +18,7 @@ func (d date) ms() (float64, bool) {
 	return float64(t.UnixMilli()) + float64(d.milli) - float64(d.offset)*minute, true
 }
 
-// digits reads from lo to hi digits.
+// digits reads lo to hi digits.
 func digits(b []byte, i, lo, hi int) (value, end int, ok bool) {
 	for end = i; end < len(b) && end-i < hi && b[end] >= '0' && b[end] <= '9'; end++ {
 		value = value*10 + int(b[end]-'0')
@@ -26,8 +26,8 @@ func digits(b []byte, i, lo, hi int) (value, end int, ok bool) {
 	return value, end, end-i >= lo
 }
 
-// isoDate reads yyyy[-MM[-dd]][Thh[:mm[:ss[.fraction]]]][zone], also with a
-// space for the T. A bare number of other than four digits is none.
+// isoDate reads yyyy[-MM[-dd]][Thh[:mm[:ss[.fraction]]]][zone], also with a space instead
+// of the T. A bare number is a date only with four digits.
 func isoDate(b []byte) (float64, bool) {
 	d := newDate()
 	var ok bool
@@ -119,7 +119,7 @@ func zone(b []byte, i int, d *date) (int, bool) {
 	return i, true
 }
 
-// slashDate guesses dd/MM/yyyy, MM/dd/yyyy, yyyy/MM/dd, with / or . between.
+// slashDate guesses dd/MM/yyyy, MM/dd/yyyy or yyyy/MM/dd, separated by / or dots.
 func slashDate(b []byte) (float64, bool) {
 	var parts [3]int
 	var width [3]int
@@ -157,7 +157,7 @@ func slashDate(b []byte) (float64, bool) {
 	return d.ms()
 }
 
-// dateByFormat reads a date by a format with a name, or by a pattern.
+// dateByFormat reads a date in a named format, or according to a pattern.
 func dateByFormat(b, format []byte) (float64, bool) {
 	switch string(format) {
 	case "epoch_millis":
@@ -173,8 +173,8 @@ func dateByFormat(b, format []byte) (float64, bool) {
 	return byPattern(b, format)
 }
 
-// byPattern reads the letters of Java's patterns that numbers stand for. It stops
-// where either ends: seconds that are not written are zero.
+// byPattern supports the letters of Java's patterns that stand for numbers. It stops at the
+// end of either text: missing seconds are zero.
 func byPattern(b, pattern []byte) (float64, bool) {
 	d := newDate()
 	i, seen := 0, false
@@ -224,7 +224,7 @@ func byPattern(b, pattern []byte) (float64, bool) {
 	return d.ms()
 }
 
-// most is how many digits a letter that comes run times may stand for.
+// most returns the maximum number of digits for a letter that is repeated run times.
 func most(c byte, run int) int {
 	if run < 3 && (c == 'y' || c == 'u') {
 		return 4

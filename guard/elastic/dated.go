@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeWidth is the span of dates that are not between two ends of one clock.
+// timeWidth returns the span of dates without two ends relative to the same clock.
 func (r *Reader) timeWidth(lo, hi value) width {
 	since, isSince := r.toNow(lo, hi)
 	if h, ok := r.indexHint(); ok && (h.Endless || h.Span > 0) {
@@ -31,8 +31,7 @@ func (r *Reader) timeWidth(lo, hi value) width {
 	return w
 }
 
-// toNow is the span from a date to now, or to a moment that is told from now, and
-// from such a moment to a date.
+// toNow returns the span between a date and now, or a moment relative to now.
 func (r *Reader) toNow(lo, hi value) (float64, bool) {
 	if r.o.Now.IsZero() || !lo.ok {
 		return 0, false
@@ -50,8 +49,8 @@ func (r *Reader) toNow(lo, hi value) (float64, bool) {
 	return to - from, to > from
 }
 
-// otherDates is the span of the tightest filter on any date: the day and the
-// moment of an event are two fields.
+// otherDates returns the span of the tightest filter on any date field: the day and the
+// time of an event may be two fields.
 func (r *Reader) otherDates() (span float64, ok bool) {
 	for i := range r.bounds {
 		b := &r.bounds[i]
@@ -62,12 +61,12 @@ func (r *Reader) otherDates() (span float64, ok bool) {
 	return span, ok
 }
 
-// datedSlack is how much time an index holds from the date in its name on: a day
-// or a month, and where a new one begins when the last is large, some weeks.
+// datedSlack is the time span of an index after the date in its name: a day or a month. If
+// a new index begins when the last one is large, some weeks.
 const datedSlack = 31 * day
 
-// dated is the span of indices that all have a date in their names: logs-2024.05.17,
-// logs-2024-05-*, <logs-{now/d-1d}>. ok is false when one has none.
+// dated returns the span of indices that all have dates in their names: logs-2024.05.17,
+// logs-2024-05-*, <logs-{now/d-1d}>. ok is false if one has no date.
 func dated(names string) (span float64, ok bool) {
 	var lo, hi value
 	for first := true; ; first = false {
@@ -87,7 +86,8 @@ func dated(names string) (span float64, ok bool) {
 	}
 }
 
-// dateOfName finds a year and a month, parted by a dot or a dash, and perhaps a day.
+// dateOfName finds a year and a month in a name, separated by a dot or a dash, with an
+// optional day.
 func dateOfName(name string) value {
 	if _, math, found := strings.Cut(name, "{now"); found {
 		end := strings.IndexAny(math, "{}|")
@@ -118,7 +118,7 @@ func dateOfName(name string) value {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// fixedDigits is the number that s is, or -1.
+// fixedDigits returns the number in s, or -1.
 func fixedDigits(s string) int {
 	n := 0
 	for i := range len(s) {

@@ -6,12 +6,12 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// effort is what the search says about its own bounds: timeout,
-// terminate_after, track_total_hits. All can be set where they are absent.
+// effort measures the search's own limits: timeout, terminate_after, track_total_hits. All
+// of them can be added if they are absent.
 func (r *Reader) effort(root int, m *members, p *parameters) {
 	r.timeout(root, m, p)
 	r.terminate(root, m, p)
-	if p.scroll == nil { // a scroll must count every hit
+	if p.scroll == nil { // a scroll must count all hits
 		r.totalHits(root, m, p)
 	}
 }
@@ -82,7 +82,7 @@ func hitsCounted(text []byte) float64 {
 	return v
 }
 
-// absent is a measure of what a body does not say.
+// absent adds the measure of an absent setting.
 func (r *Reader) absent(p cost.Predictor, value float64, root int, name string) *cost.Measure {
 	m := r.addURL(p, value, name)
 	if root > none && !r.t.derived {
@@ -94,7 +94,7 @@ func (r *Reader) absent(p cost.Predictor, value float64, root int, name string) 
 	return m
 }
 
-// sized measures a number in the body that can be lowered, where there is one.
+// sized measures a number in the body that can be lowered, if it is present.
 func (r *Reader) sized(p cost.Predictor, n int, otherwise float64) {
 	if n > none {
 		r.add(p, r.quantity(n, otherwise), n).Cap = r.bodyCap(n, "", "", 0, 1)
@@ -121,9 +121,9 @@ func (r *Reader) bodyCap(n int, prefix, suffix string, base, least float64) cost
 	return cost.Cap{Place: cost.CapBody, Start: from, End: to, Base: base, Least: least, Prefix: prefix, Suffix: suffix}
 }
 
-// insertCap adds a member to the object root: behind its opening bracket, with a
-// comma, so that several can be added at one place. An empty object has nothing
-// that the comma could stand before; there the URL takes the parameter.
+// insertCap adds a member to the object root: after its opening bracket and with a trailing
+// comma, so that several can be added in one place. In an empty object a trailing comma is
+// invalid, so the parameter goes into the URL.
 func (r *Reader) insertCap(root int, a addition, least float64) cost.Cap {
 	if root > none && r.isObject(root) && !r.t.derived && r.count(root) > 0 {
 		at := int(r.t.nodes[root].off) + 1
@@ -135,7 +135,7 @@ func (r *Reader) insertCap(root int, a addition, least float64) cost.Cap {
 	return r.urlCap(span{}, false, a.url, a.urlEnd, 0, least)
 }
 
-// addition is what a cap writes around its number, in a body and in a URL.
+// addition holds the texts around the number of a cap, in a body and in a URL.
 type addition struct{ body, bodyEnd, url, urlEnd string }
 
 func addSize() addition      { return addition{`"size":`, ",", "&size=", ""} }
@@ -143,8 +143,7 @@ func addTimeout() addition   { return addition{`"timeout":"`, `s",`, "&timeout="
 func addTerminate() addition { return addition{`"terminate_after":`, ",", "&terminate_after=", ""} }
 func addTotal() addition     { return addition{`"track_total_hits":`, ",", "&track_total_hits=", ""} }
 
-// unfiltered: something that reads every document, because no clause leaves some
-// out.
+// unfiltered measures operations that read every document, because no clause excludes any.
 func (r *Reader) unfiltered(aggs, sort int, sel selectivity) {
 	if sel != selAll || aggs <= none && sort <= none {
 		return
@@ -159,6 +158,6 @@ func (r *Reader) unfiltered(aggs, sort int, sel selectivity) {
 	}
 	m := r.add(cost.Unfiltered, docs, at)
 	if r.o.Explain {
-		m.Detail = "no clause leaves a document out"
+		m.Detail = "no clause excludes a document"
 	}
 }

@@ -32,16 +32,15 @@ const (
 	epTransform
 	epGraph
 	epScript
-	epUnread // what has a query in it and is not read
+	epUnread // an endpoint with a query that is not read
 )
 
-// endpointOf splits a path into the index and what is asked of it. An index may
-// hold slashes when it is date math: <logs-{now/d}>. What begins like an endpoint
-// and is none may be an index as well, or the part of a plugin: _all,a and
-// _origin:a.
+// endpointOf splits a path into the index and the endpoint. Index names may contain slashes
+// in date math: <logs-{now/d}>. A segment that only begins like an endpoint, such as _all,a
+// and _origin:a, may be an index or part of a plugin.
 func endpointOf(path string) (string, endpoint) {
 	if strings.Contains(path, "..") || strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.HasSuffix(path, "/.") {
-		path = cleaned(path) // what a proxy behind this may resolve
+		path = cleaned(path) // a proxy behind this one may resolve dots
 	}
 	path = strings.Trim(path, "/")
 	if path == "" {
@@ -49,7 +48,7 @@ func endpointOf(path string) (string, endpoint) {
 	}
 	for at := 0; ; {
 		rest := path[at:]
-		if strings.HasPrefix(rest, "_doc/_") { // a type, to version 7
+		if strings.HasPrefix(rest, "_doc/_") { // a mapping type, up to version 7
 			rest = rest[len("_doc/"):]
 		}
 		if strings.HasPrefix(rest, "_") && !isAll(rest) {
@@ -65,8 +64,7 @@ func endpointOf(path string) (string, endpoint) {
 	}
 }
 
-// cleaned resolves the dots of a path, and slashes in a row, unless that makes it something else than a
-// query.
+// cleaned resolves dots and repeated slashes in a path, unless the result is not a query.
 func cleaned(p string) string {
 	if c := path.Clean("/" + p); c != p && Judges(c) {
 		return c
@@ -74,8 +72,8 @@ func cleaned(p string) string {
 	return p
 }
 
-// Judges reports whether requests to a path are looked at: searches and what else
-// has a query, and not those that write documents or ask about the cluster.
+// Judges reports whether the guard judges requests to a path: searches and other requests
+// with a query, but not requests that write documents or ask about the cluster.
 func Judges(path string) bool {
 	_, ep := endpointOf(path)
 	return ep != epOther
@@ -83,7 +81,7 @@ func Judges(path string) bool {
 
 func isAll(rest string) bool { return rest == "_all" || strings.HasPrefix(rest, "_all/") }
 
-// indexOf drops the type that old versions have behind an index.
+// indexOf removes the mapping type after an index, as in old versions.
 func indexOf(s string) string {
 	if slash := strings.IndexByte(s, '/'); slash >= 0 && !strings.Contains(s, "<") {
 		return s[:slash]
@@ -143,13 +141,13 @@ func named(rest string, hasIndex bool) endpoint {
 	return under(rest, hasIndex)
 }
 
-// under is what endpoints are that have a name in their path.
+// under returns the endpoint for paths that contain a name.
 func under(rest string, hasIndex bool) endpoint {
 	head, below, _ := strings.Cut(rest, "/")
 	switch head {
 	case "_explain":
 		return epExplain
-	case "_search": // to versions 5 and 7, an id in the path
+	case "_search": // up to versions 5 and 7, an ID in the path
 		if strings.HasPrefix(below, "scroll/") {
 			return epScroll
 		}
@@ -169,7 +167,7 @@ func under(rest string, hasIndex bool) endpoint {
 	case "_ml":
 		return learning(below)
 	case "_watcher", "_security":
-		if strings.HasPrefix(below, "_query/") { // a search of what is kept there
+		if strings.HasPrefix(below, "_query/") { // a search in the stored data
 			return epSearch
 		}
 		if strings.HasPrefix(below, "watch/") {
@@ -201,7 +199,7 @@ func under(rest string, hasIndex bool) endpoint {
 	return epOther
 }
 
-// learning is what endpoints are of machine learning.
+// learning returns the endpoint for machine learning paths.
 func learning(below string) endpoint {
 	switch {
 	case strings.HasPrefix(below, "datafeeds/"):
@@ -214,10 +212,10 @@ func learning(below string) endpoint {
 	return epOther
 }
 
-// plugin is what endpoints are of OpenSearch's plugins.
+// plugin returns the endpoint for paths of OpenSearch's plugins.
 func plugin(below string) endpoint {
 	switch {
-	case strings.HasSuffix(below, "/_search"): // what the plugin itself keeps
+	case strings.HasSuffix(below, "/_search"): // a search in the plugin's own data
 		return epSearch
 	case strings.HasPrefix(below, "_alerting/monitors"), strings.HasPrefix(below, "_anomaly_detection/detectors"):
 		return epUnread

@@ -8,15 +8,15 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// A script field costs more than a field of doc values: backends allow 32 of the
-// one and 100 of the other.
+// Weight of a script field relative to a doc value field: backends allow 32 and 100 of
+// them.
 const scriptFieldWeight = 100.0 / 32
 
-// A field that is to be highlighted costs what of it is there and matches: searches
-// of many kinds of things name hundreds, and backends allow any number.
+// Weight of a highlighted field. Only fields that exist and match cost something: searches
+// over many kinds of documents name hundreds, and backends do not limit them.
 const highlightWeight = 1.0 / 10
 
-// fetch measures what is fetched for each hit.
+// fetch measures what a search fetches for each hit.
 func (r *Reader) fetch(m *members, p *parameters) {
 	docvalues := m.docvalues
 	if docvalues <= none {
@@ -26,12 +26,12 @@ func (r *Reader) fetch(m *members, p *parameters) {
 		r.fetched(n, docvalues, "doc value fields")
 	}
 	if n := r.size(m.scriptFields); n > 0 {
-		r.fetched(n*scriptFieldWeight, m.scriptFields, "script fields, each as much as 3.125 doc value fields")
+		r.fetched(n*scriptFieldWeight, m.scriptFields, "script fields, each counted as 3.125 doc value fields")
 	}
 	if h := m.highlight; h > none {
 		r.fragments(h)
 		if n := r.size(r.get(h, "fields")); n > 0 {
-			r.fetched(n*highlightWeight, r.get(h, "fields"), "highlighted fields, ten of them as much as one doc value field")
+			r.fetched(n*highlightWeight, r.get(h, "fields"), "highlighted fields, ten counted as one doc value field")
 		}
 		if q := r.get(h, "highlight_query"); q > none {
 			r.walkQuery(q, 1, 0, false)
@@ -47,7 +47,7 @@ func (r *Reader) fetch(m *members, p *parameters) {
 	}
 }
 
-// highlighted looks for queries of single fields.
+// highlighted measures the queries of highlighted fields.
 func (r *Reader) highlighted(fields int) {
 	r.each(fields, func(e int) {
 		for k := e + 1; r.isObject(e) && k < r.next(e); k = r.next(k + 1) {
@@ -59,8 +59,8 @@ func (r *Reader) highlighted(fields int) {
 	})
 }
 
-// fieldStars measures a name of a field, or {"field": NAME}. One star is no
-// pattern to speak of.
+// fieldStars measures a field name, or {"field": NAME}. A single star does not count as a
+// pattern.
 func (r *Reader) fieldStars(n int) {
 	if r.isObject(n) {
 		n = r.get(n, "field")
@@ -73,7 +73,7 @@ func (r *Reader) fieldStars(n int) {
 	}
 }
 
-// urlStars is fieldStars for the names in the URL.
+// urlStars is fieldStars for field names in the URL.
 func (r *Reader) urlStars(p *parameters) {
 	if p.stars > 1 {
 		r.addURL(cost.WildcardStars, float64(p.stars), p.starsIn)
@@ -97,7 +97,7 @@ func (r *Reader) fetched(value float64, n int, what string) {
 	}
 }
 
-// sorts looks for scripts, and for filters of nested fields.
+// sorts measures scripts, and filters of nested fields, in a sort.
 func (r *Reader) sorts(n int, sel selectivity) {
 	r.each(n, func(e int) {
 		if !r.isObject(e) {
@@ -118,7 +118,7 @@ func (r *Reader) sorts(n int, sel selectivity) {
 	})
 }
 
-// suggest measures what suggesters ask for.
+// suggest measures suggesters.
 func (r *Reader) suggest(n int) {
 	if !r.isObject(n) {
 		return
@@ -135,7 +135,7 @@ func (r *Reader) suggest(n int) {
 			}
 			r.suggestSizes(v)
 			r.each(r.get(v, "direct_generator"), r.suggestSizes)
-			if p := r.get(named, "prefix"); p > none && r.isText(p) { // an automaton of one state for each character
+			if p := r.get(named, "prefix"); p > none && r.isText(p) { // an automaton with one state per character
 				r.add(cost.PatternLength, float64(utf8.RuneCount(r.bytes(p))), p)
 			}
 			if x := firstOf(r.get(v, "regex"), r.get(named, "regex")); x > none && r.isText(x) {
@@ -145,20 +145,20 @@ func (r *Reader) suggest(n int) {
 	}
 }
 
-// suggestSizes measures what one suggester, or generator of candidates, asks for.
+// suggestSizes measures the sizes of one suggester or candidate generator.
 func (r *Reader) suggestSizes(v int) {
 	for _, name := range [...]string{"size", "shard_size", "max_inspections"} {
 		r.sized(cost.SuggestSize, r.get(v, name), 0)
 	}
-	if s := r.get(v, "token_limit"); s > none { // one call goes down for each word
+	if s := r.get(v, "token_limit"); s > none { // one recursive call per word
 		m := r.add(cost.SuggestSize, r.quantity(s, 0)*tokenWeight, s)
 		if r.o.Explain {
-			m.Detail = "words of a phrase, each as much as ten suggestions: " + figure(r.quantity(s, 0))
+			m.Detail = "words of a phrase, each counted as ten suggestions: " + figure(r.quantity(s, 0))
 		}
 	}
 }
 
-// fieldCaps measures the endpoints about fields.
+// fieldCaps measures the endpoints for field information.
 func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 	r.each(r.get(root, "fields"), r.fieldStars)
 	r.urlStars(p)
@@ -169,13 +169,13 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 	}
 	if ep == epTermsEnum {
 		r.sized(cost.AggSize, r.get(root, "size"), 10)
-		if s := r.get(root, "string"); s > none { // a prefix, or what made an automaton of it
+		if s := r.get(root, "string"); s > none { // a prefix, which becomes an automaton
 			r.add(cost.PatternLength, float64(utf8.RuneCount(r.bytes(s))), s)
 		}
 	}
 }
 
-// rankEval runs a search for each of its requests.
+// rankEval measures a ranking evaluation, which runs a search per request.
 func (r *Reader) rankEval(root int, p *parameters) {
 	members := 0
 	r.each(r.get(root, "requests"), func(e int) {
@@ -194,7 +194,7 @@ func (r *Reader) rankEval(root int, p *parameters) {
 	}
 }
 
-// rankTemplate fills the template that a request names.
+// rankTemplate renders the template of a request.
 func (r *Reader) rankTemplate(root, id, params int, p *parameters) {
 	r.each(r.get(root, "templates"), func(e int) {
 		t := r.get(e, "template")
@@ -203,15 +203,14 @@ func (r *Reader) rankTemplate(root, id, params int, p *parameters) {
 		}
 		v := &r.t.nodes[t]
 		if r.filled += int(v.end - v.off); r.filled > r.o.MaxBytes {
-			r.unreadable(cost.BodyBytes, "templates that become too long", -1)
+			r.unreadable(cost.BodyBytes, "the rendered templates are too long", -1)
 			return
 		}
 		r.inlineTemplate(t, params, p)
 	})
 }
 
-// graph measures an exploration: its query, and the vertices that it asks for at
-// each hop.
+// graph measures a graph exploration: its query, and the number of vertices at each hop.
 func (r *Reader) graph(root int, p *parameters) {
 	r.query.reset()
 	r.mainQuery(r.get(root, "query"), p)
@@ -227,9 +226,9 @@ func (r *Reader) graph(root int, p *parameters) {
 	}
 }
 
-// transform measures the search that a transform runs, again and again.
+// transform measures the search of a transform, which runs repeatedly.
 func (r *Reader) transform(root int, p *parameters) {
-	root = firstOf(r.get(root, "config"), r.get(root, "transform"), root) // of a preview, and of OpenSearch
+	root = firstOf(r.get(root, "config"), r.get(root, "transform"), root) // in a preview, and in OpenSearch
 	source, pivot := r.get(root, "source"), r.get(root, "pivot")
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]

@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// multiMatch measures the fields that a text is searched in.
+// multiMatch measures the fields in which a text is searched.
 func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 	text := firstOf(r.get(v, "query"), r.get(v, "like"), r.get(v, "like_text"), r.get(v, "value"))
 	n := 1.0
@@ -19,7 +19,7 @@ func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 	}
 	fields := firstOf(r.get(v, "fields"), r.get(v, "fields_list"))
 	if r.isArray(fields) && r.count(fields) == 0 {
-		fields = none // as if nothing were said
+		fields = none // same as unset
 	}
 	set := r.fieldsOf(fields)
 	if fields <= none {
@@ -39,10 +39,10 @@ func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 
 const (
 	assumedFields = 50
-	maxGuess      = 25 // fields that a name with a star in it is taken to stand for
+	maxGuess      = 25 // assumed number of fields for a name with a star
 )
 
-// mapped is how many fields an index has.
+// mapped returns the number of fields in an index.
 func (r *Reader) mapped() float64 {
 	if h, ok := r.indexHint(); ok && h.Fields > 0 {
 		return h.Fields
@@ -50,8 +50,8 @@ func (r *Reader) mapped() float64 {
 	return or(r.o.Defaults.Fields, assumedFields)
 }
 
-// hintedFields is like mapped, but assumes few: terms × assumed fields would
-// call a long sentence expensive without knowing anything.
+// hintedFields is mapped with a low default: terms × assumed fields would make a long
+// sentence look expensive without evidence.
 func (r *Reader) hintedFields() float64 {
 	if h, ok := r.indexHint(); ok && h.Fields > 0 {
 		return h.Fields
@@ -59,11 +59,11 @@ func (r *Reader) hintedFields() float64 {
 	return 5
 }
 
-// fieldSet is how many fields a text is searched in.
+// fieldSet counts the fields in which a text is searched.
 type fieldSet struct {
-	named  float64 // one by one: that they are many is meant
-	spread float64 // that a star, or nothing, stands for
-	all    bool    // "*", or nothing, is among them
+	named  float64 // fields listed by name: their number is intended
+	spread float64 // fields for a star or an empty list
+	all    bool    // the list is empty or contains "*"
 }
 
 // fieldsOf counts the fields of a list.
@@ -84,15 +84,15 @@ func (r *Reader) fieldsOf(n int) (s fieldSet) {
 		case len(bytes.Trim(base, "*.")) == 0:
 			s.spread += r.mapped()
 			s.all = true
-		default: // name.*: some of them
+		default: // name.*: some fields
 			s.spread += min(max(2, r.mapped()/10), maxGuess)
 		}
 	})
 	return s
 }
 
-// fanout measures what is built for each field. Fields that a caller names are
-// clauses like others, but for patterns, of which each field has an automaton of its own.
+// fanout measures what the backend builds per field. Fields listed by name count as
+// ordinary clauses, except with patterns, which need an automaton per field.
 func (r *Reader) fanout(s fieldSet, patterns, automata float64, n int) {
 	spread, named := s.spread*max(1, patterns), 0.0
 	if s.named > 1 {
@@ -114,6 +114,6 @@ func (r *Reader) fanout(s fieldSet, patterns, automata float64, n int) {
 		m.Detail = fmt.Sprintf("%s fields × %s + %s × %s", figure(s.spread), figure(max(1, patterns)), figure(s.named), figure(automata))
 	}
 	if h, ok := r.indexHint(); s.all && (!ok || h.Fields <= 0) {
-		m.Detail += " (no hint how many fields the index maps: assumed)"
+		m.Detail += " (no hint gives the number of mapped fields: assumed)"
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// box is a part of the earth, in degrees. Where left is above right it crosses
-// the date line.
+// box is a part of the earth, in degrees. If left exceeds right, it crosses the date line.
 type box struct{ top, left, bottom, right float64 }
 
 func world() box { return box{90, -180, -90, 180} }
@@ -25,7 +24,7 @@ func (b box) lon() float64 {
 
 func (b box) lat() float64 { return min(1, max(0, (b.top-b.bottom)/180)) }
 
-// mercator is the share of the height of a web map.
+// mercator returns the box's share of a web map.
 func (b box) mercator() float64 {
 	y := func(lat float64) float64 {
 		lat = min(85.0511287798, max(-85.0511287798, lat))
@@ -35,19 +34,19 @@ func (b box) mercator() float64 {
 	return min(1, max(0, y(b.bottom)-y(b.top)))
 }
 
-// sphere is the share of the surface.
+// sphere returns the box's share of the earth's surface.
 func (b box) sphere() float64 {
 	h := math.Sin(b.top*math.Pi/180) - math.Sin(b.bottom*math.Pi/180)
 	return min(1, max(0, h/2)) * b.lon()
 }
 
-// area is a box that every document lies in.
+// area is a box that contains every document.
 type area struct {
 	field []byte
 	box   box
 }
 
-// geoQuery reads the queries that leave a part of the earth.
+// geoQuery reads queries that select a part of the earth.
 func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 	r.clause(v, 1)
 	sel, radius := selStrong, 0.0
@@ -79,9 +78,9 @@ func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 			switch relation := r.get(k+1, "relation"); {
 			case relation <= none:
 			case bytes.EqualFold(r.bytes(relation), []byte("disjoint")):
-				ok, sel = false, selWeak // all that is elsewhere
+				ok, sel = false, selWeak // everything outside
 			case bytes.EqualFold(r.bytes(relation), []byte("contains")):
-				ok = false // what reaches around it
+				ok = false // around the area
 			}
 		case "geo_grid":
 			b, ok = r.gridCell(k + 1)
@@ -107,7 +106,7 @@ func around(lat, lon, radius float64) box {
 	return box{min(90, lat+h), lon - w, max(-90, lat-h), lon + w}
 }
 
-// meters reads "5km"; a bare number is in meters.
+// meters parses "5km". A bare number is in meters.
 func (r *Reader) meters(n int) float64 {
 	if v, ok := r.number(n); ok {
 		return v
@@ -135,7 +134,7 @@ func (r *Reader) meters(n int) float64 {
 	return 0
 }
 
-// boxOf reads bounds in all the forms that are known.
+// boxOf parses bounds in all known forms.
 func (r *Reader) boxOf(n int) (box, bool) {
 	if r.isText(n) {
 		return wktBox(r.bytes(n))
@@ -176,7 +175,7 @@ func (r *Reader) boxOf(n int) (box, bool) {
 	return b, seen >= 2
 }
 
-// point reads {lat, lon}, [lon, lat], "lat,lon", a WKT point or a geohash.
+// point parses {lat, lon}, [lon, lat], "lat,lon", a WKT point or a geohash.
 func (r *Reader) point(n int) (lat, lon float64, ok bool) {
 	switch {
 	case r.isObject(n):
@@ -196,8 +195,8 @@ func (r *Reader) point(n int) (lat, lon float64, ok bool) {
 	return 0, 0, false
 }
 
-// corner is the point that a member of bounds names. A geohash stands for the
-// corner of its cell that lies outside.
+// corner parses the point in a member of bounds. A geohash stands for the outer corner of
+// its cell.
 func (r *Reader) corner(key, n int) (lat, lon float64, ok bool) {
 	if !r.isText(n) || bytes.IndexByte(r.bytes(n), ',') >= 0 {
 		return r.point(n)

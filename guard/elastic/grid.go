@@ -8,11 +8,11 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// grid measures a grid of cells and gives its buckets: the backend returns at
-// most size of them, but collects all that hold a document. At the precision that
-// it takes by itself, its makers hold a grid of the whole earth to be bearable for
-// some of the documents, and at coarser ones for all, unless each cell holds
-// buckets of its own: that counts as what is returned.
+// grid measures a grid of cells and returns its number of buckets. The backend returns at
+// most size buckets, but collects all cells that contain a document. The backend's makers
+// consider its default precision acceptable for some documents on the whole earth, and
+// coarser ones for all documents. So these count only as the returned cells, unless each
+// cell contains buckets of its own.
 func (r *Reader) grid(kind string, v int, c scope) (buckets float64, known bool) {
 	at := r.get(v, "precision")
 	usual := usualPrecision(kind)
@@ -36,9 +36,9 @@ func (r *Reader) grid(kind string, v int, c scope) (buckets float64, known bool)
 	collected, note := cells, ""
 	bearable := p < usual || p == usual && c.sel >= selStrong
 	if bearable && !c.below && cells > returned {
-		collected, note = returned, "; at the precision that the backend itself takes, as many as are returned"
+		collected, note = returned, "; at the backend's default precision, only returned cells count"
 	} else if h, ok := r.indexHint(); ok && h.Docs > 0 && h.Docs < cells {
-		collected, note = h.Docs, ", for as many documents as there are by a hint"
+		collected, note = h.Docs, ", limited by the number of documents from a hint"
 	}
 	m := r.add(cost.GeoCells, collected, firstOf(at, v))
 	if r.o.Explain {
@@ -47,10 +47,10 @@ func (r *Reader) grid(kind string, v int, c scope) (buckets float64, known bool)
 	return returned, asked > none || returned < gridSize
 }
 
-// gridSize is how many cells are returned when nothing is said.
+// gridSize is the default number of returned cells.
 const gridSize = 10_000
 
-// precision of a grid. Text may be a length, for geohashes.
+// precision returns the precision of a grid. For geohashes, a text may be a length.
 func (r *Reader) precision(kind string, at int, usual float64) float64 {
 	if kind == "geohash_grid" && at > none && r.isText(at) {
 		if m := r.meters(at); m > 0 {
@@ -62,8 +62,7 @@ func (r *Reader) precision(kind string, at int, usual float64) float64 {
 	return r.quantity(at, usual)
 }
 
-// lengthPrecision is the length of a geohash whose cells are no larger than m
-// meters.
+// lengthPrecision returns the length of a geohash whose cells are at most m meters large.
 func lengthPrecision(m float64) float64 {
 	p := 0.0
 	for w := 40e6; w > m && p < 12; p++ {
@@ -82,7 +81,7 @@ func usualPrecision(kind string) float64 {
 	return 6
 }
 
-// gridBox is the smallest box that bounds a grid: its own, or a filter's.
+// gridBox returns the smallest box that limits a grid: its own bounds, or a filter.
 func (r *Reader) gridBox(v int) (box, string) {
 	best, source := world(), "on the whole earth"
 	if bounds := r.get(v, "bounds"); bounds > none {

@@ -13,7 +13,7 @@ const (
 	assumedNumbers = 60_000
 )
 
-// rangeQuery reads {"field": {"gte", "lt", …}}, also from, to of old.
+// rangeQuery reads {"field": {"gte", "lt", …}}, and the older from and to.
 func (r *Reader) rangeQuery(v int, every bool) selectivity {
 	r.clause(v, 1)
 	sel := selAll
@@ -36,8 +36,8 @@ func (r *Reader) rangeQuery(v int, every bool) selectivity {
 	return sel
 }
 
-// rangeOf reads the two ends. words: they are neither numbers nor dates, so that
-// the range runs over the terms of a text.
+// rangeOf reads the two ends. words means that they are neither numbers nor dates, so that
+// the range covers the terms of a text.
 func (r *Reader) rangeOf(n int) (lo, hi value, words bool) {
 	format := none
 	if f := r.get(n, "format"); f > none && r.isText(f) {
@@ -71,10 +71,10 @@ func (r *Reader) rangeOf(n int) (lo, hi value, words bool) {
 	return lo, hi, words
 }
 
-// rangeSelectivity: what is known of a range alone.
+// rangeSelectivity returns the selectivity of a range by itself.
 func (r *Reader) rangeSelectivity(field []byte, lo, hi value) selectivity {
 	if lo.open && hi.open {
-		return selAll // any value: nobody writes that to select
+		return selAll // a range over all values does not select
 	}
 	width, ok := lo.until(hi)
 	if h, known := r.fieldHint(field); known && h.HasRange && h.Max > h.Min {
@@ -106,14 +106,14 @@ func (r *Reader) dateSpan() time.Duration {
 	return assumedSpan
 }
 
-// width is the span of a histogram, in units of its field, and how it is known.
+// width is the span of a histogram, in units of its field, and its origin.
 type width struct {
 	span   float64
 	source string
 	known  bool
 }
 
-// histogram measures date_histogram and histogram and gives their buckets.
+// histogram measures date_histogram and histogram and returns their buckets.
 func (r *Reader) histogram(kind string, v int, c scope, inner *scope) float64 {
 	at := firstOf(r.get(v, "fixed_interval"), r.get(v, "calendar_interval"), r.get(v, "interval"))
 	step, dates, ok := r.interval(kind, at)
@@ -146,8 +146,8 @@ func amount(v float64, dates bool) string {
 	return (time.Duration(v) * time.Millisecond).String()
 }
 
-// interval is a step in milliseconds for dates. A histogram on a date field has
-// a number of milliseconds too, which needs no care: its ranges are read as such.
+// interval returns a step, in milliseconds for dates. A plain histogram on a date field has
+// a number of milliseconds too; its ranges are converted in the same way.
 func (r *Reader) interval(kind string, at int) (step float64, dates, ok bool) {
 	if at <= none {
 		return 0, false, false
@@ -158,7 +158,7 @@ func (r *Reader) interval(kind string, at int) (step float64, dates, ok bool) {
 		}
 		return step, false, true
 	}
-	if r.isObject(at) { // old: {"value": …}
+	if r.isObject(at) { // old form: {"value": …}
 		at = firstOf(r.get(at, "value"), at)
 	}
 	if step, ok = r.number(at); ok {
@@ -167,11 +167,11 @@ func (r *Reader) interval(kind string, at int) (step float64, dates, ok bool) {
 	if !r.isText(at) {
 		return 0, true, false
 	}
-	step, _ = calendar(r.bytes(at)) // 0: not read, and the backend may
+	step, _ = calendar(r.bytes(at)) // 0: not understood, but the backend may accept it
 	return step, true, true
 }
 
-// widthOf finds the span of a histogram.
+// widthOf returns the span of a histogram.
 func (r *Reader) widthOf(v int, step float64, dates bool) width {
 	var field []byte
 	if f := firstOf(r.get(v, "field"), r.get(v, "key_field")); f > none && r.isText(f) {
@@ -199,25 +199,25 @@ func (r *Reader) widthOf(v int, step float64, dates bool) width {
 		return w
 	}
 	from, to := r.minMax(ext, format)
-	if !to.ok { // one end only: the data has the other
+	if !to.ok { // only one end: the data determines the other
 		to = hi
 	}
 	if !from.ok {
 		from = lo
 	}
 	span, ok := from.until(to)
-	if !ok { // to now, or told by two clocks
+	if !ok { // relative to now, or to two clocks
 		span, ok = r.toNow(from, to)
-	} else if isFiltered && from.now == lo.now && lo.ok { // empty buckets reach to where there are none
+	} else if isFiltered && from.now == lo.now && lo.ok { // empty buckets extend beyond the data
 		span = max(span, max(to.x, hi.x)-min(from.x, lo.x))
 	}
-	if !ok || span <= w.span && !isFiltered { // they only add to what the data spans
+	if !ok || span <= w.span && !isFiltered { // bounds only extend the span of the data
 		return w
 	}
 	return width{max(span, w.span), "that of extended_bounds and of the filter", true}
 }
 
-// hintedWidth is the span of a field that no filter closes on both sides.
+// hintedWidth returns the span of a field without filters on both sides.
 func (r *Reader) hintedWidth(field []byte, lo, hi value, step float64, dates bool) width {
 	if h, ok := r.fieldHint(field); ok && h.HasRange && h.Max >= h.Min {
 		a, b := h.Min, h.Max
@@ -232,7 +232,7 @@ func (r *Reader) hintedWidth(field []byte, lo, hi value, step float64, dates boo
 	if dates {
 		return r.timeWidth(lo, hi)
 	}
-	// A step below 1 says that the values are small.
+	// A step below 1 indicates small values.
 	span := or(r.o.Defaults.NumberSpan, assumedNumbers)
 	if step > 0 && step < 1 {
 		span = max(span/1000, span*step)

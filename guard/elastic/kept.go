@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// keeps measures the room that an aggregation is asked to make, which backends
-// make before there is anything to keep.
+// keeps measures the memory that an aggregation reserves, which backends allocate in
+// advance.
 func (r *Reader) keeps(v int, names ...string) {
 	for _, name := range names {
 		at := r.get(v, name)
@@ -16,7 +16,7 @@ func (r *Reader) keeps(v int, names ...string) {
 			continue
 		}
 		weight, of := 1.0, name
-		if name == "initial_buffer" { // five times as many as anything else by the backend's own choice
+		if name == "initial_buffer" { // the backend's own default is five times as large
 			weight = bufferWeight
 		}
 		m := r.add(cost.AggSize, r.quantity(at, 0)*weight, at)
@@ -24,7 +24,7 @@ func (r *Reader) keeps(v int, names ...string) {
 			m.Cap = r.bodyCap(at, "", "", 0, 1)
 		}
 		if r.o.Explain {
-			m.Detail = "room for " + figure(r.quantity(at, 0)) + ", by its " + of
+			m.Detail = "reserves room for " + figure(r.quantity(at, 0)) + " by its " + of
 		}
 	}
 }
@@ -32,17 +32,17 @@ func (r *Reader) keeps(v int, names ...string) {
 const (
 	bufferWeight = 1.0 / 5
 
-	// Backends refuse more than 10 000 fragments, 1000 tokens and 1024 slices, or
-	// have died of them. They are limited with what has limits of 100, 10 000
-	// and 100.
+	// Backends reject more than 10 000 fragments, 1000 tokens and 1024 slices, or have
+	// crashed on them. The weights map these to predictors with limits of 100, 10 000 and
+	// 100.
 	fragmentWeight = 1.0 / 100
 	tokenWeight    = 10.0
 	sliceWeight    = 100.0 / 1024
 
-	ordinaryFragments = 100 // so few need no words
+	ordinaryFragments = 100 // up to this number no measure is added
 )
 
-// fragments measures how many pieces of a field a highlighter gets ready for.
+// fragments measures the fragments that a highlighter prepares.
 func (r *Reader) fragments(n int) {
 	at := r.get(n, "number_of_fragments")
 	if at <= none {
@@ -54,12 +54,12 @@ func (r *Reader) fragments(n int) {
 	}
 	m := r.add(cost.Fetch, asked*fragmentWeight, at)
 	if r.o.Explain {
-		m.Detail = "fragments, a hundred of them as much as one doc value field: " + figure(asked)
+		m.Detail = "fragments, a hundred counted as one doc value field: " + figure(asked)
 	}
 }
 
-// slice measures how many parts a scroll, or a point in time, is cut into: for
-// each, the backend goes through the same documents.
+// slice measures the number of slices of a scroll or point in time. The backend reads the
+// same documents for each slice.
 func (r *Reader) slice(n int) {
 	at := r.get(n, "max")
 	if at <= none {
@@ -71,8 +71,8 @@ func (r *Reader) slice(n int) {
 	}
 }
 
-// shapeDepth measures the parentheses of a shape that is written as text. Parsers
-// of backends go down one call for each.
+// shapeDepth measures the parentheses of a shape in text form. Parsers of backends recurse
+// for each.
 func (r *Reader) shapeDepth(n int) {
 	if n <= none || !r.isText(n) {
 		return
@@ -93,13 +93,13 @@ func (r *Reader) shapeDepth(n int) {
 	}
 }
 
-// Patterns that are short alone add up: each is an automaton of its own.
+// Short patterns add up, because each is a separate automaton.
 const (
 	ordinaryPatterns = 10_000
 	patternWeight    = 1.0 / 50
 )
 
-// pattern measures the length of a pattern, and keeps it for the sum of all.
+// pattern measures the length of a pattern, and adds it to the sum of all patterns.
 func (r *Reader) pattern(p cost.Predictor, length, n int) {
 	r.add(p, float64(length), n)
 	if r.query.patternsAt <= none {
@@ -108,7 +108,7 @@ func (r *Reader) pattern(p cost.Predictor, length, n int) {
 	r.query.patterns += float64(length)
 }
 
-// allPatterns measures their sum.
+// allPatterns measures the sum of the patterns.
 func (r *Reader) allPatterns() {
 	q := &r.query
 	if q.patterns <= ordinaryPatterns {
@@ -116,6 +116,6 @@ func (r *Reader) allPatterns() {
 	}
 	m := r.add(cost.PatternLength, q.patterns*patternWeight, q.patternsAt)
 	if r.o.Explain {
-		m.Detail = "patterns of " + figure(q.patterns) + " characters, fifty of them as much as one of a single pattern"
+		m.Detail = "patterns of " + figure(q.patterns) + " characters, fifty counted as one character of a single pattern"
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It
-// knows no grammar: patterns, limits and indices are found by the words before
-// them, which these languages share.
+// language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It has no
+// grammar. It finds patterns, limits and indices by the words before them, which these
+// languages share.
 func (r *Reader) language(root int, p *parameters, ep endpoint) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
@@ -21,7 +21,7 @@ func (r *Reader) language(root int, p *parameters, ep endpoint) {
 	text := r.get(root, "query")
 	if text <= none || !r.isText(text) {
 		if r.isObject(root) && r.get(root, "cursor") > none {
-			return // the next page of what was read before
+			return // the next page of an earlier query
 		}
 		if root > none {
 			r.add(cost.DeniedEndpoint, 1, root)
@@ -43,23 +43,23 @@ func (r *Reader) language(root int, p *parameters, ep endpoint) {
 	r.finishQuery()
 }
 
-// lexer goes through the words of a query.
+// lexer iterates over the words of a query.
 type lexer struct {
 	r    *Reader
 	text []byte
 	node int
 	at   int
-	last operator // that the next literal belongs to
-	held bool     // last stays until the closing parenthesis: like(field, pattern)
+	last operator // operator for the next literal
+	held bool     // last applies until the closing parenthesis: like(field, pattern)
 
 	esql   bool
-	search bool // of PPL, to its first pipe: words and comparisons are patterns
+	search bool // PPL, up to the first pipe: words and comparisons are patterns
 	asked  bool // a pattern is a parameter
 
-	listed bool // the next index is read beside those before
+	listed bool // the next index belongs to the same list
 }
 
-// parameter is a value that a pattern may be.
+// parameter processes a value that may be a pattern.
 func (l *lexer) parameter(n int) {
 	r := l.r
 	if r.isObject(n) { // {"name": value}, or {"value": …}
@@ -74,7 +74,7 @@ func (l *lexer) parameter(n int) {
 	}
 }
 
-// esqlRows is what ES|QL returns at most; a higher LIMIT is cut.
+// esqlRows is the maximum number of rows that ES|QL returns; a higher LIMIT is lowered.
 const esqlRows = 10_000
 
 type operator uint8
@@ -140,7 +140,7 @@ func (l *lexer) skipTo(end string) {
 	l.at = len(l.text)
 }
 
-// bare is a pattern without quotes that begins with a wildcard.
+// bare processes an unquoted pattern that begins with a wildcard.
 func (l *lexer) bare() {
 	from := l.at
 	for l.at < len(l.text) && l.text[l.at] > ' ' && l.text[l.at] != '|' && l.text[l.at] != ')' {
@@ -150,7 +150,7 @@ func (l *lexer) bare() {
 	l.last = opNone
 }
 
-// literal reads a quoted text. A doubled quote is one.
+// literal reads a quoted text. A doubled quote stands for one quote.
 func (l *lexer) literal(quote byte) {
 	triple := []byte{quote, quote, quote}
 	var text []byte
@@ -183,7 +183,7 @@ func (l *lexer) literal(quote byte) {
 	}
 }
 
-// pattern of LIKE: % and _ in SQL, * and ? elsewhere.
+// pattern measures a LIKE pattern: % and _ in SQL, * and ? elsewhere.
 func (l *lexer) pattern(text []byte) {
 	stars, found := 0, false
 	for _, c := range text {
@@ -273,7 +273,7 @@ func (l *lexer) word() {
 	}
 }
 
-// index that is read from. Several with commas are counted one by one.
+// index processes the name of an index. Several names with commas are counted one by one.
 func (l *lexer) index(name []byte) {
 	r, one := l.r, l.r.intern(name)
 	switch {
@@ -287,7 +287,7 @@ func (l *lexer) index(name []byte) {
 		l.at++
 	}
 	l.last = opNone
-	if l.listed = l.at < len(l.text) && l.text[l.at] == ','; l.listed { // the list goes on
+	if l.listed = l.at < len(l.text) && l.text[l.at] == ','; l.listed { // the list continues
 		l.last = opFrom
 	}
 	if n, _ := r.countShards(one); n > 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// leaf reads a query that is about a field, or about all documents.
+// leaf reads a query on a field, or on all documents.
 func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
 	switch string(kind) {
 	case "match_all":
@@ -60,13 +60,13 @@ func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
 	case "type":
 		return selWeak
 	}
-	if bytes.ContainsFunc(kind, unicode.IsUpper) { // queryString, to version 5
+	if bytes.ContainsFunc(kind, unicode.IsUpper) { // queryString, up to version 5
 		return r.clauseOf(r.snake(kind), v, depth, join, every)
 	}
 	return r.unknownQuery(v, depth, join)
 }
 
-// snake is queryString as query_string.
+// snake converts queryString to query_string.
 func (r *Reader) snake(name []byte) []byte {
 	from := len(r.arena)
 	for _, c := range name {
@@ -74,15 +74,15 @@ func (r *Reader) snake(name []byte) []byte {
 			r.arena = append(r.arena, '_')
 			c += 'a' - 'A'
 		} else if c >= utf8.RuneSelf {
-			c = '_' // no kind of query has such letters
+			c = '_' // no kind of query contains such letters
 		}
 		r.arena = append(r.arena, c)
 	}
 	return r.arena[from:len(r.arena):len(r.arena)]
 }
 
-// unknownQuery counts one clause, and walks what may be queries in it: spans,
-// intervals, and what plugins and later versions bring.
+// unknownQuery counts one clause, and reads what may be queries in it: spans, intervals,
+// and queries of plugins and later versions.
 func (r *Reader) unknownQuery(v, depth, join int) selectivity {
 	r.clause(v, 1)
 	if depth > r.query.depth {
@@ -112,7 +112,7 @@ func (r *Reader) unknownQuery(v, depth, join int) selectivity {
 	return selStrong
 }
 
-// inside walks the members of an unknown query.
+// inside reads the members of an unknown query.
 func (r *Reader) inside(n, depth, join int) {
 	if r.isArray(n) {
 		for e := n + 1; e < r.next(n); e = r.next(e) {
@@ -146,7 +146,7 @@ func (r *Reader) intervalPattern(kind string, v int) {
 	}
 }
 
-// words counts what a search text is split into.
+// words returns the number of words in a search text.
 func words(text []byte) int {
 	n, inside := 0, false
 	for _, c := range text {
@@ -161,12 +161,12 @@ func words(text []byte) int {
 
 const fuzzyExpansions = 50
 
-// expansions are the terms that fuzziness adds for each word.
+// expansions returns the number of terms that fuzziness adds per word.
 func (r *Reader) expansions(options int) float64 {
 	return r.quantity(r.get(options, "max_expansions"), fuzzyExpansions)
 }
 
-// matchQuery: {"field": "text"} or {"field": {"query": "text", …}}.
+// matchQuery reads {"field": "text"} or {"field": {"query": "text", …}}.
 func (r *Reader) matchQuery(kind []byte, v int) selectivity {
 	if r.isText(v) { // {"field": …} of old filters
 		r.clause(v, float64(max(1, words(r.bytes(v)))))
@@ -205,7 +205,7 @@ func (r *Reader) matchQuery(kind []byte, v int) selectivity {
 	return sel
 }
 
-// isMeta: members of a query that are not fields.
+// isMeta reports whether a member of a query is not a field.
 func (r *Reader) isMeta(k int) bool {
 	switch string(r.bytes(k)) {
 	case "boost", "_name", "_cache", "_cache_key", "execution", "value_type":
@@ -214,7 +214,7 @@ func (r *Reader) isMeta(k int) bool {
 	return false
 }
 
-// termsQuery: {"field": [ … ]}; a lookup of another document counts as one.
+// termsQuery reads {"field": [ … ]}. A lookup in another document counts as one value.
 func (r *Reader) termsQuery(v int) selectivity {
 	r.clause(v, 1)
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
@@ -256,8 +256,8 @@ func (r *Reader) existsQuery(v int) selectivity {
 	return selWeak
 }
 
-// isEverywhere: fields that every document has, so that to ask for any of their
-// values leaves none out.
+// isEverywhere reports whether every document has the field, so that a condition that
+// accepts any of its values excludes none.
 func isEverywhere(field []byte) bool {
 	switch string(field) {
 	case "_id", "_uid", "_index", "_source", "_version", "_seq_no", "_primary_term", "_doc_count", "_tier":
@@ -266,9 +266,9 @@ func isEverywhere(field []byte) bool {
 	return false
 }
 
-// leaves is what a query on a field leaves, given what it would on an ordinary
-// one. Which index a document is in leaves out none of an index, and any value of
-// a field that all documents have is no condition.
+// leaves adjusts the selectivity of a query on an ordinary field to special fields: _index
+// excludes no document of an index, and a condition that accepts any value of a field in
+// all documents is no condition.
 func (r *Reader) leaves(v int, sel selectivity) selectivity {
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
 		name := r.bytes(k)

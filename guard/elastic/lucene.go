@@ -6,34 +6,34 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// syntax is how a query string is read.
+// syntax describes how to read a query string.
 type syntax struct {
 	simple    bool // simple_query_string: no fields, no leading wildcards, no regular expressions
-	noLeading bool // the backend refuses leading wildcards, except in /…/
+	noLeading bool // the backend rejects leading wildcards, except in /…/
 	and       bool
-	fields    int    // node of the list of fields; none: all that are mapped
-	field     []byte // the one that terms without a field are about, if it is known
+	fields    int    // node of the list of fields; none: all mapped fields
+	field     []byte // default field of terms, if known
 	every     bool
 	kql       bool // operators are in lower case
 }
 
-// luceneState is what a query string adds up to.
+// luceneState holds the sums over a query string.
 type luceneState struct {
 	terms, unfielded   float64
 	patterns           float64 // wildcards and regular expressions without a field
-	automata           float64 // those of them that are more than the start of a word
+	automata           float64 // those of them that are more than a prefix
 	fuzzy              float64
 	depth, deepest     int
-	fieldDepth         int // of the parentheses that a field is before; 0 outside
+	fieldDepth         int // depth of the parentheses after a field; 0: outside
 	fielded            bool
 	field              []byte
-	compared           byte // > or < behind the field; 0: equal
+	compared           byte // > or < after the field; 0: equal
 	everything, and    bool
 	or, positive, weak bool
 	negate             bool
 }
 
-// stringQuery reads query_string and its kin.
+// stringQuery reads query_string and related queries.
 func (r *Reader) stringQuery(kind []byte, v int, every bool) selectivity {
 	text := r.get(v, "query")
 	if r.isText(max(v, 0)) {
@@ -45,7 +45,7 @@ func (r *Reader) stringQuery(kind []byte, v int, every bool) selectivity {
 	}
 	s := syntax{simple: string(kind) == "simple_query_string", kql: string(kind) == "kql", fields: firstOf(r.get(v, "fields"), r.get(v, "default_field")), every: every}
 	if r.isArray(s.fields) && r.count(s.fields) == 0 {
-		s.fields = firstOf(r.get(v, "default_field")) // as if nothing were said
+		s.fields = firstOf(r.get(v, "default_field")) // same as unset
 	}
 	s.noLeading = r.isFalse(r.get(v, "allow_leading_wildcard"))
 	if op := r.get(v, "default_operator"); op > none {
@@ -66,7 +66,7 @@ func (r *Reader) urlQuery(p *parameters) selectivity {
 	return r.lucene(p.q, none, s)
 }
 
-// lucene reads the text of a query string that is at node n, or in the URL.
+// lucene reads the text of a query string at node n, or in the URL.
 func (r *Reader) lucene(text []byte, n int, s syntax) selectivity {
 	r.qs = luceneState{and: s.and}
 	q := &r.qs
@@ -92,7 +92,7 @@ func (r *Reader) lucene(text []byte, n int, s syntax) selectivity {
 	return selAll
 }
 
-// luceneFields measures how many fields the terms without one are run against.
+// luceneFields measures the number of fields that terms without a field are searched in.
 func (r *Reader) luceneFields(n int, s *syntax) {
 	q := &r.qs
 	f := fieldSet{named: 1}
@@ -111,7 +111,7 @@ func (r *Reader) luceneFields(n int, s *syntax) {
 	}
 }
 
-// luceneToken reads what begins at i and gives where the next begins.
+// luceneToken reads the token at i and returns the start of the next one.
 func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
 	q := &r.qs
 	switch c := text[i]; {
@@ -159,8 +159,7 @@ func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
 	return r.luceneWord(text, i, n, s)
 }
 
-// quoteEnd is where a quoted text ends, behind the quote; the end of the text
-// when it does not.
+// quoteEnd returns the position after the closing quote, or the end of the text.
 func quoteEnd(text []byte, i int, quote byte) int {
 	for ; i < len(text); i++ {
 		switch text[i] {
@@ -173,12 +172,12 @@ func quoteEnd(text []byte, i int, quote byte) int {
 	return len(text)
 }
 
-// term is what has to be built to find a term.
+// term is the kind of work to find a term.
 type term uint8
 
 const (
 	plain     term = iota
-	beginning      // of a word: a range of terms
+	beginning      // prefix of a word: a range of terms
 	pattern        // an automaton
 )
 
@@ -253,7 +252,7 @@ func (r *Reader) luceneWord(text []byte, i, n int, s *syntax) int {
 	switch string(word) {
 	case "and", "or", "not":
 		if !s.kql {
-			break // words like others
+			break // ordinary words
 		}
 		fallthrough
 	case "AND", "OR", "NOT", "TO":
@@ -286,7 +285,7 @@ func (r *Reader) luceneFieldName(name []byte, n int) {
 	q.field, q.fielded, q.compared = name, true, 0
 }
 
-// lucenePattern reads a term that may have wildcards.
+// lucenePattern reads a term with possible wildcards.
 func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 	q := &r.qs
 	first, stars, leading := wildcards(word)
@@ -302,7 +301,7 @@ func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 	}
 	if len(bytes.Trim(word, "*")) == 0 {
 		switch {
-		case q.fielded && string(q.field) != "*": // is there a value
+		case q.fielded && string(q.field) != "*": // asks whether there is a value
 			q.weak = true
 		case !q.negate:
 			q.everything = true

@@ -2,7 +2,7 @@ package elastic
 
 import "bytes"
 
-// luceneRange reads [a TO b], {a TO b} and what mixes them.
+// luceneRange reads [a TO b], {a TO b} and mixed forms.
 func (r *Reader) luceneRange(text []byte, i int, s *syntax) int {
 	end := i + 1
 	for end < len(text) && text[end] != ']' && text[end] != '}' {
@@ -18,7 +18,7 @@ func (r *Reader) luceneRange(text []byte, i int, s *syntax) int {
 	return min(end+1, len(text))
 }
 
-// luceneCompared reads a value behind a comparison: at:>=2024-01-01.
+// luceneCompared reads the value of a comparison: at:>=2024-01-01.
 func (r *Reader) luceneCompared(b []byte, s *syntax) {
 	q := &r.qs
 	if q.compared == 0 || !q.fielded || !s.every || q.depth > 0 || q.negate {
@@ -39,7 +39,7 @@ func luceneBound(b []byte) value {
 	return parseValue(b, nil)
 }
 
-// luceneOperator skips space, and the comparison in field:>10.
+// luceneOperator skips spaces, and the comparison operator in field:>10.
 func luceneOperator(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '>' || text[i] == '<' || text[i] == '=') {
 		i++

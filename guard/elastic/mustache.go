@@ -5,21 +5,21 @@ import (
 	"strconv"
 )
 
-// mustache fills in templates: variables, sections, inverted sections, lists,
-// toJson, join and url. It allocates, and its output is bounded. Templates that
-// include others, or change what a tag looks like, are refused.
+// mustache renders templates: variables, sections, inverted sections, lists, toJson, join
+// and url. It allocates, and its output is limited. It refuses templates that include
+// others, or change the delimiters.
 type mustache struct {
 	r      *Reader
 	params int
 	limit  int
 	out    []byte
 	work   int
-	assume bool // what no parameter fills is there, and a 1
+	assume bool // variables without a parameter render as 1
 }
 
 const (
-	maxWork     = 1 << 22 // bytes and parameters that are looked at
-	maxSections = 32      // in one another
+	maxWork     = 1 << 22 // limit of bytes and parameters processed
+	maxSections = 32      // limit of nested sections
 )
 
 // fill renders text.
@@ -33,9 +33,9 @@ func (m *mustache) fill(text []byte) ([]byte, string) {
 
 // tag is one {{…}}.
 type tag struct {
-	kind       byte // # ^ / ! > & = or 0 for a variable; & also for {{{
+	kind       byte // # ^ / ! > & =, or 0 for a variable; & also for {{{
 	name       []byte
-	start, end int // of the tag in the text
+	start, end int // position of the tag in the text
 }
 
 func nextTag(text []byte, from int) (tag, bool) {
@@ -63,10 +63,10 @@ func nextTag(text []byte, from int) (tag, bool) {
 	return t, true
 }
 
-// render appends the filled text; scope is the element of a list that "." means.
+// render appends the rendered text. scope is the list element for ".".
 func (m *mustache) render(text []byte, scope, depth int) string {
 	if depth > maxSections {
-		return "a template whose sections are nested too deep"
+		return "the sections of the template are nested too deep"
 	}
 	m.work += len(text)
 	at := 0
@@ -84,13 +84,13 @@ func (m *mustache) render(text []byte, scope, depth int) string {
 		switch t.kind {
 		case '!', '/':
 		case '>':
-			return "a template that includes another"
+			return "the template includes another template"
 		case '=':
-			return "a template that changes its tags"
+			return "the template changes its delimiters"
 		case '#', '^':
 			end, after, ok := sectionEnd(text, t)
 			if !ok {
-				return "a template with a section without an end"
+				return "the template has an unterminated section"
 			}
 			at = after
 			if f := m.section(t, text[t.end:end], scope, depth); f != noFault {
@@ -104,12 +104,12 @@ func (m *mustache) render(text []byte, scope, depth int) string {
 
 func (m *mustache) bounded() string {
 	if m.work++; m.work > maxWork || len(m.out) > m.limit {
-		return "a template that becomes too long"
+		return "the rendered template is too long"
 	}
 	return noFault
 }
 
-// sectionEnd finds the end of a section of the same name, past others like it.
+// sectionEnd finds the end of a section, skipping nested ones of the same name.
 func sectionEnd(text []byte, open tag) (end, after int, ok bool) {
 	depth := 1
 	for at := open.end; ; {
@@ -174,7 +174,7 @@ func (m *mustache) section(t tag, inner []byte, scope, depth int) string {
 	return m.render(inner, v, depth+1)
 }
 
-// truthy: an empty text or list counts as false, a zero does not.
+// truthy returns false for an empty text or list, and true for a zero.
 func (m *mustache) truthy(v int) bool {
 	r := m.r
 	if v <= none {
@@ -192,7 +192,7 @@ func (m *mustache) truthy(v int) bool {
 	return true
 }
 
-// variable appends a parameter, or how many elements a list has: {{list.size}}.
+// variable appends a parameter, or the size of a list: {{list.size}}.
 func (m *mustache) variable(t tag, scope int) {
 	v := m.lookup(t.name, scope)
 	if v <= none {
@@ -206,15 +206,14 @@ func (m *mustache) variable(t tag, scope int) {
 		}
 		return
 	}
-	if t.kind == '&' { // as it is: it may end the string that it stands in
+	if t.kind == '&' { // unescaped: it may end the enclosing string
 		m.out = append(m.out, m.r.bytes(v)...)
 		return
 	}
 	m.value(v)
 }
 
-// lookup finds a.b.c, in the element of the present list first; list.0 is an
-// element.
+// lookup finds a.b.c, first in the current list element. list.0 is an element.
 func (m *mustache) lookup(name []byte, scope int) int {
 	if string(name) == "." {
 		return scope
@@ -250,8 +249,8 @@ func (m *mustache) member(n int, name []byte) int {
 	return none
 }
 
-// value appends a parameter: text as it is written in JSON, so that quotes in
-// it stay escaped.
+// value appends a parameter. It keeps the JSON escapes of a text, so that quotes stay
+// escaped.
 func (m *mustache) value(v int) {
 	n := &m.r.t.nodes[v]
 	m.out = append(m.out, m.r.t.text[n.off:n.end]...)

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// maxPath is how long a path, maxStep how long a name that is decoded for it, and maxPaths how
-// long all of them together may become. Beyond that only the beginning is told.
+// maxPath is the maximum length of a path, maxStep the maximum length of a decoded name in
+// it, and maxPaths the maximum length of all paths together. Longer paths are cut.
 const (
 	maxStep  = 256
 	maxPath  = 2 << 10
 	maxPaths = 4 << 20
 )
 
-// step is one level of the way to the last node whose path was asked for: a
-// container, and the key or element in it that the way went through.
+// step is one level of the path to the last requested node: a container, and the key or
+// element on the path.
 type step struct{ container, child, index int }
 
-// path is the JSON path of a node, for people. It walks down from the root, or on
-// from the last node, so that the paths of nodes in order cost one walk.
+// path returns the JSON path of a node, for display. It starts at the last requested node
+// if possible, so that the paths of nodes in order cost one traversal in total.
 func (r *Reader) path(target int) string {
 	r.walkTo(target)
 	var b strings.Builder
@@ -43,8 +43,8 @@ func (r *Reader) path(target int) string {
 	return b.String()
 }
 
-// label is the text of a key. A long one is not decoded, so that it costs nothing
-// to say it often.
+// label returns the text of a key. It does not decode a long key, so that repeated calls
+// stay cheap.
 func (r *Reader) label(key int) []byte {
 	if v := &r.t.nodes[key]; v.end-v.off > maxStep {
 		return r.t.text[v.off : v.off+maxStep]
@@ -54,7 +54,7 @@ func (r *Reader) label(key int) []byte {
 
 func (r *Reader) walkTo(target int) {
 	t := r.t
-	for len(t.way) > 0 { // back to what also leads to the target
+	for len(t.way) > 0 { // back to a common ancestor
 		last := t.way[len(t.way)-1]
 		if target > last.container && target < r.next(last.container) && target >= last.child {
 			break
@@ -76,7 +76,7 @@ func (r *Reader) walkTo(target int) {
 	}
 }
 
-// advance moves a step to the child that holds the target, and gives its value.
+// advance moves a step to the child that contains the target, and returns its value.
 func (r *Reader) advance(s *step, target int) int {
 	value := s.child
 	if r.kind(s.container) == kindObject {
@@ -89,13 +89,13 @@ func (r *Reader) advance(s *step, target int) int {
 			value++
 		}
 	}
-	if target < value { // the key itself
+	if target < value { // the target is the key
 		return target
 	}
 	return value
 }
 
-// longName is how much of a name a path shows.
+// longName is the maximum length of a name in a path.
 const longName = 80
 
 func shortName(name []byte) string {
@@ -118,7 +118,7 @@ func pathStep(key []byte) string {
 	return "." + name
 }
 
-// figure writes a number for people.
+// figure formats a number for display.
 func figure(v float64) string {
 	switch {
 	case math.IsInf(v, 0):
@@ -129,7 +129,7 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// quoted is a short form of what a query says.
+// quoted returns a shortened quote of a query's text.
 func quoted(b []byte) string {
 	if len(b) > longName {
 		return strconv.Quote(strings.ToValidUTF8(string(b[:longName]), "")) + fmt.Sprintf("… (%d bytes)", len(b))

@@ -8,8 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// wildcardPattern measures a pattern of * and ? on a field; nil when the field is not
-// known.
+// wildcardPattern measures a pattern of * and ? on a field; field is nil if unknown.
 func (r *Reader) wildcardPattern(p []byte, n int, field []byte) {
 	_, stars, leading := wildcards(p)
 	r.pattern(cost.PatternLength, utf8.RuneCount(p), n)
@@ -21,8 +20,8 @@ func (r *Reader) wildcardPattern(p []byte, n int, field []byte) {
 	}
 }
 
-// madeForWildcards: fields of the type wildcard index n-grams, so that no
-// pattern has to read every term.
+// madeForWildcards reports whether the field has the type wildcard. Such a field indexes
+// n-grams, so that no pattern reads every term.
 func (r *Reader) madeForWildcards(field []byte) bool {
 	h, ok := r.fieldHint(field)
 	return ok && h.Type == "wildcard"
@@ -35,13 +34,13 @@ func (r *Reader) leading(p []byte, n int) {
 	r.query.leading++
 	m := r.add(cost.LeadingWildcard, 1, n)
 	if r.o.Explain {
-		m.Detail = quoted(p) + " begins with a wildcard: every term of the field is read"
+		m.Detail = quoted(p) + " begins with a wildcard, so every term of the field is read"
 	}
 }
 
-// wildcards finds the first of them, and counts stars: a ? is one more state of an
-// automaton, like a letter. A pattern of nothing but stars reads no terms: it asks
-// whether there is a value.
+// wildcards finds the first wildcard, and counts stars. A ? is one more state of an
+// automaton, like a letter. A pattern of stars only reads no terms: it asks whether there
+// is a value.
 func wildcards(p []byte) (first, stars int, leading bool) {
 	other := false
 	first = -1
@@ -66,11 +65,11 @@ func wildcards(p []byte) (first, stars int, leading bool) {
 	return first, stars, leading && other && !isQuestion(p)
 }
 
-// isQuestion: the mark at the end of a question, where people write it apart. It
-// finds terms of one letter.
+// isQuestion reports whether a word is a question mark at the end of a question, which
+// people write with a space before. It matches terms of one letter.
 func isQuestion(word []byte) bool { return string(word) == "?" || string(word) == "??" }
 
-// regexpPattern measures a regular expression of Lucene.
+// regexpPattern measures a Lucene regular expression.
 func (r *Reader) regexpPattern(p []byte, n int, field []byte) {
 	r.pattern(cost.RegexLength, utf8.RuneCount(p), n)
 	states, leading := automaton(p)
@@ -85,32 +84,32 @@ func (r *Reader) regexpPattern(p []byte, n int, field []byte) {
 	}
 }
 
-// group is one level of parentheses while an expression is read. The last one
-// stands for all that are deeper than it can hold.
+// group is one level of parentheses during parsing. The last one stands for all deeper
+// levels.
 type group struct {
-	states float64 // needed by what was read of it
-	start  bool    // it begins where the expression begins
+	states float64 // states needed so far
+	start  bool    // it starts at the start of the expression
 }
 
 const maxGroups = 64
 
-// expression is what is known of a regular expression while it is read.
+// expression is the state of parsing a regular expression.
 type expression struct {
 	groups   [maxGroups]group
 	depth    int
-	atStart  bool    // nothing that must match has been read
+	atStart  bool    // nothing mandatory has been read
 	leading  bool    // it begins with something that matches nearly any character
-	loops    bool    // a loop over more than one character has been read
-	narrow   bool    // and a narrower atom behind it
-	doubling float64 // counts of a wide atom behind both
-	beside   float64 // product of varied counts right beside each other
+	loops    bool    // a loop over more than one character was read
+	narrow   bool    // followed by a narrower atom
+	doubling float64 // counts of a wide atom after both
+	beside   float64 // product of adjacent varied counts
 }
 
-// automaton estimates the states that a regular expression needs when it is made
-// deterministic, and says whether it begins with something that matches nearly
-// any character. Counted repeats multiply what they repeat; and one that comes
-// behind a loop and a narrower atom doubles the states with each count, because
-// every position in the text may be where it began.
+// automaton estimates the number of states of a regular expression after determinization.
+// leading reports whether it begins with something that matches nearly any character.
+// Counted repeats multiply the states of what they repeat. A counted repeat after a loop
+// and a narrower atom doubles the states with each count, because the repeat may have begun
+// at every position of the text.
 func automaton(p []byte) (states float64, leading bool) {
 	x := expression{atStart: true, beside: 1}
 	x.groups[0].start = true
@@ -135,7 +134,7 @@ func automaton(p []byte) (states float64, leading bool) {
 			i = q.end
 		}
 	}
-	for ; x.depth > 0; x.depth-- { // unclosed
+	for ; x.depth > 0; x.depth-- { // unclosed groups
 		x.groups[x.depth-1].states += x.groups[x.depth].states
 	}
 	states = x.groups[0].states
@@ -143,12 +142,12 @@ func automaton(p []byte) (states float64, leading bool) {
 		states = max(states, math.Exp2(min(x.doubling, 1023)))
 	}
 	if whole := string(p); whole == ".*" || whole == "@" {
-		x.leading = false // rewritten: is there a value
+		x.leading = false // rewritten: asks whether there is a value
 	}
 	return states, x.leading
 }
 
-// close ends a group, with what is written behind it.
+// close ends a group with the quantifier after it.
 func (x *expression) close(q quantifier) {
 	inner := max(1, x.groups[x.depth].states)
 	if q.optional && x.groups[x.depth].start {
@@ -162,7 +161,7 @@ func (x *expression) close(q quantifier) {
 	}
 }
 
-// atom reads one that is no group.
+// atom processes an atom that is not a group.
 func (x *expression) atom(k atomKind, q quantifier) {
 	wide := k != atomLiteral
 	if x.atStart && (k == atomAny || wide && q.unbounded) {
@@ -189,8 +188,8 @@ func (x *expression) atom(k atomKind, q quantifier) {
 	}
 }
 
-// shownStates is what the reference of the backend itself asks for in an example;
-// it counts as what it allows without being asked.
+// shownStates is the number in an example of the backend's reference. It counts like the
+// backend's default.
 const (
 	shownStates   = 20_000
 	allowedStates = 10_000
@@ -214,12 +213,12 @@ func (r *Reader) prefixQuery(v int) selectivity {
 		if len(prefix) == 0 {
 			return selWeak
 		}
-		r.pattern(cost.PatternLength, utf8.RuneCount(prefix), text) // an automaton of one state for each character
+		r.pattern(cost.PatternLength, utf8.RuneCount(prefix), text) // an automaton with one state per character
 	}
 	return selStrong
 }
 
-// patternQuery: wildcard and regexp.
+// patternQuery reads wildcard and regexp queries.
 func (r *Reader) patternQuery(v int, regex bool) selectivity {
 	r.clause(v, 1)
 	r.expensive(v)
@@ -250,7 +249,7 @@ func (r *Reader) patternQuery(v int, regex bool) selectivity {
 	return sel
 }
 
-// determinized: the states that a query asks to be allowed.
+// determinized measures the number of states that a query allows.
 func (r *Reader) determinized(options int) {
 	if at := firstOf(r.get(options, "max_determinized_states"), r.get(options, "max_determined_states")); at > none {
 		states := r.quantity(at, 0)

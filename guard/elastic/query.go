@@ -6,17 +6,17 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// selectivity is how much of an index a query leaves, as far as can be seen.
+// selectivity estimates how much of an index a query selects.
 type selectivity uint8
 
 const (
 	selAll    selectivity = iota // every document
-	selWeak                      // perhaps nearly every one: exists, must_not, an open range
-	selStrong                    // what one searches for
+	selWeak                      // perhaps nearly every document: exists, must_not, an open range
+	selStrong                    // a normal search condition
 	selNone                      // no document: match_none
 )
 
-// queryState is what all queries of one search add up to.
+// queryState holds the sums over all queries of one search.
 type queryState struct {
 	depth, depthAt int
 	clauses        float64
@@ -28,11 +28,11 @@ type queryState struct {
 	vectorsAt      int
 	scored         float64
 	scoredAt       int
-	patterns       float64 // characters of all of them: each is a state of an automaton
+	patterns       float64 // total characters: each is a state of an automaton
 	patternsAt     int
-	leading        int  // patterns that begin with a wildcard
-	leadingAt      int  // where the measures of these begin
-	apart          bool // some of them are looked for where the query bounds nothing
+	leading        int  // number of patterns that begin with a wildcard
+	leadingAt      int  // index of the first of their measures
+	apart          bool // some of them are searched without the query's conditions
 }
 
 func (q *queryState) reset() {
@@ -80,17 +80,17 @@ func (r *Reader) finishQuery() {
 	}
 }
 
-// readApart notes that what was read since there were so many patterns with a wildcard
-// at the beginning is looked for among all documents, whatever the query leaves.
+// readApart records that the patterns with a leading wildcard since the given count are
+// searched in all documents, whatever the query selects.
 func (r *Reader) readApart(leading int) {
 	r.query.apart = r.query.apart || r.query.leading > leading
 }
 
-// shortSpan is a span of time of which the indices have so few documents that a
-// pattern that begins with a wildcard costs little beside it.
+// shortSpan is a time range in which an index has so few documents that a pattern with a
+// leading wildcard costs little.
 const shortSpan = hour
 
-// recent reports whether every document lies within a short span.
+// recent reports whether every document is within a short time range.
 func (r *Reader) recent() bool {
 	for i := range r.bounds {
 		b := r.tightest(r.bounds[i].field)
@@ -101,8 +101,8 @@ func (r *Reader) recent() bool {
 	return false
 }
 
-// mild takes patterns that begin with a wildcard, from a measure on, for what is
-// worth a report.
+// mild changes measures of leading wildcards, from an index on, to a value that is only
+// reported.
 func (r *Reader) mild(from int) {
 	for i := from; i < len(r.out); i++ {
 		if m := &r.out[i]; m.Predictor == cost.LeadingWildcard {
@@ -111,9 +111,8 @@ func (r *Reader) mild(from int) {
 	}
 }
 
-// walkQuery reads one query, or an array of queries that must all match. every
-// says that each document of the result passes it, so that its ranges bound the
-// aggregations.
+// walkQuery reads one query, or an array of queries that must all match. every means that
+// each document of the result passes it, so that its ranges bound the aggregations.
 func (r *Reader) walkQuery(n, depth, join int, every bool) selectivity {
 	if n <= none {
 		return selAll
@@ -175,7 +174,7 @@ func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivi
 	return r.leaf(kind, v, depth, join, every)
 }
 
-// firstOf is the first node that is there.
+// firstOf returns the first existing node.
 func firstOf(nodes ...int) int {
 	for _, n := range nodes {
 		if n > none {
@@ -218,9 +217,9 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 	return sel
 }
 
-// required says whether minimum_should_match asks for any of count alternatives;
-// otherwise when it asks for none, or it cannot be told: where nothing else must
-// match, the backend wants one of them all the same.
+// required reports whether minimum_should_match requires any of count alternatives. If it
+// requires none, or cannot be determined, the result is otherwise: if nothing else must
+// match, the backend requires one of them anyway.
 func (r *Reader) required(msm, count int, otherwise bool) bool {
 	if n, ok := r.number(msm); ok {
 		return n > 0 || otherwise
@@ -235,8 +234,8 @@ func (r *Reader) required(msm, count int, otherwise bool) bool {
 	return otherwise
 }
 
-// negated is what a query leaves that must not match: everything when it matches
-// nothing. The other way round is not certain enough to be called nothing.
+// negated returns the selectivity of must_not: everything if the query matches nothing. The
+// reverse is not certain enough to be called nothing.
 func negated(sel selectivity) selectivity {
 	if sel == selNone {
 		return selAll
@@ -248,7 +247,7 @@ func (r *Reader) hasAny(n int) bool {
 	return n > none && (r.isObject(n) || r.isArray(n)) && r.count(n) > 0
 }
 
-// wrapping reads queries that hold others under a few names.
+// wrapping reads queries that contain others under a few names.
 func (r *Reader) wrapping(kind string, v, depth, join int, every bool) selectivity {
 	if !r.isObject(v) {
 		return r.walkQuery(v, depth+1, join, every)
@@ -268,7 +267,7 @@ func (r *Reader) wrapping(kind string, v, depth, join int, every bool) selectivi
 			})
 		}
 	}
-	if kind == "query" && !known { // old: {"query": {"match": …}} as a filter
+	if kind == "query" && !known { // old form: {"query": {"match": …}} as a filter
 		return r.walkQuery(v, depth+1, join, every)
 	}
 	if r.scriptIn(v, true) > 0 {

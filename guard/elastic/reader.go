@@ -12,18 +12,18 @@ const (
 	maxBytes  = 16 << 20
 	maxDepth  = 1000
 	maxTokens = 2 << 20
-	maxTapes  = 8       // texts inside texts: wrappers, templates
-	keepNodes = 1 << 16 // that a reader keeps for the next request
-	keepNames = 4096    // names of fields and indices, likewise
+	maxTapes  = 8       // nested texts: wrappers, templates
+	keepNodes = 1 << 16 // nodes that a reader keeps for the next request
+	keepNames = 4096    // names of fields and indices, the same
 
-	longest     = 512    // name that is kept
-	maxMeasures = 4096   // of one request that are kept whatever they say
-	maxMembers  = 10_000 // of one batch
-	maxPatterns = 1000   // of indices in their headers, each of which hints may have much to say about
+	longest     = 512    // length of a name that is kept
+	maxMeasures = 4096   // measures of one request that are always kept
+	maxMembers  = 10_000 // members of one batch
+	maxPatterns = 1000   // index patterns in headers, each of which may need many lookups of hints
 )
 
-// Reader measures requests. The zero value is ready; it keeps its memory for the
-// next request, and serves one goroutine at a time.
+// Reader measures requests. The zero value is ready to use. It keeps its memory for the
+// next request and is not safe for concurrent use.
 type Reader struct {
 	q cost.Query
 	o cost.Options
@@ -31,44 +31,44 @@ type Reader struct {
 	out   []cost.Measure
 	fault *cost.Unreadable
 	part  int
-	index string // of the present member
+	index string // of the current member
 
-	t     *tape // the present text
+	t     *tape // current text
 	tapes [maxTapes]tape
-	depth int // of tapes in use
+	depth int // number of tapes in use
 
 	arena  []byte            // decoded strings
 	joined []byte            // a list of indices
-	names  map[string]string // interned, for hints
+	names  map[string]string // interned for lookups of hints
 	seed   maphash.Seed
-	room   func(n int) bool // take
+	room   func(n int) bool // the method take
 	ready  bool
 
 	query  queryState
 	bounds []bound // ranges that every document passes
-	areas  []area  // boxes, likewise
+	areas  []area  // boxes that contain every document
 	qs     luceneState
 	inflat inflater
 
-	fixedURL bool // the URL takes no parameters of the present body
+	fixedURL bool // the current URL cannot take parameters for the current body
 	aggDepth int
-	stops    float64      // documents that the present search looks at, at most
-	begun    int          // measure of this request in out
-	most     [256]float64 // of each predictor in this member
-	dropped  [256]bool    // predictors of which measures were not kept
-	drops    bool         // there are any
-	spare    cost.Measure // where a measure goes that is not kept
+	stops    float64      // maximum number of documents that the current search reads
+	begun    int          // index in out of this request's first measure
+	most     [256]float64 // of each predictor in the current member
+	dropped  [256]bool    // predictors with discarded measures
+	drops    bool         // any measure was discarded
+	spare    cost.Measure // receives discarded measures
 	told     int          // bytes of paths
 
-	taken  int // bytes of memory that this request has asked for
-	filled int // bytes of templates that were named
-	aggAt  int // deepest aggregation
+	taken  int // bytes of memory requested for this request
+	filled int // bytes of rendered named templates
+	aggAt  int // the deepest aggregation
 }
 
 var _ cost.Reader = (*Reader)(nil)
 
-// Read appends the measures of q to dst. See the package for what it reads. An
-// empty Path is _search.
+// Read appends the measures of q to dst. The package comment lists the supported input. An
+// empty Path means _search.
 func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
 	r.begin(dst, q, o)
 	r.request()
@@ -104,7 +104,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 }
 
-// end lets go of the request, and of memory that only a large one needed.
+// end releases the request, and memory that only a large request needs.
 func (r *Reader) end() {
 	r.q, r.o, r.out, r.fault, r.t, r.index = cost.Query{}, cost.Options{}, nil, nil, nil, ""
 	for i := range r.tapes {
@@ -137,24 +137,24 @@ func (r *Reader) end() {
 	r.inflat.end()
 }
 
-// unreadable keeps the first fault of the request.
+// unreadable stores the first fault of the request.
 func (r *Reader) unreadable(p cost.Predictor, reason string, offset int) {
 	if r.fault == nil {
 		r.fault = &cost.Unreadable{Predictor: p, Reason: reason, Offset: offset, Part: r.part}
 	}
 }
 
-// take asks for n more bytes of memory, if they are more than the reader takes unasked.
+// take requests n more bytes of memory. It asks Room only above FreeRoom.
 func (r *Reader) take(n int) bool {
 	r.taken += n
 	return r.o.Room == nil || r.taken <= cost.FreeRoom || r.o.Room.Take(r.taken)
 }
 
-// open scans text[from:to] as the present text. When that fails it says so, and
-// the caller goes back with closeTape. Every openTape has one.
+// open scans text[from:to] as the current text. If that fails, it reports the fault. The
+// caller must call closeTape after each openTape.
 func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix string) bool {
 	if r.depth >= maxTapes {
-		r.unreadable(cost.Encoding, "too many texts inside texts", base)
+		r.unreadable(cost.Encoding, "too many nested texts", base)
 		return false
 	}
 	t := &r.tapes[r.depth]
@@ -175,14 +175,14 @@ func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix stri
 	case f.reason != noFault:
 		r.unreadable(cost.Unparsable, f.reason, at)
 		return false
-	case !utf8.Valid(text[from:to]): // backends decode letters that are written with too many bytes
+	case !utf8.Valid(text[from:to]): // backends decode overlong encodings
 		r.unreadable(cost.Unparsable, "the text is not UTF-8", base)
 		return false
 	case t.duplicate >= 0:
 		if at = int(t.duplicate); derived {
 			at = base
 		}
-		r.unreadable(cost.Unparsable, "a name comes twice in one object", at)
+		r.unreadable(cost.Unparsable, "a duplicate name in an object", at)
 	}
 	r.depth++
 	r.t = t
@@ -197,7 +197,7 @@ func (r *Reader) close() {
 	}
 }
 
-// offset is where a node is in Query.Body.
+// offset returns the position of a node in Query.Body.
 func (r *Reader) offset(n int) int {
 	if r.t.derived {
 		return r.t.base
@@ -209,7 +209,7 @@ func (r *Reader) offset(n int) int {
 	return int(v.off)
 }
 
-// add appends a measure of node n. The pointer is valid until the next one.
+// add appends a measure of node n. The pointer is valid until the next measure.
 func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
 	if n <= none {
 		return r.addURL(p, value, "q")
@@ -221,10 +221,10 @@ func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
 	return m
 }
 
-// keep appends a measure. A request may hold a million patterns: when there are
-// many measures, only those stay that are the largest of their kind so far.
+// keep appends a measure. A request may contain a million patterns: beyond a number of
+// measures, it keeps only those that are the largest of their kind so far.
 func (r *Reader) keep(m cost.Measure) *cost.Measure {
-	m.Value = max(0, m.Value) // backends refuse to do less than nothing
+	m.Value = max(0, m.Value) // backends reject negative values
 	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
 		r.spare = m
 		r.dropped[m.Predictor], r.drops = true, true
@@ -235,8 +235,7 @@ func (r *Reader) keep(m cost.Measure) *cost.Measure {
 	return &r.out[len(r.out)-1]
 }
 
-// uncap takes back that values can be lowered where not all are known: the others
-// would stay as they are.
+// uncap removes caps if not all measures are known: unknown ones would stay as they are.
 func (r *Reader) uncap() {
 	if !r.drops {
 		return
@@ -249,7 +248,7 @@ func (r *Reader) uncap() {
 	r.drops, r.dropped = false, [256]bool{}
 }
 
-// addURL appends a measure of what the URL says.
+// addURL appends a measure of a URL parameter.
 func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost.Measure {
 	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: -1, Part: r.part, Target: r.index})
 	if r.o.Explain {
@@ -261,7 +260,7 @@ func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost
 	return m
 }
 
-// intern is a string that hints can be asked with. Long ones are not kept.
+// intern returns a string for lookups of hints. Long strings are not cached.
 func (r *Reader) intern(b []byte) string {
 	if len(b) > longest {
 		return string(b)
@@ -277,8 +276,8 @@ func (r *Reader) intern(b []byte) string {
 	return s
 }
 
-// list is the names of an array, or the one that there is, as a list of indices
-// has them, and the shards of all.
+// list returns the names in an array, or a single name, as a list of indices, and the
+// number of their shards.
 func (r *Reader) list(at int) (names string, shards float64) {
 	r.joined = r.joined[:0]
 	r.each(at, func(e int) {

@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// request dispatches on the endpoint.
+// request handles the request by its endpoint.
 func (r *Reader) request() {
 	index, ep := endpointOf(r.q.Path)
 	r.index = index
@@ -62,7 +62,7 @@ func (r *Reader) request() {
 	}
 }
 
-// add1 is a measure of the request as a whole.
+// add1 appends a measure of the whole request.
 func (r *Reader) add1(p cost.Predictor, value float64) {
 	m := r.addURL(p, value, "")
 	m.Offset = 0
@@ -71,7 +71,7 @@ func (r *Reader) add1(p cost.Predictor, value float64) {
 	}
 }
 
-// body reads the scanned body of anything but a batch; root is none without one.
+// body reads the scanned body of a request other than a batch; root is none without a body.
 func (r *Reader) body(root int, ep endpoint, p *parameters) {
 	switch ep {
 	case epSearch, epAsyncSearch:
@@ -107,7 +107,7 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 	}
 }
 
-// onlyQuery is an endpoint that has a query and nothing else that costs.
+// onlyQuery handles an endpoint whose query is the only cost.
 func (r *Reader) onlyQuery(root int, p *parameters) {
 	r.mainQuery(r.get(root, "query"), p)
 	r.finishQuery()

@@ -16,7 +16,7 @@ func (s *scanner) scalar(i int, c byte) (int, fault) {
 	case c == '-' || c >= '0' && c <= '9':
 		end := numberEnd(s.text, i)
 		if end < 0 {
-			return i, fault{reason: "a number that is none", at: i}
+			return i, fault{reason: "malformed number", at: i}
 		}
 		s.leaf(kindNumber, i, end)
 		return end, fault{}
@@ -27,7 +27,7 @@ func (s *scanner) scalar(i int, c byte) (int, fault) {
 	case c == 'n':
 		return s.word(i, "null", kindNull)
 	}
-	return i, fault{reason: "no value", at: i}
+	return i, fault{reason: "expected a value", at: i}
 }
 
 func (s *scanner) leaf(k kind, off, end int) {
@@ -37,13 +37,13 @@ func (s *scanner) leaf(k kind, off, end int) {
 func (s *scanner) word(i int, word string, k kind) (int, fault) {
 	end := i + len(word)
 	if end > len(s.text) || string(s.text[i:end]) != word {
-		return i, fault{reason: "no value", at: i}
+		return i, fault{reason: "expected a value", at: i}
 	}
 	s.leaf(k, i, end)
 	return end, fault{}
 }
 
-// str reads a string whose first byte after the quote is i.
+// str reads a string. i is the first byte after the quote.
 func (s *scanner) str(i int) (int, fault) {
 	text, from, escaped := s.text, i, false
 	for i < len(text) {
@@ -58,23 +58,23 @@ func (s *scanner) str(i int) (int, fault) {
 			continue
 		}
 		if c < ' ' {
-			return i, fault{reason: "a control character in a string", at: i}
+			return i, fault{reason: "control character in a string", at: i}
 		}
 		escaped = true
 		n := escapeLength(text[i:])
 		if n == 0 {
-			return i, fault{reason: "an escape that is none", at: i}
+			return i, fault{reason: "invalid escape sequence", at: i}
 		}
 		i += n
 	}
-	return i, fault{reason: "a string without end", at: from - 1}
+	return i, fault{reason: "unterminated string", at: from - 1}
 }
 
-// tripled reads what consoles write as """…""": raw text.
+// tripled reads raw text between triple quotes, as consoles send it.
 func (s *scanner) tripled(i int) (int, fault) {
 	end := bytes.Index(s.text[i:], []byte(`"""`))
 	if end < 0 {
-		return i, fault{reason: "a string without end", at: i - 3}
+		return i, fault{reason: "unterminated string", at: i - 3}
 	}
 	s.leaf(kindString, i, i+end)
 	s.lenient = true
@@ -112,7 +112,7 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// numberEnd is where the JSON number at i ends; -1 when it is none.
+// numberEnd returns the end of the JSON number at i, or -1 if there is none.
 func numberEnd(b []byte, i int) int {
 	digits := func(i int) int {
 		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
@@ -146,10 +146,10 @@ func numberEnd(b []byte, i int) int {
 	return i
 }
 
-// few is up to how many members names are compared pair by pair.
+// few is the number of members up to which names are compared pairwise.
 const few = 8
 
-// duplicates notes a name that the object has twice.
+// duplicates records a duplicate name in the object.
 func (s *scanner) duplicates(object int32) {
 	if s.duplicate >= 0 {
 		return
@@ -172,8 +172,8 @@ func (s *scanner) duplicates(object int32) {
 	}
 }
 
-// duplicatesOfMany hashes with a seed of this reader's own: no body can be
-// written whose names all collide.
+// duplicatesOfMany uses a hash table with a random seed, so that nobody can choose
+// colliding names.
 func (s *scanner) duplicatesOfMany(object int32) {
 	size := 16
 	for size < 2*int(s.nodes[object].count) {
@@ -208,7 +208,7 @@ func (s *scanner) same(a, b int32) bool {
 	return bytes.Equal(first, s.name(b))
 }
 
-// name is a key's text. It is valid until the next call.
+// name returns the text of a key. It is valid until the next call.
 func (s *scanner) name(k int32) []byte {
 	n := &s.nodes[k]
 	if !n.escaped {

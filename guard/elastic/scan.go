@@ -17,32 +17,32 @@ const (
 	kindArray
 )
 
-// node is one value, or one key, of a tape. The members of an object are key,
-// value, key, value …; those of an array follow one another.
+// node is a value or a key of a tape. An object is followed by key, value, key, value …; an
+// array by its elements.
 type node struct {
 	kind     kind
-	escaped  bool  // a string with backslashes
-	off, end int32 // its bytes: of a string those between the quotes
-	next     int32 // the node after its whole subtree; of an open container its parent
-	count    int32 // members of an object, elements of an array
+	escaped  bool  // a string that contains backslashes
+	off, end int32 // its bytes; for a string, those between the quotes
+	next     int32 // index of the node after its subtree; for an open container, of its parent
+	count    int32 // number of members of an object, or elements of an array
 }
 
-const nodeBytes = 20 // of memory
+const nodeBytes = 20 // memory per node
 
-// scanner turns text into a tape. Faults are kept, not returned one by one, so
-// that what was read before them can still be measured.
+// scanner converts text to a tape. It stores the first fault, so that the part before it
+// can still be measured.
 type scanner struct {
 	text      []byte
 	nodes     []node
 	maxDepth  int
 	maxNodes  int
-	room      func(n int) bool // asks for n bytes of memory; nil: they are there
+	room      func(n int) bool // requests n bytes of memory; nil: unlimited
 	seed      maphash.Seed
-	table     []int32 // of one large object: nodes of its keys by hash
+	table     []int32 // hash table for one large object: nodes of its keys
 	decoded   []byte
-	lenient   bool  // text has what only Jackson accepts
-	duplicate int32 // where a key came twice; -1
-	deepest   int   // level of nesting
+	lenient   bool  // the text contains syntax that only Jackson accepts
+	duplicate int32 // position of a duplicate key, or -1
+	deepest   int   // maximum nesting
 }
 
 type fault struct {
@@ -54,7 +54,7 @@ type fault struct {
 
 const noFault = ""
 
-// scan reads one value in text[from:to] and nothing after it but space.
+// scan reads one value in text[from:to], followed only by space.
 func (s *scanner) scan(text []byte, from, to int) fault {
 	s.text, s.nodes, s.lenient, s.duplicate, s.deepest = text[:to], s.nodes[:0], false, -1, 0
 	i := from
@@ -67,13 +67,13 @@ func (s *scanner) scan(text []byte, from, to int) fault {
 	}
 	i, f = s.space(i)
 	if f.reason == noFault && i < to {
-		f = fault{reason: "text after the end of the body", at: i}
+		f = fault{reason: "unexpected text after the body", at: i}
 	}
 	return f
 }
 
-// document reads a value with everything in it. open is the innermost open
-// container; its node's next leads to the one around it.
+// document reads a value with its content. open is the innermost open container; the next
+// of its node is the enclosing container.
 func (s *scanner) document(i int) (int, fault) {
 	open, depth := int32(-1), 0
 	for {
@@ -87,8 +87,8 @@ func (s *scanner) document(i int) (int, fault) {
 		if len(s.nodes) >= s.maxNodes {
 			return i, fault{reason: "too many values", at: i}
 		}
-		if len(s.nodes)+2 > cap(s.nodes) && !s.grow() { // a value, and the key of the next
-			return i, fault{reason: "there is no room for so many values", at: i, crowded: true}
+		if len(s.nodes)+2 > cap(s.nodes) && !s.grow() { // room for a value and the next key
+			return i, fault{reason: "not enough memory for the number of values", at: i, crowded: true}
 		}
 		c := s.text[i]
 		closed := false
@@ -125,7 +125,7 @@ func (s *scanner) document(i int) (int, fault) {
 	}
 }
 
-// grow doubles the room for nodes, if there is that much memory.
+// grow doubles the space for nodes, if the memory limit allows.
 func (s *scanner) grow() bool {
 	size := max(2*cap(s.nodes), 64)
 	if s.room != nil && !s.room(size*nodeBytes) {
@@ -135,9 +135,9 @@ func (s *scanner) grow() bool {
 	return true
 }
 
-// after comes behind a value, or (closed) at the bracket that ends a container:
-// it closes what ends here and goes on to where the next value begins. open
-// below 0: the document is over.
+// after runs after a value or, if closed is set, at the bracket that ends a container. It
+// closes the containers that end here and moves to the next value. A negative open means
+// the end of the document.
 func (s *scanner) after(i int, open int32, depth *int, closed bool) (int, int32, fault) {
 	for open >= 0 {
 		var f fault
@@ -159,7 +159,7 @@ func (s *scanner) after(i int, open int32, depth *int, closed bool) (int, int32,
 		closed = false
 		o := &s.nodes[open]
 		if want := byte('}') - byte(o.kind-kindObject)*('}'-']'); s.text[i] != want {
-			return i, open, fault{reason: "no comma or closing bracket", at: i}
+			return i, open, fault{reason: "expected a comma or a closing bracket", at: i}
 		}
 		i++
 		parent := o.next
@@ -173,13 +173,13 @@ func (s *scanner) after(i int, open int32, depth *int, closed bool) (int, int32,
 	return i, open, fault{}
 }
 
-// key reads `"name":` when open is an object; in an array there is none.
+// key reads `"name":` if open is an object. An array has no keys.
 func (s *scanner) key(i int, open int32) (int, fault) {
 	if s.nodes[open].kind != kindObject {
 		return i, fault{}
 	}
 	if i >= len(s.text) || s.text[i] != '"' {
-		return i, fault{reason: "no name of a member", at: i}
+		return i, fault{reason: "expected the name of a member", at: i}
 	}
 	i, f := s.str(i + 1)
 	if f.reason != noFault {
@@ -192,12 +192,12 @@ func (s *scanner) key(i int, open int32) (int, fault) {
 		return i, f
 	}
 	if i >= len(s.text) || s.text[i] != ':' {
-		return i, fault{reason: "no colon after a name", at: i}
+		return i, fault{reason: "expected a colon after the name", at: i}
 	}
 	return i + 1, f
 }
 
-// space skips space and Jackson's comments.
+// space skips spaces and Jackson's comments.
 func (s *scanner) space(i int) (int, fault) {
 	for i < len(s.text) {
 		switch s.text[i] {
@@ -207,7 +207,7 @@ func (s *scanner) space(i int) (int, fault) {
 			end := -1
 			switch rest := s.text[i+1:]; {
 			case len(rest) > 0 && rest[0] == '/':
-				if end = bytes.IndexAny(rest, "\r\n"); end < 0 { // a carriage return ends it too
+				if end = bytes.IndexAny(rest, "\r\n"); end < 0 { // a carriage return ends a comment too
 					end = len(rest)
 				}
 			case len(rest) > 0 && rest[0] == '*':
@@ -216,7 +216,7 @@ func (s *scanner) space(i int) (int, fault) {
 				}
 			}
 			if end < 0 {
-				return i, fault{reason: "a slash that begins no comment", at: i}
+				return i, fault{reason: "unexpected slash", at: i}
 			}
 			i, s.lenient = i+1+end, true
 		default:

@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// scriptIn measures the scripts that an object holds under the usual names, and
-// says how many there are. With functions, also those of function_score.
+// scriptIn measures the scripts under the usual names in an object, and returns their
+// number. functions includes those of function_score.
 func (r *Reader) scriptIn(n int, functions bool) int {
 	found := 0
 	if !r.isObject(n) {
@@ -34,8 +34,8 @@ func (r *Reader) scriptIn(n int, functions bool) int {
 	return found
 }
 
-// scriptValue measures one script: text, or an object with source or inline, or
-// one that is stored. It gives 1 when it runs for documents.
+// scriptValue measures one script: text, an object with source or inline, or a stored
+// script. It returns 1 if the script runs for documents.
 func (r *Reader) scriptValue(v int) int {
 	if v <= none {
 		return 0
@@ -45,7 +45,7 @@ func (r *Reader) scriptValue(v int) int {
 		source = firstOf(r.get(v, "source"), r.get(v, "inline"), r.get(v, "script"), r.get(v, "code"))
 		if source <= none {
 			if r.get(v, "id") > none || r.get(v, "file") > none || r.get(v, "stored") > none {
-				return 1 // stored: an operator has seen it
+				return 1 // stored: an operator has approved it
 			}
 			return 0
 		}
@@ -64,14 +64,14 @@ func (r *Reader) scriptValue(v int) int {
 	w := weigh(text)
 	m := r.add(cost.Script, w.total(), source)
 	if r.o.Explain {
-		m.Detail = fmt.Sprintf("%d bytes, %d loops, %d in one another, %d ternaries in one statement: weight %s",
+		m.Detail = fmt.Sprintf("%d bytes, %d loops, %d of them nested, %d ternaries in one statement: weight %s",
 			len(text), w.loops, w.deepest, w.chained, figure(w.total()))
 	}
 	return 1
 }
 
-// isCompiled: languages in which OpenSearch's SQL and PPL write down what they have
-// made of an expression, in base64: nothing to compile, and no loops.
+// isCompiled reports whether the language is one in which OpenSearch's SQL and PPL
+// serialize compiled expressions, in base64. They need no compilation and contain no loops.
 func isCompiled(lang []byte) bool {
 	switch string(lang) {
 	case "opensearch_query_expression", "opensearch_compounded_script", "opensearch_calcite_expression":
@@ -80,7 +80,8 @@ func isCompiled(lang []byte) bool {
 	return false
 }
 
-// compiledPart is how many bytes of that are as much as a KiB of code.
+// compiledPart is the number of bytes of serialized expressions that count as one KiB of
+// code.
 const compiledPart = 8 << 10
 
 // scripts measures script_fields: {"name": {"script": …}}.

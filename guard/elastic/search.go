@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// members are the nodes of a search body that cost; none where absent.
+// members holds the nodes of a search body that have a cost; none if absent.
 type members struct {
 	query, aggs, size, from, sort, rescore, collapse, highlight int
 	docvalues, fielddata, scriptFields, runtime, suggest, knn   int
@@ -29,7 +29,7 @@ func (r *Reader) members(root int) members {
 		case "query":
 			m.query = v
 		case "aggs", "aggregations", "facets":
-			if m.aggs > none { // both spellings: measured where it is found second
+			if m.aggs > none { // both spellings are present: the second one counts
 				r.aggregate(m.aggs, selAll)
 			}
 			m.aggs = v
@@ -121,7 +121,8 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	}
 }
 
-// documents is how many a search looks at before terminate_after ends it.
+// documents returns the maximum number of documents that a search reads before
+// terminate_after ends it.
 func (r *Reader) documents(m *members, p *parameters) float64 {
 	each := r.quantity(m.terminate, 0)
 	if p.terminateSet {
@@ -134,7 +135,7 @@ func (r *Reader) documents(m *members, p *parameters) float64 {
 	return each * max(1, total)
 }
 
-// processors looks for queries and scripts of a pipeline that is sent along.
+// processors measures queries and scripts of a pipeline in the request.
 func (r *Reader) processors(pipeline int) {
 	r.each(r.get(pipeline, "request_processors"), func(e int) {
 		if q := r.get(r.get(e, "filter_query"), "query"); q > none {
@@ -146,7 +147,7 @@ func (r *Reader) processors(pipeline int) {
 	})
 }
 
-// mainQuery reads the query of the body, or that of q= in the URL.
+// mainQuery reads the query of the body, or of q= in the URL.
 func (r *Reader) mainQuery(query int, p *parameters) selectivity {
 	sel := selAll
 	if query > none {
@@ -158,7 +159,7 @@ func (r *Reader) mainQuery(query int, p *parameters) selectivity {
 	return sel
 }
 
-// each calls f for the elements of an array, or for the value itself.
+// each calls f for the elements of an array, or for a single value.
 func (r *Reader) each(n int, f func(int)) {
 	if n <= none {
 		return

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// nowhere is a box that holds no point, to be made larger.
+// nowhere returns an empty box, as a start for extension.
 func nowhere() box { return box{top: -90, left: 180, bottom: 90, right: -180} }
 
 func (b *box) grow(lat, lon float64) {
@@ -13,7 +13,7 @@ func (b *box) grow(lat, lon float64) {
 	b.left, b.right = min(b.left, lon), max(b.right, lon)
 }
 
-// hull is the box around a list of points.
+// hull returns the box around a list of points.
 func (r *Reader) hull(n int) (box, bool) {
 	b := nowhere()
 	if !r.isArray(n) || r.count(n) == 0 {
@@ -29,7 +29,7 @@ func (r *Reader) hull(n int) (box, bool) {
 	return b, true
 }
 
-// shapeBox is the box around a shape, in GeoJSON or as well-known text.
+// shapeBox returns the box around a shape, in GeoJSON or well-known text.
 func (r *Reader) shapeBox(n int) (box, bool) {
 	if r.isText(n) {
 		return textBox(r.bytes(n))
@@ -39,7 +39,7 @@ func (r *Reader) shapeBox(n int) (box, bool) {
 	return b, ok
 }
 
-// shapeIn makes a box large enough for a shape.
+// shapeIn extends a box by a shape.
 func (r *Reader) shapeIn(n int, b *box) bool {
 	t := r.get(n, "type")
 	if t <= none || !r.isText(t) {
@@ -67,7 +67,7 @@ func (r *Reader) shapeIn(n int, b *box) bool {
 	return r.extent(c, b)
 }
 
-// extent makes a box large enough for points in lists of any depth.
+// extent extends a box by points in lists of any depth.
 func (r *Reader) extent(n int, b *box) bool {
 	if n <= none || !r.isArray(n) || r.count(n) == 0 {
 		return false
@@ -87,8 +87,8 @@ func (r *Reader) extent(n int, b *box) bool {
 	return true
 }
 
-// textBox is the box around a shape that is written as text: of each point, what
-// comes behind a parenthesis or a comma, the first two numbers.
+// textBox returns the box around a shape in text form. It reads two numbers after each
+// parenthesis or comma.
 func textBox(text []byte) (box, bool) {
 	text = bytes.TrimSpace(text)
 	if b, ok := wktBox(text); ok {
@@ -119,7 +119,7 @@ func textBox(text []byte) (box, bool) {
 
 const longestPoint = 128 // bytes of two numbers
 
-// leadingNumber is a number that a text begins with, and what is behind it.
+// leadingNumber returns the number at the start of a text, and the rest.
 func leadingNumber(text []byte) (v float64, rest []byte, ok bool) {
 	i := 0
 	for i < len(text) && (text[i] >= '0' && text[i] <= '9' || bytes.IndexByte([]byte("+-.eE"), text[i]) >= 0) {
@@ -129,7 +129,7 @@ func leadingNumber(text []byte) (v float64, rest []byte, ok bool) {
 	return v, text[i:], ok && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// wktBox reads BBOX(left, right, top, bottom), also as ENVELOPE.
+// wktBox reads BBOX(left, right, top, bottom), also written ENVELOPE.
 func wktBox(b []byte) (box, bool) {
 	name, _, found := bytes.Cut(b, []byte("("))
 	name = bytes.TrimSpace(name)
@@ -143,7 +143,7 @@ func wktBox(b []byte) (box, bool) {
 	return box{top: x[2], left: x[0], bottom: x[3], right: x[1]}, true
 }
 
-// gridCell is the cell that a geo_grid query names. Hexagons are not bounded here.
+// gridCell returns the cell of a geo_grid query. Hexagons are not supported.
 func (r *Reader) gridCell(n int) (box, bool) {
 	if h := r.get(n, "geohash"); h > none && r.isText(h) {
 		return geohashCell(r.bytes(h))

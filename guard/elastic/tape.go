@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// tape is a scanned text and where it came from.
+// tape is a scanned text and its origin.
 type tape struct {
 	scanner
-	base   int    // of decoded text: the byte of Query.Body that holds it, or -1; see derived
-	prefix string // with Explain: the path of what holds it
-	// derived text was decoded: offsets in it mean nothing in Query.Body.
+	base   int    // for decoded text: the byte of Query.Body that contains it, or -1; see derived
+	prefix string // with Explain: the path of the enclosing value
+	// derived means that the text was decoded: its offsets do not apply to Query.Body.
 	derived bool
-	way     []step // with Explain: to the last node whose path was told
+	way     []step // with Explain: path to the last requested node
 }
 
-// bytes is the text of a string, decoded, and of any other value as written.
+// bytes returns the decoded text of a string, or the source text of any other value.
 func (r *Reader) bytes(n int) []byte {
 	v := &r.t.nodes[n]
 	raw := r.t.text[v.off:v.end]
@@ -37,10 +37,10 @@ func (r *Reader) isText(n int) bool   { return r.t.nodes[n].kind == kindString }
 func (r *Reader) isObject(n int) bool { return n > none && r.t.nodes[n].kind == kindObject }
 func (r *Reader) isArray(n int) bool  { return n > none && r.t.nodes[n].kind == kindArray }
 
-// none is no node.
+// none is the index of no node.
 const none = -1
 
-// get is the value of a member, or none.
+// get returns the value of a member, or none.
 func (r *Reader) get(object int, name string) int {
 	if !r.isObject(object) {
 		return none
@@ -53,7 +53,7 @@ func (r *Reader) get(object int, name string) int {
 	return none
 }
 
-// first is the key of an object's first member, or none.
+// first returns the key of an object's first member, or none.
 func (r *Reader) first(object int) int {
 	if !r.isObject(object) || r.count(object) == 0 {
 		return none
@@ -61,7 +61,7 @@ func (r *Reader) first(object int) int {
 	return object + 1
 }
 
-// number reads a number, also one in quotes, as the backend does.
+// number parses a number, also in quotes, as the backend does.
 func (r *Reader) number(n int) (float64, bool) {
 	if n <= none {
 		return 0, false
@@ -73,8 +73,8 @@ func (r *Reader) number(n int) (float64, bool) {
 	return 0, false
 }
 
-// quantity is a number that a limit is about. What is given but cannot be read
-// is unbounded: the backend may read it.
+// quantity parses a number that a limit applies to. A value that cannot be parsed counts as
+// unbounded, because the backend may accept it.
 func (r *Reader) quantity(n int, otherwise float64) float64 {
 	if n <= none || r.kind(n) == kindNull || r.isText(n) && len(r.bytes(n)) == 0 {
 		return otherwise
@@ -90,8 +90,8 @@ func (r *Reader) quantity(n int, otherwise float64) float64 {
 	return math.Inf(1)
 }
 
-// javaNumber reads what Java's Double.parseDouble does: also with space around
-// it, a letter for its type behind it, and hexadecimal.
+// javaNumber parses the syntax of Java's Double.parseDouble, which allows surrounding
+// space, a type letter and hexadecimal.
 func javaNumber(b []byte) (float64, bool) {
 	if v, ok := parseNumber(b); ok || len(b) == 0 {
 		return v, ok
@@ -119,7 +119,7 @@ func javaNumber(b []byte) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// longNumber is how many characters a number may have.
+// longNumber is the maximum length of a number in characters.
 const longNumber = 4096
 
 func (r *Reader) numberOr(n int, or float64) float64 {
@@ -129,7 +129,7 @@ func (r *Reader) numberOr(n int, or float64) float64 {
 	return or
 }
 
-// isTrue: true and "true".
+// isTrue accepts true and "true".
 func (r *Reader) isTrue(n int) bool {
 	return n > none && (r.kind(n) == kindTrue || r.isText(n) && string(r.bytes(n)) == "true")
 }
@@ -138,7 +138,7 @@ func (r *Reader) isFalse(n int) bool {
 	return n > none && (r.kind(n) == kindFalse || r.isText(n) && string(r.bytes(n)) == "false")
 }
 
-// parseNumber is quick for whole numbers, and right for all.
+// parseNumber is fast for whole numbers, and correct for all.
 func parseNumber(b []byte) (float64, bool) {
 	if len(b) == 0 || len(b) > longNumber {
 		return 0, false
@@ -158,9 +158,9 @@ func parseNumber(b []byte) (float64, bool) {
 	switch c := b[0]; {
 	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
 	default:
-		return 0, false // strconv also knows words and hexadecimal
+		return 0, false // strconv also accepts words and hexadecimal
 	}
-	for i, c := range b[1:] { // an error of strconv would cost an allocation: intervals and dates come here
+	for i, c := range b[1:] { // errors of strconv allocate, and intervals and dates are common here
 		digit := c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E'
 		if !digit && ((c != '-' && c != '+') || b[i]|0x20 != 'e') {
 			return 0, false

@@ -6,8 +6,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// template reads _search/template: one that is stored is not visible, one that
-// is inline is filled in with its parameters.
+// template reads _search/template. A stored template is not visible; an inline one is
+// rendered with its parameters.
 func (r *Reader) template(root int, p *parameters) {
 	if root <= none {
 		r.addURL(cost.StoredTemplate, 1, "")
@@ -21,7 +21,7 @@ func (r *Reader) template(root int, p *parameters) {
 	if source <= none {
 		m := r.add(cost.StoredTemplate, 1, firstOf(r.get(root, "id"), root))
 		if r.o.Explain {
-			m.Detail = "what runs is stored in the backend"
+			m.Detail = "the query is stored in the backend"
 		}
 		r.scrolls(&members{pit: none}, p)
 		return
@@ -29,9 +29,8 @@ func (r *Reader) template(root int, p *parameters) {
 	r.inlineTemplate(source, params, p)
 }
 
-// stored measures what is kept to be run later. Of a template nobody knows with
-// what it will be filled: each parameter is taken for a 1, and what is no search
-// then is not judged.
+// stored measures an object that is stored to be run later. The parameters of a template
+// are unknown: each is assumed to be 1. A result that is not a search is not judged.
 func (r *Reader) stored(script int) {
 	if !r.isObject(script) {
 		return
@@ -48,7 +47,7 @@ func (r *Reader) stored(script int) {
 	out, fault := m.fill(r.textOf(source))
 	fixed, index, hints, refused := r.fixedURL, r.index, r.o.Hints, r.fault
 	if fault == noFault && r.openInside(out, source) {
-		r.fixedURL, r.o.Hints = true, nil // of which index nobody knows
+		r.fixedURL, r.o.Hints = true, nil // the index is unknown
 		r.search(0, &parameters{maxDocs: math.Inf(1)}, epSearch)
 		r.fixedURL, r.index, r.o.Hints = fixed, index, hints
 		r.close()
@@ -56,7 +55,7 @@ func (r *Reader) stored(script int) {
 	r.fault = refused
 }
 
-// textOf is a text, or anything else as it is written.
+// textOf returns a text, or the source text of any other value.
 func (r *Reader) textOf(n int) []byte {
 	if r.isText(n) {
 		return r.bytes(n)
@@ -65,8 +64,8 @@ func (r *Reader) textOf(n int) []byte {
 	return r.t.text[v.off:v.end]
 }
 
-// inlineTemplate fills a template in. What no parameter fills stays empty; a
-// text that is no JSON even then is refused.
+// inlineTemplate renders a template. Variables without a parameter stay empty. If the
+// result is not JSON, it is refused.
 func (r *Reader) inlineTemplate(source, params int, p *parameters) {
 	m := mustache{r: r, params: params, limit: r.o.MaxBytes}
 	if r.isObject(source) {

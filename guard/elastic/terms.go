@@ -9,7 +9,8 @@ import (
 
 const assumedCardinality = 100_000
 
-// cardinality is how many values a field has; known says that a hint said so.
+// cardinality returns the number of a field's values. known means that it comes from a
+// hint.
 func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 	h, ok := r.fieldHint(field)
 	docs := math.Inf(1)
@@ -26,8 +27,8 @@ func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 	return min(assumed, docs), false
 }
 
-// termsAgg: what terms and its kin collect, what they return, and how many
-// buckets that makes.
+// termsAgg measures terms and similar aggregations: the values that they collect and the
+// buckets that they return. It returns the number of buckets.
 func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 	values, known := r.collected(kind, v)
 	values, known = r.included(v, values, known)
@@ -36,7 +37,7 @@ func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 	}
 	size := 10.0
 	at := r.get(v, "size")
-	if size = r.quantity(at, size); size <= 0 || size >= math.MaxInt32 { // 0: all, in versions 1 and 2
+	if size = r.quantity(at, size); size <= 0 || size >= math.MaxInt32 { // 0 meant all in versions 1 and 2
 		size = math.Inf(1)
 	}
 	if kind == "rare_terms" {
@@ -68,7 +69,7 @@ func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 	return max(1, min(returned, max(values, 1)))
 }
 
-// collected is how many values an aggregation meets when nothing is left out.
+// collected returns the number of values that an aggregation reads without filters.
 func (r *Reader) collected(kind string, v int) (values float64, known bool) {
 	if kind != "multi_terms" {
 		f := r.get(v, "field")
@@ -95,14 +96,14 @@ func (r *Reader) collected(kind string, v int) (values float64, known bool) {
 	if h, ok := r.indexHint(); ok && h.Docs > 0 {
 		product = min(product, h.Docs)
 	}
-	if unknown { // one of them counts as assumed; a product of guesses is none
+	if unknown { // one of the factors is assumed, so the product is not known
 		return max(product, or(r.o.Defaults.Cardinality, assumedCardinality)), product > 1
 	}
 	return product, true
 }
 
-// included narrows to a list of values, or to one of several partitions, and
-// measures the expressions that filter values.
+// included limits the values to a list or to one of several partitions, and measures
+// expressions that filter values.
 func (r *Reader) included(v int, values float64, known bool) (float64, bool) {
 	for _, name := range [...]string{"include", "exclude"} {
 		n := r.get(v, name)
@@ -129,8 +130,8 @@ func (r *Reader) included(v int, values float64, known bool) (float64, bool) {
 	return values, known
 }
 
-// includePattern measures an expression that runs over the values of a field. It
-// reads them all whatever it begins with.
+// includePattern measures an expression that runs over the values of a field. It reads all
+// values, whatever its start.
 func (r *Reader) includePattern(n int) {
 	p := r.bytes(n)
 	r.add(cost.RegexLength, float64(len(p)), n)
@@ -146,24 +147,24 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	if !r.o.Explain {
 		return
 	}
-	m.Detail = figure(values) + " values, by a hint"
+	m.Detail = figure(values) + " values, from a hint"
 	switch {
 	case stopped:
-		m.Detail = figure(values) + " documents, after which the search ends"
+		m.Detail = figure(values) + " documents, after which the search stops"
 	case !known:
-		m.Detail = figure(values) + " values or more, assumed: no hint"
+		m.Detail = figure(values) + " values or more (assumed: no hint)"
 	}
 	if c.sel == selAll {
-		m.Detail += "; no clause leaves a document out"
+		m.Detail += "; no clause excludes a document"
 	} else {
 		m.Detail += "; no selective clause"
 	}
 }
 
-// sketchNodes is how many values a t-digest keeps, times its compression.
+// sketchNodes is the number of values in a t-digest, per unit of its compression.
 const sketchNodes = 20
 
-// sketch measures what percentiles keep, for each bucket around them.
+// sketch measures the memory of percentiles, per enclosing bucket.
 func (r *Reader) sketch(v int) {
 	at := firstOf(r.get(v, "compression"), r.get(r.get(v, "tdigest"), "compression"))
 	if at <= none {
@@ -176,16 +177,15 @@ func (r *Reader) sketch(v int) {
 	}
 }
 
-// precision is what a cardinality aggregation counts exactly, in values.
+// Number of values that a cardinality aggregation counts exactly.
 const (
 	precision    = 3000
 	maxPrecision = 40000
 )
 
-// cardinalityAgg keeps a sketch of bounded size. Only on a field with a value of
-// its own in every document, over every document, is it as bad as its field: there
-// is nothing to learn from it, and in buckets, which hold as many values between
-// them, each has a sketch of its own.
+// cardinalityAgg measures a cardinality aggregation, which uses a sketch of bounded size.
+// Two cases cost as much as the field's values: a field with a unique value per document
+// over all documents, and buckets, which need a sketch each.
 func (r *Reader) cardinalityAgg(v int, c scope) {
 	f := r.get(v, "field")
 	if f <= none || !r.isText(f) {

@@ -8,10 +8,10 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// span is where a value is in Query.RawQuery.
+// span is the position of a value in Query.RawQuery.
 type span struct{ from, to int }
 
-// parameters are those of the URL that cost.
+// parameters holds the URL parameters that affect the cost.
 type parameters struct {
 	size, from         float64
 	hasSize, hasFrom   bool
@@ -26,23 +26,23 @@ type parameters struct {
 	q, df              []byte
 	and, noLeading     bool
 	source, sourceType []byte
-	statement          []byte // of SQL or PPL
+	statement          []byte // for SQL or PPL
 	docvalues          int
-	stars              int    // that one name of a field holds at most
-	starsIn            string // the parameter that it comes from
+	stars              int    // maximum number of stars in one field name
+	starsIn            string // the parameter that contains that name
 	suggestSize        float64
-	maxDocs            float64 // infinite when not said
+	maxDocs            float64 // infinite if unset
 	terminateSet       bool
 
-	// Of writes.
+	// For writes.
 	scrollSize, slices     float64
 	scrollSizeAt, slicesAt span
 	hasScrollSize          bool
 }
 
-// parameters reads the query of the URL. Of a name that comes twice the last
-// counts, as in the backend. Old versions part parameters at ; too, others do
-// not: what could be read both ways is refused.
+// parameters reads the URL's query. The last of several parameters of one name counts, as
+// in the backend. Only old versions separate parameters at semicolons too; input that is
+// read differently by the two is refused.
 func (r *Reader) parameters() parameters {
 	p := parameters{maxDocs: math.Inf(1)}
 	raw := r.q.RawQuery
@@ -62,7 +62,7 @@ func (r *Reader) parameters() parameters {
 	return p
 }
 
-// behind refuses what is a parameter for those versions that part at ;.
+// behind refuses text that is a parameter for versions that separate at semicolons.
 func (r *Reader) behind(pairs string) {
 	var ignored parameters
 	for more := true; more; {
@@ -70,7 +70,7 @@ func (r *Reader) behind(pairs string) {
 		one, pairs, more = strings.Cut(pairs, ";")
 		name, _, _ := strings.Cut(one, "=")
 		if r.parameter(&ignored, r.unpercent(name), nil, span{}) {
-			r.unreadable(cost.Unparsable, "a parameter behind a semicolon, where not all versions part", -1)
+			r.unreadable(cost.Unparsable, "a parameter after a semicolon, which only some versions read as a separator", -1)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (r *Reader) pair(p *parameters, pair string, at int) {
 	r.parameter(p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), at + len(pair)})
 }
 
-// parameter keeps a parameter that is known.
+// parameter stores a known parameter.
 func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bool) {
 	switch string(name) {
 	case "size":
@@ -97,7 +97,7 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 	case "timeout":
 		p.timeout, p.timeoutAt = value, at
 	case "terminate_after":
-		p.terminate, _ = parseNumber(value) // or none: it bounds nothing
+		p.terminate, _ = parseNumber(value) // a failed parse means no limit
 		p.terminateSet = len(value) > 0
 		p.terminateAt = at
 	case "track_total_hits":
@@ -129,7 +129,7 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 		p.scrollSizeAt = at
 	case "slices":
 		if p.slices, _ = quantityOf(value); string(value) == "auto" {
-			p.slices = 0 // as many as there are shards
+			p.slices = 0 // one per shard
 		}
 		p.slicesAt = at
 	case "suggest_size":
@@ -146,7 +146,7 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 	return true
 }
 
-// names keeps how many stars a name in a list of fields has.
+// names records the number of stars in the names of a list of fields.
 func (p *parameters) names(parameter string, list []byte) {
 	for more := true; more; {
 		var one []byte
@@ -157,8 +157,8 @@ func (p *parameters) names(parameter string, list []byte) {
 	}
 }
 
-// quantityOf is a number of the URL. What is given but cannot be read is
-// unbounded: Java knows digits of other scripts.
+// quantityOf parses a number in the URL. A value that cannot be parsed counts as unbounded:
+// Java accepts digits of other scripts.
 func quantityOf(value []byte) (n float64, given bool) {
 	if n, ok := parseNumber(value); ok {
 		return n, true
@@ -166,7 +166,7 @@ func quantityOf(value []byte) (n float64, given bool) {
 	return math.Inf(1), len(value) > 0
 }
 
-// unpercent decodes %xx and + into the arena; a plain text costs a copy.
+// unpercent decodes %xx and + into the arena. Plain text is copied.
 func (r *Reader) unpercent(s string) []byte {
 	from := len(r.arena)
 	for i := 0; i < len(s); i++ {
@@ -204,7 +204,7 @@ func or(v, otherwise float64) float64 {
 	return otherwise
 }
 
-// shards counts what an index expression stands for.
+// shards measures the shards of an index expression.
 func (r *Reader) shards() {
 	if stars := indexStars(r.index); stars > 1 {
 		if m := r.addURL(cost.WildcardStars, stars, ""); r.o.Explain {
@@ -218,14 +218,14 @@ func (r *Reader) shards() {
 	m := r.addURL(cost.Shards, total, "")
 	if r.o.Explain {
 		m.Path = "path"
-		m.Detail = "1 shard for each index where no hint says better"
+		m.Detail = "1 shard per index without a hint"
 		if patterns > 0 {
-			m.Detail = "each pattern counts as " + figure(or(r.o.Defaults.Indices, assumedIndices)) + " indices where no hint says better"
+			m.Detail = "each pattern counts as " + figure(or(r.o.Defaults.Indices, assumedIndices)) + " indices without a hint"
 		}
 	}
 }
 
-// indexStars is how many stars the name of one index has at most.
+// indexStars returns the maximum number of stars in one index name.
 func indexStars(names string) float64 {
 	most := 0
 	for more := true; more; {
@@ -249,7 +249,7 @@ func (r *Reader) countShards(index string) (total float64, patterns int) {
 	for rest := index; ; {
 		one, more, found := strings.Cut(rest, ",")
 		switch {
-		case strings.HasPrefix(one, "-"): // left out again
+		case strings.HasPrefix(one, "-"): // an exclusion
 		case one == "" || one == "_all" || strings.Contains(one, "*"):
 			patterns++
 			total += each * or(r.o.Defaults.Indices, assumedIndices)

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// value is one end of a range: a number, or a date in milliseconds since 1970,
-// or (now) since the moment of the search.
+// value is one end of a range: a number, or a date in milliseconds since 1970 or, with now
+// set, relative to the time of the search.
 type value struct {
 	x             float64
 	ok, now, date bool
 	open          bool // there is no such end
 }
 
-// until is the distance to another value; not ok when it cannot be known. From a
-// moment before now to no end is until now.
+// until returns the distance to another value. ok is false if it is unknown. Without an
+// upper end, a moment before now extends until now.
 func (v value) until(hi value) (float64, bool) {
 	if v.ok && v.now && !hi.ok {
 		hi = value{ok: true, now: true}
@@ -34,8 +34,8 @@ const (
 	year   = 365.25 * day
 )
 
-// parseValue reads a number, a date or date math. format is what the query says
-// about dates; nil when nothing.
+// parseValue parses a number, a date or date math. format is the query's date format, or
+// nil.
 func parseValue(b, format []byte) value {
 	if bytes.HasPrefix(b, []byte("now")) {
 		shift, ok := dateMath(b[3:])
@@ -66,8 +66,8 @@ func parseValue(b, format []byte) value {
 	return value{}
 }
 
-// dateMath reads what follows now or ||: +1d, -3M, /d, in any number. Rounding
-// moves by less than one unit and is left out.
+// dateMath parses the text after now or ||: any number of +1d, -3M, /d. Rounding shifts by
+// less than one unit and is ignored.
 func dateMath(b []byte) (ms float64, ok bool) {
 	for i := 0; i < len(b); {
 		sign := 0.0
@@ -122,7 +122,7 @@ func mathUnit(c byte) (float64, bool) {
 	return 0, false
 }
 
-// calendar reads an interval: a word, or a number with a unit.
+// calendar parses an interval: a word, or a number with a unit.
 func calendar(b []byte) (float64, bool) {
 	b = bytes.TrimSpace(b)
 	switch string(b) {
@@ -158,7 +158,7 @@ func calendar(b []byte) (float64, bool) {
 	return duration(b)
 }
 
-// splitUnit splits "1.5h"; the unit is nil when there is none.
+// splitUnit splits "1.5h". unit is nil if there is none.
 func splitUnit(b []byte) (float64, []byte) {
 	i := 0
 	for i < len(b) && (b[i] >= '0' && b[i] <= '9' || b[i] == '.' || i == 0 && (b[i] == '-' || b[i] == '+')) {
@@ -171,7 +171,7 @@ func splitUnit(b []byte) (float64, []byte) {
 	return n, bytes.TrimSpace(b[i:])
 }
 
-// duration reads a time value in milliseconds.
+// duration parses a time value and returns milliseconds.
 func duration(b []byte) (float64, bool) {
 	if string(b) == "-1" {
 		return math.Inf(1), true // no limit
@@ -181,7 +181,7 @@ func duration(b []byte) (float64, bool) {
 		return 0, false
 	}
 	var room [8]byte
-	if len(unit) > 1 && len(unit) <= len(room) { // the backend does not mind
+	if len(unit) > 1 && len(unit) <= len(room) { // the backend ignores case
 		unit = append(room[:0], unit...)
 		for i, c := range unit {
 			unit[i] = c | 0x20

@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// vectors measures knn, one or several.
+// vectors measures one or several knn searches.
 func (r *Reader) vectors(n, depth int) selectivity {
 	if n <= none {
 		return selAll
@@ -32,7 +32,7 @@ func (r *Reader) vectors(n, depth int) selectivity {
 	return selStrong
 }
 
-// retrievers walks a tree of retrievers.
+// retrievers reads a tree of retrievers.
 func (r *Reader) retrievers(n, depth int) selectivity {
 	sel := selAll
 	if n <= none {

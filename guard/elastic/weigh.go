@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// weight is what was counted in the source of a script.
+// weight counts constructs in the source of a script.
 type weight struct {
-	loops     int     // all of them
-	deepest   int     // most in one another
-	chained   int     // most ternaries in one statement
-	largest   float64 // number that a loop counts to
+	loops     int     // number of loops
+	deepest   int     // maximum nesting of loops
+	chained   int     // maximum number of ternaries in one statement
+	largest   float64 // largest number that a loop counts to
 	endless   bool
-	called    int  // loops in one another that functions add, if each is called from a loop of another
-	functions bool // some are defined where others cannot be: all loops count as in one another
-	code      int  // bytes, but for space and comments
+	called    int  // additional nesting through functions, if each is called from a loop of another
+	functions bool // functions are defined in unusual places: all loops count as nested
+	code      int  // bytes without spaces and comments
 }
 
-// total is 1 for a short script, and 1 more for each KiB and each loop. Loops in
-// one another double what they may cost, as ternaries in one statement beyond the
-// eighth double the time to compile. A loop that counts to n adds n/1000, and one
-// without a bound is unbounded.
+// total returns 1 for a short script, plus 1 for each KiB and each loop. Each level of
+// nested loops doubles the cost, as does each ternary beyond the eighth in one statement,
+// which doubles the compile time. A loop that counts to n adds n/1000. A loop without a
+// bound is unbounded.
 func (w *weight) total() float64 {
 	if w.endless {
 		return math.Inf(1)
@@ -38,27 +38,27 @@ func (w *weight) total() float64 {
 	return sum
 }
 
-const maxBlocks = 32 // that are told apart; in what is deeper, loops count as in one another
+const maxBlocks = 32 // maximum tracked nesting; deeper loops count as nested
 
-// weigher goes through a script once.
+// weigher reads a script once.
 type weigher struct {
 	weight
 	block
 	blocks [maxBlocks]block
 	depth  int
-	closed bool // a block has just ended, and the statement with it if nothing like else follows
-	before byte // what was read last
-	body   bool // of a function
-	own    int  // loops in one another of that function
+	closed bool // a block has just ended; its statement ends too unless it continues
+	before byte // the last read byte
+	body   bool // inside a function's body
+	own    int  // nesting of loops in that function
 }
 
-// block is where a weigher is in a block.
+// block is the state of an open block.
 type block struct {
 	outside   int // loops around the block
-	here      int // loops that this statement began
+	here      int // loops that the current statement began
 	parens    int
-	ternaries int  // of this statement, and those that the block is in
-	head      bool // this statement has a word like if, which a block follows
+	ternaries int  // of the current statement and its enclosing ones
+	head      bool // the statement has a word like if, after which a block follows
 }
 
 func weigh(s []byte) weight {
@@ -98,8 +98,8 @@ func weigh(s []byte) weight {
 	return w.weight
 }
 
-// commentEnd looks no further than the comment goes: a script may have any number
-// of them in one line.
+// commentEnd reads no further than the end of the comment, because one line may contain
+// many.
 func commentEnd(s []byte, i int) int {
 	mark, behind := "\n", 0
 	if s[i+1] == '*' {
@@ -112,8 +112,7 @@ func commentEnd(s []byte, i int) int {
 	return i + 2 + end + behind
 }
 
-// slash skips an expression that is written between slashes, where no number could
-// be divided.
+// slash skips a regular expression between slashes, where a division is impossible.
 func (w *weigher) slash(s []byte, i int) int {
 	if isLetter(w.before) || w.before >= '0' && w.before <= '9' || w.before == ')' || w.before == ']' {
 		return i + 1
@@ -143,7 +142,7 @@ func (w *weigher) word(word, behind []byte) {
 	w.largest = max(w.largest, largestIn(behind[:min(len(behind), maxHeader)]))
 }
 
-// open begins a statement, where a block has ended the last one.
+// open begins a statement after the end of a block.
 func (w *weigher) open() {
 	if w.closed {
 		w.closed = false
@@ -151,8 +150,8 @@ func (w *weigher) open() {
 	}
 }
 
-// punctuation ends statements, and begins and ends blocks. A block within
-// parentheses is part of the statement around it.
+// punctuation ends statements, and starts and ends blocks. A block inside parentheses is
+// part of the enclosing statement.
 func (w *weigher) punctuation(c byte) {
 	if c != '}' && c != '{' {
 		w.open()
@@ -167,7 +166,7 @@ func (w *weigher) punctuation(c byte) {
 			w.statement()
 		}
 	case '{':
-		if w.before == ')' && !w.head { // what calls it may do so in a loop
+		if w.before == ')' && !w.head { // its caller may call it in a loop
 			w.functions = w.functions || w.depth > 0
 			w.body = w.body || w.depth == 0
 		}
@@ -187,7 +186,7 @@ func (w *weigher) punctuation(c byte) {
 	}
 }
 
-// statement begins another.
+// statement begins another statement.
 func (w *weigher) statement() {
 	if w.depth > maxBlocks {
 		return
@@ -198,9 +197,9 @@ func (w *weigher) statement() {
 	}
 }
 
-const maxHeader = 128 // bytes of a loop's header that are looked at
+const maxHeader = 128 // bytes of a loop's header that are read
 
-// largestIn is the largest number in the parentheses that s begins with.
+// largestIn returns the largest number in the parentheses at the start of s.
 func largestIn(s []byte) float64 {
 	largest, depth := 0.0, 0
 	for i := 0; i < len(s); i++ {
@@ -237,7 +236,7 @@ func isLoop(word []byte) bool {
 	return false
 }
 
-// isHead: words behind which a block in braces follows parentheses.
+// isHead reports whether a block in braces follows the parentheses after a word.
 func isHead(word []byte) bool {
 	switch string(word) {
 	case "if", "else", "switch", "catch", "synchronized":
@@ -246,7 +245,7 @@ func isHead(word []byte) bool {
 	return false
 }
 
-// endless: (true) or (;;) right behind the word.
+// endless reports whether (true) or (;;) follows the word.
 func endless(s []byte) bool {
 	var head [8]byte
 	n := 0

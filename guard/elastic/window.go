@@ -10,10 +10,10 @@ import (
 
 const (
 	defaultSize = 10
-	allHits     = 10000 // that are counted when nothing is said
+	allHits     = 10000 // default number of counted hits
 )
 
-// window is from + size. What the URL says wins over the body.
+// window measures from + size. The URL takes precedence over the body.
 func (r *Reader) window(root int, m *members, p *parameters, ep endpoint) {
 	size, from := float64(defaultSize), 0.0
 	at := none
@@ -66,7 +66,7 @@ func (r *Reader) window(root int, m *members, p *parameters, ep endpoint) {
 	}
 }
 
-// scrolls measures for how long a context stays open.
+// scrolls measures how long a context stays open.
 func (r *Reader) scrolls(m *members, p *parameters) bool {
 	if p.scroll != nil {
 		r.keepAlive(none, p.scroll, "scroll")
@@ -79,7 +79,7 @@ func (r *Reader) scrolls(m *members, p *parameters) bool {
 	return p.scroll != nil
 }
 
-// kept is a time in milliseconds; what cannot be read is unbounded.
+// kept parses a time in milliseconds. A value that cannot be parsed counts as unbounded.
 func kept(text []byte) float64 {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
@@ -92,13 +92,13 @@ func kept(text []byte) float64 {
 	switch {
 	case !ok:
 		return math.Inf(1)
-	case bytes.HasSuffix(text, []byte("S")) && !bytes.HasSuffix(text, []byte("MS")): // milliseconds to version 1, seconds since
+	case bytes.HasSuffix(text, []byte("S")) && !bytes.HasSuffix(text, []byte("MS")): // S meant milliseconds in version 1, seconds since
 		return ms * 1000
 	}
 	return ms
 }
 
-// keepAlive measures a time that is in the body at node n, or in the URL.
+// keepAlive measures a time in the body at node n, or in the URL.
 func (r *Reader) keepAlive(n int, inURL []byte, parameter string) {
 	text := inURL
 	if n > none {
@@ -160,7 +160,7 @@ func (r *Reader) collapse(n int) {
 	})
 }
 
-// innerHits measures inner_hits and top_hits: from + size, for each parent.
+// innerHits measures inner_hits and top_hits: from + size, per parent.
 func (r *Reader) innerHits(n int) {
 	sizeAt := r.get(n, "size")
 	size, from := r.quantity(sizeAt, 3), r.quantity(r.get(n, "from"), 0)
@@ -176,7 +176,7 @@ func (r *Reader) innerHits(n int) {
 		m.Cap = r.bodyCap(sizeAt, "", "", from, 0)
 	}
 	if r.o.Explain {
-		m.Detail = fmt.Sprintf("from %s + size %s, for each parent", figure(from), figure(size))
+		m.Detail = fmt.Sprintf("from %s + size %s, per parent", figure(from), figure(size))
 	}
 	if r.isObject(n) {
 		inner := r.members(n)

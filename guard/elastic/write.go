@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// write measures _delete_by_query and _update_by_query. at is where it says what
-// it does to how many.
+// write measures _delete_by_query and _update_by_query. source is the node with the query
+// and the limits.
 func (r *Reader) write(root, source int, p *parameters) {
 	r.query.reset()
 	sel := r.mainQuery(r.get(source, "query"), p)
@@ -31,7 +31,7 @@ func (r *Reader) write(root, source int, p *parameters) {
 	r.unfilteredWrite(sel, limit, firstOf(r.get(source, "query"), source))
 }
 
-// reindex: from another index, or another cluster, into one.
+// reindex measures a copy from an index, possibly of another cluster, to another.
 func (r *Reader) reindex(root int, p *parameters) {
 	source := r.get(root, "source")
 	if at := r.get(source, "index"); at > none {
@@ -47,7 +47,7 @@ func (r *Reader) reindex(root int, p *parameters) {
 	r.write(root, source, p)
 }
 
-// atMost is how many documents a write may touch and still count as bounded.
+// atMost is the maximum number of documents of a write that counts as bounded.
 const atMost = 10_000
 
 func (r *Reader) unfilteredWrite(sel selectivity, limit float64, at int) {
@@ -61,7 +61,7 @@ func (r *Reader) unfilteredWrite(sel selectivity, limit float64, at int) {
 	if !r.o.Explain {
 		return
 	}
-	m.Detail = "no clause leaves a document out"
+	m.Detail = "no clause excludes a document"
 	if !math.IsInf(limit, 1) {
 		m.Detail += ", up to " + figure(limit)
 	}
@@ -70,19 +70,19 @@ func (r *Reader) unfilteredWrite(sel selectivity, limit float64, at int) {
 	}
 }
 
-// keptFree is for how long backends keep the answer of an asynchronous search by
-// themselves. It is an answer, not a context with files that it holds open.
+// keptFree is the backends' default retention of an asynchronous search's answer. The
+// answer, unlike a context, holds no files open.
 const keptFree = 5 * 24 * time.Hour
 
-// answerKept measures for how long the answer of an asynchronous search is kept.
+// answerKept measures how long the answer of an asynchronous search is kept.
 func (r *Reader) answerKept(p *parameters) {
 	if kept(p.keepAlive) > float64(keptFree.Milliseconds()) {
 		r.keepAlive(none, p.keepAlive, "keep_alive")
 	}
 }
 
-// writeEffort measures what the URL says of a write: how many documents it reads
-// at once, in how many requests beside each other, with a context for how long.
+// writeEffort measures the URL parameters of a write: documents per batch, parallel
+// requests, and the lifetime of its context.
 func (r *Reader) writeEffort(p *parameters) {
 	if p.hasScrollSize {
 		r.addURL(cost.ResultWindow, p.scrollSize, "scroll_size").Cap = r.urlCap(p.scrollSizeAt, true, "", "", 0, 1)

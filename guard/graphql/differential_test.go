@@ -31,7 +31,7 @@ func FuzzAsAnother(f *testing.F) {
 
 // own are the reasons for which the guard alone refuses: they are about what a
 // document means, or about how servers read it in two ways.
-var own = []string{"no operation", "two fragments", "is not there", "spreads itself", "more quotes", "deeper than is read"}
+var own = []string{"no operation", "two fragments", "does not exist", "spreads itself", "too many quotes", "deeper than the limit"}
 
 func asAnother(t *testing.T, text string) {
 	if strings.Trim(text, " \t\r\n\ufeff") == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// scanner goes through JSON, one object or list at a time; what is in its
-// members is skipped, or given to another scanner.
+// scanner iterates over one JSON object or list at a time. The caller skips the values, or
+// passes them to another scanner.
 //
 //	for key, ok := s.first('{'); ok; key, ok = s.more() { … s.skip() … }
 type scanner struct {
@@ -17,9 +17,9 @@ type scanner struct {
 	pos   int
 	fault fault
 
-	closing byte    // of the container that is gone through
-	depth   int     // that skip goes into
-	open    *[]byte // closing brackets that skip waits for
+	closing byte    // of the current container
+	depth   int     // maximum depth of skip
+	open    *[]byte // closing brackets that skip expects
 	arena   *[]byte // for names with escapes
 }
 
@@ -47,7 +47,7 @@ func (s *scanner) at(c byte) bool {
 	return s.pos < len(s.text) && s.text[s.pos] == c
 }
 
-// null goes over a null.
+// null skips a null.
 func (s *scanner) null() bool {
 	if s.at('n') && string(s.text[s.pos:min(s.pos+4, len(s.text))]) == "null" {
 		s.pos += 4
@@ -56,22 +56,22 @@ func (s *scanner) null() bool {
 	return false
 }
 
-// end reports whether all went well and nothing follows.
+// end reports whether no error occurred and no text follows.
 func (s *scanner) end() bool {
 	if s.space(); s.pos < len(s.text) {
-		return s.wrong("text after the end of the value")
+		return s.wrong("unexpected text after the value")
 	}
 	return s.fault.reason == ""
 }
 
-// first goes into an object or a list: to its first value. key is the name of
-// the value, in an object.
+// first enters an object or a list and moves to its first value. In an object, key is the
+// name of the value.
 func (s *scanner) first(c byte) (key []byte, ok bool) {
 	if !s.at(c) {
 		if c == '{' {
-			return nil, s.wrong("no object")
+			return nil, s.wrong("expected an object")
 		}
-		return nil, s.wrong("no list")
+		return nil, s.wrong("expected a list")
 	}
 	s.pos++
 	s.closing = c + 2 // in ASCII
@@ -82,7 +82,7 @@ func (s *scanner) first(c byte) (key []byte, ok bool) {
 	return s.key()
 }
 
-// more goes to the next value.
+// more moves to the next value.
 func (s *scanner) more() (key []byte, ok bool) {
 	switch {
 	case s.fault.reason != "":
@@ -94,7 +94,7 @@ func (s *scanner) more() (key []byte, ok bool) {
 		s.pos++
 		return nil, false
 	}
-	return nil, s.wrong("no comma and no closing bracket")
+	return nil, s.wrong("expected a comma or a closing bracket")
 }
 
 func (s *scanner) key() (key []byte, ok bool) {
@@ -106,7 +106,7 @@ func (s *scanner) key() (key []byte, ok bool) {
 		return nil, false
 	}
 	if !s.at(':') {
-		return nil, s.wrong("a name without a value")
+		return nil, s.wrong("expected a value after the name")
 	}
 	s.pos++
 	if escaped {
@@ -117,10 +117,10 @@ func (s *scanner) key() (key []byte, ok bool) {
 	return text, true
 }
 
-// str goes over a string; text is what lies between its quotes.
+// str skips a string. text is the part between the quotes.
 func (s *scanner) str() (text []byte, escaped, ok bool) {
 	if !s.at('"') {
-		return nil, false, s.wrong("no string")
+		return nil, false, s.wrong("expected a string")
 	}
 	from := s.pos + 1
 	for i := from; i < len(s.text); i++ {
@@ -133,10 +133,10 @@ func (s *scanner) str() (text []byte, escaped, ok bool) {
 			i++
 		}
 	}
-	return nil, false, s.wrong("a string without an end")
+	return nil, false, s.wrong("unterminated string")
 }
 
-// skip goes over a value with everything in it.
+// skip skips a value with its content.
 func (s *scanner) skip() []byte {
 	s.space()
 	from := s.pos
@@ -144,13 +144,13 @@ func (s *scanner) skip() []byte {
 	defer func() { *s.open = open }()
 	for {
 		if s.space(); s.pos >= len(s.text) {
-			s.wrong("text that ends within a value")
+			s.wrong("the text ends within a value")
 			return nil
 		}
 		switch c := s.text[s.pos]; c {
 		case '{', '[':
 			if len(open) >= s.depth {
-				s.fault = fault{cost.BodyDepth, "values nested deeper than is read", s.pos}
+				s.fault = fault{cost.BodyDepth, "values nested deeper than the limit", s.pos}
 				return nil
 			}
 			open = append(open, c+2)
@@ -177,7 +177,7 @@ func (s *scanner) skip() []byte {
 			return s.text[from:s.pos]
 		}
 		if !s.at(',') {
-			s.wrong("no comma and no closing bracket")
+			s.wrong("expected a comma or a closing bracket")
 			return nil
 		}
 		s.pos++
@@ -187,19 +187,19 @@ func (s *scanner) skip() []byte {
 	}
 }
 
-// name goes over "name":.
+// name skips a name with its colon.
 func (s *scanner) name() bool {
 	if _, _, ok := s.str(); !ok {
 		return false
 	}
 	if !s.at(':') {
-		return s.wrong("a name without a value")
+		return s.wrong("expected a value after the name")
 	}
 	s.pos++
 	return true
 }
 
-// plain goes over a number or a word.
+// plain skips a number or a word.
 func (s *scanner) plain() bool {
 	from := s.pos
 	for s.pos < len(s.text) {
@@ -209,7 +209,7 @@ func (s *scanner) plain() bool {
 		}
 		s.pos++
 	}
-	return s.pos > from || s.wrong("no value")
+	return s.pos > from || s.wrong("expected a value")
 }
 
 // unescape appends the text of a JSON string.
@@ -227,7 +227,7 @@ func unescape(dst, raw []byte) []byte {
 	return dst
 }
 
-// unescapeOne appends what the escape stands for that the first n bytes are.
+// unescapeOne appends the character for the escape in the first n bytes.
 func unescapeOne(dst, raw []byte) (out []byte, n int) {
 	if len(raw) < 2 {
 		return append(dst, raw...), len(raw)

@@ -10,21 +10,21 @@ type token uint8
 
 const (
 	tokEnd    token = iota
-	tokName         // also keywords
-	tokNumber       // Int and Float
-	tokString       // both kinds, with quotes
+	tokName         // includes keywords
+	tokNumber       // Int or Float
+	tokString       // of both forms, with quotes
 	tokSpread       // ...
 	tokPunct        // the byte at off
-	tokFault        // fault says why
+	tokFault        // an error; see fault
 )
 
-// lexer cuts a document into tokens. It holds one at a time.
+// lexer splits a document into tokens. It holds one token at a time.
 type lexer struct {
 	text  []byte
 	pos   int // after the token
 	tok   token
-	off   int // the token is text[off:pos]
-	count int // tokens so far
+	off   int // start of the token, which is text[off:pos]
+	count int // number of tokens so far
 	fault string
 }
 
@@ -56,7 +56,7 @@ func (l *lexer) next() {
 		l.str()
 	case c == '.':
 		if !bytes.HasPrefix(l.text[l.pos:], []byte("...")) {
-			l.wrong("a dot that is no spread")
+			l.wrong("a dot that is not part of ...")
 			return
 		}
 		l.pos += 3
@@ -65,12 +65,11 @@ func (l *lexer) next() {
 		l.pos++
 		l.tok = tokPunct
 	default:
-		l.wrong("a character that begins nothing")
+		l.wrong("unexpected character")
 	}
 }
 
-// skip goes over space, commas, comments and byte order marks, which may stand
-// anywhere.
+// skip skips spaces, commas, comments and byte order marks.
 func (l *lexer) skip() {
 	for l.pos < len(l.text) {
 		switch l.text[l.pos] {
@@ -93,20 +92,20 @@ func (l *lexer) skip() {
 
 func (l *lexer) wrong(why string) { l.tok, l.fault = tokFault, why }
 
-// number reads an Int or a Float. A name right behind it is taken: some read it
-// as one.
+// number reads an Int or a Float. It accepts a name directly after the number, because some
+// servers do.
 func (l *lexer) number() {
 	if l.text[l.pos] == '-' {
 		l.pos++
 	}
 	zero := l.pos < len(l.text) && l.text[l.pos] == '0'
 	if n := l.digits(); n == 0 || zero && n > 1 {
-		l.wrong("a number that is none")
+		l.wrong("malformed number")
 		return
 	}
 	if l.pos < len(l.text) && l.text[l.pos] == '.' {
 		if l.pos++; l.digits() == 0 {
-			l.wrong("a number that ends with its point")
+			l.wrong("a number without digits after the point")
 			return
 		}
 	}
@@ -115,7 +114,7 @@ func (l *lexer) number() {
 			l.pos++
 		}
 		if l.digits() == 0 {
-			l.wrong("a number without its exponent")
+			l.wrong("a number without digits in its exponent")
 			return
 		}
 	}
@@ -142,7 +141,7 @@ func (l *lexer) str() {
 			return
 		case '\\':
 			if !l.escape() {
-				l.wrong("a backslash that escapes nothing")
+				l.wrong("invalid escape sequence")
 				return
 			}
 		case '\n', '\r':
@@ -151,10 +150,10 @@ func (l *lexer) str() {
 		}
 	}
 	l.pos = len(l.text)
-	l.wrong("a string without an end")
+	l.wrong("unterminated string")
 }
 
-// escape goes from a backslash to the last byte of its escape.
+// escape moves from a backslash to the last byte of the escape.
 func (l *lexer) escape() bool {
 	rest := l.text[l.pos+1:]
 	if len(rest) == 0 {
@@ -172,7 +171,8 @@ func (l *lexer) escape() bool {
 	return ok
 }
 
-// braced goes over what follows \u{: one to eight digits that name a character.
+// braced skips the digits and the brace after \u{: one to eight hexadecimal digits of a
+// valid character.
 func (l *lexer) braced(rest []byte) bool {
 	n, v := 0, rune(0)
 	for ; n < len(rest) && n < 8; n++ {
@@ -190,13 +190,13 @@ func (l *lexer) block() {
 	for i := l.pos + 3; ; {
 		n := bytes.Index(l.text[i:], []byte(`"""`))
 		if n < 0 {
-			l.wrong("a string without an end")
+			l.wrong("unterminated string")
 			return
 		}
 		i += n + 3
-		if l.text[i-4] != '\\' { // \""" is text
+		if l.text[i-4] != '\\' { // \""" is part of the text
 			if l.pos, l.tok = i, tokString; i < len(l.text) && l.text[i] == '"' {
-				l.wrong("more quotes than end a string") // there servers disagree on what is text
+				l.wrong("too many quotes at the end of a string") // there servers disagree on what is text
 			}
 			return
 		}
@@ -217,9 +217,8 @@ func digit(c byte) bool     { return '0' <= c && c <= '9' }
 func nameStart(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 func nameByte(c byte) bool  { return nameStart(c) || digit(c) }
 
-// lengthOf reads the length of a list that a number asks for, also one in quotes:
-// to its first decimal; 0 when it is none. One below 0 asks some servers for so
-// many from the end, and others for all there are.
+// lengthOf parses a requested list length, also in quotes, up to the decimal point. It
+// returns 0 for other texts. For a negative number see backwards.
 func lengthOf(b []byte) float64 {
 	b = bytes.Trim(b, `"`)
 	if rest, ok := bytes.CutPrefix(b, []byte{'-'}); ok {
@@ -228,7 +227,8 @@ func lengthOf(b []byte) float64 {
 	return positive(b)
 }
 
-// backwards is a length that was written below 0.
+// backwards interprets a negative length: some servers return that many items from the end,
+// others return all.
 func backwards(v float64) float64 {
 	if v > 0 {
 		return max(v, DefaultList)
@@ -236,7 +236,7 @@ func backwards(v float64) float64 {
 	return 0
 }
 
-// positive reads a number without a sign; 0 when it is none.
+// positive parses a number without a sign. It returns 0 for other texts.
 func positive(b []byte) float64 {
 	if len(b) == 0 || !digit(b[0]) {
 		return 0
@@ -259,7 +259,7 @@ func positive(b []byte) float64 {
 	return v
 }
 
-// scaled is v × 10 to the power that b says.
+// scaled returns v times ten to the power of b.
 func scaled(v float64, b []byte) float64 {
 	sign := 1
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {

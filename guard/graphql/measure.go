@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// measure says what the operations cost: the one that is named, or the worst.
+// measure measures the selected operation, or the worst one.
 func (r *Reader) measure(name []byte) bool {
 	d := &r.doc
 	named := int32(none)
@@ -25,7 +25,7 @@ func (r *Reader) measure(name []byte) bool {
 		}
 	}
 	if operations == 0 {
-		return r.refuseIn(&r.at, fault{cost.Unparsable, "no operation", 0})
+		return r.refuseIn(&r.at, fault{cost.Unparsable, "the document has no operation", 0})
 	}
 	worst := func(of func(n *node) float64) *node {
 		var most *node
@@ -55,7 +55,7 @@ func (r *Reader) measure(name []byte) bool {
 	return true
 }
 
-// operation is the node of definition i, nil when it is a fragment.
+// operation returns the node of definition i, or nil if it is a fragment.
 func (d *document) operation(i int) *node {
 	if n := &d.nodes[d.defs[i].from]; n.kind == kindOperation {
 		return n
@@ -73,7 +73,7 @@ func introsOf(n *node) float64     { return n.intros }
 func circlesOf(n *node) float64    { return n.circles }
 func rootsOf(n *node) float64      { return n.roots }
 
-// count measures what a whole operation holds.
+// count adds the measure of a count over a whole operation.
 func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, one, many string) {
 	value := of(n)
 	if value == 0 {
@@ -86,7 +86,7 @@ func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, one, m
 	}
 }
 
-// place measures what comes from one place of an operation, and goes there.
+// place adds a measure that has a place in the operation, and finds that place.
 func (r *Reader) place(p cost.Predictor, top *node, of func(*node) float64) {
 	value := of(top)
 	if value == 0 && (p == cost.GQLNodes || p == cost.GQLList) {
@@ -100,7 +100,7 @@ func (r *Reader) place(p cost.Predictor, top *node, of func(*node) float64) {
 	}
 }
 
-// down is where most of what p measures comes from.
+// down returns the child with the largest part of p.
 func (d *document) down(n *node, p cost.Predictor) *node {
 	at := n.heaviest
 	switch p {
@@ -118,8 +118,8 @@ func (d *document) down(n *node, p cost.Predictor) *node {
 	return &d.nodes[at]
 }
 
-// last is the field that a way down ends at: of the depth the deepest, of the
-// others the innermost list, or the first field where there are no lists.
+// last returns the end of the path for p: the deepest field for depth, otherwise the
+// innermost list, or the first field if there are no lists.
 func (d *document) last(top *node, p cost.Predictor) *node {
 	first, deepest, list := top, top, top
 	for n := top; n != nil; n = d.down(n, p) {
@@ -145,7 +145,7 @@ func (d *document) last(top *node, p cost.Predictor) *node {
 	return first
 }
 
-// Paths are clipped: the first and the last of their names say enough.
+// Paths are shortened to their first and last names.
 const (
 	pathHead = 24
 	pathTail = 4
@@ -161,7 +161,7 @@ func (d *document) kindOf(n *node) string {
 	return "query"
 }
 
-// path is query.a.b of the way from top to last.
+// path returns the path from top to last, such as query.a.b.
 func (d *document) path(top, last *node, p cost.Predictor) string {
 	names := []string{d.kindOf(top)}
 	cut := false
@@ -181,16 +181,16 @@ func (d *document) path(top, last *node, p cost.Predictor) string {
 	return strings.Join(names, ".")
 }
 
-// detail is the arithmetic.
+// detail returns the calculation as text.
 func (r *Reader) detail(top, last *node, p cost.Predictor) string {
 	d := &r.doc
 	switch p {
 	case cost.GQLDepth:
 		return things(float64(top.depth), "level of fields", "levels of fields") + r.position(last)
 	case cost.GQLList:
-		return things(top.longest, "is asked for", "are asked for at once") + r.position(last)
+		return things(top.longest, "item requested", "items requested at once") + r.position(last)
 	case cost.GQLNodes:
-		return fmt.Sprintf("%s = %s nodes, with all that are on the way and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
+		return fmt.Sprintf("%s = %s nodes, with all nodes on the path and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
 	default:
 		lists := d.product(top, last, p)
 		if lists == "" {
@@ -200,7 +200,7 @@ func (r *Reader) detail(top, last *node, p cost.Predictor) string {
 	}
 }
 
-// product is the lists on the way from top to last: a 100 × b 50.
+// product returns the lists on the path from top to last, such as a 100 × b 50.
 func (d *document) product(top, last *node, p cost.Predictor) string {
 	var b strings.Builder
 	n, shown := top, 0
@@ -220,7 +220,7 @@ func (d *document) product(top, last *node, p cost.Predictor) string {
 	return b.String()
 }
 
-// position says where a node is in the document, when that is not where it is
+// position returns the position of a node in the document, if it differs from the position
 // in the body.
 func (r *Reader) position(n *node) string {
 	if r.at.base != notInBody && !r.at.escaped {
@@ -232,7 +232,7 @@ func (r *Reader) position(n *node) string {
 	return fmt.Sprintf(" (line %d, column %d of the document)", line, column)
 }
 
-// things is a number of them.
+// things returns a number with a noun.
 func things(n float64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

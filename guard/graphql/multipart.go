@@ -7,10 +7,10 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// multipart reads a form with files: its part "operations" is the request.
+// multipart reads a form with files. Its part "operations" is the request.
 func (r *Reader) multipart(body *text, url *request, boundary string) {
 	if boundary == "" {
-		r.refuse(cost.Unparsable, "a form without a boundary", notInBody)
+		r.refuse(cost.Unparsable, "the form has no boundary", notInBody)
 		return
 	}
 	found := false
@@ -30,14 +30,14 @@ func (r *Reader) multipart(body *text, url *request, boundary string) {
 			part := text{bytes: content, base: body.base + from}
 			r.sniffed(&part, url, true)
 			found = true
-		} else if memberOf(name) == hasQuery { // a plain form
+		} else if memberOf(name) == hasQuery { // an ordinary form
 			r.member(&request{query: text{bytes: content, base: body.base + from}, has: hasQuery}, url)
 			found = true
 		}
 		pos, ok = end, more
 	}
 	if !found {
-		r.refuse(cost.Unparsable, "a form without operations", notInBody)
+		r.refuse(cost.Unparsable, "the form has no part \"operations\"", notInBody)
 	}
 }
 
@@ -56,13 +56,13 @@ func boundaryOf(contentType string) string {
 	return strings.TrimSpace(b)
 }
 
-// firstBoundary is that of a form of which nobody says it: its first line.
+// firstBoundary returns the boundary of a form without a header: its first line.
 func firstBoundary(body []byte) string {
 	line, _, _ := bytes.Cut(body, []byte("\r\n"))
 	return string(bytes.TrimPrefix(line, []byte("--")))
 }
 
-// nextPart is where the part behind the next --boundary begins.
+// nextPart returns the start of the part after the next --boundary.
 func nextPart(body []byte, from int, boundary string) (int, bool) {
 	for {
 		i := bytes.Index(body[from:], []byte("--"))
@@ -76,7 +76,7 @@ func nextPart(body []byte, from int, boundary string) (int, bool) {
 	}
 }
 
-// partName is the name that Content-Disposition gives a part.
+// partName returns the name in a part's Content-Disposition.
 func partName(head []byte) []byte {
 	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
 		key, value, _ := bytes.Cut(line, []byte{':'})

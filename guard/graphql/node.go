@@ -1,71 +1,71 @@
 package graphql
 
-// span is text[off:end] of a document.
+// span is the range text[off:end] of a document.
 type span struct{ off, end int32 }
 
 type kind uint8
 
 const (
 	kindOperation kind = iota
-	kindFragment       // its definition
+	kindFragment       // a definition
 	kindField
 	kindInline // an inline fragment
 	kindSpread
 )
 
-// none is no node.
+// none is the index of no node.
 const none = int32(-1)
 
-// node is one selection or definition. They lie in the order of the text, so a
-// node comes before all that is in it.
+// node is a selection or a definition. Nodes are in the order of the text, so a node
+// precedes its content.
 type node struct {
 	kind   kind
 	alias  bool
-	object bool // has selections
+	object bool // it has selections
 	intro  intro
 	parent int32
-	target int32 // of a spread: the definition
+	target int32 // for a spread: the index of the definition
 	off    int32
 	name   span
-	limit  float64 // greatest length that an argument says in plain
-	refs   int32   // and the refs from here to refEnd
+	limit  float64 // greatest length that an argument states literally
+	refs   int32   // index of its first ref; refEnd is the end
 	refEnd int32
 
 	below
 }
 
-// below is what is known of a node when all that is in it is.
+// below holds the sums over the content of a node.
 type below struct {
-	sum        float64 // costs of fields, before the node's own
+	sum        float64 // cost of the fields in it
 	cost       float64
-	times      float64 // the length of its list; 1 when it is none
+	times      float64 // length of its list; 1: not a list
 	nodes      float64
 	aliases    float64
 	directives float64
-	roots      float64 // fields at the level right below
+	roots      float64 // number of fields directly below
 	intros     float64
 	circles    float64 // nested lists of the deepest introspection
 	depth      int32
-	longest    float64 // list
+	longest    float64 // longest list
 	lists      int32   // nested lists of an introspection
-	deepest    int32   // where depth, cost and nodes come from
+	deepest    int32   // index of the child that determines depth, cost and nodes
 	heaviest   int32
 	widest     int32
-	longer     int32 // where the longest list is
-	connected  bool  // edges or nodes are right below
+	longer     int32 // index of the child with the longest list
+	connected  bool  // edges or nodes are directly below
 }
 
 func nothing() below {
 	return below{times: 1, deepest: none, heaviest: none, widest: none, longer: none}
 }
 
-// intro says what a field means to an introspection.
+// intro is the meaning of a field in an introspection.
 type intro uint8
 
 const (
 	introNo   intro = iota
 	introRoot       // __schema, __type
-	introList       // a list in which the same can come again
+	introList       // a list that can contain itself again
 )
 
 func introOf(name []byte) intro {
@@ -78,7 +78,7 @@ func introOf(name []byte) intro {
 	return introNo
 }
 
-// isLength reports whether an argument says how long a list is.
+// isLength reports whether an argument gives the length of a list.
 func isLength(name []byte) bool {
 	switch string(name) {
 	case "first", "last", "limit", "take", "count", "pageSize", "page_size", "perPage", "per_page", "itemsPerPage", "items_per_page",
@@ -88,7 +88,7 @@ func isLength(name []byte) bool {
 	return false
 }
 
-// isPaging reports whether an argument holds such arguments.
+// isPaging reports whether an argument contains such arguments.
 func isPaging(name []byte) bool {
 	switch string(name) {
 	case "pagination", "paging", "page", "paginate", "options":
@@ -97,7 +97,7 @@ func isPaging(name []byte) bool {
 	return false
 }
 
-// definition is an operation or a fragment: the nodes from one to before end.
+// definition is an operation or a fragment, with the range of its nodes.
 type definition struct {
 	from, end int32
 	name      span
@@ -115,14 +115,14 @@ const (
 // ref is a use of a variable as a length.
 type ref struct {
 	name   span
-	entry  int32 // of the table, once it is made
-	paging bool  // the variable is an object that holds lengths
+	entry  int32 // index in the table of variables, once that exists
+	paging bool  // the variable is an object that contains lengths
 }
 
-// table finds names. It is hashed with a seed of its own, so that nobody can
-// choose names that meet.
+// table is a hash table of names. It uses a random seed, so that nobody can choose
+// colliding names.
 type table struct {
-	slots []int32 // entry+1; 0 is free
+	slots []int32 // entry+1; 0: free
 }
 
 func (t *table) reset(n int) {
@@ -138,8 +138,8 @@ func (t *table) reset(n int) {
 	clear(t.slots)
 }
 
-// find is the entry for which same holds, none when there is none; put then
-// makes entry the one at that place.
+// find returns the entry for which same is true, or none. put then stores an entry at this
+// slot.
 func (t *table) find(hash uint64, same func(entry int32) bool) (entry int32, slot int) {
 	mask := len(t.slots) - 1
 	for i := int(hash) & mask; ; i = (i + 1) & mask {

@@ -2,25 +2,25 @@ package graphql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// document is one parsed text. Its memory is kept for the next one.
+// document is one parsed text. It keeps its memory for the next document.
 type document struct {
 	lex      lexer
 	nodes    []node
 	defs     []definition
 	refs     []ref
-	defaults []setting // of variables
-	mutation bool      // the operation that is being read
-	values   []bool    // open values: an object (true) or a list
+	defaults []setting // default values of variables
+	mutation bool      // the current operation is a mutation
+	values   []bool    // open values: an object (true) or a list (false)
 	max      limits
 	fault    fault
 }
 
 type limits struct{ tokens, depth int }
 
-// setting is a value that the document gives a variable.
+// setting is a default value of a variable.
 type setting struct {
 	name          span
-	value, within float64 // of itself, and the greatest length in it
+	value, within float64 // of the value itself, and the greatest length in it
 }
 
 type fault struct {
@@ -39,12 +39,12 @@ func (d *document) wrong(reason string) bool {
 	return false
 }
 
-// next goes to the next token, unless there were too many.
+// next moves to the next token. It returns false above the limit on tokens.
 func (d *document) next() bool {
 	if d.lex.count >= d.max.tokens {
 		d.lex.skip()
 		if d.lex.off = d.lex.pos; d.lex.pos < len(d.lex.text) {
-			d.fault = fault{cost.GQLTokens, "more tokens than are read", d.lex.pos}
+			d.fault = fault{cost.GQLTokens, "more tokens than the limit", d.lex.pos}
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ func (d *document) next() bool {
 	return d.lex.tok != tokFault || d.wrong("")
 }
 
-// parse reads a whole document.
+// parse parses a whole document.
 func (d *document) parse(text []byte, max limits) bool {
 	d.nodes, d.defs, d.refs, d.defaults = d.nodes[:0], d.defs[:0], d.refs[:0], d.defaults[:0]
 	d.max, d.fault = max, fault{}
@@ -66,7 +66,7 @@ func (d *document) parse(text []byte, max limits) bool {
 				return false
 			}
 			if d.lex.is('{') {
-				return d.wrong("a description of what has no name")
+				return d.wrong("a description before a definition without a name")
 			}
 		}
 		if !d.definition() {
@@ -88,7 +88,7 @@ func (d *document) definition() bool {
 			return false
 		}
 		if d.lex.tok != tokName || d.lex.word("on") {
-			return d.wrong("a fragment without a name")
+			return d.wrong("expected the name of a fragment")
 		}
 	case d.lex.word("query"), d.lex.word("subscription"), d.lex.word("mutation"):
 		d.mutation = d.lex.word("mutation")
@@ -97,7 +97,7 @@ func (d *document) definition() bool {
 			return false
 		}
 	default:
-		return d.wrong("what is no operation and no fragment")
+		return d.wrong("expected an operation or a fragment")
 	}
 	if d.lex.tok == tokName {
 		def.name = d.lex.span()
@@ -110,7 +110,7 @@ func (d *document) definition() bool {
 	}
 	if n.kind == kindFragment {
 		if !d.lex.word("on") {
-			return d.wrong("a fragment that says no type")
+			return d.wrong("expected the type of a fragment")
 		}
 		if !d.next() || !d.typeName() {
 			return false
@@ -120,7 +120,7 @@ func (d *document) definition() bool {
 		return false
 	}
 	if !d.lex.is('{') {
-		return d.wrong("no selections")
+		return d.wrong("expected selections")
 	}
 	n.object = true
 	d.nodes = append(d.nodes, n)
@@ -134,32 +134,32 @@ func (d *document) definition() bool {
 
 func (d *document) typeName() bool {
 	if d.lex.tok != tokName {
-		return d.wrong("no name of a type")
+		return d.wrong("expected the name of a type")
 	}
 	return d.next()
 }
 
-// variables reads ($a: Int = 5, …).
+// variables reads variable definitions: ($a: Int = 5, …).
 func (d *document) variables(n *node) bool {
 	if !d.next() {
 		return false
 	}
 	if d.lex.is(')') {
-		return d.wrong("no variables")
+		return d.wrong("expected a variable definition")
 	}
 	for !d.lex.is(')') {
 		if d.lex.tok == tokString && !d.next() {
 			return false
 		}
 		if !d.lex.is('$') || !d.next() || d.lex.tok != tokName {
-			return d.wrong("no variable")
+			return d.wrong("expected a variable")
 		}
 		s := setting{name: d.lex.span()}
 		if !d.next() {
 			return false
 		}
 		if !d.lex.is(':') {
-			return d.wrong("a variable that says no type")
+			return d.wrong("expected the type of a variable")
 		}
 		if !d.next() || !d.variableType() {
 			return false
@@ -176,12 +176,12 @@ func (d *document) variables(n *node) bool {
 	return d.next()
 }
 
-// variableType reads [[T!]!]!.
+// variableType reads a type such as [[T!]!]!.
 func (d *document) variableType() bool {
 	open := 0
 	for ; d.lex.is('['); open++ {
 		if open >= d.max.depth {
-			d.fault = fault{cost.BodyDepth, "types nested deeper than is read", d.lex.off}
+			d.fault = fault{cost.BodyDepth, "types nested deeper than the limit", d.lex.off}
 			return false
 		}
 		if !d.next() {
@@ -199,7 +199,7 @@ func (d *document) variableType() bool {
 			return true
 		}
 		if !d.lex.is(']') {
-			return d.wrong("a list type without an end")
+			return d.wrong("unterminated list type")
 		}
 		if open--; !d.next() {
 			return false
@@ -207,7 +207,7 @@ func (d *document) variableType() bool {
 	}
 }
 
-// setting reads the value that a variable has where the request gives none.
+// setting reads the default value of a variable.
 func (d *document) setting(s setting, fixed bool) bool {
 	a := argument{fixed: fixed}
 	if !d.value(&a) {
@@ -225,7 +225,7 @@ func (d *document) directives(n *node) bool {
 			return false
 		}
 		if d.lex.tok != tokName {
-			return d.wrong("a directive without a name")
+			return d.wrong("expected the name of a directive")
 		}
 		if !d.next() {
 			return false
@@ -237,14 +237,14 @@ func (d *document) directives(n *node) bool {
 	return true
 }
 
-// selections reads { … } of the node from, with everything in it.
+// selections reads { … } of the node from, with all its content.
 func (d *document) selections(from int32) bool {
 	open, depth := from, 1
-	if !d.next() { // {
+	if !d.next() { // the token {
 		return false
 	}
 	if d.lex.is('}') {
-		return d.wrong("no selections")
+		return d.wrong("expected selections")
 	}
 	for {
 		if d.lex.is('}') {
@@ -265,10 +265,10 @@ func (d *document) selections(from int32) bool {
 			continue
 		}
 		if d.nodes[at].kind == kindSpread {
-			return d.wrong("selections of a spread")
+			return d.wrong("a spread cannot have selections")
 		}
 		if depth++; depth > d.max.depth {
-			d.fault = fault{cost.BodyDepth, "selections nested deeper than is read", d.lex.off}
+			d.fault = fault{cost.BodyDepth, "selections nested deeper than the limit", d.lex.off}
 			return false
 		}
 		d.nodes[at].object = true
@@ -277,7 +277,7 @@ func (d *document) selections(from int32) bool {
 			return false
 		}
 		if d.lex.is('}') {
-			return d.wrong("no selections")
+			return d.wrong("expected selections")
 		}
 	}
 }
@@ -297,14 +297,14 @@ func (d *document) selection(parent int32, depth int) bool {
 	case tokEnd:
 		return d.wrong("the document ends within selections")
 	default:
-		return d.wrong("what is no selection")
+		return d.wrong("expected a selection")
 	}
 	n.refEnd = int32(len(d.refs))
 	if !d.directives(&n) {
 		return false
 	}
 	d.nodes = append(d.nodes, n)
-	return n.kind != kindInline || d.lex.is('{') || d.wrong("an inline fragment without selections")
+	return n.kind != kindInline || d.lex.is('{') || d.wrong("expected the selections of an inline fragment")
 }
 
 func (d *document) field(n *node, depth int) bool {
@@ -317,7 +317,7 @@ func (d *document) field(n *node, depth int) bool {
 			return false
 		}
 		if d.lex.tok != tokName {
-			return d.wrong("an alias without a field")
+			return d.wrong("expected a field after the alias")
 		}
 		n.name = d.lex.span()
 		if !d.next() {
@@ -347,7 +347,7 @@ func (d *document) spread(n *node) bool {
 		if !d.next() {
 			return false
 		}
-		if d.lex.is('(') { // values of a fragment's own variables
+		if d.lex.is('(') { // arguments of a fragment's own variables
 			return d.arguments(&taker{spread: true})
 		}
 	}

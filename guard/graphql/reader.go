@@ -13,13 +13,13 @@ const (
 	maxBytes   = 16 << 20
 	maxTokens  = 50_000
 	maxDepth   = 500
-	maxMembers = 1000    // of a batch
-	keep       = 1 << 14 // entries of a slice that a Reader keeps for the next request
+	maxMembers = 1000    // members of a batch
+	keep       = 1 << 14 // slice entries that a Reader keeps for the next request
 	keepNames  = 4096
 )
 
-// Reader measures requests. The zero value is ready; it keeps its memory for the
-// next request, and serves one goroutine at a time.
+// Reader measures requests. The zero value is ready to use. It keeps its memory for the
+// next request and is not safe for concurrent use.
 type Reader struct {
 	q cost.Query
 	o cost.Options
@@ -29,27 +29,27 @@ type Reader struct {
 	part   int
 	tokens int // of all documents so far
 
-	roots     float64 // of all operations
-	rootsAt   int     // the first
+	roots     float64 // root fields of all operations
+	rootsAt   int     // position of the first one
 	rootsPath string
 
 	doc       document
-	at        text // where the document lies
+	at        text // text of the current document
 	stack     []frame
 	fragments table
 	names     table // of variables
 	variables []variable
-	raw       []byte // the URL's query
+	raw       []byte // query of the URL
 	arena     []byte // decoded text
 	open      []byte
-	interned  map[string]string // for hints
+	interned  map[string]string // for lookups of hints
 	seed      maphash.Seed
 	ready     bool
 }
 
 var _ cost.Reader = (*Reader)(nil)
 
-// Read appends the measures of q to dst. See the package for what it reads.
+// Read appends the measures of q to dst. The package comment lists the supported formats.
 func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
 	r.begin(dst, q, o)
 	r.request()
@@ -87,7 +87,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	r.arena = r.arena[:0]
 }
 
-// end lets go of the request, and of memory that only a large one needed.
+// end releases the request, and memory that only a large request needs.
 func (r *Reader) end() {
 	r.q, r.o, r.out, r.fault, r.at = cost.Query{}, cost.Options{}, nil, nil, text{}
 	d := &r.doc
@@ -121,11 +121,11 @@ func trim[T any](list *[]T) {
 
 func (r *Reader) request() {
 	if len(r.q.Body)+len(r.raw) > r.o.MaxBytes {
-		r.refuse(cost.BodyBytes, "more bytes than are read", notInBody)
+		r.refuse(cost.BodyBytes, "more bytes than the limit", notInBody)
 		return
 	}
 	if e := r.q.ContentEncoding; e != "" && !strings.EqualFold(e, "identity") {
-		r.refuse(cost.Encoding, "a body that is compressed", notInBody)
+		r.refuse(cost.Encoding, "the body is compressed", notInBody)
 		return
 	}
 	url, ok := r.pairs(r.raw)
@@ -157,9 +157,8 @@ func (r *Reader) request() {
 	}
 }
 
-// form is the media type of a body: the one that the request names, or else, as
-// logs often leave it out, that of a form if the body begins as one and as no
-// document can.
+// form returns the media type of a body: the one in the request, or, because logs often
+// omit it, that of a form if the body begins like a form and unlike any document.
 func (r *Reader) form(body *text) string {
 	form, _, _ := strings.Cut(r.q.ContentType, ";")
 	if form = strings.TrimSpace(form); form != "" {
@@ -175,8 +174,8 @@ func (r *Reader) form(body *text) string {
 	return ""
 }
 
-// plainName reports whether a name stands where a document would have more before
-// its first =.
+// plainName reports whether the text before the first = is a plain name, unlike the start
+// of a document.
 func plainName(b []byte) bool {
 	for _, c := range b {
 		if !nameByte(c) {
@@ -186,7 +185,7 @@ func plainName(b []byte) bool {
 	return len(b) > 0
 }
 
-// sniffed reads a body that says what it is by how it begins.
+// sniffed reads a body whose format its start determines.
 func (r *Reader) sniffed(body *text, url *request, wantJSON bool) {
 	s := r.scan(body)
 	switch {
@@ -201,7 +200,7 @@ func (r *Reader) sniffed(body *text, url *request, wantJSON bool) {
 	}
 }
 
-// looksJSON reports whether a { is that of an object, and not of selections.
+// looksJSON reports whether a { begins a JSON object instead of selections.
 func looksJSON(s *scanner) bool {
 	if !s.at('{') {
 		return false
@@ -215,7 +214,7 @@ func (r *Reader) batch(body *text, url *request) {
 	n := 0
 	for _, ok := s.first('['); ok; _, ok = s.more() {
 		if n == maxMembers {
-			r.refuse(cost.Batch, "more members of a batch than are read", r.offset(body, s.pos))
+			r.refuse(cost.Batch, "more members of a batch than the limit", r.offset(body, s.pos))
 			return
 		}
 		s.space()
@@ -231,7 +230,7 @@ func (r *Reader) batch(body *text, url *request) {
 		}
 		n++
 		r.arena = r.arena[:0]
-		url = &request{} // servers that take batches take the rest from them
+		url = &request{} // servers with batch support read the rest from the members
 	}
 	r.part = 0
 	if !s.end() {
@@ -239,7 +238,7 @@ func (r *Reader) batch(body *text, url *request) {
 		return
 	}
 	if n == 0 {
-		r.refuse(cost.Unparsable, "a batch of nothing", r.offset(body, 0))
+		r.refuse(cost.Unparsable, "an empty batch", r.offset(body, 0))
 		return
 	}
 	m := r.add(cost.Batch, float64(n), r.offset(body, 0), "")
@@ -248,16 +247,16 @@ func (r *Reader) batch(body *text, url *request) {
 	}
 }
 
-// member measures one request. What the URL says a server may read first.
+// member measures one request. Servers may read the parameters of the URL first.
 func (r *Reader) member(q, url *request) bool {
 	if (q.has|url.has)&hasQuery == 0 {
 		if (q.has|url.has)&hasStored == 0 {
-			r.refuse(cost.Unparsable, "no query", notInBody)
+			r.refuse(cost.Unparsable, "the request has no query", notInBody)
 			return false
 		}
 		m := r.add(cost.StoredTemplate, 1, notInBody, "")
 		if r.o.Explain {
-			m.Path, m.Detail = "extensions.persistedQuery", "the query is one that the server has, and is not in the request"
+			m.Path, m.Detail = "extensions.persistedQuery", "the query is stored on the server, and not in the request"
 		}
 		return true
 	}
@@ -265,7 +264,7 @@ func (r *Reader) member(q, url *request) bool {
 	operation := q.operation
 	if len(url.operation) > 0 && !bytes.Equal(operation, url.operation) {
 		if len(operation) > 0 {
-			operation = nil // which of them counts depends on the server
+			operation = nil // the server decides which one counts
 		} else {
 			operation = url.operation
 		}
@@ -308,13 +307,13 @@ func (r *Reader) refuse(p cost.Predictor, reason string, offset int) {
 	}
 }
 
-// refuseIn refuses for a fault within a text.
+// refuseIn adds the measure of a fault within a text.
 func (r *Reader) refuseIn(t *text, f fault) bool {
 	r.refuse(f.predictor, f.reason, r.offset(t, f.at))
 	return false
 }
 
-// offset is where a byte of t lies in Query.Body.
+// offset returns the position in Query.Body of a byte of t.
 func (r *Reader) offset(t *text, at int) int {
 	if t.base == notInBody {
 		return notInBody
@@ -347,7 +346,7 @@ func (r *Reader) add(p cost.Predictor, value float64, offset int, path string) *
 	return m
 }
 
-// intern is a string that hints can be asked with.
+// intern returns a string for lookups of hints.
 func (r *Reader) intern(b []byte) string {
 	if s, ok := r.interned[string(b)]; ok {
 		return s

@@ -6,17 +6,17 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// notInBody is the base of a text that does not lie in Query.Body.
+// notInBody is the base of a text that is not part of Query.Body.
 const notInBody = -1
 
-// text is a document, or JSON, that a request holds.
+// text is a document, or JSON, in a request.
 type text struct {
 	bytes   []byte
-	base    int  // where it begins in Query.Body
-	escaped bool // it lies there as a JSON string with escapes
+	base    int  // its start in Query.Body
+	escaped bool // it is a JSON string with escapes there
 }
 
-// request is one member of a batch, or what the URL says.
+// request is one member of a batch, or the parameters of a URL.
 type request struct {
 	query     text
 	variables text
@@ -31,10 +31,10 @@ const (
 	hasVariables
 	hasOperation
 	hasExtensions
-	hasStored // names a query that the server has
+	hasStored // names a query that is stored on the server
 )
 
-// memberOf knows names of members as servers do that take any case.
+// memberOf recognizes names of members case-insensitively, as some servers do.
 func memberOf(name []byte) members {
 	for _, m := range [...]struct {
 		name string
@@ -51,7 +51,7 @@ func memberOf(name []byte) members {
 	return 0
 }
 
-// scan is a scanner of a text.
+// scan returns a scanner for a text.
 func (r *Reader) scan(t *text) scanner {
 	return scanner{text: t.bytes, depth: r.o.MaxDepth, open: &r.open, arena: &r.arena}
 }
@@ -62,7 +62,7 @@ func (r *Reader) object(t *text) (q request, ok bool) {
 	for key, ok := s.first('{'); ok; key, ok = s.more() {
 		m := memberOf(key)
 		if q.has&m != 0 && m != hasStored {
-			s.wrong("a member that comes twice")
+			s.wrong("duplicate member")
 			break
 		}
 		if s.null() {
@@ -80,7 +80,7 @@ func (r *Reader) object(t *text) (q request, ok bool) {
 			raw, escaped, _ := s.str()
 			q.operation = r.inside(t, raw, at+1, escaped).bytes
 		case hasVariables:
-			if s.at('"') { // some clients send the text
+			if s.at('"') { // some clients send variables as text
 				raw, escaped, _ := s.str()
 				q.variables = r.inside(t, raw, at+1, escaped)
 			} else {
@@ -97,7 +97,7 @@ func (r *Reader) object(t *text) (q request, ok bool) {
 	return q, s.end() || r.refuseIn(t, s.fault)
 }
 
-// inside is a part of t that begins at off.
+// inside returns the part of t that begins at off.
 func (r *Reader) inside(t *text, raw []byte, off int, escaped bool) text {
 	part := text{bytes: raw, base: notInBody, escaped: escaped}
 	if t.base != notInBody {
@@ -111,7 +111,7 @@ func (r *Reader) inside(t *text, raw []byte, off int, escaped bool) text {
 	return part
 }
 
-// pairs reads a=b&c=d, of a URL or a form.
+// pairs reads a=b&c=d, from a URL or a form.
 func (r *Reader) pairs(raw []byte) (q request, ok bool) {
 	for len(raw) > 0 {
 		var pair []byte
@@ -122,7 +122,7 @@ func (r *Reader) pairs(raw []byte) (q request, ok bool) {
 			continue
 		}
 		if q.has&m != 0 && m != hasStored {
-			r.refuse(cost.Unparsable, "a parameter that comes twice", notInBody)
+			r.refuse(cost.Unparsable, "duplicate parameter", notInBody)
 			return q, false
 		}
 		if len(value) == 0 {
@@ -147,7 +147,7 @@ func (r *Reader) pairs(raw []byte) (q request, ok bool) {
 	return q, true
 }
 
-// decode is the text of a URL's or a form's parameter.
+// decode returns the decoded text of a parameter.
 func (r *Reader) decode(raw []byte) []byte {
 	if bytes.IndexByte(raw, '%') < 0 && bytes.IndexByte(raw, '+') < 0 {
 		return raw

@@ -2,20 +2,20 @@ package graphql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// taker is who wants to know of arguments; nil when nobody does.
+// taker receives arguments; nil if they do not matter.
 type taker struct {
 	node   *node
-	strict bool // first and last only
-	spread bool // they are settings of variables
+	strict bool // accept first and last only
+	spread bool // arguments are values of a fragment's variables
 }
 
-// argument is a value: how long a list it asks for.
+// argument is a value, with the list length that it requests.
 type argument struct {
-	plain    float64 // a number
+	plain    float64 // its number
 	within   float64 // the greatest length in an object
 	variable span
-	node     *node // that gets the variables within
-	fixed    bool  // may hold no variables
+	node     *node // node that gets the variables in it
+	fixed    bool  // it must not contain variables
 }
 
 // arguments reads ( name: value … ).
@@ -24,18 +24,18 @@ func (d *document) arguments(t *taker) bool {
 		return false
 	}
 	if d.lex.is(')') {
-		return d.wrong("no arguments")
+		return d.wrong("expected an argument")
 	}
 	for !d.lex.is(')') {
 		if d.lex.tok != tokName {
-			return d.wrong("no name of an argument")
+			return d.wrong("expected the name of an argument")
 		}
 		name := d.lex.span()
 		if !d.next() {
 			return false
 		}
 		if !d.lex.is(':') {
-			return d.wrong("an argument without a value")
+			return d.wrong("expected a value after the name of an argument")
 		}
 		if !d.next() || !d.argument(t, name) {
 			return false
@@ -77,15 +77,15 @@ func (d *document) argument(t *taker, name span) bool {
 	return true
 }
 
-// value reads a value with everything in it, and stands behind it.
+// value reads a value with its content, and moves past it.
 func (d *document) value(a *argument) bool {
 	d.values = d.values[:0]
-	key := span{} // of the member that is being read, when it is right in the outermost object
+	key := span{} // current member, if it is directly in the outermost object
 	for {
 		switch {
 		case d.lex.is('{') || d.lex.is('['):
 			if len(d.values) >= d.max.depth {
-				d.fault = fault{cost.BodyDepth, "values nested deeper than is read", d.lex.off}
+				d.fault = fault{cost.BodyDepth, "values nested deeper than the limit", d.lex.off}
 				return false
 			}
 			d.values = append(d.values, d.lex.is('{'))
@@ -123,7 +123,7 @@ func (d *document) closes() bool {
 // member reads the name of a member of an object.
 func (d *document) member(key *span) bool {
 	if d.lex.tok != tokName {
-		return d.wrong("no name of a member")
+		return d.wrong("expected the name of a member")
 	}
 	if len(d.values) == 1 {
 		*key = d.lex.span()
@@ -132,7 +132,7 @@ func (d *document) member(key *span) bool {
 		return false
 	}
 	if !d.lex.is(':') {
-		return d.wrong("a member without a value")
+		return d.wrong("expected a value after the name of a member")
 	}
 	return d.next()
 }
@@ -143,20 +143,20 @@ func (d *document) scalar(a *argument, key span) bool {
 	switch {
 	case d.lex.is('$'):
 		if a.fixed {
-			return d.wrong("a variable as what another is by default")
+			return d.wrong("a default value cannot contain a variable")
 		}
 		if !d.next() {
 			return false
 		}
 		if d.lex.tok != tokName {
-			return d.wrong("a variable without a name")
+			return d.wrong("expected the name of a variable")
 		}
 		variable = d.lex.span()
 	case d.lex.tok == tokNumber || d.lex.tok == tokString:
 		number = lengthOf(d.lex.text[d.lex.off:d.lex.pos])
 	case d.lex.tok == tokName:
 	default:
-		return d.wrong("no value")
+		return d.wrong("expected a value")
 	}
 	switch {
 	case len(d.values) == 0:

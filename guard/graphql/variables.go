@@ -7,15 +7,15 @@ import (
 	"math"
 )
 
-// variable is one that is used as a length.
+// variable is a variable that is used as a length.
 type variable struct {
 	name          span
 	value, within float64 // given with the request: the greatest of all sources
-	otherwise     float64 // the document's own
+	otherwise     float64 // default value in the document
 	otherwiseIn   float64
 }
 
-// length is what the request, or else the document, says of a variable.
+// length returns the value of a variable in the request, or its default.
 func (r *Reader) length(f *ref) float64 {
 	v := &r.variables[f.entry]
 	if f.paging {
@@ -30,8 +30,8 @@ func (r *Reader) length(f *ref) float64 {
 	return v.otherwise
 }
 
-// bind finds the values of the variables that are used as lengths. Of several
-// values for one the greatest counts.
+// bind finds the values of the variables that are used as lengths. If a variable has
+// several values, the greatest counts.
 func (r *Reader) bind(given []text) bool {
 	d := &r.doc
 	r.variables = r.variables[:0]
@@ -97,7 +97,7 @@ func (r *Reader) given(t *text) bool {
 			v.value = max(v.value, lengthOf(s.skip()))
 			continue
 		}
-		inner := r.scan(&text{bytes: s.skip(), base: notInBody}) // which skip has found whole
+		inner := r.scan(&text{bytes: s.skip(), base: notInBody}) // skip has already validated it
 		for name, ok := inner.first('{'); ok; name, ok = inner.more() {
 			length := isLength(name)
 			if value := inner.skip(); length {
@@ -108,7 +108,7 @@ func (r *Reader) given(t *text) bool {
 	return s.end() || r.refuseIn(t, s.fault)
 }
 
-// numberOf is a length that a program gives; 0 when it is none.
+// numberOf converts a value of a Go program to a length. It returns 0 for other values.
 func numberOf(v any) float64 {
 	f := 0.0
 	switch n := v.(type) {

@@ -8,24 +8,24 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// DefaultList is how long a list is taken to be that says nothing of its length.
+// DefaultList is the assumed length of a list without a stated length.
 const DefaultList = 10
 
-// From graphql-armor.
+// Values of graphql-armor.
 const (
 	leafCost   = 1
 	objectCost = 2
 	deeper     = 1.5
 )
 
-// maxIntroLists is how many lists of an introspection may nest before it is no
-// longer one that a tool sends. Servers refuse three.
+// maxIntroLists is the number of nested introspection lists from which a query no longer
+// counts as a tool's standard query. Servers reject three.
 const maxIntroLists = 3
 
-// frame is a definition that is being weighed, from its last node to its first.
+// frame is a definition in progress. Its nodes are processed from last to first.
 type frame struct{ def, at int32 }
 
-// weigh fills in what is below each node.
+// weigh fills in the sums below each node.
 func (r *Reader) weigh() bool {
 	if !r.link() {
 		return false
@@ -38,7 +38,7 @@ func (r *Reader) weigh() bool {
 	return true
 }
 
-// link makes spreads point to their fragments.
+// link connects spreads to their fragments.
 func (r *Reader) link() bool {
 	d := &r.doc
 	r.fragments.reset(len(d.defs))
@@ -49,7 +49,7 @@ func (r *Reader) link() bool {
 		}
 		entry, slot := r.fragment(def.name)
 		if entry != none {
-			d.fault = fault{cost.Unparsable, "two fragments of one name", int(def.name.off)}
+			d.fault = fault{cost.Unparsable, "two fragments with the same name", int(def.name.off)}
 			return false
 		}
 		r.fragments.put(slot, int32(i))
@@ -57,7 +57,7 @@ func (r *Reader) link() bool {
 	for i := range d.nodes {
 		if n := &d.nodes[i]; n.kind == kindSpread {
 			if n.target, _ = r.fragment(n.name); n.target == none {
-				d.fault = fault{cost.Unparsable, "a spread of a fragment that is not there", int(n.off)}
+				d.fault = fault{cost.Unparsable, "a spread of a fragment that does not exist", int(n.off)}
 				return false
 			}
 		}
@@ -74,8 +74,8 @@ func (r *Reader) fragment(name span) (entry int32, slot int) {
 	})
 }
 
-// weighFrom weighs a definition, and before it those that it spreads. The stack
-// is a slice: a chain of fragments may be as long as the document.
+// weighFrom weighs a definition after those that it spreads. It keeps its own stack,
+// because a chain of fragments may be as long as the document.
 func (r *Reader) weighFrom(first int32) bool {
 	d := &r.doc
 	r.stack = append(r.stack[:0], frame{first, d.defs[first].end - 1})
@@ -109,15 +109,14 @@ func (r *Reader) weighFrom(first int32) bool {
 	return true
 }
 
-// takeOver makes what is below a fragment be below its spread.
+// takeOver copies the sums below a fragment to its spread.
 func (n *node) takeOver(f *node) {
 	own := n.below.directives
 	n.below = f.below
 	n.below.directives += own
 }
 
-// finish weighs a node, of which everything below is weighed, and adds it to
-// the node around it.
+// finish completes a node whose content is complete, and adds it to the enclosing node.
 func (r *Reader) finish(at int32) {
 	n := &r.doc.nodes[at]
 	if n.kind == kindField {
@@ -143,7 +142,7 @@ func (r *Reader) finish(at int32) {
 	p.circles = max(p.circles, n.circles)
 	p.connected = p.connected || !field && n.connected || field && r.connects(n)
 	n.cost = weight
-	// Of equals the first in the text counts: it comes last here.
+	// If several children are equal, the first in the text counts, which comes last here.
 	if p.deepest == none || n.depth >= p.depth {
 		p.depth, p.deepest = n.depth, at
 	}
@@ -167,7 +166,7 @@ func (r *Reader) finishField(n *node) {
 	}
 	if n.intro == introRoot {
 		n.circles = max(n.circles, float64(n.lists))
-		if n.intros++; n.lists < maxIntroLists { // what is below stays out
+		if n.intros++; n.lists < maxIntroLists { // the content does not count
 			own := nothing()
 			own.circles = n.circles
 			own.aliases, own.directives, own.intros = n.aliases, n.below.directives, n.intros
@@ -196,7 +195,8 @@ func (r *Reader) connects(n *node) bool {
 	return false
 }
 
-// times is the length of the list that a field asks for, and whether it is one.
+// times returns the length of the list that a field requests, and whether the field is a
+// list.
 func (r *Reader) times(n *node) (float64, bool) {
 	length := n.limit
 	for i := n.refs; i < n.refEnd; i++ {

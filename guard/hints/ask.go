@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// opaqueID is under whom the backend lists what is asked here.
+// opaqueID is the X-Opaque-Id under which the backend lists the poller's requests.
 const opaqueID = "bezoar-hints"
 
 var errTooLarge = errors.New("the answer is larger than MaxAnswer")
 
-// refusal is an answer that is none.
+// refusal is an error response.
 type refusal struct {
 	status int
 	text   string
@@ -27,14 +27,14 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
 
-// unsupported reports whether a backend refused because it does not have, or
-// does not allow, what was asked: asking again would not help.
+// unsupported reports whether the backend lacks or forbids the request, so that repeating
+// it would not help.
 func unsupported(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.status >= 400 && r.status < 500 && r.status != http.StatusTooManyRequests && r.status != http.StatusRequestTimeout
 }
 
-// ask sends one request and decodes its answer.
+// ask sends one request and decodes the response.
 func (p *Poller) ask(ctx context.Context, target string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (p *Poller) exchange(ctx context.Context, target string, into any) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // it only explains
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // only for the error text
 		return &refusal{answer.StatusCode, clip(strings.ToValidUTF8(string(text), "?"))}
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, p.cfg.MaxAnswer+1))
@@ -75,8 +75,8 @@ func (p *Poller) exchange(ctx context.Context, target string, into any) error {
 	return nil
 }
 
-// count is a number that some answers have as text. Others, null, "" and words
-// are not known, and 0.
+// count is a number that some responses contain as text. Null, "" and words become 0, which
+// means unknown.
 type count float64
 
 func (c *count) UnmarshalJSON(data []byte) error {

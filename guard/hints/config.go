@@ -1,9 +1,9 @@
 package hints
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -12,37 +12,38 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// Store takes hints: a *guard.HintStore.
+// Store receives hints. *guard.HintStore implements it.
 type Store interface {
 	Set(source guard.Source, set guard.HintSet, at time.Time) error
 }
 
-// Config says whom a Poller asks, what, and when. URL and Store are needed.
+// Config configures a Poller. URL and Store are required.
 type Config struct {
 	URL    string      `json:"url"`
-	Header http.Header `json:"-"` // such as Authorization; it is not printed
+	Header http.Header `json:"-"` // such as Authorization; not printed
 	Store  Store       `json:"-"`
-	// Client is for TLS settings. Default: one connection for each request, so
-	// that none is sent again by itself, no redirects.
+	// Client can have its own TLS settings. The default opens one connection per request,
+	// so that the transport never retries by itself, and does not follow redirects.
 	Client *http.Client `json:"-"`
 
-	// Indices are patterns with * of what is looked at; one that begins with -
-	// takes out. Default all. Names with a leading dot, but for backing indices of
-	// data streams, need a pattern with a dot.
+	// Indices selects the indices by patterns with *; a pattern that begins with -
+	// excludes. Default: all. Names with a leading dot, except backing indices of data
+	// streams, need a pattern that begins with a dot.
 	Indices []string
 
-	Interval time.Duration  // between polls, spread by a tenth; default 10 min
+	Interval time.Duration  // between polls, varied by 10 %; default 10 min
 	Timeout  time.Duration  // of one request; default 10 s
-	Backoff  backoff.Config // after a failure; default 5 s to 10 min
+	Backoff  backoff.Config // waits after failures; default 5 s to 10 min
 
-	MaxIndices int   // default 1000
-	MaxFields  int   // of an index; default 1000
-	MaxAnswer  int64 // bytes; default 16 MiB
+	MaxIndices int   // maximum number of indices; default 1000
+	MaxFields  int   // maximum number of fields per index; default 1000
+	MaxAnswer  int64 // maximum size of a response in bytes; default 16 MiB
 
-	Log *slog.Logger `json:"-"` // default none
+	Log *slog.Logger `json:"-"` // nil discards
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -57,13 +58,11 @@ func (c Config) WithDefaults() Config {
 	if c.Client == nil {
 		c.Client = newClient()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
-// String is c without its secrets.
+// String returns the configuration without secrets.
 func (c Config) String() string {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -83,21 +82,18 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// Validate joins every fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		fault("URL is not one such as https://search:9200")
+		errs.Add("URL must be such as https://search:9200")
 	} else if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		fault("URL has a query, a fragment or a password, want none of them; a password belongs in Header")
+		errs.Add("URL must not have a query, a fragment or a password; put a password into Header")
 	}
-	if c.Store == nil {
-		fault("Store is missing")
-	}
+	errs.If(c.Store == nil, "Store is missing")
 	for _, p := range c.Indices {
 		if _, err := path.Match(p, ""); err != nil {
-			fault("%q in Indices is not a pattern: %w", p, err)
+			errs.Add("%q in Indices is not a pattern: %w", p, err)
 		}
 	}
 	c = c.WithDefaults()
@@ -109,31 +105,25 @@ func (c Config) Validate() error {
 		{"Interval", c.Interval, time.Second, 24 * time.Hour},
 		{"Timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
 	} {
-		if d.v < d.low || d.v > d.high {
-			fault("%s is %v, want %v to %v", d.name, d.v, d.low, d.high)
-		}
+		errs.If(d.v < d.low || d.v > d.high, "%s is %v, want %v to %v", d.name, d.v, d.low, d.high)
 	}
 	for _, n := range []struct {
 		name string
 		v    int64
 		high int64
 	}{
-		{"MaxIndices", int64(c.MaxIndices), guard.MaxHintIndices / 4}, // aliases and static ones need room
+		{"MaxIndices", int64(c.MaxIndices), guard.MaxHintIndices / 4}, // leaves room for aliases and static hints
 		{"MaxFields", int64(c.MaxFields), 100_000},
 		{"MaxAnswer", c.MaxAnswer, 256 << 20},
 	} {
-		if n.v < 1 || n.v > n.high {
-			fault("%s is %d, want 1 to %d", n.name, n.v, n.high)
-		}
+		errs.If(n.v < 1 || n.v > n.high, "%s is %d, want 1 to %d", n.name, n.v, n.high)
 	}
-	if err := c.Backoff.Validate(); err != nil {
-		fault("Backoff: %w", err)
-	}
-	return errors.Join(faults...)
+	errs.In(c.Backoff.Validate(), "Backoff")
+	return errors.Join(errs...)
 }
 
-// chosen reports whether patterns choose a name. Without patterns that choose,
-// all that are not taken out are.
+// chosen reports whether patterns select a name. If all patterns exclude, they select every
+// other name.
 func chosen(patterns []string, name string) bool {
 	in, asked := false, false
 	for _, p := range patterns {
@@ -149,8 +139,8 @@ func chosen(patterns []string, name string) bool {
 	return in || !asked
 }
 
-// hidden reports whether a name is one that backends keep for themselves and
-// that no pattern names.
+// hidden reports whether a name is internal to the backend and no pattern selects it
+// explicitly.
 func hidden(patterns []string, name string) bool {
 	if !strings.HasPrefix(name, ".") || strings.HasPrefix(name, ".ds-") {
 		return false
@@ -163,7 +153,7 @@ func hidden(patterns []string, name string) bool {
 	return true
 }
 
-// glob matches a pattern that Validate has let pass.
+// glob matches a validated pattern.
 func glob(pattern, text string) bool {
 	ok, err := path.Match(pattern, text)
 	return ok && err == nil

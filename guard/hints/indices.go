@@ -13,27 +13,27 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// index is what is known of one concrete index.
+// index describes one concrete index.
 type index struct {
 	name   string
 	docs   float64
 	shards float64
-	mapped float64 // fields, all
+	mapped float64 // number of all fields
 	fields map[string]cost.FieldHint
 }
 
-// The bounds of one poll.
+// Limits of one poll.
 const (
 	maxTotalFields = 200_000
 	maxAliases     = 2000
-	maxSteps       = 5_000_000 // of joining aliases
-	chunk          = 40        // indices of one request for mappings
-	maxPath        = 3000      // bytes of its path
+	maxSteps       = 5_000_000 // of merging aliases
+	chunk          = 40        // number of indices per mapping request
+	maxPath        = 3000      // bytes of the request's path
 )
 
 var errRed = errors.New("the backend is red")
 
-// health fails while the backend is red. One that does not tell is well.
+// health returns an error while the backend is red. An unknown health counts as good.
 func (p *Poller) health(ctx context.Context) error {
 	var h struct {
 		Status string `json:"status"`
@@ -47,7 +47,7 @@ func (p *Poller) health(ctx context.Context) error {
 	return nil
 }
 
-// poll asks for everything that is cheap to tell.
+// poll polls the backend once.
 func (p *Poller) poll(ctx context.Context) error {
 	if err := p.health(ctx); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	return nil
 }
 
-// listed asks for indices as people do.
+// listed lists indices with _cat/indices.
 func (p *Poller) listed(ctx context.Context) ([]index, error) {
 	var rows []struct {
 		Index  string `json:"index"`
@@ -89,7 +89,7 @@ func (p *Poller) listed(ctx context.Context) ([]index, error) {
 	return list, nil
 }
 
-// choose keeps the largest of those that are wanted.
+// choose keeps the largest of the selected indices.
 func (p *Poller) choose(list []index) []index {
 	list = slices.DeleteFunc(list, func(x index) bool {
 		return x.name == "" || len(x.name) > 255 || strings.ContainsAny(x.name, `*,/\ "<>|?`) || hidden(p.cfg.Indices, x.name) || !chosen(p.cfg.Indices, x.name)
@@ -101,7 +101,7 @@ func (p *Poller) choose(list []index) []index {
 	return list[:min(len(list), p.cfg.MaxIndices)]
 }
 
-// mappings asks for the fields of indices, some at a time.
+// mappings requests the fields of the indices, some at a time.
 func (p *Poller) mappings(ctx context.Context, list []index) error {
 	room := maxTotalFields
 	for len(list) > 0 {
@@ -118,8 +118,8 @@ func (p *Poller) mappings(ctx context.Context, list []index) error {
 	return nil
 }
 
-// mapping asks for the fields of a few indices; when the answer is too large,
-// for those of half of them.
+// mapping requests the fields of a few indices. If the response is too large, it requests
+// them in halves.
 func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
 	names := make([]string, len(list))
 	for i := range list {
@@ -136,9 +136,9 @@ func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
 		}
 		return p.mapping(ctx, list[len(list)/2:], room)
 	case errors.Is(err, errTooLarge):
-		p.cfg.Log.Info("fields are not known", "index", list[0].name, "why", err)
+		p.cfg.Log.Info("the fields of an index are unknown", "index", list[0].name, "why", err)
 		return nil
-	case unsupported(err): // gone, or not to be seen
+	case unsupported(err): // deleted, or hidden from this user
 		return nil
 	case err != nil:
 		return err
@@ -154,7 +154,7 @@ func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
 	return nil
 }
 
-// aliases asks which names stand for which indices.
+// aliases requests the aliases of the indices.
 func (p *Poller) aliases(ctx context.Context, list []index) (map[string][]string, error) {
 	of := map[string][]string{}
 	here := make(map[string]bool, len(list))
@@ -196,7 +196,7 @@ func (p *Poller) aliases(ctx context.Context, list []index) (map[string][]string
 	return of, nil
 }
 
-// publish hands over what is known.
+// publish passes the hints to the store.
 func (p *Poller) publish() error {
 	set := guard.HintSet{}
 	room := maxTotalFields
@@ -223,7 +223,7 @@ func (p *Poller) publish() error {
 	return p.cfg.Store.Set(guard.Polled, set, p.polled)
 }
 
-// join is what an alias has: the sum of its indices.
+// join returns the hints of an alias: the sum over its indices.
 func join(set guard.HintSet, of []string) guard.IndexHints {
 	sum := guard.IndexHints{Fields: map[string]cost.FieldHint{}}
 	for _, name := range of {
@@ -244,7 +244,7 @@ func join(set guard.HintSet, of []string) guard.IndexHints {
 	return sum
 }
 
-// wider is a field of two indices.
+// wider merges the hints of a field in two indices.
 func wider(a, b cost.FieldHint) cost.FieldHint {
 	if a.Type == "" || b.Type != a.Type {
 		a.Type = b.Type

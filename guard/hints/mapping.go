@@ -2,22 +2,22 @@ package hints
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// mapping is one level of fields, as backends tell it.
+// mapping is one level of fields in a mapping response.
 type mapping struct {
 	Type       string             `json:"type"`
-	Path       string             `json:"path"` // of an alias
+	Path       string             `json:"path"` // target of an alias
 	Properties map[string]mapping `json:"properties"`
 	Fields     map[string]mapping `json:"fields"`
 	Runtime    map[string]mapping `json:"runtime"`
 }
 
-// maxLevels of objects in objects; backends allow 20.
+// maxLevels is the maximum nesting of objects; backends allow 20.
 const maxLevels = 64
 
 // fields flattens a mapping.
 type fields struct {
 	found map[string]cost.FieldHint
-	max   int // of found
+	max   int // maximum number of found fields
 	all   int
 	alias map[string]string
 }
@@ -61,7 +61,7 @@ func (f *fields) field(name string, m mapping) {
 	f.found[name] = h
 }
 
-// point gives aliases what their fields have.
+// point copies the hints of fields to their aliases.
 func (f *fields) point() {
 	for name, path := range f.alias {
 		if h, ok := f.found[path]; ok && h.Type != "alias" {

@@ -10,34 +10,33 @@ import (
 	"time"
 )
 
-// Poller asks one backend. Create it with [New]; it does nothing before
-// [Poller.Run].
+// Poller polls one backend. Create it with [New] and start it with [Poller.Run].
 type Poller struct {
 	cfg     Config
 	running atomic.Bool
 
-	// Run's own.
+	// Used by Run only.
 	indices  []index
 	aliased  map[string][]string
-	polled   time.Time // when the last poll went well
+	polled   time.Time // time of the last successful poll
 	failures int
-	left     int // indices beyond MaxIndices
+	left     int // number of indices beyond MaxIndices
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status Status
 }
 
-// Status is how a Poller stands.
+// Status is the state of a Poller.
 type Status struct {
-	Polled   time.Time `json:"polled"`             // when the last poll went well
-	Indices  int       `json:"indices"`            // that are known
-	Left     int       `json:"left,omitempty"`     // that are not looked at: MaxIndices
-	Fields   int       `json:"fields"`             // that are known
-	Failures int       `json:"failures,omitempty"` // in a row
-	Error    string    `json:"error,omitempty"`    // of the last request, when it failed
+	Polled   time.Time `json:"polled"`             // time of the last successful poll
+	Indices  int       `json:"indices"`            // number of known indices
+	Left     int       `json:"left,omitempty"`     // number of ignored indices beyond MaxIndices
+	Fields   int       `json:"fields"`             // number of known fields
+	Failures int       `json:"failures,omitempty"` // consecutive failures
+	Error    string    `json:"error,omitempty"`    // error of the last request, if it failed
 }
 
-// New returns a Poller.
+// New returns a Poller, or an error if c is invalid.
 func New(c Config) (*Poller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("poll for hints: %w", err)
@@ -45,18 +44,18 @@ func New(c Config) (*Poller, error) {
 	return &Poller{cfg: c.WithDefaults()}, nil
 }
 
-// Status returns how the Poller stands.
+// Status returns the state of the Poller. It is safe for concurrent use.
 func (p *Poller) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
 }
 
-// Run asks until ctx ends, and then returns nil. What fails is logged once, and
-// tried again.
+// Run polls until ctx ends, and then returns nil. It logs the first of several failures,
+// and retries. It may be called once.
 func (p *Poller) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {
-		return errors.New("poll for hints: Run is called twice")
+		return errors.New("poll for hints: Run was called twice")
 	}
 	defer p.running.Store(false)
 	for p.wait(ctx, p.round(ctx)) {
@@ -64,7 +63,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	return nil
 }
 
-// round polls once, and says how long to wait for the next.
+// round polls once and returns the wait before the next poll.
 func (p *Poller) round(ctx context.Context) time.Duration {
 	if wait := p.failed(ctx, p.refresh(ctx)); wait > 0 {
 		return wait
@@ -81,10 +80,10 @@ func (p *Poller) refresh(ctx context.Context) error {
 	return p.publish()
 }
 
-// leastWait is the least time between a failure and the next request.
+// leastWait is the minimum wait after a failure.
 const leastWait = time.Second
 
-// failed keeps how a request went, and says how long to wait after a failure.
+// failed records the result of a poll and returns the wait after a failure.
 func (p *Poller) failed(ctx context.Context, err error) time.Duration {
 	if ctx.Err() != nil {
 		return 0
@@ -92,12 +91,12 @@ func (p *Poller) failed(ctx context.Context, err error) time.Duration {
 	wait := time.Duration(0)
 	if err == nil {
 		if p.failures > 0 {
-			p.cfg.Log.Info("hints are told again", "url", p.cfg.URL, "failures", p.failures)
+			p.cfg.Log.Info("polling for hints works again", "url", p.cfg.URL, "failures", p.failures)
 		}
 		p.failures = 0
 	} else {
 		if p.failures == 0 {
-			p.cfg.Log.Warn("hints are not told", "url", p.cfg.URL, "why", err)
+			p.cfg.Log.Warn("polling for hints failed", "url", p.cfg.URL, "why", err)
 		}
 		wait = max(p.cfg.Backoff.Wait(p.failures, rand.Float64()), leastWait)
 		p.failures++
@@ -119,7 +118,7 @@ func (p *Poller) tell(err error) {
 	p.status = s
 }
 
-// wait returns after d, and reports whether ctx goes on.
+// wait returns after d, or when ctx ends. It reports whether ctx is still active.
 func (p *Poller) wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

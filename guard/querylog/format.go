@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Format is a form of a log.
+// Format is the format of a log.
 type Format string
 
-// Each is detected; to name it is for logs that begin with something else.
+// The formats. They are detected; state one if a log begins with lines of another.
 const (
-	Lines    Format = "lines" // those that say by themselves what they are: JSON, access logs
+	Lines    Format = "lines" // lines that identify themselves: JSON, access logs
 	Postgres Format = "postgres"
 )
 
-// Formats are all there are.
+// Formats returns all formats.
 func Formats() []Format { return []Format{Lines, Postgres} }
 
-// ParseFormat reads a format, and names of the logs that are Lines.
+// ParseFormat parses the name of a format, or of a log that has the format Lines.
 func ParseFormat(name string) (Format, error) {
 	switch name {
 	case "ndjson", "json", "access", "nginx", "apache", "postgres-json":
@@ -28,11 +28,10 @@ func ParseFormat(name string) (Format, error) {
 	case string(Lines), string(Postgres):
 		return Format(name), nil
 	}
-	return "", fmt.Errorf("no form of a log is called %.100q: use lines or postgres", name)
+	return "", fmt.Errorf("unknown log format %.100q: use lines or postgres", name)
 }
 
-// Detect says what a log is by its first lines. What is none of the others is
-// Lines.
+// Detect returns the format of a log that begins with head. The default is Lines.
 func Detect(head []byte) Format {
 	for n := 0; len(head) > 0 && n < detectLines; n++ {
 		var line []byte
@@ -62,7 +61,7 @@ func detectLine(line string) Format {
 	return ""
 }
 
-// hasRequest reports whether a line has one in quotes, as access logs do.
+// hasRequest reports whether a line contains a quoted request, as access logs do.
 func hasRequest(line string) bool {
 	_, rest, ok := strings.Cut(line, `] "`)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// parseLine reads a line that says by itself what it is.
+// parseLine parses a line that identifies itself.
 func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) > MaxEntry {
@@ -31,7 +31,7 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 	if err != nil {
 		return guard.Record{}, fmt.Errorf("read a query: the line is not a complete JSON object: %w", err)
 	}
-	if text := o.text("log"); text != "" && o.text("stream") != "" { // as containers' logs are kept
+	if text := o.text("log"); text != "" && o.text("stream") != "" { // the format of container logs
 		if inner := strings.TrimSpace(text); !strings.HasPrefix(inner, `{"log"`) {
 			return parseLine([]byte(inner), kind)
 		}
@@ -52,23 +52,23 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 			return guard.ParseRecord(line)
 		}
 	}
-	return guard.Record{}, errors.New("read a query: the object has none: no request, body, sql, pattern or graphql")
+	return guard.Record{}, errors.New("read a query: the object contains no query: no request, body, sql, pattern or graphql")
 }
 
-// errOther is of a line of another form.
-var errOther = errors.New("another form of log")
+// errOther is returned for a line of another format.
+var errOther = errors.New("another log format")
 
-// ofKind says what a request of an access log asks.
+// ofKind sets the kind of a request of an access log.
 func ofKind(rec *guard.Record, kind guard.Kind) {
 	if rec.Query.Kind == "" || kind != "" {
 		rec.Query.Kind = cmp.Or(kind, guard.Elasticsearch)
 	}
 }
 
-// object is a JSON object with its members' members in one: a.b.
+// object is a flattened JSON object: nested members have names such as a.b.
 type object map[string]any
 
-// maxLevels bounds how deep flatten goes.
+// maxLevels is the maximum depth that flatten descends to.
 const maxLevels = 4
 
 func flatten(line []byte) (object, error) {
@@ -92,7 +92,7 @@ func (o object) add(prefix string, m map[string]any, levels int) {
 	}
 }
 
-// text is the first of the members that is there, also when it is a number.
+// text returns the first of the members that exists, as text. Numbers are converted.
 func (o object) text(names ...string) string {
 	for _, n := range names {
 		switch v := o[n].(type) {
@@ -107,13 +107,13 @@ func (o object) text(names ...string) string {
 	return ""
 }
 
-// duration is the first of the members that is there, in this unit.
+// duration returns the first of the members that exists, in the given unit.
 func (o object) duration(unit time.Duration, names ...string) time.Duration {
 	f, err := strconv.ParseFloat(o.text(names...), 64)
 	return times(f, unit, err)
 }
 
-// times is f of a unit; 0 when it is none, or beyond a year.
+// times returns f units. It returns 0 for invalid values and for more than a year.
 func times(f float64, unit time.Duration, err error) time.Duration {
 	const year = 365 * 24 * time.Hour
 	if err != nil || !(f > 0) || f*float64(unit) > float64(year) {
@@ -122,8 +122,8 @@ func times(f float64, unit time.Duration, err error) time.Duration {
 	return time.Duration(math.Round(f * float64(unit)))
 }
 
-// accessObject reads a line of an access log: of nginx with its own names for
-// variables, of Caddy, of Traefik, of Bezoar.
+// accessObject parses a line of a JSON access log: of nginx with its variable names, of
+// Caddy, of Traefik or of Bezoar.
 func accessObject(o object) (guard.Record, error) {
 	var rec guard.Record
 	target := o.text("request_uri", "request.uri", "RequestPath")
@@ -131,7 +131,7 @@ func accessObject(o object) (guard.Record, error) {
 	switch {
 	case own:
 		if target = o.text("path"); target == "" {
-			return rec, errors.New("read a query: Bezoar's access log is without paths; have the guard record its queries instead")
+			return rec, errors.New("read a query: Bezoar's access log contains no paths; let the guard record its queries instead")
 		}
 	case target == "" && o.text("remote_addr") != "" && strings.Contains(o.text("request"), " /"):
 		target = o.text("request")

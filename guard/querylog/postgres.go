@@ -12,24 +12,24 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// MaxOpen bounds the sessions of PostgreSQL whose last statement waits for its
+// MaxOpen is the maximum number of PostgreSQL sessions whose last statement waits for its
 // parameters.
 const MaxOpen = 1024
 
 // pgEntry is one entry of PostgreSQL's log.
 type pgEntry struct {
 	line           int
-	session        string // by what it is told apart: a process
+	session        string // key of the session: a process
 	user, app      string
 	severity, text string
 }
 
-// pgReader puts statements and their parameters together, which are entries of
-// their own, between which those of other sessions may stand.
+// pgReader joins statements with their parameters. PostgreSQL logs them as separate
+// entries, with entries of other sessions in between.
 type pgReader struct {
 	visit Visit
 	open  map[string]*pgOpen
-	order []string // of open, the oldest first
+	order []string // sessions in open, oldest first
 }
 
 type pgOpen struct {
@@ -54,7 +54,7 @@ func (p *pgReader) entry(e *pgEntry) error {
 	}
 	text, took, ok := statementOf(e.text)
 	if o := p.open[e.session]; o != nil && took > 0 && text == "" && o.rec.Took == 0 {
-		o.rec.Took = took // log_duration has a line of its own
+		o.rec.Took = took // log_duration writes a separate line
 	}
 	if err := p.close(e.session); err != nil || !ok {
 		return err
@@ -75,7 +75,7 @@ func pgRecord(text string, took time.Duration, user, app string) guard.Record {
 	return rec
 }
 
-// close visits the statement that a session has open.
+// close visits the open statement of a session.
 func (p *pgReader) close(session string) error {
 	o := p.open[session]
 	if o == nil {
@@ -91,7 +91,7 @@ func (p *pgReader) close(session string) error {
 	return p.visit(o.line, &o.rec, nil)
 }
 
-// end visits all that are open.
+// end visits all open statements.
 func (p *pgReader) end() error {
 	for len(p.order) > 0 {
 		if err := p.close(p.order[0]); err != nil {
@@ -101,8 +101,8 @@ func (p *pgReader) end() error {
 	return nil
 }
 
-// statementOf takes a message apart: "duration: 1.2 ms  execute a: SELECT 1". A
-// duration alone has no text; what is only parsed or bound is no statement.
+// statementOf parses a message such as "duration: 1.2 ms execute a: SELECT 1". A duration
+// alone yields no text. A statement that is only parsed or bound is not reported.
 func statementOf(msg string) (text string, took time.Duration, ok bool) {
 	if rest, found := strings.CutPrefix(msg, "duration: "); found {
 		number, after, _ := strings.Cut(rest, " ms")
@@ -119,7 +119,7 @@ func statementOf(msg string) (text string, took time.Duration, ok bool) {
 	return "", took, false
 }
 
-// parametersOf reads "Parameters: $1 = 'it”s', $2 = NULL".
+// parametersOf parses "Parameters: $1 = 'it”s', $2 = NULL".
 func parametersOf(detail string) (list []any, ok bool) {
 	rest, found := strings.CutPrefix(detail, "parameters: ")
 	if !found {
@@ -144,8 +144,8 @@ func parametersOf(detail string) (list []any, ok bool) {
 	}
 }
 
-// quoted cuts 'it”s' off a text. A value that the server cut ends with three
-// dots in front of its quote; they stay.
+// quoted cuts 'it”s' off a text. If the server cut the value, three dots before the closing
+// quote stay.
 func quoted(s string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(s, "'") {
 		return "", s, false
@@ -162,8 +162,8 @@ func quoted(s string) (value, rest string, ok bool) {
 	return "", s, false
 }
 
-// readPostgres reads the log as text. A line that begins with a tab, or says no
-// severity, goes on with the entry before.
+// readPostgres reads a text log. A line that begins with a tab, or has no severity,
+// continues the previous entry.
 func readPostgres(r io.Reader, visit Visit) error {
 	p := newPgReader(visit)
 	var e pgEntry
@@ -210,7 +210,7 @@ func readPostgres(r io.Reader, visit Visit) error {
 	return errors.Join(err, finishAll(err, finish, p.end))
 }
 
-// finishAll runs the steps that end a log, unless it was left.
+// finishAll runs the final steps for a log, unless reading stopped early.
 func finishAll(left error, steps ...func() error) error {
 	for _, step := range steps {
 		if left != nil {
@@ -224,7 +224,7 @@ func finishAll(left error, steps ...func() error) error {
 	return nil
 }
 
-// cutSeverity splits a line at the first severity; it is "" when there is none.
+// cutSeverity splits a line at the first severity. severity is "" if there is none.
 func cutSeverity(line string) (prefix, severity, message string) {
 	const gap = ":  "
 	for from := 0; ; {
@@ -242,10 +242,10 @@ func cutSeverity(line string) (prefix, severity, message string) {
 	}
 }
 
-// maxPrefix bounds what may stand in front of a severity.
+// maxPrefix is the maximum length of the text before a severity.
 const maxPrefix = 1024
 
-// prefixOf finds out what it can of a prefix whose form is the operator's: the
+// prefixOf extracts what it can from the prefix of a line, which operators configure: the
 // process in brackets, user=, app=, and user@database/application.
 func prefixOf(prefix string) (session, user, app string) {
 	for _, word := range strings.FieldsFunc(prefix, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
@@ -274,7 +274,7 @@ func prefixOf(prefix string) (session, user, app string) {
 	return session, user, strings.TrimSuffix(app, "[unknown]")
 }
 
-// bracketedNumber is the number of [123], [123-1] or [123]:.
+// bracketedNumber extracts the number from [123], [123-1] or [123]:.
 func bracketedNumber(word string) string {
 	_, rest, _ := strings.Cut(word, "[")
 	inner, _, ok := strings.Cut(rest, "]")
@@ -285,8 +285,8 @@ func bracketedNumber(word string) string {
 	return number
 }
 
-// postgresObject reads a line of PostgreSQL's JSON log, where the parameters are
-// with the statement.
+// postgresObject parses a line of PostgreSQL's JSON log, which has the parameters with the
+// statement.
 func postgresObject(o object) (guard.Record, error) {
 	severity := o.text("error_severity")
 	if severity == "" {

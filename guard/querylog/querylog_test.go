@@ -69,7 +69,7 @@ func TestLogs(t *testing.T) {
 3 elasticsearch GET /shop/_search size=5 caller=10.1.0.9 id= user= took=3ms
 4 elasticsearch GET /shop/_search size=6 caller=10.1.0.8 id= user= took=2.5ms
 5 elasticsearch GET /shop/_search caller=c1 id= user= took=12.5ms
-6! read a query: Bezoar's access log is without paths; have the guard record its queries instead
+6! read a query: Bezoar's access log contains no paths; let the guard record its queries instead
 7 elasticsearch GET /shop/_search size=7 caller=ann id= user=ann took=0s
 8 sql "SELECT 1" caller=eve id= user=eve took=3ms
 `},

@@ -9,16 +9,16 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// MaxEntry bounds one entry of a log: a line, or several that belong together.
+// MaxEntry is the maximum size in bytes of a log entry, which may have several lines.
 const MaxEntry = 16 << 20
 
-// Options say how to read a log. The zero value finds out.
+// Options configure reading. The zero value detects the format.
 type Options struct {
 	Format Format
-	Kind   guard.Kind // of the requests in access logs; "" is Elasticsearch
+	Kind   guard.Kind // of requests in access logs; default Elasticsearch
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field, or nil.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Format != "" {
@@ -34,12 +34,13 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Visit gets a query of a log, or why there is none where one should be, and the
-// line at which it begins. Queries come as they end: one of PostgreSQL that waits
-// for its parameters may come after a later one. It may keep the record. Its error ends the reading.
+// Visit receives a query of a log, or an error for a line that should contain a query, with
+// the number of its first line. Queries arrive when they are complete: a PostgreSQL query
+// that waits for its parameters may arrive after a later one. Visit may keep rec. If it
+// returns an error, reading stops.
 type Visit func(line int, rec *guard.Record, err error) error
 
-// Read visits every query of a log.
+// Read calls visit for every query of a log.
 func Read(r io.Reader, o Options, visit Visit) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("read a log: %w", err)
@@ -61,7 +62,7 @@ func Read(r io.Reader, o Options, visit Visit) error {
 	return readLines(in, o.Kind, visit)
 }
 
-// errNoQuery is of what is in a log and is no query.
+// errNoQuery is returned for log entries without a query.
 var errNoQuery = errors.New("no query")
 
 func readLines(r io.Reader, kind guard.Kind, visit Visit) error {

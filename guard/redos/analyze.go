@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Analyze classifies an expression. It is deterministic, and ends within its
-// budget whatever the pattern.
+// Analyze classifies an expression. It is deterministic and ends within its budget,
+// whatever the pattern.
 func Analyze(pattern string, o Options) Result {
 	if o.Budget <= 0 {
 		o.Budget = DefaultBudget
@@ -17,13 +17,13 @@ func Analyze(pattern string, o Options) Result {
 	if len(pattern) > MaxPattern {
 		return Result{
 			Class: Unknown, Offset: MaxPattern,
-			Reason: fmt.Sprintf("longer than %d bytes", MaxPattern),
-			Fix:    fmt.Sprintf("shorten the expression to %d bytes, or look its words up in a set", MaxPattern),
+			Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxPattern),
+			Fix:    fmt.Sprintf("shorten the expression to %d bytes, or look up its words in a set", MaxPattern),
 		}
 	}
 	t, bad := parse(pattern, o)
 	if bad != nil {
-		return Result{Class: Unknown, Reason: "not readable: " + bad.what, Fix: "correct the expression: " + bad.what, Offset: bad.at}
+		return Result{Class: Unknown, Reason: "cannot be parsed: " + bad.what, Fix: "correct the expression: " + bad.what, Offset: bad.at}
 	}
 	left := &budget{o.Budget}
 	a := &analysis{src: pattern, options: o, tree: t, left: left}
@@ -40,7 +40,7 @@ func Analyze(pattern string, o Options) Result {
 	return r
 }
 
-// product is the largest product of nested counts, up to MaxSize.
+// product returns the largest product of nested counts, up to MaxSize.
 func (n *node) product(outer int) int {
 	if n.op == opRepeat {
 		count := max(n.min, 1)
@@ -61,8 +61,8 @@ type analysis struct {
 	options Options
 	tree    *tree
 	left    *budget
-	cut     bool // a search for candidates ended with its share: there may be more
-	spent   bool // a search of some kind did
+	cut     bool // a search for candidates used up its share: there may be more
+	spent   bool // some search used up its share
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -71,7 +71,7 @@ type analysis struct {
 	growth  *growthTest
 }
 
-// prepare builds what the tests need; false if that is over the bounds.
+// prepare builds the data for the tests. It returns false if they exceed the limits.
 func (a *analysis) prepare(c counts) bool {
 	if a.alpha = newAlphabet(a.tree, a.left); a.alpha == nil {
 		return false
@@ -111,8 +111,8 @@ func (a *analysis) newGrowthTest() *growthTest {
 	}
 }
 
-// What each search for an attack may cost, in steps. An attack that is not found
-// within them is taken for none; together they are less than DefaultBudget.
+// Maximum steps of each search for an attack. An attack that is not found within them is
+// assumed not to exist. Their sum is less than DefaultBudget.
 const (
 	searchShare  = 400_000 // for candidates of one kind
 	directShare  = 300_000
@@ -120,7 +120,7 @@ const (
 	carefulShare = 100_000
 )
 
-// manyStates is from where on the loops are looked at one by one first.
+// manyStates is the number of states from which the loops are first analyzed one by one.
 const manyStates = 1500
 
 // within runs find with a share of the budget.
@@ -135,12 +135,12 @@ func (a *analysis) within(share int, find func() bool) bool {
 	return found
 }
 
-// backtracking fills r for an engine that tries one way after the other.
+// backtracking fills r for a backtracking engine.
 func (a *analysis) backtracking(r *Result) {
 	kept := min(partShare, a.left.left*2/5)
 	if !a.within(a.left.left-kept, func() bool { return a.prepare(some) }) {
 		if !a.within(partShare, func() bool { return a.parts(r) }) {
-			r.Class, r.Reason = Unknown, "its automaton is over the bounds"
+			r.Class, r.Reason = Unknown, "the automaton exceeds the limits"
 		}
 		return
 	}
@@ -170,13 +170,13 @@ func (a *analysis) backtracking(r *Result) {
 	}
 	switch {
 	case a.left.left <= 0 || a.auto.partial || a.cut || a.growth.untold:
-		r.Class, r.Reason = Unknown, "the budget is spent"
+		r.Class, r.Reason = Unknown, "the analysis exceeded its budget"
 	case a.tree.beyond != "":
-		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
+		r.Class, r.Reason = Unknown, a.tree.beyond+" cannot be analyzed"
 	case a.tree.behind && a.tree.root.looksBack():
-		r.Class, r.Reason = Unknown, "a lookbehind over a long text is not followed"
+		r.Class, r.Reason = Unknown, "a lookbehind over a long text cannot be analyzed"
 	case len(exps)+len(polys) > 0:
-		r.Reason = "no text was found that its loops cannot match in the end"
+		r.Reason = "no text was found on which the loops fail slowly"
 	}
 }
 
@@ -188,13 +188,13 @@ func (a *analysis) polynomials(loops []loop, seek bool) (found []candidate) {
 	return found
 }
 
-// loosely looks at counted repeats as if they were loops.
+// loosely analyzes the pattern with counted repeats as loops.
 func (a *analysis) loosely(r *Result) bool {
 	b := &analysis{src: a.src, options: a.options, tree: a.tree, left: a.left}
 	return b.prepare(loose) && b.exponential(b.auto.exponentials(b.left), r)
 }
 
-// exponential confirms a candidate, with the shortest pumps first.
+// exponential confirms a candidate, shortest pumps first.
 func (a *analysis) exponential(all []candidate, r *Result) bool {
 	try := func(c candidate, attacks []attack) bool {
 		for _, w := range attacks {
@@ -220,19 +220,19 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 func (a *analysis) exponentially(w attack, r *Result) {
 	r.Class, r.Confirmed = Exponential, true
 	r.Witness = a.spell(w)
-	r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
+	r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way in each round"
 }
 
-// maxPolynomials is how many candidates are run. They come deepest first.
+// maxPolynomials is the number of candidates that are run, deepest first.
 const maxPolynomials = 12
 
-// pastSearch is the degree of a search from which on one attempt may not be linear.
+// pastSearch is the degree of a search above which a single attempt may not be linear.
 const pastSearch = 2.5
 
-// manyPowers is the degree from which on steps may well double instead.
+// manyPowers is the degree above which the steps may grow exponentially.
 const manyPowers = 8
 
-// polynomial takes the candidate whose steps grow with the highest power.
+// polynomial selects the candidate with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	best := 0.0
 	try := func(c candidate, attacks []attack) {
@@ -273,9 +273,9 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	return a.within(directShare, directly) || a.within(carefulShare, carefully)
 }
 
-// grown reports a candidate whose steps grow with a power, unless it is another
-// that grows: more than loops one after the other make, or one attempt by itself.
-// It returns the power of the search, past all others if it is none.
+// grown reports a candidate whose steps grow with a power: higher than consecutive loops or
+// a single attempt explain. It returns the power of the search, or a power above all others
+// if there is no search.
 func (a *analysis) grown(c candidate, w attack, power float64, r *Result) (best float64) {
 	best = power
 	run := runner(a.growth.attempt)
@@ -302,9 +302,9 @@ func (a *analysis) report(c candidate, w attack, power float64, how *advice, r *
 	r.Witness = a.spell(w)
 	r.Fix, r.Offset = how.polynomial(c)
 	if c.seek {
-		r.Reason = "a search begins anew at every " + quote(r.Witness.Pump) + ", and reads all that follow"
+		r.Reason = "a search restarts at every " + quote(r.Witness.Pump) + " and reads the rest each time"
 	} else {
-		r.Reason = "loops one after the other can share " + quote(r.Witness.Pump) + " out in many ways"
+		r.Reason = "consecutive loops can divide a run of " + quote(r.Witness.Pump) + " in many ways"
 	}
 }
 

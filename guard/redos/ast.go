@@ -1,37 +1,37 @@
 package redos
 
-// What a node of the tree is.
+// op is the kind of a node of the tree.
 type op uint8
 
 const (
 	opEmpty   op = iota
 	opClass      // one rune of set
-	opConcat     // subs in turn
-	opAlt        // subs in order
+	opConcat     // subs in sequence
+	opAlt        // one of subs, tried in order
 	opRepeat     // subs[0], min to max times
-	opCapture    // subs[0], remembered as group n
-	opAtomic     // subs[0], never entered again
-	opLook       // subs[0] must (not) match here
-	opBackref    // what group n matched
-	opAssert     // assert holds here
+	opCapture    // subs[0], captured as group n
+	opAtomic     // subs[0], without backtracking into it
+	opLook       // subs[0] must (or must not) match here
+	opBackref    // the text of group n
+	opAssert     // assert is true here
 	opIf         // subs[0] if group n has matched, else subs[1]
-	opKeep       // \K: nothing to us
+	opKeep       // \K: no effect here
 )
 
-// What an opAssert looks at.
+// assert is the kind of an opAssert.
 type assert uint8
 
 const (
-	atStart     assert = iota // of the text
-	atEnd                     // of the text
-	atEndLine                 // of the text, or before a newline that ends it
-	atLineStart               // of the text or a line
+	atStart     assert = iota // start of the text
+	atEnd                     // end of the text
+	atEndLine                 // end of the text, or before a final newline
+	atLineStart               // start of the text or of a line
 	atLineEnd
-	atWord    // between a word and no word
-	atNoWord  // elsewhere
-	atSearch  // \G: where the search began
-	atWordIn  // where a word begins
-	atWordOut // where it ends
+	atWord    // word boundary
+	atNoWord  // no word boundary
+	atSearch  // \G: start of the search
+	atWordIn  // start of a word
+	atWordOut // end of a word
 )
 
 const unbounded = 1 << 30
@@ -40,24 +40,24 @@ type node struct {
 	op         op
 	assert     assert
 	lazy       bool
-	possessive bool // an opRepeat that is never entered again
-	behind     bool // an opLook to the left
-	neg        bool // an opLook that must not match
-	fold       bool // an opBackref that ignores case
-	kept       bool // written as a group that its engine keeps as one
-	plain      bool // an opClass that is written as a character or a class, not negated
-	off        int  // byte in the pattern
-	end        int  // of an opRepeat: the byte after it
+	possessive bool // opRepeat: without backtracking into it
+	behind     bool // opLook: to the left
+	neg        bool // opLook: must not match
+	fold       bool // opBackref: ignores case
+	kept       bool // a group that its engine keeps as one unit
+	plain      bool // opClass: written as a character or a class, not negated
+	off        int  // byte offset in the pattern
+	end        int  // opRepeat: offset of the byte after it
 	min, max   int
-	n          int // group
+	n          int // number of the group
 	set        set
 	subs       []*node
 
-	class int // of an opClass: its number, once numbered
-	least int // the shortest text that it matches, once measured
+	class int // opClass: its number, once assigned
+	least int // length of the shortest match, once measured
 }
 
-// nullable says whether the node may match nothing.
+// nullable reports whether the node may match the empty text.
 func (n *node) nullable() bool {
 	switch n.op {
 	case opClass:
@@ -89,14 +89,14 @@ func (n *node) nullable() bool {
 type tree struct {
 	root   *node
 	groups []*node // by number; groups[0] is nil
-	// elsewhere is those groups that are not in root, but referred to.
+	// elsewhere holds groups outside root that are referred to.
 	elsewhere []*node
-	// beyond names a construct that is parsed and only approximated; "" if none.
+	// beyond names a construct that is parsed but only approximated; empty: none.
 	beyond string
-	// inexact: the automaton has paths that the engine has not: atomic groups,
-	// backreferences and lookaround over more than one rune.
+	// inexact means that the automaton has paths that the engine lacks, because of atomic
+	// groups, backreferences and lookarounds over more than one rune.
 	inexact bool
-	behind  bool // it has lookbehinds over more than one rune
-	words   set  // of \b
-	lines   set  // that end a line
+	behind  bool // there are lookbehinds over more than one rune
+	words   set  // word characters of \b
+	lines   set  // characters that end a line
 }

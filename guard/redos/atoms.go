@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// maxAtoms is how many atoms the automaton tells apart; those beyond share the
-// last bit, which only adds paths. The matcher tells all apart.
+// maxAtoms is the number of distinct atoms in the automaton. Further atoms share the last
+// bit, which only adds paths. The matcher distinguishes all atoms.
 const maxAtoms = 256
 
 // bag is a set of the first maxAtoms atoms.
@@ -42,24 +42,24 @@ func (b bag) meets(c bag) bool {
 	return b[0]&c[0]|b[1]&c[1]|b[2]&c[2]|b[3]&c[3] != 0
 }
 
-// alphabet cuts all runes into atoms: runes that no class of the pattern tells
-// apart. One rune of each stands for all.
+// alphabet divides the runes into atoms: sets of runes that no class of the pattern
+// distinguishes. One rune of each atom represents it.
 type alphabet struct {
 	classes []set
 	ids     map[string]int // of classes, once there are many
-	runes   []rune         // by atom: what stands for it
+	runes   []rune         // by atom: the representative
 	bags    []bag          // by class
-	member  [][]uint64     // by class: its atoms, exactly
-	pieces  []piece        // of all runes, in order
-	fold    []int          // by atom: the atom of the other case of its rune, or itself
-	words   int            // the class of \w, as \b means it
-	lines   int            // the class of what ends lines
+	member  [][]uint64     // by class: its exact atoms
+	pieces  []piece        // all runes, in order
+	fold    []int          // by atom: the atom of the other case, or the atom itself
+	words   int            // the class of word characters for \b
+	lines   int            // the class of line ends
 }
 
-// fewClasses are compared one by one.
+// fewClasses is the number of classes that are compared linearly.
 const fewClasses = 32
 
-// class numbers a set, finding equal ones again.
+// class returns the number of a set. Equal sets get the same number.
 func (a *alphabet) class(s set) int {
 	if len(a.classes) < fewClasses {
 		for i := range a.classes {
@@ -74,7 +74,7 @@ func (a *alphabet) class(s set) int {
 	return len(a.classes) - 1
 }
 
-// known looks a set up, and remembers it for the next number if it is new.
+// known looks up a set. If it is new, known stores it under the next number.
 func (a *alphabet) known(s set) (id int, ok bool) {
 	if a.ids == nil {
 		a.ids = map[string]int{}
@@ -89,7 +89,7 @@ func (a *alphabet) known(s set) (id int, ok bool) {
 	return id, ok
 }
 
-// number gives every class of the tree its number.
+// number assigns numbers to the classes of the tree.
 func (a *alphabet) number(n *node) {
 	if n.op == opClass {
 		n.class = a.class(n.set)
@@ -99,11 +99,11 @@ func (a *alphabet) number(n *node) {
 	}
 }
 
-// maxSigns is how many times a rune may be looked for in a class, which bounds
-// the memory of an alphabet to some ten megabytes.
+// maxSigns limits the lookups of a rune in a class, which limits the memory of an alphabet
+// to about ten megabytes.
 const maxSigns = 64_000_000
 
-// newAlphabet is nil over its bounds.
+// newAlphabet returns nil if the limits are exceeded.
 func newAlphabet(t *tree, left *budget) *alphabet {
 	a := &alphabet{}
 	a.words = a.class(t.words)
@@ -123,13 +123,13 @@ func newAlphabet(t *tree, left *budget) *alphabet {
 	return a
 }
 
-// piece is a range of runes, up to the next one, that are of one atom.
+// piece is a range of runes of one atom, up to the next piece.
 type piece struct {
 	from rune
 	atom int
 }
 
-// atom is the one that a rune is of.
+// atom returns the atom of a rune.
 func (a *alphabet) atom(r rune) int {
 	i, found := slices.BinarySearchFunc(a.pieces, r, func(p piece, r rune) int { return int(p.from - r) })
 	if !found {
@@ -138,13 +138,13 @@ func (a *alphabet) atom(r rune) int {
 	return a.pieces[i].atom
 }
 
-// edge is where a class begins or ends.
+// edge is the start or the end of a class.
 type edge struct {
 	at    rune
 	class int32
 }
 
-// cut sweeps over the edges of all classes.
+// cut processes the edges of all classes in order.
 func (a *alphabet) cut() {
 	var edges []edge
 	for c, s := range a.classes {
@@ -212,7 +212,7 @@ func (a *alphabet) fill(sigs [][]uint64) {
 				break
 			}
 		}
-		if i == maxAtoms { // beyond, nobody looks
+		if i == maxAtoms { // further atoms are not needed
 			break
 		}
 	}
@@ -222,7 +222,7 @@ func (a *alphabet) in(class, atom int) bool {
 	return a.member[class][atom/64]&(1<<(atom%64)) != 0
 }
 
-// rank orders runes by how well people read them.
+// rank orders runes by readability.
 func rank(r rune) int {
 	switch {
 	case r >= 'a' && r <= 'z':
@@ -241,7 +241,7 @@ func rank(r rune) int {
 		return 103
 	case r < 0xd800 && r >= 0xa0:
 		return 104
-	case r >= 0xd800 && r < 0xe000: // not text by itself
+	case r >= 0xd800 && r < 0xe000: // a surrogate, not text by itself
 		return 200
 	case r < 128:
 		return 105
@@ -250,7 +250,7 @@ func rank(r rune) int {
 	}
 }
 
-// pick takes the rune of a range that reads best.
+// pick returns the most readable rune of a range.
 func pick(lo, hi rune) rune {
 	best := lo
 	for _, r := range []rune{'a', '0', 'A', '!', ' ', '\n', 0xe9, 0x4e2d} {

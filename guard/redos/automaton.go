@@ -2,33 +2,33 @@ package redos
 
 import "slices"
 
-// An automaton has a state for every position and flavor of the rune that it
-// has just read: Glushkov's construction, so that there are no empty steps and
-// every assertion is decided when a step is made. State 0 has read nothing; the
-// next ones, up to seek, are a search that has not begun to match.
+// automaton has a state for every combination of a position and the flavor of the last
+// rune: Glushkov's construction. So there are no empty steps, and every assertion is
+// decided when a step is created. State 0 has read nothing. The next states, up to seek,
+// belong to a search before the start of a match.
 type automaton struct {
 	states []state
-	seek   int32 // the first state of the pattern itself
+	seek   int32 // first state of the pattern itself
 	alpha  *alphabet
 	scc    []int32 // by state
 	comps  [][]int32
 	cyclic []bool // by component
 
-	partial bool // a search in it was cut off
+	partial bool // a search in this component was cut off
 }
 
 type state struct {
 	bag    bag
 	edges  []step
-	accept uint8 // flavors before which its region may end, edgeOfText and lastLine among them
-	pos    int32 // -1 for those before seek
+	accept uint8 // flavors before which its region may end, including edgeOfText and lastLine
+	pos    int32 // -1 for states before seek
 	flavor int8
 	region int32
 }
 
 type step struct {
 	to    int32
-	twice bool // there is more than one way
+	twice bool // there is more than one path
 }
 
 // budget counts down the steps of an analysis.
@@ -39,7 +39,7 @@ func (b *budget) spend(n int) bool {
 	return b.left > 0
 }
 
-// closure walks the empty steps from one place to all runes that may be next.
+// closure follows the empty steps from one place to all possible next runes.
 type closure struct {
 	g      *graph
 	strict bool
@@ -50,14 +50,14 @@ type closure struct {
 	budget *budget
 }
 
-// arrival is one way to a position, or to the end of region pos.
+// arrival is one path to a position, or to the end of region pos.
 type arrival struct {
 	pos  int32
 	mask mask
 }
 
-// maxVisits is how often a walk passes a node. Two ways are what ambiguity
-// takes; the rest is for ways that turn out to be dead ends.
+// maxVisits is the number of times that a walk passes a node. Two paths make an ambiguity;
+// the others allow for dead ends.
 const maxVisits = 4
 
 func (c *closure) from(e int32) {
@@ -66,8 +66,7 @@ func (c *closure) from(e int32) {
 	c.walk(e, anywhere)
 }
 
-// walk recurses no deeper than there are nodes on a path without a rune, which
-// is bounded by the size of the graph.
+// walk recurses over empty steps. The size of the graph limits its depth.
 func (c *closure) walk(e int32, m mask) {
 	for e >= 0 {
 		if c.visits[e] >= maxVisits || m == 0 || !c.budget.spend(1) {
@@ -100,9 +99,9 @@ func (c *closure) walk(e int32, m mask) {
 	}
 }
 
-// round is where the end of a round leads: to the next, unless the round was
-// empty (its beginning is on the way here, on which no rune was read), which
-// JavaScript refuses and the others leave the loop after.
+// round returns the successor of a finished round of a loop: usually the next round. After
+// an empty round, JavaScript fails and other engines leave the loop. A round is empty if
+// its start is on the current path.
 func (c *closure) round(n *eps) int32 {
 	switch empty := c.onPath[n.out[0]]; {
 	case empty && c.strict:
@@ -116,17 +115,17 @@ func (c *closure) round(n *eps) int32 {
 	}
 }
 
-// maxEdges bounds the memory of an automaton to about 10 MB.
+// maxEdges limits the memory of an automaton to about 10 MB.
 const maxEdges = 400_000
 
 type builder struct {
 	*automaton
 	g     *graph
-	first []int32 // by position: its first state
-	count []int32 // by position: how many states it has
+	first []int32 // by position: first state
+	count []int32 // by position: number of states
 }
 
-// newAutomaton joins the empty steps of g. It returns nil over the budget.
+// newAutomaton removes the empty steps of g. It returns nil if it exceeds the budget.
 func newAutomaton(g *graph, entry int32, a *alphabet, strict, search bool, left *budget) *automaton {
 	b := &builder{automaton: &automaton{alpha: a}, g: g}
 	b.states = append(b.states, state{pos: -1, flavor: edgeOfText})
@@ -155,7 +154,7 @@ func newAutomaton(g *graph, entry int32, a *alphabet, strict, search bool, left 
 		for s := b.first[p]; s < b.first[p]+b.count[p]; s++ {
 			b.link(s, c)
 		}
-		left.spend(len(g.eps) / 64) // what clearing takes
+		left.spend(len(g.eps) / 64) // cost of clearing
 		if edges += len(c.found) * int(b.count[p]); edges > maxEdges || !left.spend(len(c.found)) {
 			return nil
 		}
@@ -172,7 +171,7 @@ func newAutomaton(g *graph, entry int32, a *alphabet, strict, search bool, left 
 	return b.automaton
 }
 
-// number makes the states of every position.
+// number creates the states of every position.
 func (b *builder) number() {
 	b.first = make([]int32, len(b.g.positions))
 	b.count = make([]int32, len(b.g.positions))
@@ -187,7 +186,7 @@ func (b *builder) number() {
 	}
 }
 
-// link adds the edges of state s that the walk has found.
+// link adds the edges of state s that the walk found.
 func (b *builder) link(s int32, c *closure) {
 	from := &b.states[s]
 	row := 8 * int(from.flavor)
@@ -218,12 +217,12 @@ func (b *builder) link(s int32, c *closure) {
 	from.edges = from.edges[:start+len(kept)]
 }
 
-// again says whether v has an edge to itself.
+// again reports whether v has an edge to itself.
 func (m *automaton) again(v int32) bool {
 	return slices.ContainsFunc(m.states[v].edges, func(e step) bool { return e.to == v })
 }
 
-// offset is where in the pattern the state comes from.
+// offset returns the state's place in the pattern.
 func (m *automaton) offset(g *graph, s int32) int {
 	if p := m.states[s].pos; p >= 0 {
 		return g.positions[p].off

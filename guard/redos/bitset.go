@@ -15,7 +15,7 @@ func (b bitset) merge(other bitset) {
 	}
 }
 
-// key makes the set a map's key.
+// key returns the set as a map key.
 func (b bitset) key() string {
 	out := make([]byte, 0, 8*len(b))
 	for _, w := range b {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// bracket reads a bracket expression after its [.
+// bracket parses a bracket expression after its [.
 func (p *parser) bracket() set {
 	if p.depth++; p.depth > maxDepth {
 		p.fail("brackets nest too deep")
@@ -55,10 +55,10 @@ func (p *parser) bracket() set {
 	return s
 }
 
-// nests says whether brackets hold brackets.
+// nests reports whether brackets may contain brackets.
 func (p *parser) nests() bool { return p.dialect.is(Java, Ruby, MySQL) || p.flags.sets }
 
-// operand is what follows --.
+// operand parses the operand of --.
 func (p *parser) operand() set {
 	if p.take("[") {
 		return p.bracket()
@@ -66,7 +66,7 @@ func (p *parser) operand() set {
 	return p.member(false)
 }
 
-// member reads a nested bracket, a named class, a range or a character.
+// member parses a nested bracket, a named class, a range or a character.
 func (p *parser) member(first bool) set {
 	if strings.HasPrefix(p.rest(), "[:") && p.dialect != JS {
 		if s, ok := p.posixClass(); ok {
@@ -76,7 +76,7 @@ func (p *parser) member(first bool) set {
 	if strings.HasPrefix(p.rest(), "[.") || strings.HasPrefix(p.rest(), "[=") {
 		if c := p.src[p.pos+1]; p.dialect.is(Postgres, MySQL) && strings.Contains(p.rest()[2:], string(c)+"]") {
 			p.pos += 2
-			r := p.next() // of a longer collating element, the first
+			r := p.next() // of a longer collating element, only the first character
 			_, _ = p.until(']')
 			return one(r)
 		}
@@ -104,13 +104,13 @@ func (p *parser) member(first bool) set {
 	if class != nil {
 		return class.with(chars("-")).with(one(lo))
 	}
-	if hi < lo { // an error everywhere: taken for three characters
+	if hi < lo { // an error in all engines: read as three characters
 		return spans(lo, lo, '-', '-', hi, hi)
 	}
 	return set{{lo, hi}}
 }
 
-// endpoint reads one character, or a class such as \d.
+// endpoint parses one character, or a class such as \d.
 func (p *parser) endpoint() (rune, set) {
 	if p.peek() != '\\' {
 		return p.next(), nil
@@ -150,8 +150,7 @@ func (p *parser) endpoint() (rune, set) {
 	return p.character(), nil
 }
 
-// singles is the strings of \q{…} that are one character; longer ones are left
-// out.
+// singles returns the one-character strings of \q{…}. It omits longer strings.
 func singles(text string) set {
 	var s set
 	for part := range strings.SplitSeq(text, "|") {
@@ -162,7 +161,7 @@ func singles(text string) set {
 	return s.with(nil)
 }
 
-// posixClass reads [:name:] and [:^name:].
+// posixClass parses [:name:] and [:^name:].
 func (p *parser) posixClass() (set, bool) {
 	end := strings.Index(p.rest(), ":]")
 	if end < 3 || end > 12 {
@@ -180,7 +179,7 @@ func (p *parser) posixClass() (set, bool) {
 	return s, true
 }
 
-// wordEdge reads [[:<:]] and [[:>:]] after the first bracket.
+// wordEdge parses [[:<:]] and [[:>:]] after the first bracket.
 func (p *parser) wordEdge(start int) *node {
 	if !p.dialect.is(Postgres, MySQL, RE2) {
 		return nil
@@ -194,7 +193,7 @@ func (p *parser) wordEdge(start int) *node {
 	return nil
 }
 
-// lucene reads the operators that only Lucene has.
+// lucene parses Lucene's own operators.
 func (p *parser) lucene(start int) *node {
 	switch c := p.peek(); c {
 	case '@': // any text

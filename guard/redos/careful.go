@@ -2,25 +2,25 @@ package redos
 
 import "slices"
 
-// Bounds of one careful search.
+// Limits of one careful search.
 const (
 	maxCareful      = 1200   // places
 	carefulBudget   = 50_000 // steps
 	carefulAttempts = 8      // candidates of one pattern
 )
 
-// place is where a careful search is: two or three ways through the loops, and
-// every state that some match could be in.
+// place is a position of a careful search: the states of two or three paths through the
+// loops, and the set of states that any match could be in.
 type place struct {
 	at    [3]int32
-	split bool // the first two ways have parted
+	split bool // the first two paths have separated
 	set   int32
 	from  int32
 	atom  int
 }
 
-// careful searches a pump again, when the shortest one ended a match: one that
-// no match ends on.
+// careful searches for another pump if the shortest one ends a match: a pump on which no
+// match ends.
 type careful struct {
 	*forge
 	c      candidate
@@ -36,7 +36,7 @@ type walkState struct {
 	split bool
 }
 
-// careful is the attacks with such a pump; none if there is none nearby.
+// careful returns attacks with such a pump, or none if none is found within the limits.
 func (f *forge) careful(c candidate, reach []bitset) []attack {
 	saved := f.left.left
 	f.left.left = min(saved, carefulBudget)
@@ -63,14 +63,14 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 	prefixes := f.prefixes(c)
 	for i, prefix := range prefixes {
 		at, ok := s.as.run(prefix, c.seek)
-		if !ok && !c.seek && i == len(prefixes)-1 { // other ways may be tried later
+		if !ok && !c.seek && i == len(prefixes)-1 { // other paths may be tried later
 			at, ok = spot{set: s.as.of(c.pivot)}, true
 			prefix = prefixes[0]
 		}
 		if !ok || !c.seek && !s.as.has(at.set, c.pivot) {
 			continue
 		}
-		w, ok := s.search(s.as.with(at.set, target)) // after the first pump it will be
+		w, ok := s.search(s.as.with(at.set, target)) // true after the first pump
 
 		if !ok {
 			continue
@@ -97,7 +97,7 @@ func (s *careful) search(set int32) ([]int, bool) {
 				continue
 			}
 			w := s.word()
-			if _, ok := s.as.read(s.places[len(s.places)-1].set, w[0]); ok { // nor does one end here
+			if _, ok := s.as.read(s.places[len(s.places)-1].set, w[0]); ok { // no match ends here either
 				return w, true
 			}
 		}
@@ -105,7 +105,7 @@ func (s *careful) search(set int32) ([]int, bool) {
 	return nil, false
 }
 
-// move reads an atom in every way; true if that closes the loop.
+// move reads an atom on all paths. It returns true if that closes the loop.
 func (s *careful) move(i int32, atom int, set int32) bool {
 	p := s.places[i]
 	for _, e := range s.states[p.at[0]].edges {
@@ -140,7 +140,7 @@ func (s *careful) move(i int32, atom int, set int32) bool {
 	return false
 }
 
-// add remembers a place; true if it is the goal.
+// add stores a place. It returns true if the place is the goal.
 func (s *careful) add(p place) bool {
 	v := walkState{p.at, p.set, p.split}
 	if s.seen[v] {

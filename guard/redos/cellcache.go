@@ -1,7 +1,7 @@
 package redos
 
-// rounds numbers what the loops around a place in a program have done. 0 is
-// outside of all loops that matter.
+// rounds numbers the states of the loops around a place in a program. 0 means outside of
+// all relevant loops.
 type rounds struct {
 	all []round
 	ids map[round]int32
@@ -10,20 +10,20 @@ type rounds struct {
 	entered [32]door
 }
 
-// door is a loop that was entered lately.
+// door identifies a recently entered loop.
 type door struct{ outer, loop, in int32 }
 
-// round is how far one loop is.
+// round is the progress of one loop.
 type round struct {
 	outer int32
 	loop  int32
-	done  int32 // rounds, for a loop that counts them
-	moved bool  // this round has read a rune
+	done  int32 // completed rounds, for a counting loop
+	moved bool  // the current round has read a rune
 }
 
-// turns is where a round leads; 0: not asked yet.
+// turns holds the successors of a round; 0: not computed.
 type turns struct {
-	read  int32 // after a rune more
+	read  int32 // after another rune
 	again int32 // when the next round begins
 }
 
@@ -46,7 +46,7 @@ func (r *rounds) id(k round) int32 {
 	return id
 }
 
-// enter begins a loop inside another.
+// enter starts a loop inside another.
 func (r *rounds) enter(outer, loop int32) int32 {
 	d := &r.entered[uint32(outer*31+loop)%uint32(len(r.entered))]
 	if d.in == 0 || d.outer != outer || d.loop != loop {
@@ -55,7 +55,7 @@ func (r *rounds) enter(outer, loop int32) int32 {
 	return d.in
 }
 
-// again begins the next round, of those up to most, past which they are alike.
+// again starts the next round. All rounds beyond most are equivalent.
 func (r *rounds) again(id, most int32) int32 {
 	if r.to[id].again == 0 {
 		k := r.all[id]
@@ -66,7 +66,7 @@ func (r *rounds) again(id, most int32) int32 {
 	return r.to[id].again
 }
 
-// read is the rounds after a rune: all that are open have moved.
+// read returns the state after a rune: all open rounds have moved.
 func (r *rounds) read(id int32) int32 {
 	if id == 0 || r.to[id].read != 0 {
 		return r.to[id].read
@@ -78,16 +78,16 @@ func (r *rounds) read(id int32) int32 {
 	return next
 }
 
-// cellCache holds cells by key, in a table that is emptied without being cleared.
+// cellCache stores cells by key, in a table that can be emptied without clearing it.
 type cellCache struct {
 	cells []outcome
-	table []entry // a power of two of them, half of them free
+	table []entry // the size is a power of two; half are free
 	epoch uint32
 }
 
 type entry struct {
 	key  uint64
-	tag  uint32 // those before the epoch are free
+	tag  uint32 // tags before the epoch are free
 	cell int32
 }
 
@@ -104,8 +104,8 @@ func (m *cellCache) clear() {
 	}
 }
 
-// cell is the number of the cell for key, in the text with n-1 pumps or, if n is
-// 0, in every one. A new one is open.
+// cell returns the number of the cell for key, in the text with n-1 pumps or, if n is 0, in
+// all texts. A new cell is open.
 func (m *cellCache) cell(key uint64, n int) (cell int32, known bool) {
 	if 2*len(m.cells) >= len(m.table) {
 		m.grow()

@@ -14,7 +14,7 @@ func letters() set  { return spans('A', 'Z', 'a', 'z') }
 func hexes() set    { return spans('0', '9', 'A', 'F', 'a', 'f') }
 func blanks() set   { return chars("\t ") }
 
-// spaces is what the dialect's \s matches.
+// spaces returns the set of the dialect's \s.
 func (p *parser) spaces() set {
 	ascii := spans('\t', '\r', ' ', ' ')
 	switch p.dialect {
@@ -35,9 +35,9 @@ func (p *parser) spaces() set {
 	}
 }
 
-// wordRunes is what the dialect's \w matches. Beyond ASCII it is drawn
-// with a broad brush: whole blocks of letters, since classes that differ there
-// are rare and the exact tables slow.
+// wordRunes returns the set of the dialect's \w. Beyond ASCII it approximates with whole
+// blocks of letters: patterns that depend on the difference are rare, and exact tables are
+// slow.
 func (p *parser) wordRunes() set {
 	if p.dialect.is(Python, DotNet, Postgres, MySQL) && !p.flags.ascii || p.flags.unicodeClasses {
 		return words().with(spans(0xaa, 0xaa, 0xb5, 0xb5, 0xba, 0xba, 0xc0, 0xd6, 0xd8, 0xf6, 0xf8, 0x2ff,
@@ -54,7 +54,7 @@ func (p *parser) digitRunes() set {
 	return digits()
 }
 
-// newlines is what ends a line for dots and anchors.
+// newlines returns the runes that end a line for dots and anchors.
 func (p *parser) newlines() set {
 	switch p.dialect {
 	case JS:
@@ -73,7 +73,7 @@ func horizontal() set {
 
 func vertical() set { return spans('\n', '\r', 0x85, 0x85, 0x2028, 0x2029) }
 
-// posix is the set of a [:name:] class.
+// posix returns the set of a [:name:] class.
 func posix(name string) (set, bool) {
 	switch strings.ToLower(name) {
 	case "alpha":
@@ -108,11 +108,11 @@ func posix(name string) (set, bool) {
 	return nil, false
 }
 
-// property is the set of \p{name}.
+// property returns the set of \p{name}.
 func property(name string) (set, bool) {
 	name = strings.TrimSpace(name)
 	if _, v, ok := strings.Cut(name, "="); ok {
-		name = v // of Script, sc, scx, gc and so on: their names do not clash
+		name = v // value of Script, sc, scx, gc and so on: their names are distinct
 	}
 	bare := strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
 	switch bare {
@@ -145,7 +145,7 @@ func property(name string) (set, bool) {
 	return nil, false
 }
 
-// named looks bare up in the POSIX classes and in package unicode.
+// named looks up a name in the POSIX classes and in package unicode.
 func named(bare string) (set, bool) {
 	if s, ok := posix(bare); ok && len(bare) > 2 {
 		return s, true

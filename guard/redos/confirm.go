@@ -5,44 +5,43 @@ import (
 	"slices"
 )
 
-// What confirming may take.
+// Limits of confirming.
 const (
 	expLimit   = 16_000     // steps of one run of an exponential attack
-	polyLimit  = 40_000     // of a polynomial one
-	boundLimit = 100_000    // of either where the automaton took counts for loops
-	closeLimit = 200_000    // of either when a smaller one does not tell
-	sureLimit  = 10_000_000 // of an exponential one, if they need not be taken
+	polyLimit  = 40_000     // of a polynomial attack
+	boundLimit = 100_000    // of either if the automaton has counted repeats as loops
+	closeLimit = 200_000    // of either if a smaller limit gives no result
+	sureLimit  = 10_000_000 // of an exponential attack, if the steps need not be executed
 	maxPumps   = 40         // of an exponential attack
 	polyPumps  = 64
 	closePumps = 1024
-	fewestRuns = 5 // that an exponential curve is read from
+	fewestRuns = 5 // minimum number of points of an exponential curve
 )
 
-// growthTest runs attacks and measures how their steps grow.
+// growthTest runs attacks and measures the growth of their steps.
 type growthTest struct {
 	m        *machine
-	tally    *tally // nil where only the machine will do
+	tally    *tally // nil if only the machine can run the program
 	left     *budget
 	anchored bool
-	exact    bool // the automaton has no path that the engine has not
-	counted  int  // the largest counted repeat that the automaton took for a loop
-	choice   bool // which of its rounds are empty is a choice among many
-	untold   bool // an attack took so long at once that its growth was not seen
+	exact    bool // the automaton has exactly the engine's paths
+	counted  int  // the largest counted repeat that became a loop
+	choice   bool // there is a choice which of its rounds are empty
+	untold   bool // an attack was too slow from the start to measure its growth
 }
 
-// absurd says whether the text of n pumps is so short that no expression without
-// an attack takes so many steps on it: each state, at each place, as often as
-// there are places would be far less.
+// absurd reports whether a text of n pumps is so short that limit steps are possible only
+// under attack: a linear match would visit each state at each position far less often.
 func (t *growthTest) absurd(w attack, n, limit int) bool {
 	size := w.size(n) + 1
 	return t.exact && size*size*len(t.m.prog.code) < limit/4
 }
 
-// runner runs an attack with n pumps. It is over when it has taken limit steps,
-// or if most of them need not be taken to be counted, that much work.
+// runner runs an attack with n pumps. over means that it exceeded limit steps or, if steps
+// can be counted without executing them, limit units of work.
 type runner func(w attack, n, limit int) (steps number, over bool)
 
-// attempt is the steps of one attempt where the match begins.
+// attempt counts the steps of one attempt at the start of the match.
 func (t *growthTest) attempt(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
@@ -54,7 +53,7 @@ func (t *growthTest) attempt(w attack, n, limit int) (steps number, over bool) {
 	return e.total, e.over
 }
 
-// seek is the steps of a whole search.
+// seek counts the steps of a whole search.
 func (t *growthTest) seek(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
@@ -66,14 +65,14 @@ func (t *growthTest) seek(w attack, n, limit int) (steps number, over bool) {
 	return e.total, e.over
 }
 
-// doubles says whether steps multiply with every pump, until there are so many
-// that it makes no difference whether they go on.
+// doubles reports whether the steps multiply with every pump, up to a number beyond which
+// continuing makes no difference.
 func (t *growthTest) doubles(w attack, run runner) bool {
 	limit := expLimit
-	if t.counted > 0 && !t.choice { // what is bounded in the end must not be mistaken
+	if t.counted > 0 && !t.choice { // bounded growth must not be mistaken for unbounded growth
 		limit = boundLimit
 	}
-	if steps, over := run(w, 0, closeLimit); !over { // what it takes to get there is no sign of anything
+	if steps, over := run(w, 0, closeLimit); !over { // the steps to get there prove nothing
 		limit = max(limit, int(min(8*steps, closeLimit)))
 	}
 	var s []number
@@ -88,7 +87,7 @@ func (t *growthTest) doubles(w attack, run runner) bool {
 			if n > fewestRuns && steps >= sureLimit {
 				return steep(s)
 			}
-		case t.left.left <= 0: // it is the budget that ended the run
+		case t.left.left <= 0: // the budget ended the run
 			t.untold = true
 			return false
 		case t.absurd(w, n, limit):
@@ -109,8 +108,8 @@ func (t *growthTest) doubles(w attack, run runner) bool {
 	return false
 }
 
-// steep says whether steps at least double over two pumps. Two, so that what
-// happens at every second pump shows too.
+// steep reports whether the steps at least double over two pumps. Two, because the growth
+// may show only at every second pump.
 func steep(s []number) bool {
 	n := len(s)
 	if n < fewestRuns {
@@ -120,9 +119,9 @@ func steep(s []number) bool {
 	return early > 0 && late >= 2*early
 }
 
-// power is the degree by which steps grow when pumps double; 1 if linear or not
-// told. Three measurements in a row must agree, so that texts of which every
-// second or third one matches are not mistaken.
+// power returns the degree by which the steps grow when the number of pumps doubles, or 1
+// if the growth is linear or unclear. Three consecutive measurements must agree, in case
+// the pattern matches every second or third text.
 func (t *growthTest) power(w attack, run runner) (degree float64) {
 	c := &curve{growthTest: t, attack: w, run: run, limit: polyLimit, known: map[int]number{}}
 	last := polyPumps
@@ -149,7 +148,7 @@ func (t *growthTest) power(w attack, run runner) (degree float64) {
 		if power, ok := c.slope(n); ok {
 			measured = append(measured, power)
 		}
-		if low := least(measured); n == polyPumps && low > 1.1 && low < squareAt { // on the way up, it may be
+		if low := least(measured); n == polyPumps && low > 1.1 && low < squareAt { // still increasing: the degree may become higher
 			c.limit, last = closeLimit, max(last, closePumps)
 		}
 	}
@@ -159,7 +158,7 @@ func (t *growthTest) power(w attack, run runner) (degree float64) {
 	return measured[len(measured)-1]
 }
 
-// curve is the steps of an attack by its pumps.
+// curve holds the steps of an attack by number of pumps.
 type curve struct {
 	*growthTest
 	attack attack
@@ -168,7 +167,7 @@ type curve struct {
 	known  map[int]number
 }
 
-// at is the steps with n pumps; false if those are over the limit.
+// at returns the steps with n pumps, or false if they exceed the limit.
 func (c *curve) at(n int) (number, bool) {
 	if steps, ok := c.known[n]; ok {
 		return steps, true
@@ -180,7 +179,7 @@ func (c *curve) at(n int) (number, bool) {
 	return steps, !over
 }
 
-// slope is the degree up to n pumps, if n/4 and n/2 are numbers.
+// slope returns the degree up to n pumps, if n/4 and n/2 are integers.
 func (c *curve) slope(n int) (float64, bool) {
 	if n%4 != 0 {
 		return 0, false
@@ -191,13 +190,13 @@ func (c *curve) slope(n int) (float64, bool) {
 	return slope(quarter, half, now), a && b && d
 }
 
-// flat says that up to n pumps steps are as good as linear.
+// flat reports whether the steps are practically linear up to n pumps.
 func (c *curve) flat(n int) bool {
 	power, ok := c.slope(n)
 	return ok && power <= 1.1
 }
 
-// slope is the degree between two doublings.
+// slope returns the degree between two doublings.
 func slope(quarter, half, now number) float64 {
 	if now <= half || half <= quarter {
 		return 1
@@ -205,7 +204,7 @@ func slope(quarter, half, now number) float64 {
 	return math.Log2((now - half) / (half - quarter))
 }
 
-// least is the lowest of the last three measurements; 1 if there is none.
+// least returns the lowest of the last three measurements, or 1 if there are fewer.
 func least(measured []float64) float64 {
 	if len(measured) == 0 {
 		return 1
@@ -213,8 +212,8 @@ func least(measured []float64) float64 {
 	return slices.Min(measured[max(0, len(measured)-3):])
 }
 
-// more goes 2, 3, 4, 6, 8, 12, … so that every second number is twice another,
-// and steep curves get points too.
+// more returns the next of 2, 3, 4, 6, 8, 12, …: every second number is twice an earlier
+// one, and steep curves get points too.
 func more(n int) int {
 	switch {
 	case n < 4:

@@ -1,14 +1,13 @@
 package redos
 
-// maxDetermined is where counting the states of a determinised automaton stops:
-// just past Lucene's own default limit.
+// maxDetermined is the maximum count of determinized states: just above Lucene's default
+// limit.
 const maxDetermined = 10_001
 
-// automata fills r for an engine that is linear in the text: what its automaton
-// costs is all there is to say.
+// automata fills r for a linear engine. Only the size of its automaton matters.
 func (a *analysis) automata(r *Result) {
 	if a.tree.beyond != "" {
-		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
+		r.Class, r.Reason = Unknown, a.tree.beyond+" cannot be analyzed"
 		return
 	}
 	if a.options.Dialect != Lucene {
@@ -18,7 +17,7 @@ func (a *analysis) automata(r *Result) {
 		return
 	}
 	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), all)
-	if g.full { // as many as that already
+	if g.full { // there are already that many
 		return
 	}
 	if m := newAutomaton(g, entry, a.alpha, false, false, a.left); m != nil {
@@ -26,8 +25,8 @@ func (a *analysis) automata(r *Result) {
 	}
 }
 
-// determinized counts the states of the equivalent deterministic automaton, up
-// to maxDetermined or as far as the budget goes.
+// determinized counts the states of the equivalent deterministic automaton, up to
+// maxDetermined or until the budget is used up.
 func (m *automaton) determinized(left *budget) int {
 	first := newBitset(len(m.states))
 	first.set(0)

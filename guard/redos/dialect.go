@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Dialect is the language that an expression is written in, and with it the
-// engine that runs it.
+// Dialect is the language of an expression. It determines the engine that runs it.
 type Dialect uint8
 
-// The engines up to MySQL backtrack; RE2, Lucene and Postgres run automata.
+// The engines up to MySQL backtrack. RE2, Lucene and Postgres run automata.
 const (
 	JS     Dialect = iota // V8, SpiderMonkey, JavaScriptCore
 	Python                // re of CPython
 	PCRE                  // PCRE2, Perl, PHP, MariaDB
-	Ruby                  // Onigmo; its memoisation since 3.2 is not relied upon
+	Ruby                  // Onigmo, without its memoization since 3.2
 	Java                  // java.util.regex
 	DotNet                // System.Text.RegularExpressions
 	MySQL                 // ICU, since 8.0
@@ -31,7 +30,7 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// Dialects lists the names of the dialects, as [Dialect.String] spells them.
+// Dialects returns the names of the dialects, spelled as by [Dialect.String].
 func Dialects() []string {
 	var all []string
 	for _, names := range dialectNames() {
@@ -40,8 +39,8 @@ func Dialects() []string {
 	return all
 }
 
-// ParseDialect reads the name of a dialect, in any case. It knows the names of
-// languages and products that use it, too; the error lists all of them.
+// ParseDialect parses the name of a dialect, ignoring case. It also knows the names of
+// languages and products that use it. The error lists all known names.
 func ParseDialect(name string) (Dialect, error) {
 	for d, names := range dialectNames() {
 		for _, n := range names {
@@ -61,7 +60,7 @@ func ParseDialect(name string) (Dialect, error) {
 	return JS, fmt.Errorf("redos: unknown dialect %q: %s", name, strings.Join(known, ", "))
 }
 
-// Backtracks says whether the dialect's engine tries one way after the other.
+// Backtracks reports whether the dialect's engine backtracks.
 func (d Dialect) Backtracks() bool { return d < RE2 }
 
 func dialectNames() [Postgres + 1][]string {
@@ -79,7 +78,7 @@ func dialectNames() [Postgres + 1][]string {
 	}
 }
 
-// is says whether d is one of some dialects.
+// is reports whether d is one of the given dialects.
 func (d Dialect) is(some ...Dialect) bool {
 	return slices.Contains(some, d)
 }

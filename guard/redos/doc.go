@@ -1,5 +1,6 @@
-// Package redos tells how long a regular expression may take: linear in the
-// text, polynomial, or exponential, with a text that proves it. It is pure.
+// Package redos classifies how the time of matching a regular expression grows with the
+// length of the text: linear, polynomial, or exponential. For slow expressions it finds a
+// text that proves it. The package has no state.
 //
 //	                 not readable, too long
 //	pattern ── parse ─────────────────────────────────────────► unknown
@@ -16,49 +17,49 @@
 //	                                                         ▼
 //	                                              polynomial, exponential
 //
-// # How
+// # Method
 //
-// The pattern becomes Glushkov's automaton, in which different ways stay
-// different, and whose states know the kind of the rune just read, so that
-// anchors, word boundaries and lookarounds over one rune are exact. A loop that
-// one word goes round in two ways is exponential; two loops that one word goes
-// round in, and leads from the one to the other, are polynomial. The tests are
-// those of Weber and Seidl, "On the degree of ambiguity of finite automata"
-// (1991), by the products of Allauzen, Mohri and Rastogi (arXiv:0802.3254), and
-// the use made of them is that of Weideman et al., "Analyzing matching time
-// behavior of backtracking regular expression matchers" (2016), and Wüstholz et
-// al., "Static detection of DoS vulnerabilities in programs that use regular
-// expressions" (arXiv:1701.04045).
+// The pattern becomes a Glushkov automaton, which keeps different matching paths apart. Its
+// states know the kind of the last rune, so anchors, word boundaries and lookarounds over
+// one rune are exact. If one word can pass through a loop on two paths, the expression may
+// be exponential. If one word can pass through two loops, and also lead from the first to
+// the second, it may be polynomial. The tests are those of Weber and Seidl, "On the degree
+// of ambiguity of finite automata" (1991), with the products of Allauzen, Mohri and Rastogi
+// (arXiv:0802.3254). Their use follows Weideman et al., "Analyzing matching time behavior
+// of backtracking regular expression matchers" (2016), and Wüstholz et al., "Static
+// detection of DoS vulnerabilities in programs that use regular expressions"
+// (arXiv:1701.04045).
 //
-// Ways alone are not slow: an engine that finds a match stops. So each candidate
-// gets a suffix after which no match has ended or can, found by determinising as
-// far as is needed; if the shortest pump ends a match, one that does not is
-// searched. Then the attack is run with more and more pumps on a backtracking
-// matcher that counts its steps. Where the automaton has more ways than the
-// engine (atomic groups, possessive repeats, backreferences, wider lookaround,
-// counted repeats taken for loops), that is what keeps false alarms out. The
-// matcher remembers what comes after each branch, so that it counts steps without
-// taking each of them. Where the whole is too large, loops are judged one by one,
-// and attacks on them run on the whole.
+// Several paths alone are not slow, because an engine stops at the first match. So each
+// candidate gets a suffix after which no match has ended or can end. It is found by
+// determinizing the automaton as far as necessary. If the shortest pump ends a match, the
+// package searches for one that does not. Then it runs the attack with an increasing number
+// of pumps on a backtracking matcher that counts steps. This avoids false alarms where the
+// automaton has more paths than the engine: with atomic groups, possessive repeats,
+// backreferences, wider lookarounds, and counted repeats that became loops. The matcher
+// caches the outcome of each branch, so that it counts steps without executing all of them.
+// If the whole pattern is too large, the package analyzes its loops one by one, and runs
+// the attacks it finds on the whole pattern.
 //
 // # Guarantees
 //
-// A Polynomial or Exponential result is Confirmed: its [Witness] was run, and
-// the steps grew. The analysis is deterministic and ends within Options.Budget
-// steps, and memory is bounded by some tens of megabytes, whatever the pattern.
-// Recursion goes no deeper than groups may nest.
+// A Polynomial or Exponential result is Confirmed: its [Witness] was run, and the number of
+// steps grew accordingly. The analysis is deterministic. It ends within Options.Budget
+// steps and uses at most some tens of megabytes, whatever the pattern. The recursion depth
+// is limited by the allowed nesting of groups.
 //
 // # Limits
 //
-// Safe means that nothing was found: a text that only a construct beyond
-// automata makes slow may be missed. Alternatives are merged as CPython and
-// .NET merge them, and not as V8 does, since JavaScriptCore does not. Balancing groups are read and not followed;
-// recursion, backtracking verbs and lookbehinds over long texts lead to Unknown
-// unless something is found without them. Engines have optimisations that the matcher has not: a result
-// may be too strict for one that remembers where it has failed (Ruby from 3.2
-// on, Java for some loops) or looks for a required character first (Perl).
+// Safe means that the analysis found no attack. It may miss a text that is slow only
+// because of a construct beyond automata. Alternatives are merged as in CPython and .NET,
+// but not as in V8, because JavaScriptCore does not merge them. Balancing groups are parsed
+// but not modelled. Recursion, backtracking verbs and lookbehinds over long texts lead to
+// Unknown, unless an attack is found without them. Engines have optimizations that the
+// matcher lacks. So a result may be too strict for an engine that remembers failed
+// positions (Ruby since 3.2, Java for some loops) or checks for a required character first
+// (Perl).
 //
-// The engines of [RE2], [Lucene] and [Postgres] do not backtrack (Postgres does
-// for backreferences, and is judged so). For them Result.States and
-// Result.Repeat say how large their automata become.
+// The engines of [RE2], [Lucene] and [Postgres] do not backtrack. (Postgres does for
+// backreferences, and is judged accordingly.) For them, Result.States and Result.Repeat
+// give the size of their automata.
 package redos

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// escape reads what follows a backslash outside brackets.
+// escape parses the text after a backslash outside brackets.
 func (p *parser) escape(start int) *node {
 	if p.pos >= len(p.src) {
 		return p.fail("trailing backslash")
@@ -55,7 +55,7 @@ func (p *parser) escape(start int) *node {
 	return p.class(start, one(p.character()))
 }
 
-// assertion is the one that the letter at p.pos stands for.
+// assertion returns the assertion for the letter at p.pos.
 func (p *parser) assertion() (assert, bool) {
 	c, d := p.peek(), p.dialect
 	if d == Postgres {
@@ -91,7 +91,7 @@ func (p *parser) assertion() (assert, bool) {
 	return 0, false
 }
 
-// shorthand reads \d, \p{…} and their like.
+// shorthand parses \d, \p{…} and similar escapes.
 func (p *parser) shorthand() (set, bool) {
 	c := p.peek()
 	var s set
@@ -123,7 +123,7 @@ func (p *parser) shorthand() (set, bool) {
 	return s, true
 }
 
-// property reads \pL, \p{…} and \p{^…}.
+// property parses \pL, \p{…} and \p{^…}.
 func (p *parser) property(neg bool) (set, bool) {
 	p.pos++
 	name := ""
@@ -143,7 +143,7 @@ func (p *parser) property(neg bool) (set, bool) {
 		return s, true
 	}
 	s, ok := property(name)
-	if !ok { // unknown here: any rune beyond ASCII letters may belong to it
+	if !ok { // unknown: any rune beyond ASCII letters may belong to it
 		s = letters().with(set{{128, maxRune}})
 	}
 	if neg {
@@ -156,7 +156,8 @@ func (p *parser) property(neg bool) (set, bool) {
 	return p.properties[key], true
 }
 
-// numbered reads \1 and on: a group if there are so many, else octal or text.
+// numbered parses \1 and so on: a backreference if that group exists, otherwise octal or
+// text.
 func (p *parser) numbered(start int) *node {
 	end := p.pos
 	for end < len(p.src) && end < p.pos+3 && p.src[end] >= '0' && p.src[end] <= '9' {
@@ -167,7 +168,7 @@ func (p *parser) numbered(start int) *node {
 			p.pos = end
 			return p.backref(start, n)
 		}
-		if p.dialect != Java { // the others do not try fewer digits
+		if p.dialect != Java { // other engines do not try fewer digits
 			break
 		}
 	}
@@ -194,7 +195,7 @@ func (p *parser) refNamed(start int, name string) *node {
 	return n
 }
 
-// byName reads \k<name>, \k'name' and \k{name}; nil if it is none.
+// byName parses \k<name>, \k'name' and \k{name}. It returns nil for other text.
 func (p *parser) byName(start int) *node {
 	closers := map[string]byte{"k<": '>', "k'": '\'', "k{": '}'}
 	for open, closer := range closers {
@@ -210,7 +211,7 @@ func (p *parser) byName(start int) *node {
 	return nil
 }
 
-// gRef reads \g1, \g{-1}, \g{name}, and \g<name>, which is a call.
+// gRef parses \g1, \g{-1}, \g{name}, and \g<name>, which is a call.
 func (p *parser) gRef(start int) *node {
 	p.pos++
 	switch {
@@ -236,7 +237,7 @@ func (p *parser) gRef(start int) *node {
 	return p.class(start, one('g'))
 }
 
-// quoted reads the text up to \E.
+// quoted parses the text up to \E.
 func (p *parser) quoted(start int) *node {
 	text := p.rest()
 	end := strings.Index(text, `\E`)
@@ -254,14 +255,14 @@ func (p *parser) quoted(start int) *node {
 	if len(subs) == 0 {
 		return nil
 	}
-	if len(subs) > 1 { // a quantifier after \E repeats the last character
+	if len(subs) > 1 { // a quantifier after \E applies to the last character
 		last := p.quantified(subs[len(subs)-1], subs[len(subs)-1].off)
 		subs[len(subs)-1] = last
 	}
 	return p.node(node{op: opConcat, subs: subs, off: start})
 }
 
-// character reads an escape that stands for one rune.
+// character parses an escape for one rune.
 func (p *parser) character() rune {
 	r := p.next()
 	switch r {
@@ -299,7 +300,7 @@ func (p *parser) character() rune {
 			p.pos++
 			return rune(c & 0x1f)
 		}
-		if p.dialect == JS { // the backslash is then one itself
+		if p.dialect == JS { // the backslash then stands for itself
 			p.pos--
 			return '\\'
 		}
@@ -307,8 +308,8 @@ func (p *parser) character() rune {
 	return r
 }
 
-// hex reads digits digits, or any number in braces. letter stands for itself if
-// none follow.
+// hex parses the given number of digits, or any number in braces. Without digits, the
+// letter stands for itself.
 func (p *parser) hex(letter rune, digits int, braces bool) rune {
 	s := p.rest()
 	if braces && strings.HasPrefix(s, "{") && (p.dialect != JS || letter == 'u') {
@@ -347,7 +348,7 @@ func hexes16(s string) (r rune, n int) {
 	return r, n
 }
 
-// octal reads up to n octal digits that do not pass \377.
+// octal parses up to n octal digits with a value up to \377.
 func (p *parser) octal(n int) rune {
 	r := rune(0)
 	for ; n > 0 && p.peek() >= '0' && p.peek() <= '7' && r*8+rune(p.peek()-'0') <= 0o377; n-- {

@@ -2,39 +2,39 @@ package redos
 
 import "slices"
 
-// candidate is a loop that the automaton can go through in more than one way.
+// candidate is a loop that the automaton can pass in more than one way.
 type candidate struct {
 	class  Class
-	seek   bool       // one of the ways is that the match has not begun
-	pivot  int32      // the state where the ways part
-	target int32      // of a polynomial: the state where they meet
-	pump   []bag      // a rune of each, in turn
-	depth  int        // of a polynomial: how many loops follow one another
-	a, b   loop       // the first and second
-	others [][2]int32 // of a polynomial: pivots and targets that may do as well
-	along  []int32    // of an exponential: the states that the pump goes through
-	twice  bool       // of an exponential: it is one edge that stands for two ways
+	seek   bool       // on one path the match has not begun
+	pivot  int32      // state where the paths separate
+	target int32      // polynomial: state where they meet
+	pump   []bag      // one bag per rune, in order
+	depth  int        // polynomial: number of consecutive loops
+	a, b   loop       // first and second loop
+	others [][2]int32 // polynomial: alternative pivots and targets
+	along  []int32    // exponential: states on the pump's path
+	twice  bool       // exponential: one edge stands for two paths
 }
 
-// What is kept of one component, and of all.
+// Maximum numbers of candidates, per component and in total.
 const (
 	perComponent  = 4
 	maxCandidates = 16
-	maxPairs      = 6000 // of states, that one component is searched for
+	maxPairs      = 6000 // pairs of states that are searched in one component
 )
 
-// A new pair or triple costs as much as so many edges.
+// Cost of a new pair or triple, in edges.
 const (
 	perPairMade = 16
 )
 
-// exponentials finds the states that one word leads back to themselves in two
-// ways: the pair automaton leaves the diagonal and comes back to it.
+// exponentials finds the states to which one word leads back in two ways: the pair
+// automaton leaves the diagonal and returns to it.
 func (m *automaton) exponentials(left *budget) []candidate {
 	return m.exponentialsOf(left, func([]int32) bool { return true })
 }
 
-// exponentialsOf looks at some components only.
+// exponentialsOf examines the wanted components only.
 func (m *automaton) exponentialsOf(left *budget, wanted func(members []int32) bool) []candidate {
 	var found []candidate
 	for c, members := range m.comps {
@@ -51,8 +51,8 @@ func (m *automaton) exponentialsOf(left *budget, wanted func(members []int32) bo
 	return found
 }
 
-// doubled finds edges inside a component that stand for two ways, those that
-// read different runes.
+// doubled finds edges inside a component that stand for two paths. Edges that read
+// different runes come first.
 func (m *automaton) doubled(members []int32, left *budget) (found []candidate) {
 	var read []bag
 	for _, v := range members {
@@ -72,7 +72,7 @@ func (m *automaton) doubled(members []int32, left *budget) (found []candidate) {
 	return found
 }
 
-// path is a shortest way inside a component, as the states that it comes to.
+// path returns a shortest path inside a component, as a list of states.
 func (m *automaton) path(from, to int32, left *budget) []int32 {
 	if from == to {
 		return nil
@@ -103,7 +103,7 @@ func unwind(parent map[int32]int32, from, to int32) []int32 {
 	return way
 }
 
-// reads is what a way reads.
+// reads returns the runes that a path reads.
 func (m *automaton) reads(way []int32) []bag {
 	var word []bag
 	for _, v := range way {
@@ -112,8 +112,8 @@ func (m *automaton) reads(way []int32) []bag {
 	return word
 }
 
-// diverging explores the pairs of states of one component that one word reaches
-// from one state.
+// diverging explores the pairs of states of one component that one word reaches from one
+// state.
 type diverging struct {
 	*automaton
 	comp  int32
@@ -122,13 +122,13 @@ type diverging struct {
 	pairs []pair
 }
 
-// pair is two states, the lower first, off the diagonal.
+// pair is a pair of different states, the lower one first.
 type pair struct {
 	r, s  int32
-	from  int32   // the state that they parted from, if they just did; else -1
-	preds []int32 // pairs before it
-	next  int32   // towards the diagonal; -1: unknown
-	meet  int32   // the state that the pair meets in at the next step; -1: it does not
+	from  int32   // the state where they separated, if in the last step; otherwise -1
+	preds []int32 // preceding pairs
+	next  int32   // next pair towards the diagonal; -1: unknown
+	meet  int32   // the state where the pair meets in the next step; -1: none
 }
 
 func (d *diverging) search(members []int32) []candidate {
@@ -136,7 +136,7 @@ func (d *diverging) search(members []int32) []candidate {
 		d.part(v)
 	}
 	for i := 0; i < len(d.pairs); i++ {
-		if d.left.left <= 0 || i >= maxPairs { // what was found so far may do
+		if d.left.left <= 0 || i >= maxPairs { // the results so far may be sufficient
 			d.partial = true
 			break
 		}
@@ -160,7 +160,7 @@ func (d *diverging) search(members []int32) []candidate {
 	return found
 }
 
-// part finds the pairs that two edges of v lead to with one rune.
+// part finds the pairs to which two edges of v lead with one rune.
 func (d *diverging) part(v int32) {
 	edges := d.states[v].edges
 	for i, e := range edges {
@@ -175,7 +175,7 @@ func (d *diverging) part(v int32) {
 	}
 }
 
-// pair is the number of a pair, which it makes if need be.
+// pair returns the number of a pair. It creates the pair if necessary.
 func (d *diverging) pair(r, s, from int32) int32 {
 	key := [2]int32{min(r, s), max(r, s)}
 	i, ok := d.index[key]
@@ -184,13 +184,13 @@ func (d *diverging) pair(r, s, from int32) int32 {
 		d.left.spend(perPairMade)
 		d.index[key] = i
 		d.pairs = append(d.pairs, pair{r: key[0], s: key[1], from: from, next: -1, meet: -1})
-	} else if p := &d.pairs[i]; from >= 0 && (p.from < 0 || from == p.r || from == p.s) { // the latter is the shorter way round
+	} else if p := &d.pairs[i]; from >= 0 && (p.from < 0 || from == p.r || from == p.s) { // the second condition means a shorter cycle
 		p.from = from
 	}
 	return i
 }
 
-// follow goes one rune on from a pair.
+// follow advances a pair by one rune.
 func (d *diverging) follow(i int32) {
 	r, s := d.pairs[i].r, d.pairs[i].s
 	for _, e := range d.states[r].edges {
@@ -210,7 +210,7 @@ func (d *diverging) follow(i int32) {
 	}
 }
 
-// converge marks the pairs from which the diagonal can be reached.
+// converge marks the pairs from which the diagonal is reachable.
 func (d *diverging) converge() {
 	var queue []int32
 	for i, p := range d.pairs {
@@ -228,8 +228,8 @@ func (d *diverging) converge() {
 	}
 }
 
-// word is what leads from where pair i parted back to there, and the states on
-// both ways.
+// word returns the word on which pair i separates and returns, and the states on both
+// paths.
 func (d *diverging) word(i int32) (word []bag, along []int32) {
 	start := d.pairs[i].from
 	for {

@@ -2,8 +2,7 @@ package redos
 
 import "strings"
 
-// advice is what can be done about a finding, with the parts of the pattern that
-// it is about.
+// advice generates suggestions for a finding, from the parts of the pattern that cause it.
 type advice struct {
 	src     string
 	dialect Dialect
@@ -11,7 +10,7 @@ type advice struct {
 	auto    *automaton
 }
 
-// loop is the innermost loop around a state; 0: none.
+// loop returns the innermost loop around a state; 0: none.
 func (v *advice) loop(state int32) int32 {
 	if p := v.auto.states[state].pos; p >= 0 {
 		return v.graph.positions[p].loop
@@ -19,7 +18,7 @@ func (v *advice) loop(state int32) int32 {
 	return 0
 }
 
-// around is the innermost loop around all of some states.
+// around returns the innermost loop around all given states.
 func (v *advice) around(states []int32) int32 {
 	common := int32(-1)
 	for _, s := range states {
@@ -41,7 +40,7 @@ func (v *advice) within(l, outer int32) bool {
 	return l == outer
 }
 
-// text is how a loop is written; "" if it is not known.
+// text returns the source text of a loop, or "" if it is unknown.
 func (v *advice) text(l int32) string {
 	if n := v.graph.repeats[l]; n != nil && n.end > n.off && n.end <= len(v.src) {
 		return short(v.src[n.off:n.end])
@@ -49,7 +48,7 @@ func (v *advice) text(l int32) string {
 	return ""
 }
 
-// offset is where a loop begins, or else where a state reads.
+// offset returns the start of a loop, or the position of a state if there is no loop.
 func (v *advice) offset(l, state int32) int {
 	if n := v.graph.repeats[l]; n != nil {
 		return n.off
@@ -57,7 +56,7 @@ func (v *advice) offset(l, state int32) int {
 	return v.auto.offset(v.graph, state)
 }
 
-// exponential says which loop has two ways through one text, and how it gets one.
+// exponential explains which loop has two paths through one text, and how to avoid that.
 func (v *advice) exponential(c candidate) (fix string, offset int) {
 	l := v.around(c.along)
 	inner := int32(0)
@@ -66,26 +65,26 @@ func (v *advice) exponential(c candidate) (fix string, offset int) {
 			inner = in
 		}
 	}
-	if c.twice && v.graph.outer[l] != 0 { // which of the two goes round is the choice
+	if c.twice && v.graph.outer[l] != 0 { // the ambiguity is which of the two loops starts another round
 		inner, l = l, v.graph.outer[l]
 	}
 	offset = v.offset(l, c.pivot)
 	outer, part := v.text(l), v.text(inner)
 	switch {
 	case outer == "":
-		return "rewrite the repeat so that a text matches it in one way only, or bound it to a few rounds", offset
+		return "rewrite the repeat so that a text matches it in only one way, or limit it to a few rounds", offset
 	case inner != 0 && part != "":
 		return "keep one of the two repeats " + part + " and " + outer + ", or end each round of the outer one with a character that " +
 			part + " does not match" + v.atomic(part), offset
 	case v.graph.repeats[l].alternates():
-		return "let the alternatives inside " + outer + " begin with different characters, or make one class of them, so that none matches what others do" +
+		return "let the alternatives inside " + outer + " begin with different characters, or combine them into one character class, so that no two match the same text" +
 			v.atomic(""), offset
 	default:
 		return "make what can be absent in " + outer + " required, or take it out, so that a round has one way through a text" + v.atomic(""), offset
 	}
 }
 
-// polynomial says which two loops share a text.
+// polynomial explains which two loops match the same text.
 func (v *advice) polynomial(c candidate) (fix string, offset int) {
 	a, b := v.loop(c.pivot), v.loop(c.target)
 	offset = v.offset(b, c.target)
@@ -94,17 +93,17 @@ func (v *advice) polynomial(c candidate) (fix string, offset int) {
 	case c.seek && second == "":
 		return "anchor the expression with ^, or bound its repeats", offset
 	case c.seek:
-		return "anchor the expression with ^, let it begin with what cannot stand inside " + second + ", or bound " + second + ", as in {1,100}", offset
+		return "anchor the expression with ^, begin it with a character that cannot occur inside " + second + ", or bound " + second + ", as in {1,100}", offset
 	case first == "" || second == "":
-		return "bound the repeats, as in {0,100}, or put what they do not match between them", offset
+		return "bound the repeats, as in {0,100}, or put a separator between them that they do not match", offset
 	case a == b:
 		return "rewrite " + first + " so that a round ends where the next begins, or bound it, as in {1,100}" + v.atomic(first), offset
 	}
-	return first + " and " + second + " match the same text: make one of them, put what neither matches between them, or bound them, as in {0,100}" +
+	return first + " and " + second + " match the same text: combine them, put a separator between them that neither matches, or bound them, as in {0,100}" +
 		v.atomic(first), offset
 }
 
-// atomic is the way out by a repeat that is never entered again.
+// atomic suggests a repeat without backtracking, if the dialect has one.
 func (v *advice) atomic(part string) string {
 	switch {
 	case part == "" || strings.HasSuffix(part, "…"):
@@ -119,7 +118,7 @@ func (v *advice) atomic(part string) string {
 	return ""
 }
 
-// alternates says whether n has alternatives.
+// alternates reports whether n contains alternatives.
 func (n *node) alternates() bool {
 	if n.op == opAlt {
 		return true
@@ -132,7 +131,7 @@ func (n *node) alternates() bool {
 	return false
 }
 
-// short cuts a part of the pattern.
+// short returns a part of the pattern, shortened.
 func short(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -141,10 +140,10 @@ func short(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// repair is what can be done about an expression that was not judged.
+// repair returns advice for an expression that could not be analyzed.
 func repair(t *tree) string {
 	if t.beyond != "" {
-		return "write it without " + t.beyond + ", so that it can be judged"
+		return "write it without " + t.beyond + ", so that it can be analyzed"
 	}
-	return "repeat less, nest less or split the expression, so that it can be judged"
+	return "use fewer repeats, less nesting, or several expressions, so that it can be analyzed"
 }

@@ -1,9 +1,9 @@
 package redos
 
-// A mask says between which neighbours an empty path may pass: bit 8·p+n is for
-// flavor p to the left and n to the right. Flavors are the kinds of runes that
-// the pattern's assertions tell apart; edgeOfText stands for none, and lastLine,
-// to the right only, for a newline that ends the text.
+// mask says between which neighbours an empty path may pass. Bit 8·p+n stands for flavor p
+// on the left and n on the right. Flavors are the kinds of runes that the pattern's
+// assertions distinguish. edgeOfText stands for the edge of the text, and lastLine, on the
+// right only, for a final newline.
 type mask uint64
 
 const (
@@ -13,12 +13,12 @@ const (
 	anywhere   mask = 1<<64 - 1
 )
 
-// flavors sorts the atoms of an alphabet by what assertions see of them.
+// flavors groups the atoms of an alphabet by what assertions can distinguish.
 type flavors struct {
 	alpha *alphabet
 	bags  []bag    // by flavor: its atoms
-	of    []int    // by atom
-	sees  []uint64 // by flavor: which of classes it is in
+	of    []int    // by atom: its flavor
+	sees  []uint64 // by flavor: the classes that contain it
 	bit   map[int]uint
 }
 
@@ -34,12 +34,12 @@ func newFlavors(a *alphabet, root *node) *flavors {
 	}
 	f := &flavors{alpha: a}
 	if !f.split(append(classes, need.classes...)) {
-		f.split(classes) // too many lookarounds: what they want is not modelled
+		f.split(classes) // too many lookarounds: their classes are not modelled
 	}
 	return f
 }
 
-// split groups the atoms by which of classes they are in.
+// split groups the atoms by the classes that contain them.
 func (f *flavors) split(classes []int) bool {
 	f.bit = map[int]uint{}
 	for _, c := range classes {
@@ -105,7 +105,7 @@ func (w *needs) simple(n *node) {
 	}
 }
 
-// simple says whether a lookaround depends on one neighbour only.
+// simple reports whether a lookaround depends on one neighbour only.
 func (n *node) simple() bool {
 	switch n.op {
 	case opClass, opAssert, opEmpty:
@@ -122,7 +122,7 @@ func (n *node) simple() bool {
 	}
 }
 
-// in is the flavors of a class as bits; ok is false if it is not modelled.
+// in returns the flavors of a class as bits. ok is false if the class is not modelled.
 func (f *flavors) in(class int) (fits uint8, ok bool) {
 	b, ok := f.bit[class]
 	if !ok {
@@ -155,7 +155,7 @@ const (
 	allSides   uint8 = 0xff
 )
 
-// assertion is where an assertion holds.
+// assertion returns the mask of an assertion.
 func (f *flavors) assertion(kind assert) mask {
 	words, _ := f.in(f.alpha.words)
 	lines, _ := f.in(f.alpha.lines)
@@ -183,7 +183,7 @@ func (f *flavors) assertion(kind assert) mask {
 	}
 }
 
-// look is where a simple lookaround holds; ok is false if it is not modelled.
+// look returns the mask of a simple lookaround. ok is false if it is not modelled.
 func (f *flavors) look(n *node) (m mask, ok bool) {
 	if !n.simple() {
 		return anywhere, false

@@ -2,8 +2,8 @@ package redos
 
 import "slices"
 
-// An eps is a node of the empty-step graph: Thompson's construction, in which
-// different ways to the same place stay different.
+// eps is a node of the graph of empty steps: Thompson's construction, which keeps different
+// paths to the same place apart.
 type eps struct {
 	kind   epsKind
 	out    [2]int32
@@ -16,34 +16,34 @@ type eps struct {
 type epsKind uint8
 
 const (
-	epsSplit  epsKind = iota // to both outs
+	epsSplit  epsKind = iota // continues at both outs
 	epsRune                  // reads position pos
-	epsAssert                // to out[0] where mask holds
-	epsRound                 // the end of a round of the loop at out[0]; out[1] leaves it
-	epsFirst                 // the end of a round that must be
-	epsEnd                   // of the pattern, or of a lookaround
+	epsAssert                // continues at out[0] if mask allows
+	epsRound                 // end of a round of the loop at out[0]; out[1] leaves the loop
+	epsFirst                 // end of a mandatory round
+	epsEnd                   // end of the pattern or of a lookaround
 )
 
 // position is one place of the pattern that reads a rune.
 type position struct {
 	class  int
 	off    int
-	next   int32 // eps
-	region int32 // 0: the pattern; else the lookaround that it is in
-	loop   int32 // the innermost loop around it; 0: none
+	next   int32 // index of the next eps
+	region int32 // 0: the pattern; otherwise the lookaround that contains it
+	loop   int32 // innermost loop around it; 0: none
 }
 
-// Bounds of the automaton. Past them counted repeats become loops, which adds
-// paths and loses none.
+// Limits of the automaton. Above them, counted repeats become loops, which adds paths and
+// loses none.
 const (
 	maxPositions = 10_000
 	maxSmall     = 100   // positions of a pattern whose repeats are all written out
-	maxWays      = 5_000 // to match, of such a pattern: more are worth an attack
-	maxWritten   = 24    // positions of a repeat that is written out in any case
+	maxWays      = 5_000 // paths through such a pattern: more are worth an attack
+	maxWritten   = 24    // positions of a repeat that is always written out
 	maxCopies    = 320   // positions of the written-out rounds of one repeat
-	maxOptional  = 2     // optional rounds written out
+	maxOptional  = 2     // optional rounds that are written out
 	maxFew       = 3     // rounds that are written out even in a loose graph
-	manyRounds   = 16    // each of which may be empty: too many to choose from
+	manyRounds   = 16    // rounds that may be empty: too many choices
 )
 
 type graph struct {
@@ -54,24 +54,24 @@ type graph struct {
 	region    int32
 	regions   int32
 	loop      int32
-	outer     []int32 // by loop: the one around it
-	repeats   []*node // by loop: what it is of
-	inside    int     // copies of groups for backreferences that are being made
+	outer     []int32 // by loop: the enclosing loop
+	repeats   []*node // by loop: its repeat
+	inside    int     // number of open copies of groups for backreferences
 	counted   int     // the largest count that became a loop
-	choice    bool    // one of them has many rounds that may be empty
+	choice    bool    // one of these loops has many rounds that may be empty
 	counts    counts
 	small     bool
-	many      bool // ways to match it, though it is small
+	many      bool // there are many paths through it, although it is small
 	full      bool
 }
 
-// counts is what becomes of counted repeats.
+// counts says how counted repeats are handled.
 type counts uint8
 
 const (
-	some  counts = iota // are written out if that is short, and become loops else
-	all                 // are written out
-	loose               // become loops if more than a few rounds
+	some  counts = iota // written out if short, otherwise loops
+	all                 // written out
+	loose               // loops if there are more than a few rounds
 )
 
 func newGraph(t *tree, f *flavors, c counts) (g *graph, entry int32) {
@@ -91,7 +91,7 @@ func (g *graph) add(e eps) int32 {
 	return int32(len(g.eps) - 1)
 }
 
-// build makes the part of n that goes on at next, and returns its entry.
+// build creates the graph of n, which continues at next, and returns its entry.
 func (g *graph) build(n *node, next int32) int32 {
 	if g.full {
 		return next
@@ -156,8 +156,8 @@ func (g *graph) alt(subs []*node, next int32) int32 {
 	return entry
 }
 
-// look makes a lookaround a side branch with an end of its own, since what
-// happens inside ends there.
+// look creates a side branch for a lookaround. It has its own end, because a match inside
+// ends there.
 func (g *graph) look(n *node, next int32) int32 {
 	if m, ok := g.flavors.look(n); ok {
 		return g.add(eps{kind: epsAssert, mask: m, out: [2]int32{next, -1}})
@@ -174,11 +174,11 @@ func (g *graph) look(n *node, next int32) int32 {
 	return g.add(eps{kind: epsSplit, out: [2]int32{body, next}})
 }
 
-// repeat writes rounds out where they are few, and makes a loop of the rest.
+// repeat writes out a few rounds, and creates a loop for the rest.
 func (g *graph) repeat(n *node, next int32) int32 {
 	body := n.subs[0]
 	low, high := n.min, n.max
-	choice := false // of the rounds may be empty, and which is a choice
+	choice := false // rounds may be empty, with a choice which ones
 	if high == 0 {
 		return next
 	}
@@ -211,7 +211,7 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		g.loop = was
 	default:
 		exit := next
-		for range high - low { // a round that is not made ends the loop
+		for range high - low { // leaving out a round ends the loop
 			next = g.optional(body, next, exit)
 		}
 	}
@@ -221,8 +221,8 @@ func (g *graph) repeat(n *node, next int32) int32 {
 	return next
 }
 
-// ways is how many there are to match n, at one place, of those that counts allow:
-// at most so many, up to more than maxWays.
+// ways returns the number of paths through n from one place, under the limits of counts.
+// Above maxWays the result is inexact.
 func (n *node) ways() int {
 	ways := 1
 	for _, s := range n.subs {
@@ -245,9 +245,9 @@ func (n *node) ways() int {
 	return max(1, min(sum, maxWays+1))
 }
 
-// loosens says whether a loose graph may show what another does not: many rounds
-// that must be, each of which can be of more than one length. Before the last of
-// them no match can end.
+// loosens reports whether a loose graph may reveal an attack that another graph hides:
+// there are many mandatory rounds of variable length, and no match can end before the last
+// one.
 func (n *node) loosens() bool {
 	if n.op == opRepeat && (n.min > maxFew || n.max > maxFew && n.max < unbounded) && n.subs[0].varies() {
 		return true
@@ -272,7 +272,7 @@ func (n *node) varies() bool {
 	return false
 }
 
-// star is a loop of rounds that need not be.
+// star creates a loop of optional rounds.
 func (g *graph) star(body *node, next int32) int32 {
 	head := g.add(eps{kind: epsSplit})
 	end := head
@@ -284,7 +284,7 @@ func (g *graph) star(body *node, next int32) int32 {
 	return head
 }
 
-// plus is a loop with one round that must be; twice gives every round two ways.
+// plus creates a loop with one mandatory round. With twice, every round has two paths.
 func (g *graph) plus(body *node, next int32, twice bool) int32 {
 	again := g.add(eps{kind: epsSplit})
 	if !body.nullable() {
@@ -292,8 +292,8 @@ func (g *graph) plus(body *node, next int32, twice bool) int32 {
 		g.eps[again].out = [2]int32{entry, next}
 		return entry
 	}
-	// The first round may be empty and the loop still go on; a later one not.
-	// Where the body begins, a node of its own tells that a round has begun.
+	// The first round may be empty and the loop still continue; a later one may not. A
+	// separate node at the start of the body marks the start of a round.
 	end := g.add(eps{kind: epsRound, out: [2]int32{again, next}})
 	entry := g.build(body, end)
 	if twice {
@@ -303,7 +303,7 @@ func (g *graph) plus(body *node, next int32, twice bool) int32 {
 	return entry
 }
 
-// optional is a round that need not be, before others that end at exit.
+// optional creates an optional round before others that end at exit.
 func (g *graph) optional(body *node, next, exit int32) int32 {
 	head := g.add(eps{kind: epsSplit})
 	end := next
@@ -315,7 +315,7 @@ func (g *graph) optional(body *node, next, exit int32) int32 {
 	return head
 }
 
-// size is how many positions n becomes, up to MaxSize.
+// size returns the number of positions for n, up to MaxSize.
 func (n *node) size() int {
 	if n.op == opClass {
 		return 1

@@ -2,7 +2,7 @@ package redos
 
 import "strings"
 
-// group reads what follows an opening parenthesis at start.
+// group parses the text after an opening parenthesis at start.
 func (p *parser) group(start int) *node {
 	if !p.take("?") {
 		if p.dialect == PCRE && p.peek() == '*' {
@@ -61,11 +61,11 @@ func (p *parser) namedGroup(start int) *node {
 	if !ok || name == "" {
 		return p.fail("unfinished group name")
 	}
-	name, _, _ = strings.Cut(name, "-") // .NET's balancing groups: the stack is not followed
+	name, _, _ = strings.Cut(name, "-") // .NET's balancing groups; their stack is not modelled
 	return p.capture(start, name)
 }
 
-// until reads up to and over c.
+// until reads up to c, inclusive.
 func (p *parser) until(c byte) (string, bool) {
 	end := strings.IndexByte(p.rest(), c)
 	if end < 0 {
@@ -77,8 +77,7 @@ func (p *parser) until(c byte) (string, bool) {
 	return s, true
 }
 
-// body reads alternatives and the closing parenthesis. Flags that are set
-// inside end with it.
+// body parses alternatives and the closing parenthesis. Flags set inside end with it.
 func (p *parser) body() *node {
 	saved := p.flags
 	n := p.alternatives()
@@ -111,8 +110,8 @@ func (p *parser) look(start int, behind, neg bool) *node {
 	return n
 }
 
-// single is the set that a lookaround over one rune looks for; a group around
-// it and alternatives of single runes count.
+// single returns the set of a lookaround over one rune. It looks through a group and
+// alternatives of single runes.
 func (n *node) single() (set, bool) {
 	switch s := n.subs[0]; s.op {
 	case opClass:
@@ -133,7 +132,7 @@ func (n *node) single() (set, bool) {
 	}
 }
 
-// conditional reads (?(1)yes|no), (?(<name>)…) and (?(?=…)yes|no).
+// conditional parses (?(1)yes|no), (?(<name>)…) and (?(?=…)yes|no).
 func (p *parser) conditional(start int) *node {
 	n := p.node(node{op: opIf, off: start})
 	p.tree.inexact = true
@@ -160,14 +159,14 @@ func (p *parser) conditional(start int) *node {
 	return n
 }
 
-// subroutine is a call of a group: a language beyond automata.
+// subroutine parses a call of a group, which automata cannot express.
 func (p *parser) subroutine(start int) *node {
 	p.tree.beyond = "recursion"
 	p.tree.inexact = true
 	return p.node(node{op: opEmpty, off: start})
 }
 
-// inlineFlags reads (?i), (?i-s:…), (?^…).
+// inlineFlags parses (?i), (?i-s:…), (?^…).
 func (p *parser) inlineFlags(start int) *node {
 	saved := p.flags
 	on := true
@@ -176,7 +175,7 @@ func (p *parser) inlineFlags(start int) *node {
 		case r == '-':
 			on = false
 		case r == ')':
-			return nil // until the end of the group around it
+			return nil // until the end of the enclosing group
 		case r == ':':
 			n := p.body()
 			n.kept = true
@@ -190,7 +189,7 @@ func (p *parser) inlineFlags(start int) *node {
 	return p.fail("unfinished group")
 }
 
-// verb reads (*VERB) and (*atomic:…).
+// verb parses (*VERB) and (*atomic:…).
 func (p *parser) verb(start int) *node {
 	for name, put := range map[string]string{
 		"*atomic:": ">", "*pla:": "=", "*positive_lookahead:": "=", "*nla:": "!", "*negative_lookahead:": "!",
@@ -213,7 +212,8 @@ func (p *parser) verb(start int) *node {
 	return p.node(node{op: opEmpty, off: start})
 }
 
-// countGroups counts capturing groups, so that \8 can be told from a character.
+// countGroups counts capturing groups, to distinguish the backreference \8 from a
+// character.
 func (p *parser) countGroups() int {
 	n, inClass := 0, false
 	for i := 0; i < len(p.src); i++ {
@@ -225,7 +225,7 @@ func (p *parser) countGroups() int {
 		case ']':
 			inClass = false
 		case '(':
-			if strings.HasPrefix(p.src[i:], "(?(") { // what a conditional asks for is no group
+			if strings.HasPrefix(p.src[i:], "(?(") { // the condition of a conditional is not a group
 				i += 2
 				continue
 			}
@@ -238,7 +238,7 @@ func (p *parser) countGroups() int {
 	return n
 }
 
-// captures says whether what follows (? names a group.
+// captures reports whether the text after (? names a group.
 func captures(s string) bool {
 	return strings.HasPrefix(s, "P<") || strings.HasPrefix(s, "'") ||
 		strings.HasPrefix(s, "<") && !strings.HasPrefix(s, "<=") && !strings.HasPrefix(s, "<!")

@@ -2,7 +2,7 @@ package redos
 
 import "slices"
 
-// measure notes for every node how short a text it matches, up to maxWord.
+// measure stores the length of the shortest match of every node, up to maxWord.
 func (n *node) measure(t *tree) int {
 	least := 0
 	switch n.op {
@@ -15,7 +15,7 @@ func (n *node) measure(t *tree) int {
 		}
 	case opBackref:
 		if g := n.group(t); g != nil {
-			least = g.least // its own is measured before, if it stands before
+			least = g.least // already measured, if the group stands before
 		}
 	default:
 		for _, s := range n.subs {
@@ -32,7 +32,8 @@ func (n *node) measure(t *tree) int {
 	return n.least
 }
 
-// group is what a backreference refers to; nil if it is not known or around it.
+// group returns the group of a backreference. It returns nil if the group is unknown or
+// contains the backreference.
 func (n *node) group(t *tree) *node {
 	if n.n <= 0 || n.n >= len(t.groups) || t.groups[n.n].contains(n) {
 		return nil
@@ -40,8 +41,8 @@ func (n *node) group(t *tree) *node {
 	return t.groups[n.n]
 }
 
-// way is the shortest text that leads past some nodes, as far as that can be
-// said without looking around; false if it is too long.
+// way returns the shortest text that matches the given nodes, ignoring lookarounds. It
+// returns false if the text is too long.
 func (a *analysis) way(before *link) ([]int, bool) {
 	s := &speller{analysis: a, picked: map[int]int{}}
 	var nodes []*node
@@ -93,7 +94,7 @@ func (s *speller) spell(n *node) {
 	}
 }
 
-// pick chooses one atom of a class, always the same.
+// pick chooses one atom of a class, always the same one.
 func (s *speller) pick(class int) int {
 	if atom, ok := s.picked[class]; ok {
 		return atom
@@ -108,14 +109,14 @@ func (s *speller) pick(class int) int {
 	return s.picked[class]
 }
 
-// Of how many lookarounds attacks are made for, and how many runes each may match.
+// Maximum number of lookarounds that attacks consider, and of runes in the match of each.
 const (
 	maxShown = 3
 	maxAsked = 24
 )
 
-// looked is the shortest text of each lookaround over more than one rune, up to
-// maxAsked runes: of those that must match, and of lookaheads that must not.
+// looked returns the shortest match of each lookaround over more than one rune, up to
+// maxAsked runes: shown for those that must match, denied for lookaheads that must not.
 func (a *analysis) looked() (shown, denied [][]int) {
 	var find func(n *node)
 	find = func(n *node) {

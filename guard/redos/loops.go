@@ -2,16 +2,16 @@ package redos
 
 import "slices"
 
-// loop is a set of states that go round: a component.
+// loop is a strongly connected component of states.
 type loop struct {
 	members []int32
 	in      bitset
-	seek    bool // a search that has not begun to match
+	seek    bool // a search before the start of a match
 	comp    int32
 }
 
-// loops lists the components that go round, in topological order, but for those
-// of counted repeats that end soon enough.
+// loops returns the cyclic components in topological order. It omits counted repeats that
+// end soon enough.
 func (a *analysis) loops() []loop {
 	m, short := a.auto, a.short()
 	var out []loop
@@ -23,14 +23,15 @@ func (a *analysis) loops() []loop {
 	return out
 }
 
-// component is a component as a loop.
+// component returns a component as a loop.
 func (m *automaton) component(c int32) loop {
 	l := m.loop(m.comps[c])
 	l.seek, l.comp = m.states[l.members[0]].pos < 0, c
 	return l
 }
 
-// longest is how many runes the outermost repeat around a state reads at most.
+// longest returns the maximum number of runes that the outermost repeat around a state
+// reads.
 func (m *automaton) longest(g *graph, v int32) int {
 	if m.states[v].pos < 0 {
 		return MaxSize
@@ -45,7 +46,8 @@ func (m *automaton) longest(g *graph, v int32) int {
 	return g.repeats[l].longest()
 }
 
-// longest is how many runes n reads at most, lookarounds too, up to MaxSize.
+// longest returns the maximum number of runes that n reads, including lookarounds, up to
+// MaxSize.
 func (n *node) longest() int {
 	total := 0
 	switch n.op {
@@ -54,7 +56,7 @@ func (n *node) longest() int {
 	case opBackref:
 		return MaxSize
 	default:
-		for _, s := range n.subs { // alternatives, too: more is not wrong
+		for _, s := range n.subs { // for alternatives the sum is an upper bound
 			total = min(total+s.longest(), MaxSize)
 		}
 	}
@@ -67,7 +69,7 @@ func (n *node) longest() int {
 	return total
 }
 
-// cycles is how many components go round.
+// cycles returns the number of cyclic components.
 func (m *automaton) cycles() int {
 	n := 0
 	for _, goes := range m.cyclic {

@@ -4,7 +4,7 @@ package redos
 type machine struct {
 	prog  *program
 	alpha *alphabet
-	text  []int // atoms
+	text  []int // as atoms
 	slots []int
 	regs  []int
 	stack []frame
@@ -13,30 +13,29 @@ type machine struct {
 	depth int
 }
 
-// frame is a way not yet tried, or a value to be put back on the way there.
+// frame is an untried path, or a value to restore on the way there.
 type frame struct {
-	pc    int32 // of the way; -1-i: slot i is to be put back, in slots before registers
+	pc    int32 // of the path; -1-i: restore slot i (slots come before registers)
 	pos   int32
 	value int
 }
 
-// maxStack bounds the machine's memory.
+// maxStack limits the machine's memory.
 const maxStack = 1 << 20
 
 func newMachine(p *program, a *alphabet) *machine {
 	return &machine{prog: p, alpha: a, slots: make([]int, 2*p.groups), regs: make([]int, p.registers)}
 }
 
-// effort is what a search took.
+// effort is the cost of a search.
 type effort struct {
-	total   number // of steps
-	work    int    // what it took to count them
+	total   number // steps
+	work    int    // work for counting them
 	matched bool
-	over    bool // it was cut off
+	over    bool // the search was cut off
 }
 
-// search looks for a match at every position, or at the first only, and stops
-// at limit steps.
+// search tries a match at every position, or at the first only. It stops at limit steps.
 func (m *machine) search(text []int, anchored bool, limit int) effort {
 	m.text, m.steps, m.limit = text, 0, limit
 	var e effort
@@ -51,7 +50,7 @@ func (m *machine) search(text []int, anchored bool, limit int) effort {
 	return e
 }
 
-// attempt looks for a match at one position.
+// attempt tries a match at one position.
 func (m *machine) attempt(text []int, start, limit int) effort {
 	m.text, m.steps, m.limit = text, 0, limit
 	matched := m.try(start)
@@ -67,8 +66,8 @@ func (m *machine) try(start int) bool {
 	return ok
 }
 
-// run goes from pc until an inMatch, trying way after way. It leaves the stack
-// as it found it but for values to be put back.
+// run executes from pc up to an inMatch, trying one path after another. It restores the
+// stack, except for values to be restored.
 func (m *machine) run(pc int32, pos int) (end int, ok bool) {
 	if m.depth++; m.depth > maxDepth {
 		m.steps = m.limit
@@ -94,7 +93,7 @@ func (m *machine) run(pc int32, pos int) (end int, ok bool) {
 	}
 }
 
-// commit forgets the ways above base, and keeps what is to be put back.
+// commit discards the paths above base, and keeps values to restore.
 func (m *machine) commit(base int) {
 	kept := m.stack[:base]
 	for _, f := range m.stack[base:] {
@@ -105,7 +104,7 @@ func (m *machine) commit(base int) {
 	m.stack = kept
 }
 
-// back goes to the last way not tried.
+// back returns to the last untried path.
 func (m *machine) back(base int) (pc int32, pos int, ok bool) {
 	for len(m.stack) > base {
 		f := m.stack[len(m.stack)-1]
@@ -140,7 +139,7 @@ func (m *machine) setReg(i int32, v int) {
 	m.regs[i] = v
 }
 
-// step runs one instruction.
+// step executes one instruction.
 func (m *machine) step(pc int32, pos int) (next int32, to int, ok bool) {
 	i := &m.prog.code[pc]
 	switch i.op {
@@ -232,7 +231,7 @@ func (m *machine) round(i *inst, pos int) (int32, int, bool) {
 func (m *machine) backref(i *inst, pc int32, pos int) (int32, int, bool) {
 	from, to := m.slots[2*i.a], m.slots[2*i.a+1]
 	if from < 0 || to < from {
-		return pc + 1, pos, m.prog.strict // elsewhere what has not matched is not matched again
+		return pc + 1, pos, m.prog.strict // in other engines an unset group never matches
 	}
 	if i.back {
 		pos -= to - from
@@ -253,7 +252,7 @@ func (m *machine) backref(i *inst, pc int32, pos int) (int32, int, bool) {
 	return pc + 1, pos + to - from, true
 }
 
-// holds says whether an assertion does at pos.
+// holds reports whether an assertion is true at pos.
 func (a *alphabet) holds(kind assert, text []int, pos int) bool {
 	end := len(text)
 	line := func(i int) bool { return a.in(a.lines, text[i]) }

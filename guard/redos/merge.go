@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Some engines rewrite alternatives before they run them, so that what is
-// written in two ways is tried in one:
+// Some engines rewrite alternatives before they run them, so that two ways to write the
+// same thing become one:
 //
 //   - CPython takes out what all of them begin with, and makes one class of them
 //     if each is a single character or class that is not negated.
 //   - .NET makes one class of single characters and classes side by side.
 //
-// The rules are those of CPython's _parser.py and .NET's RegexNode.cs. V8 merges
-// literals among three alternatives or more, which JavaScriptCore does not: they
-// are left as they are, as by the other engines.
+// The rules are those of CPython's _parser.py and .NET's RegexNode.cs. V8 merges literals
+// among three or more alternatives, but JavaScriptCore does not. So this package leaves
+// alternatives of JavaScript and of all other engines unchanged.
 
-// plain says whether the rune read since start is written as a character, or as a
-// class that is not negated.
+// plain reports whether the rune read since start is written as a character, or as a class
+// that is not negated.
 func (p *parser) plain(start int) bool {
 	text := p.src[start:p.pos]
 	return text != "" && text[0] != '.' && !strings.HasPrefix(text, "[^") && !(text[0] == '[' && strings.Contains(text, "-["))
 }
 
-// merge makes a node of alternatives as the dialect's engine does.
+// merge creates a node for alternatives in the way of the dialect's engine.
 func (p *parser) merge(start int, subs []*node) *node {
 	switch p.dialect {
 	case Python:
@@ -52,7 +52,7 @@ func (p *parser) concat(start int, subs []*node) *node {
 	return p.node(node{op: opConcat, subs: subs, off: start})
 }
 
-// union is one class of some.
+// union combines several classes into one.
 func (p *parser) union(start int, subs []*node) *node {
 	var all set
 	for _, n := range subs {
@@ -61,7 +61,7 @@ func (p *parser) union(start int, subs []*node) *node {
 	return p.node(node{op: opClass, set: all.norm(), plain: true, off: start})
 }
 
-// mergeAll is CPython's way.
+// mergeAll merges alternatives as CPython does.
 func (p *parser) mergeAll(start int, subs []*node) *node {
 	var items [][]*node
 	shortest := maxNodes
@@ -90,7 +90,7 @@ func (p *parser) mergeAll(start int, subs []*node) *node {
 	return p.concat(start, append(items[0][:same:same], p.either(start, rest)))
 }
 
-// items appends what follows one another in n.
+// items appends the parts of n in sequence.
 func (n *node) items(to []*node) []*node {
 	switch {
 	case n.op == opEmpty:
@@ -104,7 +104,7 @@ func (n *node) items(to []*node) []*node {
 	return to
 }
 
-// same says whether two nodes are written alike.
+// same reports whether two nodes are written alike.
 func (n *node) same(m *node) bool {
 	if n == m {
 		return true
@@ -116,7 +116,7 @@ func (n *node) same(m *node) bool {
 
 func (n *node) mergeable() bool { return n.op == opClass && n.plain && !n.kept }
 
-// mergeBeside makes one class of those that stand side by side.
+// mergeBeside combines adjacent classes into one.
 func (p *parser) mergeBeside(start int, subs []*node) []*node {
 	var out []*node
 	for i := 0; i < len(subs); {

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep groups nest, and with it every recursion.
+// maxDepth limits the nesting of groups, and so the depth of every recursion.
 const maxDepth = 250
 
-// maxNodes bounds the tree.
+// maxNodes limits the size of the tree.
 const maxNodes = 2 * MaxPattern
 
-// flags are the inline flags in force.
+// flags holds the inline flags in force.
 type flags struct {
 	fold, multi, dotall, extended, ascii, unicodeClasses bool
 	unicode                                              bool // JavaScript's u and v
 	sets                                                 bool // JavaScript's v
-	quiet                                                bool // (?n) of .NET: plain groups do not capture
+	quiet                                                bool // .NET's (?n): plain groups do not capture
 }
 
 type fault struct {
@@ -25,8 +25,8 @@ type fault struct {
 	at   int
 }
 
-// parser reads the union of the dialects. Where a dialect calls something an
-// error that another gives a meaning, that meaning is taken.
+// parser parses the union of the dialects. If one dialect rejects a construct that another
+// accepts, the parser accepts it with that meaning.
 type parser struct {
 	src     string
 	pos     int
@@ -38,10 +38,10 @@ type parser struct {
 	names   map[string]int
 	refs    []*node // backreferences by name, to be resolved
 	refTo   []string
-	closed  int // groups that the scan ahead counted
+	closed  int // number of groups counted in advance
 	err     *fault
 
-	folded, properties map[string]set // that have been made once
+	folded, properties map[string]set // cache
 }
 
 func parse(src string, o Options) (*tree, *fault) {
@@ -118,7 +118,7 @@ func (p *parser) setFlag(r rune, on bool) bool {
 	return true
 }
 
-// directives skips (*VERB) and Postgres' *** at the beginning.
+// directives skips (*VERB) and Postgres' *** at the start.
 func (p *parser) directives() {
 	if p.dialect == Postgres && strings.HasPrefix(p.src, "***:") {
 		p.pos = 4
@@ -150,7 +150,7 @@ func (p *parser) take(prefix string) bool {
 	return false
 }
 
-// next reads a rune; a byte that is no UTF-8 is taken for Latin-1.
+// next reads a rune. It reads a byte that is not valid UTF-8 as Latin-1.
 func (p *parser) next() rune {
 	r, n := utf8.DecodeRuneInString(p.rest())
 	if r == utf8.RuneError && n == 1 {
@@ -174,7 +174,7 @@ func (p *parser) node(n node) *node {
 	return &n
 }
 
-// alternatives reads up to the end or an unmatched ).
+// alternatives parses up to the end or an unmatched ).
 func (p *parser) alternatives() *node {
 	if p.depth++; p.depth > maxDepth {
 		return p.fail("groups nest too deep")
@@ -206,7 +206,7 @@ func (p *parser) sequence() *node {
 				break
 			}
 		}
-		if p.dialect == Lucene && p.take("&") { // both must match: more than either may
+		if p.dialect == Lucene && p.take("&") { // both must match; the result matches at least as much
 			continue
 		}
 		from := p.pos
@@ -219,7 +219,7 @@ func (p *parser) sequence() *node {
 	return p.concat(start, subs)
 }
 
-// skipBlank skips what free spacing ignores.
+// skipBlank skips text that free spacing ignores.
 func (p *parser) skipBlank() {
 	for p.flags.extended && p.pos < len(p.src) {
 		switch c := p.src[p.pos]; {
@@ -238,8 +238,8 @@ func (p *parser) skipBlank() {
 	}
 }
 
-// atom reads one item without its quantifier; nil if it was none (a comment,
-// inline flags).
+// atom parses one item without its quantifier. It returns nil for a comment or inline
+// flags.
 func (p *parser) atom() *node {
 	start := p.pos
 	switch c := p.peek(); c {
@@ -275,7 +275,7 @@ func (p *parser) atom() *node {
 	return p.class(start, one(p.next()))
 }
 
-// class is a node that matches one rune of s.
+// class creates a node that matches one rune of s.
 func (p *parser) class(start int, s set) *node {
 	if p.flags.fold {
 		s = p.fold(s)
@@ -283,11 +283,11 @@ func (p *parser) class(start int, s set) *node {
 	return p.node(node{op: opClass, set: s, plain: p.plain(start), off: start})
 }
 
-// few are the ranges of a set that is folded anew each time.
+// few is the number of ranges up to which fold does not cache a set.
 const few = 8
 
-// fold adds the other cases, once for all sets that are alike: those of \p{L} are
-// thousands, and an expression may have it ten thousand times.
+// fold adds the other cases of a set's runes. It caches results, because \p{L} has
+// thousands of ranges and an expression may contain it ten thousand times.
 func (p *parser) fold(s set) set {
 	if len(s) <= few {
 		return s.fold()
@@ -298,7 +298,7 @@ func (p *parser) fold(s set) set {
 		if p.folded == nil {
 			p.folded = map[string]set{}
 		}
-		out = slices.Clip(s.fold()) // who appends, copies
+		out = slices.Clip(s.fold()) // appending must copy
 		p.folded[key] = out
 	}
 	return out
@@ -319,7 +319,7 @@ func (p *parser) anchor(c byte, start int) *node {
 	return p.node(node{op: opAssert, assert: kind, off: start})
 }
 
-// resolve gives backreferences by name their group.
+// resolve sets the groups of backreferences by name.
 func (p *parser) resolve() {
 	for i, ref := range p.refs {
 		n, ok := p.names[p.refTo[i]]

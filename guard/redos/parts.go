@@ -2,32 +2,32 @@ package redos
 
 import "slices"
 
-// Bounds of looking at loops one by one.
+// Limits of analyzing loops one by one.
 const (
-	partShare  = 500_000 // steps for all of them
-	partRunes  = 200     // places that read a rune, of a loop that is looked at as a whole
-	afterRunes = 60      // of what follows it
-	longWay    = 1000    // runes before a loop that are worth being counted once only
-	perPart    = 600     // what making a part costs in steps, beside its size
+	partShare  = 500_000 // steps for all loops
+	partRunes  = 200     // rune positions of a loop that is analyzed as a whole
+	afterRunes = 60      // rune positions of the part after it
+	longWay    = 1000    // runes before a loop, from which they are read only once
+	perPart    = 600     // steps to create a part, besides its size
 	perRune    = 20
-	maxWord    = MaxPattern // runes that lead to a part
+	maxWord    = MaxPattern // runes before a part
 )
 
-// part is a loop with what comes before and after it. It is judged without what
-// comes before, and with only the beginning of what comes after: what does not
-// match that, does not match at all. So no loop hides behind the size of the rest.
+// part is a loop with its context. It is analyzed without the text before it, and with only
+// the start of the text after it: if that start does not match, nothing matches. So the
+// size of the rest hides no loop.
 type part struct {
 	loop          *node
 	before, after *link
 }
 
-// link is a list of nodes: the nearest to the loop first.
+// link is a linked list of nodes, nearest to the loop first.
 type link struct {
 	node *node
 	next *link
 }
 
-// parts looks at the loops one by one, and runs what it finds on the whole.
+// parts analyzes the loops one by one, and runs the attacks on the whole pattern.
 func (a *analysis) parts(r *Result) bool {
 	if a.alpha == nil {
 		return false
@@ -38,7 +38,7 @@ func (a *analysis) parts(r *Result) bool {
 	}
 	var all []part
 	first := map[string]bool{}
-	last := map[string]int{} // the last of those that are written alike
+	last := map[string]int{} // last loop with this source text
 	a.tree.root.eachPart(nil, nil, func(p part) {
 		text := a.src[p.loop.off:p.loop.end]
 		if i, again := last[text]; again {
@@ -57,7 +57,7 @@ func (a *analysis) parts(r *Result) bool {
 	})
 }
 
-// part looks for an attack on one loop that works on the whole pattern.
+// part searches for an attack on one loop that works on the whole pattern.
 func (a *analysis) part(p part, r *Result) bool {
 	b := a.alone(p.slice())
 	if !b.prepare(some) {
@@ -80,7 +80,7 @@ func (a *analysis) part(p part, r *Result) bool {
 		for _, w := range append(b.forge.attacks(c), b.forge.careful(c, b.reach)...) {
 			pump := a.translate(b, w.pump)
 			prefix := append(slices.Clone(way), a.translate(b, w.prefix)...)
-			if len(way) > longWay { // so that it ends before the texts differ
+			if len(way) > longWay { // avoid a limit before the texts differ
 				prefix = append(append(prefix, pump...), pump...)
 			}
 			w = attack{prefix: prefix, pump: pump, suffix: a.translate(b, w.suffix)}
@@ -94,7 +94,7 @@ func (a *analysis) part(p part, r *Result) bool {
 	return false
 }
 
-// translate writes atoms of a part's alphabet in that of the whole.
+// translate converts atoms of a part's alphabet to those of the whole pattern.
 func (a *analysis) translate(b *analysis, atoms []int) []int {
 	out := make([]int, 0, len(atoms))
 	for _, atom := range atoms {
@@ -115,7 +115,7 @@ func (n *node) eachPart(before, after *link, f func(part)) {
 		if n.behind {
 			return
 		}
-		after = nil // a match of it ends there
+		after = nil // a match of a lookaround ends there
 	case opConcat:
 		rest := make([]*link, len(n.subs))
 		for i, s := range slices.Backward(n.subs) {
@@ -134,7 +134,7 @@ func (n *node) eachPart(before, after *link, f func(part)) {
 	}
 }
 
-// runes counts the places that read a rune as they are written.
+// runes counts the rune positions as written.
 func (n *node) runes() int {
 	count := 0
 	if n.op == opClass {
@@ -146,8 +146,8 @@ func (n *node) runes() int {
 	return count
 }
 
-// slice is the part as a pattern of its own. Of what follows it takes as much as
-// there is room for, and then what must be there.
+// slice returns the part as a separate pattern. It includes as much of the following text
+// as fits, and then the mandatory rest.
 func (p part) slice() *node {
 	subs := []*node{p.loop.clone()}
 	room := afterRunes
@@ -167,8 +167,8 @@ func (p part) slice() *node {
 	return &node{op: opConcat, subs: subs, off: p.loop.off}
 }
 
-// alone is the analysis of one part, made by copying, which matches at its
-// beginning only. What it refers to is copied likewise: classes are numbered anew.
+// alone returns the analysis of one part, anchored at its start. It copies the part and
+// everything that it refers to, because classes get new numbers.
 func (a *analysis) alone(root *node) *analysis {
 	t := *a.tree
 	t.root, t.groups, t.elsewhere = root, slices.Clone(t.groups), nil
@@ -199,7 +199,7 @@ func (n *node) clone() *node {
 	return &m
 }
 
-// first is the runes that n may begin with, or more.
+// first returns the possible first runes of n, or a superset.
 func (n *node) first() set {
 	var all set
 	switch n.op {

@@ -2,11 +2,11 @@ package redos
 
 import "slices"
 
-// polynomials finds pairs of loops, one after the other, that one word can be
-// read in: in the first, in the second, and on the way from the first to the
-// second. In seek pairs the first loop is a search that has not begun to match.
+// polynomials finds pairs of consecutive loops that can read the same word: in the first
+// loop, in the second, and on the path between them. With seek, the first loop is a search
+// before the start of a match.
 func (m *automaton) polynomials(loops []loop, seek bool, reach []bitset, left *budget) []candidate {
-	depth := map[int32]int{} // by component: how many loops follow one another up to it
+	depth := map[int32]int{} // by component: number of consecutive loops up to it
 	var found []candidate
 	for i, a := range loops {
 		if a.seek != seek {
@@ -33,7 +33,7 @@ func (m *automaton) polynomials(loops []loop, seek bool, reach []bitset, left *b
 	return found
 }
 
-// apart says whether two loops share no state.
+// apart reports whether two loops share no state.
 func apart(a, b loop) bool {
 	for i, w := range a.in {
 		if w&b.in[i] != 0 {
@@ -43,7 +43,7 @@ func apart(a, b loop) bool {
 	return true
 }
 
-// reachable is, by component, which components can be reached.
+// reachable returns, for each component, the components that it can reach.
 func (m *automaton) reachable() []bitset {
 	reach := make([]bitset, len(m.comps))
 	for c, members := range m.comps { // successors come first
@@ -60,19 +60,19 @@ func (m *automaton) reachable() []bitset {
 	return reach
 }
 
-// perPair is how many cycles of a pair of loops are looked at.
+// perPair is the maximum number of cycles examined per pair of loops.
 const perPair = 4
 
-// perTwoLoops is what looking at two loops costs beside the edges.
+// perTwoLoops is the cost of examining two loops, besides the edges.
 const perTwoLoops = 400
 
-// maxTriples bounds the search of one pair.
+// maxTriples limits the search for one pair.
 const maxTriples = 8000
 
-// maxOthers is how many more places to begin a pump are kept.
+// maxOthers is the maximum number of alternative starts of a pump.
 const maxOthers = 4
 
-// common says whether two loops read a rune in common.
+// common reports whether two loops have a rune in common.
 func (m *automaton) common(a, b loop) bool {
 	var x, y bag
 	for _, v := range a.members {
@@ -84,9 +84,8 @@ func (m *automaton) common(a, b loop) bool {
 	return x.meets(y)
 }
 
-// between looks for the word of loops a and b. It is enough to try one pair of
-// states of each cycle of the pair automaton: if a word does it for one, then
-// for all of that cycle, turned.
+// between searches for the word of loops a and b. One pair of states per cycle of the pair
+// automaton is enough: a word for one pair, rotated, works for all pairs of the cycle.
 func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate, bool) {
 	p := &pairing{automaton: m, left: left, index: map[[2]int32]int32{}, a: a, b: b}
 	for _, v := range a.members {
@@ -128,8 +127,8 @@ func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate,
 	return candidate{}, false
 }
 
-// others is more pairs of one cycle, those that read different runes first: what
-// is wrong with the word of one may not be with that of another.
+// others returns more pairs of one cycle, those that read different runes first. If the
+// word of one pair has a defect, that of another may not.
 func (p *pairing) others(members []int32) [][2]int32 {
 	var first, then [][2]int32
 	read := []bag{p.read(members[0])}
@@ -178,8 +177,7 @@ func (p *pairing) link() {
 	}
 }
 
-// triples searches the triple automaton for a word that leads from (p,p,q) to
-// (p,q,q).
+// triples searches the triple automaton for a word from (p,p,q) to (p,q,q).
 type triples struct {
 	*automaton
 	left  *budget
@@ -211,7 +209,8 @@ func (t *triples) search(p, q int32) ([]bag, bool) {
 	return nil, false
 }
 
-// expand goes one rune on; true if the goal is reached, as the last node.
+// expand advances by one rune. It returns true if it reaches the goal, which is then the
+// last node.
 func (t *triples) expand(i int32, goal [3]int32) bool {
 	at := t.nodes[i].at
 	for _, e := range t.states[at[0]].edges {

@@ -2,13 +2,13 @@ package redos
 
 import "slices"
 
-// prefix leads from the start of the text to state to, if possible by a match
-// that begins there; start is where it begins otherwise.
+// prefix returns a word from the start of the text to state to. It prefers a match that
+// begins there; otherwise start is the position where the match begins.
 func (f *forge) prefix(to int32) (word []bag, start int) {
 	return f.prefixFrom(0, to)
 }
 
-// prefixFrom goes by the state first.
+// prefixFrom is prefix with a path through state first.
 func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
 	for _, seeking := range []bool{false, true} {
 		parent := map[int32]int32{0: 0, first: 0}
@@ -36,15 +36,15 @@ func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
 	return nil, 0
 }
 
-// maxLeads is how many runes are tried before a prefix that ends a match.
+// maxLeads is the number of runes that are tried before a prefix that ends a match.
 const maxLeads = 4
 
-// prefixes leads to the candidate: directly, and if a match ends on the way,
-// after a rune that keeps it from beginning.
+// prefixes returns attacks that lead to the candidate: directly and, if a match ends on the
+// way, after a rune that prevents an early match.
 func (f *forge) prefixes(c candidate) []attack {
 	var out []attack
 	word, start := []bag(nil), 0
-	if !c.seek { // else the first pump serves
+	if !c.seek { // otherwise the first pump serves
 		word, start = f.prefix(c.pivot)
 	}
 	for _, rarest := range []bool{true, false} {
@@ -62,8 +62,8 @@ func (f *forge) prefixes(c candidate) []attack {
 	return out
 }
 
-// detours is attacks that get to the candidate by other beginnings: which one is
-// tried first decides whether an engine gets there at all before it matches.
+// detours returns attacks that reach the candidate through other beginnings: the order in
+// which an engine tries paths decides whether it gets there before it matches.
 func (f *forge) detours(c candidate) []attack {
 	var out []attack
 	pump := f.spell(c.pump, true)

@@ -1,10 +1,10 @@
 package redos
 
-// An instruction of the matcher.
+// inst is an instruction of the matcher.
 type inst struct {
 	op   inOp
-	neg  bool // inLook; inCount: lazy; inHere: of a loop that counts
-	back bool // step to the left
+	neg  bool // inLook: negative; inCount: lazy; inHere: of a counting loop
+	back bool // move to the left
 	fold bool // inBackref
 	kind assert
 	a, b int32 // addresses; or a: class, group, slot, register
@@ -15,20 +15,20 @@ type inOp uint8
 
 const (
 	inMatch   inOp = iota
-	inClass        // one rune of class a
-	inSplit        // try a, then b
-	inJump         // to a
-	inSave         // remember the position in slot a
-	inAssert       // kind holds
-	inBackref      // what group a matched
-	inLook         // run from pc+1 to its inMatch; then go on at a
-	inAtomic       // likewise, moving on to where it ended
+	inClass        // reads one rune of class a
+	inSplit        // tries a, then b
+	inJump         // continues at a
+	inSave         // stores the position in slot a
+	inAssert       // requires kind
+	inBackref      // reads the text of group a
+	inLook         // runs from pc+1 to its inMatch, then continues at a
+	inAtomic       // the same, but continues at the position where the match ended
 	inCount        // a: register, b: exit; n to m rounds
-	inRound        // end of a round of the inCount at b; a: register
-	inZero         // register a = 0
-	inHere         // register a = position
-	inMoved        // if the position is that of register a: fail (JavaScript) or go to b
-	inIf           // if group a has matched go on, else at b
+	inRound        // ends a round of the inCount at b; a: register
+	inZero         // sets register a to 0
+	inHere         // sets register a to the position
+	inMoved        // if the position equals register a: fails (JavaScript) or continues at b
+	inIf           // continues if group a is set, otherwise at b
 	inFail
 )
 

@@ -2,7 +2,7 @@ package redos
 
 import "strings"
 
-// quantified wraps n, which begins at from, in the quantifiers that follow.
+// quantified parses the quantifiers after n, which begins at from.
 func (p *parser) quantified(n *node, from int) *node {
 	for wrapped := 0; p.more(); wrapped++ {
 		p.skipBlank()
@@ -14,7 +14,7 @@ func (p *parser) quantified(n *node, from int) *node {
 		if wrapped == maxDepth {
 			return p.fail("too many quantifiers")
 		}
-		if n.op == opAssert { // repeating an assertion changes nothing
+		if n.op == opAssert { // repeating an assertion has no effect
 			n = p.node(node{op: opAlt, subs: []*node{n, {op: opEmpty}}, off: n.off})
 			if low > 0 {
 				n = n.subs[0]
@@ -28,7 +28,7 @@ func (p *parser) quantified(n *node, from int) *node {
 		}
 		r := node{op: opRepeat, min: low, max: high, off: from, subs: []*node{n}}
 		r.lazy, r.possessive = p.suffix()
-		if r.possessive && p.dialect == Ruby && p.src[start] == '{' { // in Ruby {n}+ repeats the repeat
+		if r.possessive && p.dialect == Ruby && p.src[start] == '{' { // in Ruby, the + of {n}+ is a second quantifier
 			r.possessive = false
 			inner := r
 			r = node{op: opRepeat, min: 1, max: unbounded, off: from, subs: []*node{&inner}}
@@ -37,13 +37,13 @@ func (p *parser) quantified(n *node, from int) *node {
 		p.tree.inexact = p.tree.inexact || r.possessive
 		n = p.node(r)
 		if strings.HasPrefix(p.rest(), "*") && !p.dialect.is(Ruby, Java, MySQL, Lucene) && p.dialect != DotNet {
-			return n // an error in most dialects: read as the next item's repeat below
+			return n // an error in most dialects; read as a quantifier of the next item
 		}
 	}
 	return n
 }
 
-// quantifier reads *, +, ? or {…}.
+// quantifier parses *, +, ? or {…}.
 func (p *parser) quantifier() (low, high int, ok bool) {
 	switch p.peek() {
 	case '*':
@@ -61,8 +61,8 @@ func (p *parser) quantifier() (low, high int, ok bool) {
 	return 0, 0, false
 }
 
-// counts reads {n}, {n,}, {n,m}, and {,m} where the dialect has it. Anything
-// else that begins with a brace is text.
+// counts parses {n}, {n,}, {n,m} and, if the dialect has it, {,m}. Any other text after a
+// brace is literal.
 func (p *parser) counts() (low, high int, ok bool) {
 	end := strings.IndexByte(p.rest(), '}')
 	if end < 2 || end > 24 {
@@ -89,7 +89,7 @@ func (p *parser) counts() (low, high int, ok bool) {
 	return low, high, true
 }
 
-// suffix reads the ? or + after a quantifier.
+// suffix parses the ? or + after a quantifier.
 func (p *parser) suffix() (lazy, possessive bool) {
 	switch p.peek() {
 	case '?':
@@ -106,7 +106,7 @@ func (p *parser) suffix() (lazy, possessive bool) {
 	return false, false
 }
 
-// decimal reads a number, stopping at unbounded.
+// decimal parses a number. It stops at unbounded.
 func decimal(s string) (int, bool) {
 	if s == "" {
 		return 0, false

@@ -2,14 +2,14 @@ package redos
 
 import "fmt"
 
-// Class says how the time of a failing match grows with the text.
+// Class is the growth of the time of a failing match with the length of the text.
 type Class uint8
 
-// The classes, from good to bad but for Unknown, about which nothing was found
-// out: too long, not readable, or over the budget.
+// The classes, from harmless to harmful. Unknown means no result: the pattern is too long
+// or unreadable, or the analysis exceeded its budget.
 const (
 	Safe        Class = iota // linear
-	Polynomial               // with the square or a higher power
+	Polynomial               // with the square or a higher power of the length
 	Exponential              // doubles with every few bytes
 	Unknown
 )
@@ -28,31 +28,31 @@ func (c Class) String() string {
 	return fmt.Sprintf("Class(%d)", uint8(c))
 }
 
-// What an analysis may cost.
+// Limits of an analysis.
 const (
-	MaxPattern    = 65_536    // bytes; longer ones are Unknown
-	DefaultBudget = 1_200_000 // steps; some twenty milliseconds at worst
+	MaxPattern    = 65_536    // bytes; longer patterns are Unknown
+	DefaultBudget = 1_200_000 // steps; at most about twenty milliseconds
 )
 
-// Options say how an expression is used. The zero value is a JavaScript search
+// Options describe how an expression is used. The zero value means a JavaScript search
 // without flags.
 type Options struct {
 	Dialect Dialect
-	// Flags are the dialect's letters: i, m, s, x, u and so on. Letters without
-	// a meaning here (g, d) are ignored. JavaScript's y implies Anchored.
+	// Flags are the letters of the dialect: i, m, s, x, u and so on. Letters without effect
+	// here (g, d) are ignored. JavaScript's y implies Anchored.
 	Flags string
-	// Anchored: the caller matches at the start of the text only (Python's
-	// match, Java's matches), so that no search restarts at every position.
+	// Anchored means that the caller matches only at the start of the text (Python's match,
+	// Java's matches), so that no search restarts at every position.
 	Anchored bool
-	// Budget bounds the analysis in steps; 0 is DefaultBudget. A step is an
-	// edge of a product automaton or an instruction of the matcher.
+	// Budget limits the analysis in steps; 0 means DefaultBudget. A step is an edge of a
+	// product automaton or an instruction of the matcher.
 	Budget int
 }
 
-// Witness is an attack: Prefix, then Pump again and again, then Suffix.
+// Witness is an attack: Prefix, then Pump repeatedly, then Suffix.
 type Witness struct{ Prefix, Pump, Suffix string }
 
-// Text is the attack with n pumps.
+// Text returns the attack with n pumps.
 func (w Witness) Text(n int) string {
 	b := make([]byte, 0, len(w.Prefix)+n*len(w.Pump)+len(w.Suffix))
 	b = append(b, w.Prefix...)
@@ -62,25 +62,25 @@ func (w Witness) Text(n int) string {
 	return string(append(b, w.Suffix...))
 }
 
-// Result is what an analysis found.
+// Result is the result of an analysis.
 type Result struct {
 	Class  Class
-	Degree int // of a polynomial, as measured: 2 is quadratic
-	// SearchOnly: one attempt is linear, but an unanchored search repeats it at
-	// every position. A weaker kind of Polynomial.
+	Degree int // of a polynomial, as measured: 2 means quadratic
+	// SearchOnly marks a weaker kind of Polynomial: one attempt is linear, but an
+	// unanchored search repeats it at every position.
 	SearchOnly bool
 	Witness    Witness
-	Confirmed  bool // the witness was run on the matcher and its steps grew so
-	// States and Repeat size the automaton that the expression becomes: its
-	// states when every counted repeat is written out, and the largest product
-	// of nested counts. Both end at MaxSize. For Lucene, States counts those of
-	// the determinised automaton, as far as the budget goes.
+	Confirmed  bool // the witness was run on the matcher, and the steps grew accordingly
+	// States and Repeat give the size of the automaton: the number of states with all
+	// counted repeats written out, and the largest product of nested counts. Both stop at
+	// MaxSize. For Lucene, States counts the states of the determinized automaton, as far
+	// as the budget allows.
 	States, Repeat int
-	Steps          int    // that the analysis took
-	Reason         string // why, in words
-	Fix            string // what its author can do about it; "" if Safe
-	Offset         int    // byte in the pattern that Reason is about: where a loop begins; -1 if none
+	Steps          int    // steps of the analysis
+	Reason         string // the reason, as text
+	Fix            string // advice for the author; empty if Safe
+	Offset         int    // byte in the pattern that Reason refers to, such as the start of a loop; -1: none
 }
 
-// MaxSize is where States and Repeat stop counting.
+// MaxSize is the maximum of States and Repeat.
 const MaxSize = 1 << 30

@@ -2,9 +2,9 @@ package redos
 
 import "slices"
 
-// components finds the strongly connected ones of a graph by Tarjan's algorithm,
-// without recursion. out gives the i-th successor of a node. The components come
-// in reverse topological order.
+// components finds the strongly connected components of a graph by Tarjan's algorithm,
+// without recursion. out returns the i-th successor of a node. The components are in
+// reverse topological order.
 func components(n int, out func(v int32, i int) (int32, bool)) (of []int32, comps [][]int32) {
 	t := &tarjan{
 		of: make([]int32, n), index: make([]int32, n), low: make([]int32, n), at: make([]int, n),
@@ -20,7 +20,7 @@ func components(n int, out func(v int32, i int) (int32, bool)) (of []int32, comp
 
 type tarjan struct {
 	of, index, low []int32
-	at             []int // by node: the next edge to follow
+	at             []int // by node: next edge to follow
 	onStack        []bool
 	stack, path    []int32
 	clock          int32
@@ -57,7 +57,7 @@ func (t *tarjan) visit(root int32, out func(v int32, i int) (int32, bool)) {
 	}
 }
 
-// pop takes the component that v heads off the stack.
+// pop removes the component of v from the stack.
 func (t *tarjan) pop(v int32) {
 	i := len(t.stack) - 1
 	for t.stack[i] != v {

@@ -5,15 +5,15 @@ import (
 	"unicode"
 )
 
-// A set of runes: sorted, disjoint, not touching pairs of first and last.
+// set is a set of runes: sorted, disjoint and non-adjacent ranges.
 type set []span
 
 type span struct{ lo, hi rune }
 
 const maxRune = unicode.MaxRune
 
-// foldable is the largest range whose simple case folds are looked up; in wider
-// ones only ASCII is folded.
+// foldable is the size of the largest range whose simple case folds are looked up. In
+// larger ranges only ASCII is folded.
 const foldable = 600
 
 func one(r rune) set { return set{{r, r}} }
@@ -34,7 +34,7 @@ func chars(text string) set {
 	return s.norm()
 }
 
-// norm sorts and joins; it may reuse s.
+// norm sorts and joins the ranges. It may reuse s.
 func (s set) norm() set {
 	if len(s) < 2 {
 		return s
@@ -78,7 +78,7 @@ func (s set) has(r rune) bool {
 	return found || i > 0 && s[i-1].hi >= r
 }
 
-// key makes the set a map's key.
+// key returns the set as a map key.
 func (s set) key() string {
 	out := make([]byte, 0, 6*len(s))
 	for _, p := range s {
@@ -105,7 +105,7 @@ func (s set) fold() set {
 		}
 		for r := max(p.lo, 128); r <= p.hi; r++ {
 			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-				if f >= 128 { // the long s and the Kelvin sign are nobody's weapon
+				if f >= 128 { // the long s and the Kelvin sign are irrelevant for attacks
 					out = append(out, span{f, f})
 				}
 			}
@@ -114,7 +114,7 @@ func (s set) fold() set {
 	return out.norm()
 }
 
-// table is the set of a table of package unicode.
+// table returns the set of a table of package unicode.
 func table(t *unicode.RangeTable) set {
 	s := make(set, 0, len(t.R16)+len(t.R32))
 	add := func(lo, hi, stride rune) {

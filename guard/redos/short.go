@@ -2,26 +2,26 @@ package redos
 
 import "slices"
 
-// Bounds of counted repeats that are no loops to the search for two loops one
-// after the other: runes that each reads, and ways to share a text out among those
-// of which one can go on with what another reads. More steps they never cost:
-// once, or for each rune of the text where they begin anew.
+// Limits below which counted repeats do not count as loops in the search for two
+// consecutive loops: the number of runes that each reads, and the number of ways to divide
+// a text among repeats that can continue each other. They never cost more steps: once, or
+// once per rune of the text if they restart.
 const (
 	shortLoop = 512
 	fewShares = 1_000_000
 	fewAnew   = 2_000
-	maxShort  = 64 // of them
+	maxShort  = 64 // number of repeats
 )
 
 // brief is a component of a counted repeat that ends soon.
 type brief struct {
 	comp  int32
 	reads bag
-	most  int  // runes that it reads
-	anew  bool // it is tried for each rune of a text: by a search, or with a loop without an end
+	most  int  // maximum number of runes that it reads
+	anew  bool // it restarts at each rune of a text, in a search or in an unbounded loop
 }
 
-// short is the components of counted repeats that share a text out in few ways.
+// short returns the components of counted repeats that divide a text in few ways.
 func (a *analysis) short() []int32 {
 	all := a.briefs()
 	var few []int32
@@ -38,8 +38,8 @@ func (a *analysis) short() []int32 {
 	return few
 }
 
-// written is how many lengths the repeats of one rune may have that are written out,
-// of runes that are read by another.
+// written returns the number of lengths of written-out repeats of single runes that another
+// repeat also reads.
 func (a *analysis) written(n *node, reads bag) int {
 	if n.op == opRepeat && slices.Contains(a.graph.repeats, n) {
 		return 1
@@ -54,7 +54,8 @@ func (a *analysis) written(n *node, reads bag) int {
 	return ways
 }
 
-// briefs is the components of counted repeats that end soon; none if they are many.
+// briefs returns the components of counted repeats that end soon, or none if there are too
+// many.
 func (a *analysis) briefs() []brief {
 	m := a.auto
 	var all []brief
@@ -88,8 +89,8 @@ func (a *analysis) briefs() []brief {
 	return all
 }
 
-// shares is how many ways there are to share a text out among repeat i and those
-// that go with it, by so many runes at a time; past limit when more.
+// shares returns the number of ways to divide a text among repeat i and those related to it
+// by with. It stops above limit.
 func shares(all []brief, i, limit int, with func(x, y brief) (runes int)) int {
 	n, least := 1, 0
 	for j := range all {
@@ -106,7 +107,7 @@ func shares(all []brief, i, limit int, with func(x, y brief) (runes int)) int {
 	return min(n*max(1, all[i].most/max(1, least)), limit+1)
 }
 
-// meets: repeats that read a rune in common may go together.
+// meets reports whether two repeats read a common rune.
 func (s brief) meets(o brief) int {
 	if s.reads.meets(o.reads) {
 		return 1
@@ -114,8 +115,8 @@ func (s brief) meets(o brief) int {
 	return 0
 }
 
-// goesOn is how long the text is that one repeat reads and the other can go on
-// with; 0 where there is none.
+// goesOn returns the length of the text that one repeat reads and the other can continue,
+// or 0.
 func (a *analysis) goesOn(x, y brief) int {
 	if x.meets(y) == 0 {
 		return 0
@@ -134,14 +135,14 @@ func (a *analysis) goesOn(x, y brief) int {
 		return 1
 	case ok:
 		return len(c.pump)
-	case a.auto.partial && !partial: // not told
+	case a.auto.partial && !partial: // unknown
 		a.auto.partial = false
 		return 1
 	}
 	return 0
 }
 
-// uniform says whether one rune over and over is such a text.
+// uniform reports whether repeating one rune is such a text.
 func uniform(pump []bag) bool {
 	all := pump[0]
 	for _, b := range pump[1:] {
@@ -150,8 +151,8 @@ func uniform(pump []bag) bool {
 	return !all.empty()
 }
 
-// looksBack says whether a lookbehind may match a long text, or in many ways. The automaton leaves
-// lookbehinds out, since they read from right to left.
+// looksBack reports whether a lookbehind may match a long text, or in many ways. The
+// automaton omits lookbehinds, because they read from right to left.
 func (n *node) looksBack() bool {
 	if n.op == opLook && n.behind {
 		return n.subs[0].varies() && (n.subs[0].longest() > shortLoop || n.subs[0].ways() > fewAnew)

@@ -1,26 +1,26 @@
 package redos
 
-// subsets is the automaton determinised as far as it was needed: sets of states,
-// numbered, and where a rune leads from them. It is as one region sees it: the
-// pattern, or a lookaround in which a match ends for itself.
+// subsets is the automaton, determinized as far as needed: numbered sets of states, and
+// their successors by rune. It is seen from one region: the pattern, or a lookaround with
+// its own end of a match.
 type subsets struct {
 	*automaton
 	region int32
 	left   *budget
 	all    []subset
 	ids    map[string]int32
-	fits   []uint8 // by atom: the flavors that it is of
+	fits   []uint8 // by atom: its flavors
 	spare  bitset
 }
 
 type subset struct {
 	states bitset
 	ends   uint8   // flavors before which a match may end
-	begun  int32   // the set without a search that has not begun to match
+	begun  int32   // the set without a search before the start of a match
 	next   []int32 // by atom
 }
 
-// In place of a set's number.
+// Special values instead of a set's number.
 const (
 	unasked int32 = -1 - iota
 	ended         // a match ends before the rune
@@ -38,10 +38,10 @@ func newSubsets(m *automaton, region int32, left *budget) *subsets {
 	return d
 }
 
-// start is the set of states in which nothing has been read.
+// start returns the set of states in which nothing has been read.
 func (d *subsets) start() int32 { return d.of(0) }
 
-// of is the set of some states.
+// of returns the set of the given states.
 func (d *subsets) of(states ...int32) int32 {
 	b := d.empty()
 	for _, v := range states {
@@ -58,7 +58,7 @@ func (d *subsets) empty() bitset {
 	return d.spare
 }
 
-// id is the number of a set, which may be the spare one.
+// id returns the number of a set, which may be the spare one.
 func (d *subsets) id(b bitset) int32 {
 	key := b.key()
 	if id, ok := d.ids[key]; ok {
@@ -89,8 +89,8 @@ func (d *subsets) with(set, state int32) int32 {
 	return d.id(b)
 }
 
-// begun takes out the states of a search that has not begun to match: what
-// begins later is tried later, and too late to help.
+// begun removes the states of a search before the start of a match: matches that begin
+// later are tried later, and cannot prevent the attack.
 func (d *subsets) begun(set int32) int32 {
 	if id := d.all[set].begun; id != unasked {
 		return id
@@ -105,10 +105,10 @@ func (d *subsets) begun(set int32) int32 {
 	return id
 }
 
-// ends says whether a match may end before what: a flavor's bit.
+// ends reports whether a match may end before a flavor. what is the flavor's bit.
 func (d *subsets) ends(set int32, what uint8) bool { return d.all[set].ends&what != 0 }
 
-// read is the set after one more rune; ok is false if a match ends before it.
+// read returns the set after another rune. ok is false if a match ends before it.
 func (d *subsets) read(set int32, atom int) (next int32, ok bool) {
 	if d.all[set].next == nil {
 		d.left.spend(len(d.alpha.runes) / 8)

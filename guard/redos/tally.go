@@ -2,32 +2,31 @@ package redos
 
 import "slices"
 
-// tally counts the steps that a backtracking matcher takes without taking each
-// of them. What comes after a branch of the program depends on nothing but the
-// place in the text and the rounds that the loops around it have made; so it is
-// found out once and remembered, and what takes the matcher 2ⁿ steps takes n.
-// Programs with backreferences depend on more: those are left to the machine.
+// tally counts the steps of a backtracking matcher without executing each of them. The
+// outcome of a branch depends only on the place in the text and the rounds of the loops
+// around it. So tally computes it once and caches it, and 2ⁿ steps of a matcher take n.
+// Programs with backreferences depend on more state; the machine runs them.
 type tally struct {
 	prog   *program
 	alpha  *alphabet
 	rounds rounds
 	cache  cellCache
 	waits  []wait
-	near   bool // the program looks one rune to the left at most
+	near   bool // the program looks at most one rune to the left
 
-	attack attack // that cache is about
-	fresh  bool   // there was none yet
+	attack attack // the attack of the cache
+	fresh  bool   // the cache is empty
 	text   []int
 	pumps  int
-	inner  int // so many runes before the end of the text come after a pump at least
-	work   int // instructions followed
+	inner  int // minimum number of runes between a pump and the end of the text
+	work   int // number of executed instructions
 	limit  int
-	old    int // what was remembered before
+	old    int // number of earlier cache entries
 	lead   lead
 }
 
-// lead is the way to the first choice, in the prefix that all texts of an attack
-// begin with.
+// lead is the path to the first choice, inside the prefix that all texts of an attack
+// share.
 type lead struct {
 	known bool
 	start int32
@@ -39,30 +38,30 @@ type lead struct {
 // head is a place in a program, in a text and in its loops.
 type head struct{ pc, pos, rounds int32 }
 
-// wait is a branch or lookaround whose outcome waits for that of another.
+// wait is a branch or lookaround whose outcome depends on that of another.
 type wait struct {
-	head          // of the way not yet tried, or of the lookaround
+	head          // of the untried path, or of the lookaround
 	cell   int32  // of the branch; -1: a lookaround
-	second bool   // the way not yet tried is being tried
-	steps  number // up to here, since what waits before
+	second bool   // the second path is being tried
+	steps  number // steps since the previous wait
 }
 
-// number is a count of steps, of which there may be 2¹⁰⁰⁰.
+// number is a count of steps, which may be as large as 2¹⁰⁰⁰.
 type number = float64
 
-// outcome is what comes of a branch: the steps until a match or the last failure.
+// outcome is the result of a branch: the steps until a match or the last failure.
 type outcome struct {
 	steps number
 	left  int32 // runes after the match
 }
 
-// In place of the runes after a match.
+// Special values instead of the runes after a match.
 const (
 	failed int32 = -1
-	open   int32 = -2 // not known yet
+	open   int32 = -2 // not yet known
 )
 
-// newTally is nil for programs that depend on more than place and rounds.
+// newTally returns nil for programs that depend on more than place and rounds.
 func newTally(p *program, a *alphabet) *tally {
 	t := &tally{prog: p, alpha: a, fresh: true, near: true}
 	for i, in := range p.code {
@@ -77,7 +76,7 @@ func newTally(p *program, a *alphabet) *tally {
 	return t
 }
 
-// load makes the text of an attack, and forgets what is known of another.
+// load creates the text of an attack, and clears the cache of another attack.
 func (t *tally) load(w attack, n, limit int) {
 	if t.fresh || !slices.Equal(w.prefix, t.attack.prefix) || !slices.Equal(w.pump, t.attack.pump) ||
 		!slices.Equal(w.suffix, t.attack.suffix) || n+1 >= epochTags {
@@ -94,19 +93,19 @@ func (t *tally) load(w attack, n, limit int) {
 	t.old = len(t.cache.cells) + perRound*len(t.rounds.all)
 }
 
-// perRound is what a new state of loops costs, in cells that are remembered,
-// each of which costs an instruction more.
+// perRound is the cost of a new state of loops, in cache cells. A cell costs one more
+// instruction.
 const perRound = 8
 
-// attempt is the steps of one attempt where the match begins, which may be more
-// than limit, which is what counting them may take.
+// attempt counts the steps of one attempt at the start of the match. limit bounds the work
+// of counting; the number of steps may be larger.
 func (t *tally) attempt(w attack, n, limit int) effort {
 	t.load(w, n, limit)
 	o, ok := t.run(int32(w.start))
 	return t.effort(o.steps, ok && o.left >= 0, !ok)
 }
 
-// search is the steps of a search from every position, or the first only.
+// search counts the steps of a search from every position, or from the first only.
 func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 	t.load(w, n, limit)
 	last := len(t.text)
@@ -128,7 +127,7 @@ func (t *tally) effort(steps number, matched, over bool) effort {
 	return effort{total: steps, work: t.work + made, matched: matched, over: over}
 }
 
-// run finds the outcome at the beginning of the program; false over the limit.
+// run computes the outcome at the start of the program. It returns false above the limit.
 func (t *tally) run(start int32) (outcome, bool) {
 	t.waits = t.waits[:0]
 	h, sum := head{pos: start}, number(0)
@@ -155,7 +154,7 @@ func (t *tally) run(start int32) (outcome, bool) {
 				continue
 			}
 			c := t.cache.cells[cell]
-			if c.left == open { // a round without a rune: what compiles cannot do so
+			if c.left == open { // a round without a rune, which compiled programs cannot contain
 				return r, false
 			}
 			r = outcome{sum + c.steps, c.left}
@@ -168,7 +167,7 @@ func (t *tally) run(start int32) (outcome, bool) {
 	}
 }
 
-// begin follows the program from its first instruction.
+// begin executes the program from its first instruction.
 func (t *tally) begin(h *head) (taken int, ends ending) {
 	if l := &t.lead; l.known && l.start == h.pos {
 		*h = l.head
@@ -182,10 +181,10 @@ func (t *tally) begin(h *head) (taken int, ends ending) {
 	return taken, ends
 }
 
-// longLead is how long a lead must be to be worth remembering.
+// longLead is the minimum length of a lead that is cached.
 const longLead = 6
 
-// resume gives an outcome to what waits for it, until there is a way to go on.
+// resume passes an outcome to what waits for it, until a path can continue.
 func (t *tally) resume(r *outcome) (h head, sum number, done bool) {
 	for len(t.waits) > 0 {
 		w := &t.waits[len(t.waits)-1]
@@ -209,7 +208,7 @@ func (t *tally) resume(r *outcome) (h head, sum number, done bool) {
 	return head{}, 0, true
 }
 
-// past goes on after a lookaround or atomic group, if its outcome allows.
+// past continues after a lookaround or atomic group, if its outcome allows.
 func (t *tally) past(h *head, left int32) bool {
 	i := &t.prog.code[h.pc]
 	h.pc = i.a
@@ -227,8 +226,8 @@ func (t *tally) past(h *head, left int32) bool {
 
 func (t *tally) after(pos int32) int32 { return int32(len(t.text)) - pos }
 
-// cell is what is known of a branch. Where the same number of runes is left of
-// two texts of one attack, the same follows, if a pump at least came before.
+// cell returns what is known about a branch. If the same number of runes is left of two
+// texts of one attack, and at least one pump came before, the same follows.
 func (t *tally) cell(h head) (cell int32, known bool) {
 	left := t.after(h.pos)
 	n := 0
@@ -238,7 +237,7 @@ func (t *tally) cell(h head) (cell int32, known bool) {
 	return t.cache.cell(uint64(h.rounds)<<42|uint64(h.pc)<<22|uint64(left), n)
 }
 
-// ways is the two ways of a branch, the one tried first before the other.
+// ways returns the two paths of a branch, the first one to try first.
 func (t *tally) ways(h head) (first, second head) {
 	i := &t.prog.code[h.pc]
 	if i.op == inSplit {
@@ -251,7 +250,7 @@ func (t *tally) ways(h head) (first, second head) {
 	return first, second
 }
 
-// ending is where a way without a choice ends.
+// ending is the reason why a path without a choice ends.
 type ending uint8
 
 const (
@@ -261,7 +260,7 @@ const (
 	atNested // a lookaround or atomic group
 )
 
-// follow goes on up to a choice, the end, or what must be known first.
+// follow executes up to a choice, the end, or an unknown outcome.
 func (t *tally) follow(h *head) (taken int, e ending) {
 	pc, pos, in := h.pc, h.pos, h.rounds
 	defer func() {
@@ -314,13 +313,13 @@ func (t *tally) follow(h *head) (taken int, e ending) {
 	}
 }
 
-// turn begins and ends rounds.
+// turn starts and ends rounds.
 func (t *tally) turn(i *inst, pc, in int32) (int32, int32, bool) {
 	switch r := t.rounds.all[in]; i.op {
 	case inZero:
 		return pc + 1, t.rounds.enter(in, i.a), true
 	case inHere:
-		if !i.neg { // else the inRound before, or the inZero, has said so
+		if !i.neg { // otherwise the inRound or the inZero before did it
 			in = t.rounds.enter(in, i.a)
 		}
 		return pc + 1, in, true
@@ -335,7 +334,7 @@ func (t *tally) turn(i *inst, pc, in int32) (int32, int32, bool) {
 			return loop.b, r.outer, !t.prog.strict
 		}
 		most := loop.m
-		if most >= unbounded { // more rounds than must be make no difference
+		if most >= unbounded { // more rounds than the minimum make no difference
 			most = loop.n
 		}
 		return i.b, t.rounds.again(in, most), true

@@ -8,12 +8,12 @@ import (
 // attack is a witness in atoms.
 type attack struct {
 	prefix, pump, suffix []int
-	start                int // where in the prefix the match begins
+	start                int // position in the prefix where the match begins
 }
 
 func (w *attack) text(n int) []int { return w.appendTo(make([]int, 0, w.size(n)), n) }
 
-// appendTo appends the text of n pumps.
+// appendTo appends the text with n pumps.
 func (w *attack) appendTo(text []int, n int) []int {
 	text = append(text, w.prefix...)
 	for range n {
@@ -24,30 +24,30 @@ func (w *attack) appendTo(text []int, n int) []int {
 
 func (w *attack) size(n int) int { return len(w.prefix) + n*len(w.pump) + len(w.suffix) }
 
-// How far the search for a suffix that no match survives goes.
+// Limits of the search for a suffix that no match survives.
 const (
 	maxSuffix   = 12  // runes
 	maxSubsets  = 160 // sets of states
-	maxSuffixes = 3   // that are tried
-	maxSettle   = 24  // pumps until the set of states comes again
-	maxPeriod   = 4   // pumps that become one
+	maxSuffixes = 3   // suffixes that are tried
+	maxSettle   = 24  // pumps until the set of states repeats
+	maxPeriod   = 4   // pumps that are combined into one
 )
 
-// forge makes attacks of candidates.
+// forge creates attacks from candidates.
 type forge struct {
 	*automaton
 	left   *budget
-	common []int              // by atom: how many states read it
-	rough  bool               // counted repeats were taken for loops: a match ends later than it seems
+	common []int              // by atom: number of states that read it
+	rough  bool               // counted repeats became loops: a match ends later than it seems
 	wants  bool               // the pattern has lookaheads that are not modelled
-	asked  []int              // a rune of each class in those that must match
-	shown  [][]int            // what wide lookarounds that must match do match
-	denied [][]int            // what wide lookaheads that must not match do match
-	order  []int              // atoms, those first that fewest states read
+	asked  []int              // one rune of each class in lookaheads that must match
+	shown  [][]int            // matches of wide lookarounds that must match
+	denied [][]int            // matches of wide lookaheads that must not match
+	order  []int              // atoms, those that the fewest states read first
 	seen   map[int32]*subsets // by region
 }
 
-// as is the automaton determinised as the region of a state sees it.
+// as returns the automaton, determinized for the region of a state.
 func (f *forge) as(state int32) *subsets {
 	region := f.states[state].region
 	d := f.seen[region]
@@ -79,8 +79,8 @@ func newForge(m *automaton, left *budget) *forge {
 	return f
 }
 
-// spell chooses a rune of each bag: the rarest in the pattern, which a match is
-// least likely to go on with, or the most common.
+// spell chooses a rune of each bag: the rarest in the pattern, with which a match is least
+// likely to continue, or the most common.
 func (f *forge) spell(word []bag, rarest bool) []int {
 	out := make([]int, 0, len(word))
 	for _, b := range word {
@@ -101,14 +101,14 @@ func (f *forge) spell(word []bag, rarest bool) []int {
 	return out
 }
 
-// leads says whether a prefix gets to where the candidate's ways part.
+// leads reports whether a prefix reaches the place where the candidate's paths separate.
 func (f *forge) leads(p attack, c candidate) bool {
 	d := f.as(0)
 	at, ok := d.run(p, c.seek)
 	return ok && (c.seek || d.has(at.set, c.pivot))
 }
 
-// attacks lists what is worth trying for a candidate, the most promising first.
+// attacks returns the attacks to try for a candidate, most promising first.
 func (f *forge) attacks(c candidate) []attack {
 	var out []attack
 	prefixes := f.prefixes(c)
@@ -132,7 +132,7 @@ func (f *forge) attacks(c candidate) []attack {
 			out = append(out, w)
 		}
 	}
-	for _, word := range f.shown { // a round or match begins only where that stands, or after it
+	for _, word := range f.shown { // a round or match begins only at or after this word
 		w := attack{pump: append(slices.Clone(word), f.spell(c.pump, true)...)}
 		out = append(out, f.ending(c, w)...)
 		if c.class == Exponential {
@@ -144,14 +144,14 @@ func (f *forge) attacks(c candidate) []attack {
 			w.prefix, w.start = p.prefix, p.start
 			out = append(out, f.ending(c, w)...)
 		}
-		before := slices.Concat(p.prefix[:p.start], word, p.prefix[p.start:]) // what a lookbehind wants to see, once
+		before := slices.Concat(p.prefix[:p.start], word, p.prefix[p.start:]) // required by a lookbehind, once
 		out = append(out, f.ending(c, attack{prefix: before, pump: f.spell(c.pump, true), start: p.start + len(word)})...)
 	}
 	return out
 }
 
-// ending gives w suffixes that make matching fail: of the whole search, or at
-// least of what goes through the loop.
+// ending adds suffixes to w that make matching fail: the whole search, or at least the
+// matches through the loop.
 func (f *forge) ending(c candidate, w attack) []attack {
 	var suffixes [][]int
 	d := f.as(max(c.pivot, c.target))
@@ -176,7 +176,7 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		w.suffix = s
 		out = append(out, w)
 	}
-	if f.wants { // what lookaheads want to see, after what makes the match fail
+	if f.wants { // required by lookaheads, after the part that makes the match fail
 		last := suffixes[len(suffixes)-1]
 		w.suffix = append(slices.Clone(last), f.readable()...)
 		out = append(out, w)
@@ -192,8 +192,8 @@ func (f *forge) ending(c candidate, w attack) []attack {
 	return out
 }
 
-// loopsOf is the loops of which all, or the last alone, must fail: an engine may
-// try the first only when the last has failed everywhere.
+// loopsOf returns the loops of which all, or only the last, must fail: an engine may try
+// the first loop only after the last one has failed everywhere.
 func (f *forge) loopsOf(c candidate) [][]int32 {
 	switch {
 	case c.class != Polynomial:
@@ -205,15 +205,15 @@ func (f *forge) loopsOf(c candidate) [][]int32 {
 	}
 }
 
-// spot is where all ways through a text have come to.
+// spot is the set of states after reading a text.
 type spot struct {
 	set  int32
-	last bool // a match may end before the newline just read if no more follows
+	last bool // a match may end before the last newline if no text follows
 }
 
-// run reads a prefix, up to its start as a search does that has not begun to
-// match, and from there on as one match does, or if seeking as all that begin.
-// ok is false if a match ends on the way.
+// run reads a prefix: up to its start as a search before the start of a match, then as one
+// match or, with seeking, as all matches that begin. ok is false if a match ends on the
+// way.
 func (d *subsets) run(w attack, seeking bool) (at spot, ok bool) {
 	at.set = d.start()
 	if at, ok = d.on(at, w.prefix[:w.start], true); ok {
@@ -222,7 +222,7 @@ func (d *subsets) run(w attack, seeking bool) (at spot, ok bool) {
 	return at, ok
 }
 
-// on reads on.
+// on continues reading.
 func (d *subsets) on(at spot, text []int, seeking bool) (spot, bool) {
 	for _, atom := range text {
 		next, ok := d.read(at.set, atom)
@@ -237,8 +237,8 @@ func (d *subsets) on(at spot, text []int, seeking bool) (spot, bool) {
 	return at, true
 }
 
-// settle reads prefix and pumps until the states come again, after as many pumps
-// as the period says.
+// settle reads the prefix and pumps until the states repeat. period is the number of pumps
+// in a cycle.
 func (d *subsets) settle(w attack, seeking bool) (at spot, period int, ok bool) {
 	if at, ok = d.run(w, seeking); !ok {
 		return spot{}, 0, false
@@ -256,7 +256,7 @@ func (d *subsets) pumped(at spot, pump []int, seeking bool) (_ spot, period int,
 			if seen[i] != at {
 				continue
 			}
-			for period = len(seen) - i; (i+1)%period != 0; i++ { // whole periods from the beginning
+			for period = len(seen) - i; (i+1)%period != 0; i++ { // whole periods from the start
 			}
 			return seen[i], period, true
 		}
@@ -265,7 +265,7 @@ func (d *subsets) pumped(at spot, pump []int, seeking bool) (_ spot, period int,
 	return at, 1, true
 }
 
-// suffixes finds short words after which no match has ended or can.
+// suffixes finds short words after which no match has ended or can end.
 func (f *forge) suffixes(d *subsets, from spot) [][]int {
 	type node struct {
 		spot
@@ -281,7 +281,7 @@ func (f *forge) suffixes(d *subsets, from spot) [][]int {
 		if !now.last && !d.ends(now.set, textEdge) {
 			out = append(out, now.word)
 			if len(now.word) == 0 {
-				continue // a rune more makes another suffix worth trying
+				continue // another rune makes another suffix worth trying
 			}
 		}
 		if len(now.word) == maxSuffix {
@@ -298,8 +298,8 @@ func (f *forge) suffixes(d *subsets, from spot) [][]int {
 	return out
 }
 
-// ask collects a rune of every class that lookaheads in n want to see. Where
-// others want to see none of some runes, all runes would be too many.
+// ask collects a rune of every class that lookaheads in n require. Negated classes are left
+// out, because they allow nearly all runes.
 func (f *forge) ask(n *node, inside bool) {
 	if n.op == opLook {
 		inside = !n.neg && !n.behind
@@ -314,7 +314,7 @@ func (f *forge) ask(n *node, inside bool) {
 	}
 }
 
-// readable is all atoms, line ends last, since few lookaheads look past them.
+// readable returns all atoms, line ends last, because few lookaheads look past them.
 func (f *forge) readable() []int {
 	all := slices.Clone(f.order[:min(len(f.order), maxAtoms)])
 	slices.SortFunc(all, func(a, b int) int { return rank(f.alpha.runes[a]) - rank(f.alpha.runes[b]) })

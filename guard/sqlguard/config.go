@@ -8,26 +8,26 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// Config says who judges, and for whom. Only Guard is needed.
+// Config configures the wrappers. Only Guard is required.
 type Config struct {
 	Guard   *guard.Guard
-	Dialect string // postgres, mysql, mariadb …; "" reads tolerantly
+	Dialect string // postgres, mysql, mariadb …; empty: accept any dialect
 
-	// Class and Caller name the caller's class of limits and whom to count, from
-	// what the application keeps in its contexts. Without them the default limits
-	// hold, and nobody is named.
+	// Class and Caller extract the class of limits and the caller's name from the
+	// application's contexts. Without them, the default limits apply and the caller is
+	// anonymous.
 	Class  func(context.Context) string
 	Caller func(context.Context) string
 
-	// OnVerdict sees each verdict that is not accept. The verdict is used again
-	// when it returns.
+	// OnVerdict is called with each verdict other than accept. The verdict is reused after
+	// it returns.
 	OnVerdict func(ctx context.Context, query string, v *guard.Verdict)
 }
 
-// Validate joins every fault.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	if c.Guard == nil {
-		return errors.New("Guard is nil, want one that judges")
+		return errors.New("Guard is nil; want a guard")
 	}
 	return nil
 }
@@ -39,14 +39,13 @@ func (c Config) checked(what string) (*judge, error) {
 	return &judge{config: c}, nil
 }
 
-// ErrRejected is what errors.Is finds in the error of every statement that was
-// not sent.
+// ErrRejected matches, with errors.Is, the error of every rejected statement.
 var ErrRejected = errors.New("the guard rejects the statement")
 
-// Rejected is the error of a statement that was not sent.
+// Rejected is the error of a rejected statement. The statement was not sent.
 type Rejected struct {
 	Query   string
-	Verdict guard.Verdict // with what was found, the gravest first
+	Verdict guard.Verdict // with the findings, most severe first
 }
 
 // Is reports whether target is ErrRejected.

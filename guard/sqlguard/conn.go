@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// conn guards a connection. It has every ability that database/sql asks for;
-// where the one inside lacks it, conn answers as database/sql would.
+// conn guards a connection. It implements all optional interfaces of database/sql. If the
+// inner connection lacks one, conn behaves as database/sql would without it.
 type conn struct {
 	driver.Conn
 	judge *judge
@@ -24,7 +24,7 @@ var (
 	_ driver.NamedValueChecker  = (*conn)(nil)
 )
 
-// Unwrap is the driver's own connection, for sql.Conn.Raw.
+// Unwrap returns the driver's own connection, for sql.Conn.Raw.
 func (c *conn) Unwrap() driver.Conn { return c.Conn }
 
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
@@ -57,7 +57,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	inner, ok := c.Conn.(driver.ExecerContext)
 	if !ok {
-		return nil, driver.ErrSkip // it comes back through Prepare
+		return nil, driver.ErrSkip // database/sql then calls Prepare
 	}
 	text, err := c.judge.ask(ctx, query, named(args))
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return inner.QueryContext(ctx, text, args)
 }
 
-// positional gives a driver without contexts what it can take.
+// positional converts arguments for a driver without support for contexts.
 func positional(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
@@ -132,5 +132,5 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	if n, ok := c.Conn.(driver.NamedValueChecker); ok {
 		return n.CheckNamedValue(v)
 	}
-	return driver.ErrSkip // database/sql goes on with its default
+	return driver.ErrSkip // database/sql then uses its default
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Connector guards the connections of a connector, for sql.OpenDB.
+// Connector returns a connector whose connections are guarded, for sql.OpenDB.
 func Connector(c driver.Connector, config Config) (driver.Connector, error) {
 	j, err := config.checked("a connector")
 	if err != nil {
@@ -15,7 +15,7 @@ func Connector(c driver.Connector, config Config) (driver.Connector, error) {
 	return &connector{Connector: c, judge: j}, nil
 }
 
-// Driver guards the connections of a driver, for sql.Register.
+// Driver returns a driver whose connections are guarded, for sql.Register.
 func Driver(d driver.Driver, config Config) (driver.Driver, error) {
 	j, err := config.checked("a driver")
 	if err != nil {
@@ -40,7 +40,7 @@ func (d guardedDriver) Open(name string) (driver.Conn, error) {
 	return &conn{Conn: c, judge: d.judge}, nil
 }
 
-// contextDriver is of a driver that makes connectors.
+// contextDriver wraps a driver that creates connectors.
 type contextDriver struct {
 	guardedDriver
 	inner driver.DriverContext
@@ -67,12 +67,12 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{Conn: inner, judge: c.judge}, nil
 }
 
-// Driver is the driver, guarded too.
+// Driver returns the guarded driver.
 func (c *connector) Driver() driver.Driver {
 	return guardedDriver{c.Connector.Driver(), c.judge}
 }
 
-// Close closes a connector that can be closed.
+// Close closes the inner connector if it has a Close method.
 func (c *connector) Close() error {
 	if closer, ok := c.Connector.(io.Closer); ok {
 		return closer.Close()

@@ -10,16 +10,16 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// judge asks the guard. It is safe for concurrent use.
+// judge asks the guard about statements. It is safe for concurrent use.
 type judge struct {
 	config    Config
 	scratches sync.Pool // of *scratch
 
 	mu    sync.Mutex        // guards names
-	names map[string]string // statements of pgx by the names that they were prepared under
+	names map[string]string // statements that pgx prepared, by name
 }
 
-// MaxNames bounds how many names of prepared statements of pgx are known.
+// MaxNames is the maximum number of remembered names of prepared pgx statements.
 const MaxNames = 1000
 
 func (j *judge) remember(name, text string) {
@@ -43,14 +43,14 @@ func (j *judge) lookup(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// scratch is the working memory of one question.
+// scratch is the working memory of one judgement.
 type scratch struct {
 	query   guard.Query
 	verdict guard.Verdict
 }
 
-// ask judges a statement. text is what to send, which is the query unless its
-// LIMIT was lowered.
+// ask judges a statement. text is the statement to send: query, or a copy with a lower
+// LIMIT.
 func (j *judge) ask(ctx context.Context, query string, args []any) (text string, err error) {
 	d, _ := j.scratches.Get().(*scratch)
 	if d == nil {
@@ -85,27 +85,26 @@ func (j *judge) ask(ctx context.Context, query string, args []any) (text string,
 	return text, err
 }
 
-// askPrepared judges a statement that is prepared already: its text cannot be
-// changed any more.
+// askPrepared judges an already prepared statement, whose text cannot be changed.
 func (j *judge) askPrepared(ctx context.Context, query string, args []any) error {
 	text, err := j.ask(ctx, query, args)
 	if err == nil && text != query {
 		return &Rejected{Query: query, Verdict: guard.Verdict{Verdict: guard.Rejected, Findings: []guard.Finding{{
 			Predictor: "missing_limit", Path: "LIMIT", Action: guard.Reject,
-			Fix: "bind fewer rows to LIMIT: a statement that is prepared cannot be changed any more",
+			Fix: "bind fewer rows to LIMIT: the text of a prepared statement cannot be changed",
 		}}}}
 	}
 	return err
 }
 
-// rejected copies what the scratch space will use again.
+// rejected copies the values that the scratch will overwrite.
 func rejected(query string, v *guard.Verdict) *Rejected {
 	r := &Rejected{Query: query, Verdict: *v}
 	r.Verdict.Findings, r.Verdict.Caps = slices.Clone(v.Findings), slices.Clone(v.Caps)
 	return r
 }
 
-// named turns the values of database/sql into those that the guard reads.
+// named converts values of database/sql for the guard.
 func named(args []driver.NamedValue) []any {
 	if len(args) == 0 {
 		return nil

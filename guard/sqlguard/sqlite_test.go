@@ -198,7 +198,7 @@ func TestPrepared(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	want := "guard a connector: Guard is nil, want one that judges"
+	want := "guard a connector: Guard is nil; want a guard"
 	if _, err := sqlguard.Connector(connectTo{}, sqlguard.Config{}); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"database/sql/driver"
 )
 
-// stmt guards a prepared statement: text is what was prepared.
+// stmt guards a prepared statement. text is the prepared text.
 type stmt struct {
 	driver.Stmt
 	conn *conn
@@ -19,8 +19,8 @@ var (
 	_ driver.ColumnConverter   = converting{} //nolint:staticcheck // likewise
 )
 
-// converting is of a driver that converts arguments itself. It is a type of its
-// own because database/sql treats statements with a converter differently.
+// converting is a statement whose driver converts arguments itself. It is a separate type,
+// because database/sql treats statements with a converter differently.
 type converting struct {
 	*stmt
 	converter driver.ColumnConverter //nolint:staticcheck // drivers may have only this one
@@ -80,8 +80,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	return s.Stmt.Query(values) //nolint:staticcheck // drivers may have only this one
 }
 
-// CheckNamedValue asks the statement, then its connection, as database/sql
-// does.
+// CheckNamedValue asks the statement, then its connection, in the order of database/sql.
 func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
 	if n, ok := s.Stmt.(driver.NamedValueChecker); ok {
 		return n.CheckNamedValue(v)

@@ -1,17 +1,18 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Tracer guards connections of pgx that are configured with it:
+// Tracer guards the pgx connections whose configuration contains it:
 //
 //	config.ConnConfig.Tracer = tracer
 //
-// It refuses a statement through the context that it gives back. Beside other
-// tracers, put it into pgx's multitracer.
+// It rejects a statement through the context that it returns. To combine it with other
+// tracers, use pgx's multitracer.
 type Tracer struct {
 	judge *judge
 }
@@ -22,11 +23,9 @@ var (
 	_ pgx.PrepareTracer = (*Tracer)(nil)
 )
 
-// NewTracer makes a Tracer.
+// NewTracer returns a Tracer, or an error if config is invalid.
 func NewTracer(config Config) (*Tracer, error) {
-	if config.Dialect == "" {
-		config.Dialect = "postgres"
-	}
+	config.Dialect = cmp.Or(config.Dialect, "postgres")
 	j, err := config.checked("pgx")
 	if err != nil {
 		return nil, err
@@ -42,7 +41,8 @@ func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.Trac
 // TraceQueryEnd implements pgx.QueryTracer.
 func (t *Tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TraceBatchStart implements pgx.BatchTracer: one bad statement refuses all.
+// TraceBatchStart implements pgx.BatchTracer. One rejected statement rejects the whole
+// batch.
 func (t *Tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	for _, q := range data.Batch.QueuedQueries {
 		if checked := t.check(ctx, c, q.SQL, q.Arguments); checked.Err() != nil {
@@ -58,8 +58,8 @@ func (t *Tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQuery
 // TraceBatchEnd implements pgx.BatchTracer.
 func (t *Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// TracePrepareStart implements pgx.PrepareTracer. What pgx prepares by itself,
-// for a query, was judged with the query.
+// TracePrepareStart implements pgx.PrepareTracer. It skips statements that pgx prepares for
+// a query, because they were judged with the query.
 func (t *Tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareStartData) context.Context {
 	if ctx.Value(inQuery{}) != nil {
 		return ctx
@@ -74,7 +74,7 @@ func (t *Tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 // TracePrepareEnd implements pgx.PrepareTracer.
 func (t *Tracer) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}
 
-// inQuery marks the context of a statement that was judged.
+// inQuery marks the context of a judged statement.
 type inQuery struct{}
 
 func (t *Tracer) check(ctx context.Context, c *pgx.Conn, query string, args []any) context.Context {
@@ -83,7 +83,7 @@ func (t *Tracer) check(ctx context.Context, c *pgx.Conn, query string, args []an
 	}
 	query, args, err := rewritten(ctx, c, query, args)
 	if err != nil {
-		return ctx // pgx meets the same error and says it better
+		return ctx // pgx reports the same error with more detail
 	}
 	if text, ok := t.judge.lookup(query); ok {
 		query = text
@@ -94,8 +94,8 @@ func (t *Tracer) check(ctx context.Context, c *pgx.Conn, query string, args []an
 	return context.WithValue(ctx, inQuery{}, true)
 }
 
-// rewritten takes pgx's options off the arguments, and lets a rewriter, such as
-// NamedArgs, do its work first.
+// rewritten removes pgx's options from the arguments, and applies a rewriter such as
+// NamedArgs first.
 func rewritten(ctx context.Context, c *pgx.Conn, query string, args []any) (string, []any, error) {
 	var rewriter pgx.QueryRewriter
 	for len(args) > 0 {
@@ -117,8 +117,8 @@ func rewritten(ctx context.Context, c *pgx.Conn, query string, args []any) (stri
 	return query, args, nil
 }
 
-// refused is a context that is over, because of the guard: pgx looks before it
-// sends anything, and wraps the error.
+// refused is a context that has ended because of the guard. pgx checks it before it sends
+// anything, and wraps its error.
 type refused struct {
 	context.Context //nolint:containedctx // it is one itself
 	err             error
@@ -126,7 +126,7 @@ type refused struct {
 
 func (r refused) Err() error { return r.err }
 
-// Done is closed: a channel of its own, since a package has none to share.
+// Done returns a closed channel.
 func (r refused) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)

@@ -22,49 +22,49 @@ import (
 type Admission struct {
 	Policy   *Policy
 	Caller   string
-	Hash     uint64 // of caller; 0 when callers are not told apart
-	plan     *plan  // of the caller; nil without one
+	Hash     uint64 // of caller; 0 if callers are not told apart
+	plan     *plan  // of the caller; nil: none
 	override Override
 	charges  [maxCharges]quota.Charge
-	limits   [maxCharges]*limit // of charges
-	n        int                // of charges
+	limits   [maxCharges]*limit // whose quotas are charged
+	n        int                // length of limits
 
 	Cost     int64 // units charged
 	decision quota.Decision
-	Counted  bool // charges have been taken, and decision is about them
+	Counted  bool // the quotas are charged, and decision is about them
 
 	ticket  breaker.Ticket
-	allowed bool // ticket is owed to the breaker
+	allowed bool // ticket must be given back to the breaker
 	pass    overload.Pass
-	entered bool          // pass is owed to the pool
+	entered bool          // pass must be given back to the pool
 	Waited  time.Duration // for the pass
 
 	Began   time.Time // being served
-	Head    time.Time // when the answer began; zero when it has not
+	Head    time.Time // when the answer began; zero: not yet
 	Outcome Outcome
 
-	continuing bool        // the answer has begun and goes on
-	streaming  bool        // it is a stream: it says nothing to pool and breaker
+	continuing bool        // the answer has begun and is not complete
+	streaming  bool        // it is a stream: pool and breaker learn nothing from it
 	probe      *probeWatch // of ticket, while the answer goes on; nil: none
 }
 
-// Outcome is how being served ended, for those who learn from it.
+// Outcome is how the request ended, for pool and breaker.
 type Outcome struct {
-	Failed  bool // the downstream's failure
-	Dropped bool // it was too busy
-	Ignored bool // says nothing about the downstream
+	Failed  bool // the downstream failed
+	Dropped bool // the downstream was too busy
+	Ignored bool // this says nothing about the downstream
 }
 
-// Request is what admission needs to know of a request besides who calls.
+// Request is what admission needs to know of a request, besides the caller.
 type Request struct {
 	Now      time.Time
 	Deadline time.Time // of the caller; zero: none
-	Length   int64     // of the body, declared; -1 when it is not known
+	Length   int64     // of the body, as declared; -1: unknown
 	Stream   bool      // the caller wants a stream and nothing else
 }
 
-// Admit decides about a request, before its body is read. A nil refusal means
-// that it may go on, and that Release is owed; so it is after a refusal.
+// Admit decides about a request before its body is read. A nil refusal means that it may go on. In either case the caller
+// must call Release.
 func (s *Admission) Admit(ctx context.Context, t *Policy, m *ClientCache, a Identity, at Request) *Refusal {
 	s.Policy = t
 	if t.client != nil {
@@ -102,7 +102,7 @@ func (s *Admission) Admit(ctx context.Context, t *Policy, m *ClientCache, a Iden
 	return nil
 }
 
-// PlanName is the name of the caller's plan, "" without one.
+// PlanName returns the name of the caller's plan; "" for none.
 func (s *Admission) PlanName() string {
 	if s.plan == nil {
 		return ""
@@ -110,7 +110,7 @@ func (s *Admission) PlanName() string {
 	return s.plan.Name
 }
 
-// count charges the request to all its quotas, or to none.
+// count charges all quotas of the request, or none.
 func (s *Admission) count(m *ClientCache, a Identity, at Request) *Refusal {
 	if err := s.charge(s.Policy.limits, m, a, at); err != nil {
 		return s.ambiguousClient()
@@ -153,8 +153,7 @@ func (s *Admission) charge(limits []limit, m *ClientCache, a Identity, at Reques
 	return nil
 }
 
-// ChargeQuery charges what a query costs beyond what was charged when it came, to all
-// quotas of cost or to none.
+// ChargeQuery charges the cost of a query beyond what was charged at admission, to all quotas of cost or to none.
 func (s *Admission) ChargeQuery(now time.Time, units int64) *Refusal {
 	if s.Policy == nil || units <= s.Cost {
 		return nil
@@ -191,8 +190,7 @@ func (s *Admission) enterPool(ctx context.Context, a Identity, at Request) *Refu
 	return nil
 }
 
-// priority is how important the request is: as an operator says, or its header,
-// its caller's plan, or the route.
+// priority returns the priority of the request: from an operator, else its header, else its caller's plan, else the route.
 func (s *Admission) priority(a Identity) shed.Priority {
 	if s.override.Priority != nil {
 		return *s.override.Priority
@@ -210,8 +208,7 @@ func (s *Admission) priority(a Identity) shed.Priority {
 	return s.Policy.defaultPriority
 }
 
-// ChargeTransfer charges what is known only afterwards: the bytes of a body of unknown
-// length, and of the answer.
+// ChargeTransfer charges what is known only afterwards: the bytes of a body of unknown length, and of the answer.
 func (s *Admission) ChargeTransfer(now time.Time, length, in, out int64) {
 	if !s.Counted {
 		return
@@ -232,7 +229,7 @@ func (s *Admission) ChargeTransfer(now time.Time, length, in, out int64) {
 	}
 }
 
-// Release gives back what Admit took, and reports how it went.
+// Release gives back what Admit took, and reports the outcome.
 func (s *Admission) Release(now time.Time) {
 	if s.Policy == nil {
 		return
@@ -241,7 +238,7 @@ func (s *Admission) Release(now time.Time) {
 	if !s.Began.IsZero() {
 		took = now.Sub(s.Began)
 		if !s.Head.IsZero() {
-			took = s.Head.Sub(s.Began) // the rest is the caller's pace too
+			took = s.Head.Sub(s.Began) // the rest depends on the caller's speed
 		}
 	}
 	wentOn := s.wentOn(now)

@@ -5,8 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// StaleKey is the key of what a GET of the target would be answered, by the
-// headers that answers may depend on.
+// StaleKey returns the key for the answer to a GET of the target, from the headers that answers may depend on.
 func (t *Policy) StaleKey(m *ClientCache, host, target string, value func(name string) string) [16]byte {
 	b := append(m.buf[:0], t.secret[:]...)
 	for _, s := range [...]string{t.Route, host, target} {
@@ -21,8 +20,8 @@ func (t *Policy) StaleKey(m *ClientCache, host, target string, value func(name s
 	return [16]byte(full[:16])
 }
 
-// Credentials reports whether the request has something that tells users apart,
-// so that its answer may be for one of them alone.
+// Credentials reports whether the request has something that identifies a user, so that its answer may be for that user
+// only.
 func (t *Policy) Credentials(a Identity) bool {
 	for _, name := range t.IdentityHeaders {
 		if v, clear := a.HeaderValue(name); v != "" || !clear {

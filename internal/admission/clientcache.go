@@ -8,26 +8,25 @@ import (
 // maxCached bounds every text and buffer that is kept with a connection.
 const maxCached = 2 << 10
 
-// ClientCache holds what is expensive to compute about callers and likely to be
-// asked again, for one connection. Each entry is a function of its own key, so that
-// it cannot be wrong about a caller.
+// ClientCache caches expensive facts about callers for one connection. Each entry depends only on its own key, so it is
+// always right.
 type ClientCache struct {
-	buf   []byte // for what is hashed
-	token []byte // for what is decoded
-	used  int    // of sums: what is next to be forgotten
+	buf   []byte // to hash
+	token []byte // to decode
+	used  int    // of sums: the next one to replace
 	sums  [4]struct {
 		text []byte
 		sum  [16]byte
 	}
 
-	authorization, claim string // and what they say:
+	authorization, claim string // and what follows from them:
 	value                string
 
-	addr, prefix string // an address, and what of it counts
+	addr, prefix string // an address, and the part of it that counts
 	id           string // the last joined id
 }
 
-// readClaim returns the claim of a bearer's token, "" when there is none.
+// readClaim returns the claim of a bearer's token; "" for none.
 func (m *ClientCache) readClaim(authorization, claim string) string {
 	if m.authorization == authorization && m.claim == claim {
 		return m.value
@@ -47,11 +46,11 @@ func (m *ClientCache) readClaim(authorization, claim string) string {
 	return value
 }
 
-// Network returns the part of an address that tells callers apart: all of IPv4's,
-// and of IPv6's the first 64 bits, because the rest is the caller's to choose.
+// Network returns the part of an address that identifies a caller: all of an IPv4 address, and the first 64 bits of an IPv6
+// address, because the caller can choose the rest.
 func (m *ClientCache) Network(addr string) string {
 	if strings.IndexByte(addr, ':') < 0 {
-		return addr // IPv4, or none
+		return addr // IPv4, or not an address
 	}
 	if m.addr == addr {
 		return m.prefix

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 	"github.com/bezoar-dev/bezoar/overload"
@@ -13,60 +14,55 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Limit has the requests of a route counted in one quota.
+// Limit counts the requests of a route in one quota.
 type Limit struct {
 	// Quota is the index in the Quotas of the Limiter.
 	Quota int
-	// Key says who is counted: "ip" (IPv6 by /64), "header:NAME", "jwt:CLAIM"
-	// (of the bearer's token, which is not verified here), "client" (as the
-	// route tells callers apart), "route", or up to four of them joined by +.
-	// Callers without the header or the claim are counted by their address.
-	// Default "client", or "ip" on a route that does not tell callers apart.
+	// Key says which callers share a count: "ip" (IPv6 by /64), "header:NAME", "jwt:CLAIM" (of the bearer's token, which is
+	// not verified here), "client" (the route's key of callers), "route", or up to four of them joined by +. Callers
+	// without the header or the claim are counted by their address. Default "client", or "ip" on a route without a key of
+	// callers.
 	//
-	// Who may choose a header freely, chooses whom it is counted as: keep a
-	// second limit by "ip" beside keys that the worker has yet to check.
+	// A caller that can choose a header freely chooses its own count. If only the worker checks a key, add a limit by "ip".
 	Key string
-	// Answers counts the bytes of answers too, in a quota of bytes. They are
-	// known afterwards, so that the last answer may exceed the limit.
+	// Answers also counts the bytes of answers, in a quota of bytes. They are known only afterwards, so the last answer may
+	// exceed the limit.
 	Answers bool
 }
 
-// Plan is a tier of callers, with limits beside those of everybody.
+// Plan is a tier of callers, with limits in addition to those of the route.
 type Plan struct {
 	Name string
-	// Callers reports who belongs to it; nil: everybody. It is asked for every
-	// request.
+	// Callers reports whether a caller belongs to the plan; nil: all do. It is called for every request.
 	Callers  func(caller string) bool
 	Limits   []Limit
 	Priority *shed.Priority // nil: the route's
 }
 
-// PriorityRule says how important a route's requests are.
+// PriorityRule sets the priority of a route's requests.
 type PriorityRule struct {
 	Default shed.Priority
-	// Header, if a request has it with the name of a priority, wins over plan
-	// and default. Name one only where callers are trusted to be modest.
+	// Header overrides plan and default, if a request has it with the name of a priority. Set it only if callers are
+	// trusted not to overstate their priority.
 	Header string
 }
 
-// Override changes for some time what a caller, a plan or a route may have. The
-// zero Override changes nothing.
+// Override changes the limits of a caller, a plan or a route for some time. The zero Override changes nothing.
 type Override struct {
 	Rate        float64        // multiplies the limits of quotas; 0 means 1
 	Concurrency float64        // multiplies how many requests of one caller run at once; 0 means 1
 	Priority    *shed.Priority // instead of what the request would have; nil: nothing
 	Deny        bool           // every request is refused
 
-	// For the refusals of Deny.
+	// Reason is for the refusals of Deny.
 	Reason string
 	Until  time.Time // zero: not known
 }
 
-// FallbackCause is why a request could not be handed to a worker, so that a
-// [Fallback] may answer it.
+// FallbackCause is why a request could not be sent to a worker, so that a [Fallback] may answer it.
 type FallbackCause string
 
-// The causes that a [Fallback] can be for.
+// The causes of a [Fallback].
 const (
 	Open        FallbackCause = "open"        // the circuit breaker refuses
 	Shed        FallbackCause = "shed"        // too much at once
@@ -81,11 +77,11 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// Config is what a route, or a protected handler, asks of those who call it.
+// Config holds the admission rules of a route or of a protected handler.
 type Config struct {
 	Route string // for problem documents, keys and records
 
-	Client   string // what tells callers apart, as a Limit's Key does; "": nothing
+	Client   string // what identifies callers, in the form of a Limit's Key; "": nothing
 	Limits   []Limit
 	Plans    []Plan
 	Cost     int64 // units of one request in quotas of cost; default 1
@@ -93,8 +89,8 @@ type Config struct {
 	Slow     time.Duration
 	Pool     *overload.Pool
 	Priority PriorityRule
-	Fallback []Fallback // those of the front, in order
-	Other    string     // how the front names its own kind of fallback, for faults
+	Fallback []Fallback // fallbacks of the front, in order
+	Other    string     // the front's name for its own kind of fallback, for faults
 	Stale    *stale.Cache
 	Optional bool
 
@@ -103,7 +99,7 @@ type Config struct {
 	Overrides  func(route, caller, plan string) Override
 }
 
-// asksNothing reports whether every request is admitted, whoever calls.
+// asksNothing reports whether every request is admitted.
 func (d *Config) asksNothing() bool {
 	return d.Client == "" && len(d.Limits) == 0 && len(d.Plans) == 0 && d.Pool == nil && d.Breaker == nil && len(d.Fallback) == 0 &&
 		d.Stale == nil && !d.Optional && d.Overrides == nil
@@ -111,11 +107,9 @@ func (d *Config) asksNothing() bool {
 
 // Faults returns every fault, each with its field.
 func (d *Config) Faults() []error {
-	var errs []error
+	var errs faults.List
 	client, err := d.clientKey()
-	if err != nil {
-		errs = append(errs, fmt.Errorf("Client %w", err))
-	}
+	errs.If(err != nil, "Client %w", err)
 	errs = append(errs, d.limitFaults("Limits", d.Limits, client)...)
 	most := 0
 	for i, p := range d.Plans {
@@ -130,7 +124,7 @@ func (d *Config) Faults() []error {
 		most = max(most, len(p.Limits))
 	}
 	if n := len(d.Limits) + most; n > maxCharges {
-		errs = append(errs, fmt.Errorf("Limits and those of a plan are %d, want at most %d", n, maxCharges))
+		errs = append(errs, fmt.Errorf("Limits and those of a plan together are %d, want at most %d", n, maxCharges))
 	}
 	if h := d.Priority.Header; h != "" && !h1.Token(h) {
 		errs = append(errs, fmt.Errorf("Priority.Header is %q, which is not the name of a header", h))
@@ -154,15 +148,13 @@ func (d *Config) clientKey() (*Key, error) {
 }
 
 func (d *Config) limitFaults(at string, limits []Limit, client *Key) []error {
-	var errs []error
+	var errs faults.List
 	quotas := 0
 	if d.Limiter != nil {
 		quotas = len(d.Limiter.Quotas())
 	}
 	for i, l := range limits {
-		if l.Quota < 0 || l.Quota >= quotas {
-			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, quotas))
-		}
+		errs.If(l.Quota < 0 || l.Quota >= quotas, "%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, quotas)
 		if _, err := ParseKey(l.key(client), client); err != nil {
 			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))
 		}

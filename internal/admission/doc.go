@@ -1,27 +1,28 @@
-// Package admission decides about a request before its body is read: who calls, within
-// which quotas, whether the circuit is closed, and whether there is a place in the pool. The
-// gateway and the middleware of package protect ask it, so that both refuse alike.
+// Package admission decides about a request before its body is read: who the caller is,
+// whether the quotas allow the request, whether the circuit is closed, and whether the
+// pool has a place. The gateway and the middleware of package protect use it, so that
+// both refuse in the same way.
 //
 //		who calls ─► overrides ─► quotas ─► breaker ─► pool ─► served ─► released
 //		    │            │           │         │         │
 //		   400          403         429       503       503   or a fallback's answer
 //
-//	  - A front makes a [Policy] of each route's [Config] once, and an [Admission] for each
-//	    request: [Admission.Admit] before, [Admission.Release] and [Admission.ChargeTransfer]
-//	    after.
-//	  - All quotas of a request are charged, or none. What is known only afterwards
-//	    (the length of a chunked body, an answer's) is charged then.
+//	  - A front makes one [Policy] for each route's [Config], and an [Admission] for each
+//	    request. It calls [Admission.Admit] before the request runs, and
+//	    [Admission.ChargeTransfer] and [Admission.Release] after it.
+//	  - All quotas of a request are charged, or none. An amount that is known only
+//	    afterwards (the length of a chunked body or of an answer) is charged then.
 //	  - A refusal costs microseconds, takes no worker and holds no body. Its problem
-//	    document names rule, limit, value and time; Retry-After says when to come
-//	    back; RateLimit and RateLimit-Policy, on accepted answers too, what is left.
-//	  - Callers are counted under a keyed hash. IPv6 counts by /64; X-Forwarded-For
-//	    counts from trusted proxies only. A repeated header that names two callers
-//	    is refused, since nobody knows which of them a worker would believe.
-//	  - Tokens are not verified here: a claim tells callers apart, and proves
-//	    nothing. Keys that the worker has yet to check need a limit by "ip" beside.
-//	  - The breaker learns once from each request, whatever its retries did: broken,
-//	    overdue and 5xx are failures; quarantined work, callers who leave and an
-//	    empty fleet say nothing.
-//	  - An answer that is none of the route's workers is marked ([FallbackField],
+//	    document names rule, limit, value and time. Retry-After says when to come
+//	    back. RateLimit and RateLimit-Policy say what is left, on accepted answers too.
+//	  - Callers are counted under a keyed hash. IPv6 addresses are counted by /64.
+//	    X-Forwarded-For counts only from trusted proxies. A repeated header that names
+//	    two callers is refused, because a worker might believe either of them.
+//	  - Tokens are not verified here: a claim tells callers apart and proves
+//	    nothing. If only the worker checks a key, add a limit by "ip".
+//	  - The breaker learns once from each request, however often it was retried. Broken
+//	    connections, missed deadlines and 5xx are failures. Quarantined work, callers who
+//	    leave and an empty fleet do not count.
+//	  - Answers that do not come from the route's workers are marked ([FallbackField],
 //	    [DegradedField]).
 package admission

@@ -12,9 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
-// The fields that mark answers which are not what the workers of the route would
-// have said. Their values begin with the kind of the fallback, and with the
-// cause.
+// These fields mark answers that do not come from the route's workers. Their values begin with the kind of the fallback and
+// the cause.
 const (
 	FallbackField = "X-Bezoar-Fallback" // "static; on=open"
 	DegradedField = "X-Bezoar-Degraded" // "open": the answer is empty, because the route is Optional
@@ -28,13 +27,13 @@ const (
 	KindDegraded = "degraded"
 )
 
-// Fallback is what fallbacks of all fronts have: what is answered when no worker
-// can be asked. One of Static, Stale and what Other stands for is set.
+// Fallback holds what fallbacks of all fronts share: the answer if no worker can be asked. Exactly one of Static, Stale and
+// Other is set.
 type Fallback struct {
 	On     []FallbackCause // empty: all
 	Static *Static         // always the same
 	Stale  *Stale          // the last good answer to the same GET
-	Other  bool            // the front has somebody else answer
+	Other  bool            // the front answers in another way
 }
 
 // Static is an answer that is always the same.
@@ -44,7 +43,7 @@ type Static struct {
 	Body   []byte
 }
 
-// Stale is the last good answer that the cache of a route has.
+// Stale answers with the last good answer in the route's cache.
 type Stale struct {
 	MaxAge time.Duration // 0: as old as the answer itself allows
 }
@@ -83,12 +82,12 @@ func (f *Fallback) fault(other string) error {
 	return nil
 }
 
-// Covers reports whether a fallback for the causes on is for this one.
+// Covers reports whether a fallback for the causes on applies to cause.
 func Covers(on []FallbackCause, cause FallbackCause) bool {
 	return len(on) == 0 || slices.Contains(on, cause)
 }
 
-// Code and fields are what is sent of a static answer, apart from its body.
+// Code returns the status of a static answer.
 func (s *Static) Code() int {
 	if s.Status == 0 {
 		return http.StatusOK
@@ -115,12 +114,12 @@ func Bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// Mark is the field that says what kind of fallback has answered, and why.
+// Mark returns the field that names the kind of fallback and the cause.
 func Mark(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
-// StaleFields are the fields of an old answer that is sent again.
+// StaleFields returns the fields of a stale answer.
 func StaleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
 	fields := []h1.Field{Mark(KindStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {

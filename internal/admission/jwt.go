@@ -8,13 +8,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxToken bounds the payload of a token that is looked into, encoded. Callers
-// with longer ones are told apart by their address.
+// maxToken bounds the encoded payload of a token that is decoded. Callers with longer tokens are counted by their address.
 const maxToken = 8 << 10
 
-// bearer returns the payload of the JSON Web Token in an Authorization field,
-// still encoded; "" when there is none. Nothing is verified: only the worker has
-// the keys for that, so a claim tells callers apart and proves nothing.
+// bearer returns the encoded payload of the JSON Web Token in an Authorization field; "" for none. It verifies nothing,
+// because only the worker has the keys. So a claim tells callers apart and proves nothing.
 func bearer(authorization string) string {
 	scheme, token, ok := strings.Cut(authorization, " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
@@ -28,9 +26,8 @@ func bearer(authorization string) string {
 	return payload
 }
 
-// claimOf returns the claim of a token's payload as text: a string, or a number
-// as it is written. Whatever else it is, or when it is there twice, counts as
-// missing. scratch is used and returned; the value shares its memory.
+// claimOf returns the claim of a token's payload as text: a string, or a number as it is written. Any other value, or a
+// repeated one, counts as missing. scratch is used and returned; the value shares its memory.
 func claimOf(scratch []byte, payload, name string) (value, grown []byte) {
 	n := base64.RawURLEncoding.DecodedLen(len(payload))
 	scratch = append(scratch[:0], payload...)
@@ -50,8 +47,7 @@ type jsonScan struct {
 	i int
 }
 
-// member returns the text of the string or number that the object has under the
-// name, nil when there is none or several.
+// member returns the text of the object's string or number with the name; nil if there is none, or several.
 func (s *jsonScan) member(name string) []byte {
 	var found []byte
 	seen := false
@@ -96,7 +92,7 @@ func (s *jsonScan) space() {
 	}
 }
 
-// next takes c, if it is the next thing.
+// next consumes c if it comes next.
 func (s *jsonScan) next(c byte) bool {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == c {
@@ -111,7 +107,7 @@ func (s *jsonScan) end() bool {
 	return s.i == len(s.b)
 }
 
-// scalar reads the value of the claim. It returns nil for one that is no text.
+// scalar reads the value of the claim. It returns nil for a value that is neither string nor number.
 func (s *jsonScan) scalar() (value []byte, ok bool) {
 	if s.i >= len(s.b) {
 		return nil, false
@@ -154,7 +150,7 @@ func (s *jsonScan) skip() bool {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return true // of the object around: a value of no brackets has ended
+				return true // the bracket closes the outer object
 			}
 			if depth--; depth == 0 {
 				s.i++
@@ -170,7 +166,7 @@ func (s *jsonScan) skip() bool {
 	return false
 }
 
-// text reads a string, and replaces its escapes in place.
+// text reads a string, and decodes its escapes in place.
 func (s *jsonScan) text() ([]byte, bool) {
 	if !s.next('"') {
 		return nil, false
@@ -199,8 +195,7 @@ func (s *jsonScan) text() ([]byte, bool) {
 	return nil, false
 }
 
-// escape writes what the escape at i stands for to the place to, which is never
-// longer, and returns its length.
+// escape writes the decoded escape at i to the place to, and returns its length. The decoded form is never longer.
 func (s *jsonScan) escape(to int) (int, bool) {
 	if s.i+1 >= len(s.b) {
 		return 0, false

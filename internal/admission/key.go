@@ -10,21 +10,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxParts bounds what a key combines.
+// maxParts bounds the parts of a key.
 const maxParts = 4
 
-// Identity is a request as admission sees it, whatever wire it came over.
+// Identity is a request as admission sees it, over any wire.
 type Identity interface {
-	// field returns the value of the header field whose lower-case name is
-	// given. clear is false when the field is repeated with another value.
-	// Names are the same that differ only in - and _ or other signs, as they
-	// are for many workers.
+	// HeaderValue returns the value of the header field with this lower-case name. clear is false if the field is repeated
+	// with another value. Names are equal if they differ only in - and _ or other signs, because many workers treat them as
+	// equal.
 	HeaderValue(lower string) (value string, clear bool)
-	// address returns the caller's address, the last one vouched for.
+	// Address returns the caller's address: the last one that a trusted proxy vouches for.
 	Address() string
 }
 
-// kind is what one part of a key looks at.
+// kind is the kind of one part of a key.
 type kind uint8
 
 const (
@@ -34,7 +33,7 @@ const (
 	byAddress kind = 'a'
 )
 
-// Key tells callers apart: it is a Limit's Key or a Route's Client, ready to use.
+// Key identifies callers: a parsed Limit.Key or Config.Client.
 type Key struct {
 	parts []part
 }
@@ -44,8 +43,7 @@ type part struct {
 	name string // of the header, in lower case with - for _, or of the claim
 }
 
-// ParseKey reads a key. client is what the word stands for; nil where it has no
-// meaning.
+// ParseKey reads a key. client replaces the word "client"; nil if the word is not allowed.
 func ParseKey(s string, client *Key) (*Key, error) {
 	k := new(Key)
 	for word := range strings.SplitSeq(s, "+") {
@@ -71,12 +69,12 @@ func ParseKey(s string, client *Key) (*Key, error) {
 	return k, nil
 }
 
-// errRepeated says that a header that tells callers apart has two values. Which
-// of them a worker would believe nobody knows, so neither can be counted.
-var errRepeated = errors.New("the header that says who calls is repeated")
+// errRepeated says that a header that identifies callers has two values. A worker might believe either, so neither can be
+// counted.
+var errRepeated = errors.New("the header that identifies the caller is repeated")
 
-// sum returns the hash of who k counts: never the same for two of them, as far as
-// 128 bits go, and not to be guessed without the secret.
+// sum returns the keyed hash of the caller that k identifies. Hashes of different callers differ, as far as 128 bits allow,
+// and cannot be guessed without the secret.
 func (k *Key) sum(secret *[32]byte, m *ClientCache, a Identity, route string) ([16]byte, error) {
 	b := append(m.buf[:0], secret[:]...)
 	for i := range k.parts {
@@ -108,8 +106,7 @@ func (k *Key) sum(secret *[32]byte, m *ClientCache, a Identity, route string) ([
 	return sum, nil
 }
 
-// of returns what the part is about, and its value. Callers who do not say who
-// they are share nothing but their address.
+// of returns the kind and the value of the part. Callers who do not identify themselves share only their address.
 func (p *part) of(m *ClientCache, a Identity, route string) (kind, string, error) {
 	switch p.kind {
 	case byRoute:
@@ -135,7 +132,7 @@ func (p *part) of(m *ClientCache, a Identity, route string) (kind, string, error
 	return byAddress, m.Network(a.Address()), nil
 }
 
-// ID returns who k counts as people write it: the values, joined by +.
+// ID returns the caller that k identifies for people: the values, joined by +.
 func (k *Key) ID(m *ClientCache, a Identity, route string) string {
 	if len(k.parts) == 1 {
 		return k.parts[0].said(m, a, route)
@@ -157,7 +154,7 @@ func (k *Key) ID(m *ClientCache, a Identity, route string) string {
 	return m.id
 }
 
-// said is of for people: who cannot be told apart goes by the address.
+// said is of for people: a caller without an identity is shown by its address.
 func (p *part) said(m *ClientCache, a Identity, route string) string {
 	_, v, err := p.of(m, a, route)
 	if err != nil {

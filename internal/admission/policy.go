@@ -13,33 +13,32 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Policy is what a route, or a protected handler, asks of those who call it,
-// ready to use. It never changes.
+// Policy is a compiled [Config]. It never changes.
 type Policy struct {
 	Route           string
 	secret          [32]byte // of the hashes of callers
 	client          *Key     // nil: callers are not told apart
 	limiter         *quota.Limiter
-	limits          []limit // of everybody
+	limits          []limit // of the route
 	plans           []plan
-	rateLimitPolicy string // of limits, for the RateLimit-Policy field; "" when it is not sent
-	HideLimits      bool   // accepted answers do not speak of quotas
+	rateLimitPolicy string // of limits, for the RateLimit-Policy field; "": not sent
+	HideLimits      bool   // accepted answers have no fields about quotas
 	cost            int64
 	overrides       func(route, caller, plan string) Override
 
 	breaker         *circuit.Breaker
 	slow            time.Duration
 	pool            *overload.Pool
-	long            time.Duration // an answer that goes on for longer is a stream
-	priorityHeader  string        // that may name a priority, in lower case
+	long            time.Duration // an answer that takes longer is a stream
+	priorityHeader  string        // the header that may name a priority, in lower case
 	defaultPriority shed.Priority
 
 	Cache           *stale.Cache
-	IdentityHeaders []string // headers that tell users apart, in lower case
+	IdentityHeaders []string // headers that identify users, in lower case
 	Optional        bool
 }
 
-// limit is a [Limit], ready to use.
+// limit is a compiled [Limit].
 type limit struct {
 	quota.Quota
 	index   int
@@ -47,15 +46,14 @@ type limit struct {
 	answers bool
 }
 
-// plan is a [Plan], ready to use.
+// plan is a compiled [Plan].
 type plan struct {
 	Plan
 	limits          []limit
 	rateLimitPolicy string
 }
 
-// NewPolicy makes the policy of a configuration that has been found valid. It
-// returns nil when that asks nothing.
+// NewPolicy compiles a valid configuration. It returns nil if the configuration admits everything.
 func NewPolicy(d Config, secret [32]byte) *Policy {
 	if d.asksNothing() {
 		return nil
@@ -104,7 +102,7 @@ func (t *Policy) compile(quotas []quota.Quota, limits []Limit) []limit {
 	return out
 }
 
-// noteHeaders notes the headers that k looks at.
+// noteHeaders records the headers that k uses.
 func (t *Policy) noteHeaders(k *Key) {
 	if k == nil {
 		return
@@ -116,7 +114,7 @@ func (t *Policy) noteHeaders(k *Key) {
 	}
 }
 
-// rateLimitPolicyOf lists the quotas of limits, each once.
+// rateLimitPolicyOf describes the quotas of limits, each once.
 func rateLimitPolicyOf(limits []limit) string {
 	var b []byte
 	seen := make(map[int]bool)
@@ -129,8 +127,8 @@ func rateLimitPolicyOf(limits []limit) string {
 	return string(b)
 }
 
-// appendPolicy describes the quota, with its limit multiplied. A token bucket is
-// described by its size and the time that it takes to fill.
+// appendPolicy describes the quota, with its limit multiplied by scale. A token bucket is described by its size and the
+// time that it takes to fill.
 func (l *limit) appendPolicy(b []byte, scale float64) []byte {
 	most, per := float64(l.Limit), float64(l.Per)
 	if l.Burst > 0 {

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// The fields that tell callers about their quotas, as draft-ietf-httpapi-
-// ratelimit-headers has them since its eighth version: lists of structured
-// fields (RFC 9651), one item for each quota, named by it.
+// These fields tell callers about their quotas, as in draft-ietf-httpapi-ratelimit-headers since its eighth version: lists
+// of structured fields (RFC 9651), with one item for each quota.
 const (
 	PolicyField = "RateLimit-Policy"
 	LimitField  = "RateLimit"
 )
 
-// appendPolicy appends the item that describes a quota: how much in how long.
+// appendPolicy appends the item that describes a quota: how much in which time.
 func appendPolicy(b []byte, name, unit string, quota int64, per time.Duration) []byte {
 	if len(b) > 0 {
 		b = append(b, ", "...)
@@ -36,8 +35,7 @@ func appendPolicy(b []byte, name, unit string, quota int64, per time.Duration) [
 	return b
 }
 
-// appendLimit appends the item that says what is left of a quota, and in how
-// many seconds there is more.
+// appendLimit appends the item for the rest of a quota, and the seconds until there is more.
 func appendLimit(b []byte, name string, left int64, reset time.Duration) []byte {
 	b = appendString(b, name)
 	b = append(b, ";r="...)
@@ -46,7 +44,7 @@ func appendLimit(b []byte, name string, left int64, reset time.Duration) []byte 
 	return appendInteger(b, seconds(reset))
 }
 
-// appendString appends a structured field's string, which is printable ASCII.
+// appendString appends a string of a structured field. s is printable ASCII.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := range len(s) {
@@ -62,12 +60,12 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendInteger appends a structured field's integer, which has 15 digits.
+// appendInteger appends an integer of a structured field, which has at most 15 digits.
 func appendInteger(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), 999_999_999_999_999), 10)
 }
 
-// seconds rounds up, so that who comes back then does not come too early.
+// seconds rounds up, so that callers do not come back too early.
 func seconds(d time.Duration) int64 {
 	n := int64(d / time.Second)
 	if d%time.Second > 0 {

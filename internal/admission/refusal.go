@@ -14,9 +14,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// The rules that refuse a request before its body is read, as records and
-// problem documents name them; a quota's is "rate:" and its name, and a pool's
-// are those of package overload.
+// These rules refuse a request before its body is read. Records and problem documents name them. The rule of a quota is
+// "rate:" and its name; a pool's rules are those of package overload.
 const (
 	RuleDenied   = "denied"
 	RuleBreaker  = "breaker"
@@ -24,10 +23,10 @@ const (
 	ruleRate     = "rate:"
 )
 
-// Refusal is why a request is not served, with what its caller is told.
+// Refusal is why a request is not served, and what its caller gets.
 type Refusal struct {
-	Cause FallbackCause // "" when no fallback is for it
-	Retry time.Duration // 0: nobody knows
+	Cause FallbackCause // "": no fallback applies
+	Retry time.Duration // 0: unknown
 	Body  RefusalBody
 }
 
@@ -55,7 +54,7 @@ func refuse(cause FallbackCause, rule string, retry time.Duration, p problem.Doc
 	return r
 }
 
-// Document returns the body. id is the request's.
+// Document returns the body. id is the request's id.
 func (r *Refusal) Document(id string) []byte {
 	g := &r.Body
 	g.Type = problem.Prefix + g.Type
@@ -68,7 +67,7 @@ func (r *Refusal) Document(id string) []byte {
 	return append(body, '\n')
 }
 
-// Fields appends what says when to come back.
+// Fields appends the field that says when to come back.
 func (r *Refusal) Fields(dst []h1.Field) []h1.Field {
 	if r.Retry > 0 {
 		dst = append(dst, h1.Field{Name: "Retry-After", Value: strconv.FormatInt(max(seconds(r.Retry), 1), 10)})
@@ -76,13 +75,12 @@ func (r *Refusal) Fields(dst []h1.Field) []h1.Field {
 	return dst
 }
 
-// until writes a time of whole seconds, rounded up: who comes back then does not
-// come too early.
+// until formats a time in whole seconds, rounded up, so that callers do not come back too early.
 func until(t time.Time) string {
 	return t.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// denied is the refusal that an operator ordered.
+// denied is the refusal by an operator's override.
 func (s *Admission) denied(now time.Time) *Refusal {
 	p := problem.Document{
 		Type: "denied", Status: http.StatusForbidden, Reason: s.override.Reason,
@@ -96,15 +94,15 @@ func (s *Admission) denied(now time.Time) *Refusal {
 	return refuse("", RuleDenied, left, p)
 }
 
-// ambiguousClient is the refusal of a request that names its caller twice.
+// ambiguousClient is the refusal of a request that names two callers.
 func (s *Admission) ambiguousClient() *Refusal {
 	return refuse("", RuleRepeated, 0, problem.Document{
 		Type: "repeated-header", Status: http.StatusBadRequest,
-		Detail: "A header that says who calls is repeated with another value, so that nobody knows who is to be counted.",
+		Detail: "A header that identifies the caller is repeated with another value, so it is unclear who the caller is.",
 	})
 }
 
-// quotaExceeded is the refusal of a quota.
+// quotaExceeded is the refusal by a quota.
 func (s *Admission) quotaExceeded(now time.Time) *Refusal {
 	d := &s.decision
 	l := s.limitOf(d.Quota)
@@ -122,7 +120,7 @@ func (s *Admission) quotaExceeded(now time.Time) *Refusal {
 		p.Detail = fmt.Sprintf("%s: this request alone is more than all of it by %d.", what, d.Excess)
 	} else {
 		p.Until = until(now.Add(retry))
-		p.Detail = fmt.Sprintf("%s: with this request it is exceeded by %d. It can be made in %v.", what, d.Excess, retry.Round(time.Millisecond))
+		p.Detail = fmt.Sprintf("%s: this request exceeds it by %d. Try again in %v.", what, d.Excess, retry.Round(time.Millisecond))
 	}
 	r := refuse("", ruleRate+l.Name, retry, p)
 	g := &r.Body
@@ -141,30 +139,30 @@ func (s *Admission) limitOf(index int) *limit {
 	return nil
 }
 
-// breakerOpen is the refusal of the circuit breaker. Callers come back spread over
-// half as much time again, but a second at least.
+// breakerOpen is the refusal by the circuit breaker. Callers come back at random within half as much time again, and within
+// at least a second.
 func (s *Admission) breakerOpen(d breaker.Decision) *Refusal {
 	retry := max(d.RetryAfter, time.Second)
 	retry += rand.N(retry/2 + 1)
-	detail := "The service behind this has failed too often. It is given time to recover."
+	detail := "The service behind this has failed too often. It gets time to recover."
 	if d.Forced {
-		detail = "An operator decided that nothing is sent to the service behind this for now."
+		detail = "An operator has stopped requests to the service behind this for now."
 	}
 	return refuse(Open, RuleBreaker, retry, problem.Document{
 		Type: "circuit-open", Status: http.StatusServiceUnavailable, Reason: d.Reason, Detail: detail,
 	})
 }
 
-// poolFull is the refusal of the pool.
+// poolFull is the refusal by the pool.
 func (s *Admission) poolFull(no *overload.Refusal) *Refusal {
-	detail := "There is more work than can be done now. The least important is refused first."
+	detail := "There is more work than can be done now. The least important work is refused first."
 	switch no.Rule {
 	case overload.RulePerCaller:
-		detail = "The caller has as much work here as one caller may have at once."
+		detail = "The caller has as many requests in progress as one caller may have."
 	case overload.RuleStreams:
-		detail = "There are as many streams as may be open at once."
+		detail = "The largest allowed number of streams is open."
 	case overload.RuleDeadline:
-		detail = "The work would not be done by the time that its caller gave it."
+		detail = "The work would not be done before the caller's deadline."
 	}
 	r := refuse(Shed, no.Rule, no.RetryAfter, problem.Document{
 		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason, Detail: detail,
@@ -186,7 +184,7 @@ func (s *Admission) QuotaFields(dst []h1.Field) []h1.Field {
 	)
 }
 
-// QuotaLines is QuotaFields, ready for the wire.
+// QuotaLines returns QuotaFields as lines for the wire.
 func (s *Admission) QuotaLines(b []byte) []byte {
 	l := s.limitOf(s.decision.Quota)
 	if l == nil {
@@ -198,7 +196,7 @@ func (s *Admission) QuotaLines(b []byte) []byte {
 	return append(b, "\r\n"...)
 }
 
-// resetAfter is when there is more of the quota.
+// resetAfter returns the time until the quota has more.
 func (s *Admission) resetAfter() time.Duration {
 	if s.decision.Allowed {
 		return s.decision.Reset

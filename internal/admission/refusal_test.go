@@ -14,10 +14,10 @@ func TestRefusalsSayWhoseFaultItIs(t *testing.T) {
 	var s Admission
 	for want, r := range map[string]*Refusal{
 		"failed too often":      s.breakerOpen(breaker.Decision{Reason: "10 in a row"}),
-		"An operator decided":   s.breakerOpen(breaker.Decision{Reason: "by ann", Forced: true}),
+		"An operator has":       s.breakerOpen(breaker.Decision{Reason: "by ann", Forced: true}),
 		"more work than can be": s.poolFull(&overload.Refusal{Rule: overload.RuleConcurrency}),
 		"as one caller may":     s.poolFull(&overload.Refusal{Rule: overload.RulePerCaller}),
-		"by the time that":      s.poolFull(&overload.Refusal{Rule: overload.RuleDeadline}),
+		"caller's deadline":     s.poolFull(&overload.Refusal{Rule: overload.RuleDeadline}),
 	} {
 		if got := r.Body.Detail; !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", r.Body.Rule, got, want)

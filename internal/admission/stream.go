@@ -9,26 +9,23 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// A stream is an answer that goes on after its worker has done what was asked:
-// another protocol, events, or whatever goes on for long. It says nothing about
-// how busy or how well the workers are, so it leaves the pool's count, and the
-// breaker takes it for no result.
+// A stream is an answer that goes on after its worker has done its part: another protocol, events, or any long answer. It
+// says nothing about the load or the health of the workers. So the pool does not count it, and the breaker ignores it.
 
-// EventStream is the media type of what a browser's EventSource reads.
+// EventStream is the media type that a browser's EventSource reads.
 const EventStream = "text/event-stream"
 
-// AsksForStream reports whether the caller wants a stream and nothing else, as far
-// as a request says so.
+// AsksForStream reports whether the request's fields ask for a stream and nothing else.
 func AsksForStream(upgrade, accept string) bool {
 	return upgrade != "" || mediaType(accept) == EventStream
 }
 
-// IsStream reports whether the answer is a stream, as far as its head says so.
+// IsStream reports whether the answer's head announces a stream.
 func IsStream(status int, contentType string) bool {
 	return status == 101 || status >= 200 && status < 300 && mediaType(contentType) == EventStream
 }
 
-// mediaType returns what a field says before its parameters.
+// mediaType returns the part of a field before its parameters.
 func mediaType(field string) string {
 	if len(field) < len(EventStream) {
 		return "" // no other type matters
@@ -37,7 +34,7 @@ func mediaType(field string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// Stream takes note that the answer is a stream.
+// Stream records that the answer is a stream.
 func (s *Admission) Stream(now time.Time) {
 	if s.Policy == nil || s.streaming {
 		return
@@ -52,8 +49,7 @@ func (s *Admission) Stream(now time.Time) {
 	}
 }
 
-// Continues takes note that the answer has begun and is not at its end. It counts
-// as a stream if it is not for long.
+// Continues records that the answer has begun and is not complete. It counts as a stream once it has taken long.
 func (s *Admission) Continues() {
 	if s.continuing || s.Policy == nil || s.streaming || s.Head.IsZero() {
 		return
@@ -67,15 +63,15 @@ func (s *Admission) Continues() {
 	}
 }
 
-// wentOn reports whether the answer was a stream in the end.
+// wentOn reports whether the answer turned out to be a stream.
 func (s *Admission) wentOn(now time.Time) bool {
 	return s.streaming || s.continuing && now.Sub(s.Head) >= s.Policy.long
 }
 
-// probeWatch takes a probe back whose answer goes on for long. Others wait for it.
+// probeWatch gives a probe back if its answer goes on for long, because other requests wait for the probe.
 type probeWatch struct {
 	timer *time.Timer
-	told  atomic.Bool // somebody has told the breaker
+	told  atomic.Bool // the breaker has been told
 }
 
 func watchProbe(b *circuit.Breaker, t breaker.Ticket, long time.Duration) *probeWatch {
@@ -88,8 +84,7 @@ func watchProbe(b *circuit.Breaker, t breaker.Ticket, long time.Duration) *probe
 	return w
 }
 
-// claim reports whether the caller is the one to tell the breaker. A nil watch
-// has nobody else.
+// claim reports whether the caller must tell the breaker. A nil watch has no other caller.
 func (w *probeWatch) claim() bool { return w == nil || w.told.CompareAndSwap(false, true) }
 
 // stop ends the watch.

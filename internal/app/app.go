@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -35,23 +36,23 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Options are what a configuration does not say. The zero value is useful.
+// Options holds what a configuration does not. The zero value is useful.
 type Options struct {
 	Log      *slog.Logger                                                        // default: silent
-	Output   func(worker, stream, line string)                                   // of the workers; default: nowhere
+	Output   func(worker, stream, line string)                                   // gets the output of the workers; default: dropped
 	Secrets  []string                                                            // environment variables that workers must not see
-	Observe  func(ledger.Event)                                                  // every decision; default: nobody
+	Observe  func(ledger.Event)                                                  // gets every decision; default: dropped
 	Page     http.Handler                                                        // the console; nil: none
-	Extra    func(a *App) http.Handler                                           // more of the admin API; nil: none
-	Alarms   alarm.Config                                                        // its Every and Now; the rest is in the settings
-	Leave    <-chan struct{}                                                     // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
-	Restart  <-chan struct{}                                                     // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
-	Settings Settings                                                            // the file that is followed; the zero value: none
-	Started  func(a *App)                                                        // when the listeners are open
-	Sockets  *handover.Sockets                                                   // listening sockets that were given; nil: none
-	TakeOver bool                                                                // the sockets of the Bezoar that has this state directory are taken, which ends
-	Watch    func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // what kills tasks of flows when a node of a shared store does not renew its lease; nil: nothing
-	Alone    bool                                                                // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
+	Extra    func(a *App) http.Handler                                           // further parts of the admin API; nil: none
+	Alarms   alarm.Config                                                        // only its Every and Now; the rest is in the settings
+	Leave    <-chan struct{}                                                     // closed some time before Run is told to end: Bezoar is no longer ready, and connections are not kept; nil: never
+	Restart  <-chan struct{}                                                     // each value reads Settings again or, without a file, begins a rolling restart of all fleets; nil: none
+	Settings Settings                                                            // the file to follow; the zero value: none
+	Started  func(a *App)                                                        // called when the listeners are open
+	Sockets  *handover.Sockets                                                   // listening sockets from outside; nil: none
+	TakeOver bool                                                                // take the sockets of the Bezoar that has this state directory, which then ends
+	Watch    func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // starts what kills tasks of flows when a node of a shared store does not renew its lease; nil: nothing
+	Alone    bool                                                                // nothing else in this process can panic, so the state directory keeps what the runtime prints at its end
 }
 
 // App is one running Bezoar. Create it with [New].
@@ -62,7 +63,7 @@ type App struct {
 	stores        store.Stores
 	opened        bool           // stores are open
 	run           *lastrun.Run   // the record of this run
-	last          lastrun.Report // how the last one ended
+	last          lastrun.Report // how the last run ended
 	key           fingerprint.Key
 	node          string // this process among those of its store
 	now           atomic.Pointer[present]
@@ -71,40 +72,40 @@ type App struct {
 	guards        guards
 	observability observability
 	health        *health.Health
-	live          *live.Live // nil: the settings stay as they are
-	applied       string     // the sum of the settings that run; the live engine's goroutine's own
+	live          *live.Live // nil: the settings do not change
+	applied       string     // the sum of the settings that run; only the live engine's goroutine uses it
 	gateway       *gateway.Gateway
 	front         *gateway.Server
 	certs         *certs.Store      // of front; nil without TLS
-	more          []*gateway.Server // beside front
-	plain         *gateway.Server   // sends to front; nil without one
+	more          []*gateway.Server // in addition to front
+	plain         *gateway.Server   // redirects to front; nil: none
 	admin         *admin.Server
 	adminLn       net.Listener
 	sockets       *handover.Sockets
-	succeeds      bool                // callers wait for the listening sockets already
-	successor     *handover.Successor // waits until everything is closed; nil: nobody
+	succeeds      bool                // callers already wait on the listening sockets
+	successor     *handover.Successor // waits until everything is closed; nil: no process follows
 	hub           admin.Hub
 	queues        *queue.Engine
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
-	sqs           *sqs.Server  // nil without
+	sqs           *sqs.Server  // nil: none
 	sqsLn         net.Listener
 	flowParts     // of flows
 	triage        *triage.Service
-	alarms        atomic.Pointer[alarm.Alarms] // nil without
-	outer, fronts services                     // what the settings name and a reload replaces
-	relays        services                     // of outboxes, likewise
-	// convicted are verdicts that queues are to hear of.
+	alarms        atomic.Pointer[alarm.Alarms] // nil: none
+	outer, fronts services                     // made from the settings; a reload replaces them
+	relays        services                     // of outboxes; likewise
+	// convicted are verdicts that the queues must be told of.
 	convicted chan bezoar.Verdict
 
 	mu    sync.Mutex // guards ready
 	ready error
 
 	life       context.Context //nolint:containedctx // of Run, for what it starts on demand
-	base       context.Context //nolint:containedctx // of the services that life outlives
+	base       context.Context //nolint:containedctx // of the services that end before life
 	failed     func(what string, err error) error
 	background sync.WaitGroup
-	reloading  sync.Mutex               // held by Reload
-	leaving    map[string]chan struct{} // fleets that were taken away and have not stopped; Reload's own
+	reloading  sync.Mutex               // held during Reload
+	leaving    map[string]chan struct{} // removed fleets that have not stopped; only Reload uses it
 }
 
 // Run opens cfg and serves until ctx ends.
@@ -116,15 +117,13 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	return a.Run(ctx)
 }
 
-// New opens the store and the listeners and wires everything. A store that does
-// not answer is waited for. It starts nothing; the caller owes it a Run.
+// New opens the store and the listeners and wires everything. It waits for a store that does not answer. It starts nothing;
+// the caller must call Run.
 func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted), run: new(lastrun.Run)}
 	a.guards.turns = guard.NewTurns()
 	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})
@@ -171,7 +170,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 
 func (a *App) openGateway(ctx context.Context) error {
 	if a.cfg.Listen == "" || len(a.cfg.Routes) == 0 {
-		return nil // nobody would be answered anything but 404
+		return nil // callers would only get 404
 	}
 	a.now.Load().files = a.filesElsewhere(ctx, &a.cfg)
 	cfg, err := a.gatewayConfig(a.now.Load())
@@ -196,13 +195,13 @@ func (a *App) openGateway(ctx context.Context) error {
 	return a.openRedirect()
 }
 
-// openListeners listens for callers, by TLS if tc is not nil.
+// openListeners opens the listeners for callers, with TLS if tc is not nil.
 func (a *App) openListeners(tc *tls.Config) (err error) {
 	cfg := gateway.ServerConfig{Listen: a.cfg.Listen, On: a.listen(handover.HTTP), TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log}
 	if c := a.cfg.Connections; c != nil {
 		cfg.IdleTimeout, cfg.Lifetime = c.Idle, c.Lifetime
 	}
-	// All listeners together have as many connections as one would have.
+	// All listeners together may have as many connections as a single one could.
 	cfg.MaxConns = max(connlimit.Share(16<<10, connlimit.Callers)/(1+len(a.cfg.Listeners)), 1)
 	if a.front, err = gateway.NewServer(a.gateway, cfg); err != nil {
 		return err
@@ -217,12 +216,12 @@ func (a *App) openListeners(tc *tls.Config) (err error) {
 			return fmt.Errorf("listeners[%d]: %w", i, err)
 		}
 		a.more = append(a.more, s)
-		a.log.Info("callers are served here as well", "listen", s.Addr().String(), "tls", cfg.TLS != nil)
+		a.log.Info("this listener serves callers as well", "listen", s.Addr().String(), "tls", cfg.TLS != nil)
 	}
 	return nil
 }
 
-// longestDrain is the longest that any fleet may take to finish what is in flight.
+// longestDrain is the longest time that any fleet may take to finish work in flight.
 func longestDrain(cfg *config.Config) time.Duration {
 	d := time.Second
 	for _, f := range cfg.Fleets {
@@ -276,7 +275,7 @@ func (a *App) Addr() string {
 	return a.front.Addr().String()
 }
 
-// MoreAddrs returns where callers are served beside Addr, in the order of the settings.
+// MoreAddrs returns the other addresses where callers are served, in the order of the settings.
 func (a *App) MoreAddrs() []string {
 	var out []string
 	for _, s := range a.more {
@@ -285,7 +284,7 @@ func (a *App) MoreAddrs() []string {
 	return out
 }
 
-// RedirectAddr returns where callers of plain HTTP are sent to HTTPS, or "".
+// RedirectAddr returns the address that redirects plain HTTP to HTTPS, or "".
 func (a *App) RedirectAddr() string {
 	if a.plain == nil {
 		return ""
@@ -301,7 +300,7 @@ func (a *App) AdminAddr() string {
 	return a.adminLn.Addr().String()
 }
 
-// close lets go of what New opened, in the reverse order.
+// close releases what New opened, in the reverse order.
 func (a *App) close() {
 	var errs []error
 	if a.adminLn != nil {
@@ -331,7 +330,7 @@ func (a *App) close() {
 	if a.opened {
 		errs = append(errs, a.stores.Close())
 	}
-	errs = append(errs, a.run.Close()) // last: what comes before it may panic
+	errs = append(errs, a.run.Close()) // last, because the others may panic
 	if a.sockets != nil {
 		a.sockets.CloseRest()
 		a.sockets.Unclaim()
@@ -357,11 +356,10 @@ func (a *App) setReady(err error) {
 	a.ready = err
 }
 
-// maxConvicted bounds the convictions that wait to be told to the queues.
+// maxConvicted bounds the convictions that the queues have not been told of yet.
 const maxConvicted = 256
 
-// memoryLetters bounds the dead letters of a store that lives in memory, where
-// each may be as large as a held body.
+// memoryLetters bounds the dead letters of a store in memory, where each may be as large as a held body.
 const memoryLetters = 1000
 
 func maxLetters(at string) int {
@@ -371,7 +369,7 @@ func maxLetters(at string) int {
 	return 0
 }
 
-// made makes up a secret that lives as long as the process.
+// made returns a secret that lives as long as the process.
 func made() (key [32]byte) {
 	_, _ = rand.Read(key[:]) // never fails since Go 1.24
 	return key

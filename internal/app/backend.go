@@ -19,10 +19,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// backend is what the admin API sees of an App.
+// backend gives the admin API access to an App.
 type backend struct{ a *App }
 
-// unit finds a fleet by name; an empty name does when there is only one.
+// unit finds a fleet by name. An empty name stands for the only fleet.
 func (b backend) unit(name string) (*unit, error) {
 	p := b.a.now.Load()
 	if name == "" && len(p.units) == 1 {
@@ -62,7 +62,7 @@ func (b backend) Verdict(ctx context.Context, id string) (bezoar.Verdict, error)
 	return bezoar.Verdict{}, fmt.Errorf("verdict %.40q: %w", id, ledger.ErrNotFound)
 }
 
-// withEvidence adds what the ledger has let go of and the store still has.
+// withEvidence adds evidence that the store still has and the ledger has dropped.
 func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verdict {
 	if len(v.Evidence) > 0 || v.Manual {
 		return v
@@ -108,9 +108,7 @@ func (b backend) Quarantine(ctx context.Context, add adminapi.Add) (bezoar.Verdi
 	if o.For == 0 {
 		o.For = b.a.defaultTerm(u.name)
 	}
-	if o.Reason == "" {
-		o.Reason = "ordered by an operator"
-	}
+	o.Reason = cmp.Or(o.Reason, "ordered by an operator")
 	return u.ledger.Quarantine(ctx, o)
 }
 
@@ -172,7 +170,7 @@ func (b backend) Redrive(ctx context.Context, id string) (adminapi.Redriven, err
 	if out.Outcome == adminapi.Answered {
 		err = b.Discard(ctx, id)
 		if errors.Is(err, ledger.ErrNotFound) {
-			err = nil // discarded by somebody meanwhile
+			err = nil // somebody has discarded it meanwhile
 		}
 	}
 	return out, err
@@ -185,7 +183,7 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// outcome says in the API's words what a redrive came to.
+// outcome describes the result of a redrive in the API's terms.
 func outcome(a dispatch.Answer) string {
 	switch a.Kind {
 	case dispatch.Answered:
@@ -217,7 +215,7 @@ func (b backend) Fleets() []adminapi.Fleet {
 	return out
 }
 
-// snapshot is the fleet as the API shows it.
+// snapshot returns the fleet as the API shows it.
 func (u *unit) snapshot() adminapi.Fleet {
 	st := u.doer.Stats()
 	f := adminapi.Fleet{
@@ -270,8 +268,7 @@ func (u *unit) snapshot() adminapi.Fleet {
 	return f
 }
 
-// stateName is what the fleet says, and for one that is down what its process
-// does about it.
+// stateName returns the fleet's state. For a worker that is down it returns what its process does.
 func stateName(s fleet.Status, process supervise.State) string {
 	switch {
 	case s.State == fleet.Serving && !s.HeldOut && s.Weight > 0, s.State == fleet.Lane:
@@ -284,8 +281,7 @@ func stateName(s fleet.Status, process supervise.State) string {
 	return "down"
 }
 
-// processes returns how the workers' processes stand, nothing for those that
-// somebody else starts.
+// processes returns the states of the workers' processes, and nothing for workers that Bezoar does not start.
 func (u *unit) processes() map[string]supervise.WorkerStatus {
 	if u.super == nil {
 		return nil

@@ -21,7 +21,7 @@ func pairsOf(t *config.TLS) []certs.Pair {
 	return pairs
 }
 
-// workerTrust reads the files by which workers are trusted that speak TLS.
+// workerTrust reads the files that verify workers with TLS.
 func workerTrust(fleet string, t *config.WorkerTLS, log *slog.Logger) (*certs.Client, error) {
 	cfg := certs.ClientConfig{Log: log.With("fleet", fleet)}
 	if t != nil {
@@ -34,8 +34,7 @@ func workerTrust(fleet string, t *config.WorkerTLS, log *slog.Logger) (*certs.Cl
 	return c, nil
 }
 
-// trustWorkers has the connections to workers that are made from now on secured as
-// cfg says.
+// trustWorkers secures new connections to workers as cfg says.
 func (u *unit) trustWorkers(cfg *config.Fleet, log *slog.Logger) error {
 	c, err := workerTrust(u.name, cfg.TLS, log)
 	if err == nil {
@@ -44,8 +43,7 @@ func (u *unit) trustWorkers(cfg *config.Fleet, log *slog.Logger) error {
 	return err
 }
 
-// redirectFrom is where callers come by plain HTTP that are to come by TLS; "" for
-// nowhere.
+// redirectFrom returns the address whose plain HTTP is redirected to TLS; "" for none.
 func redirectFrom(cfg *config.Config) string {
 	if cfg.TLS == nil {
 		return ""
@@ -53,10 +51,10 @@ func redirectFrom(cfg *config.Config) string {
 	return cfg.TLS.Redirect
 }
 
-// maxRedirects bounds the connections of callers that do not know of TLS.
+// maxRedirects bounds the connections to the redirecting listener.
 const maxRedirects = 4096
 
-// openRedirect listens for callers that do not know of TLS yet.
+// openRedirect opens the listener that redirects plain HTTP to TLS.
 func (a *App) openRedirect() error {
 	addr := redirectFrom(&a.cfg)
 	if addr == "" {
@@ -75,12 +73,12 @@ func (a *App) openRedirect() error {
 	}); err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
-	a.log.Info("callers of plain HTTP are sent to HTTPS", "listen", a.plain.Addr().String())
+	a.log.Info("this listener redirects plain HTTP to HTTPS", "listen", a.plain.Addr().String())
 	return nil
 }
 
-// loadCerts reads the certificates that cfg names, for a listener that has TLS. It
-// returns nil for one that has not: that does not change while it runs.
+// loadCerts reads the certificates that cfg names, for a listener with TLS. It returns nil for a listener without TLS;
+// whether a listener has TLS cannot change while it runs.
 func (a *App) loadCerts(cfg *config.Config) (*certs.Set, error) {
 	if a.certs == nil || cfg.TLS == nil {
 		return nil, nil

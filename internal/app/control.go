@@ -17,10 +17,10 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// steering is what operators change of a running App.
+// steering changes a running App for operators.
 type steering struct{ a *App }
 
-// live returns what follows the settings, if anything does.
+// live returns the engine that follows the settings, if there is one.
 func (s steering) live() (*live.Live, error) {
 	if s.a.live == nil {
 		return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
@@ -87,8 +87,7 @@ func (s steering) compare(ctx context.Context, l *live.Live, from, to int64) (st
 	return live.DiffText(fmt.Sprintf("version %d", from), s.a.shown(a.Text), fmt.Sprintf("version %d", to), s.a.shown(b.Text)), nil
 }
 
-// Compare says what putting a text would change of a version; 0 means the one
-// that runs.
+// Compare shows what applying a text would change in a version; 0 means the running one.
 func (s steering) Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error) {
 	l, err := s.live()
 	if err != nil {
@@ -108,16 +107,16 @@ func (s steering) Compare(ctx context.Context, in adminapi.Compare) (adminapi.Di
 	return adminapi.Diff{From: v.Number, Text: live.DiffText(fmt.Sprintf("version %d", v.Number), s.a.shown(v.Text), name, s.a.shown(text))}, nil
 }
 
-// running is the number of the version that runs here.
+// running returns the number of the version that runs here.
 func (s steering) running(l *live.Live) (int64, error) {
 	if n := l.Status().Running.Number; n > 0 {
 		return n, nil
 	}
 	return 0, adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable,
-		"what runs here is not in the store yet, which does not answer")
+		"the running settings are not in the store yet, which does not answer")
 }
 
-// before is the version below number: they have no gaps.
+// before returns the version before number: versions have no gaps.
 func before(number int64) (int64, error) {
 	if number <= 1 {
 		return 0, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "there is no version before version 1")
@@ -154,7 +153,7 @@ func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSetting
 	return out, err
 }
 
-// Try says what Put would do. Nothing changes, and so it is not written down.
+// Try shows what Put would do. Nothing changes, so nothing is audited.
 func (s steering) Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
 	l, err := s.live()
 	if err != nil {
@@ -200,7 +199,7 @@ func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (admina
 	return out, err
 }
 
-// nextStart names what of a valid text holds only when the process starts again.
+// nextStart names the settings of a valid text that apply only after a restart.
 func (s steering) nextStart(text []byte) []string {
 	cfg, _, err := s.a.parse(settingsName, text)
 	if err != nil {
@@ -217,7 +216,7 @@ func object(v live.Version) string {
 	return fmt.Sprintf("settings version %d", v.Number)
 }
 
-// changed says what became of a change that made v, or did not.
+// changed returns the result of a change that made v, or its error.
 func (s steering) changed(was live.Status, v live.Version, err error) (adminapi.Changed, error) {
 	if v.Number == 0 {
 		return adminapi.Changed{}, s.answered("change the settings", err)
@@ -229,8 +228,7 @@ func (s steering) changed(was live.Status, v live.Version, err error) (adminapi.
 	return out, nil
 }
 
-// answered tells what was refused from a store that did not answer, about which
-// the log has more.
+// answered separates refusals from a store that does not answer. The log has details of the latter.
 func (s steering) answered(what string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -309,18 +307,16 @@ func (s steering) breaker(name string) (circuit.Status, bool) {
 	return circuit.Status{}, false
 }
 
-// auditPatience is how long an entry of the audit log may take, whether or not
-// the caller waits.
+// auditPatience bounds the time for an entry of the audit log, whether or not the caller waits.
 const auditPatience = 5 * time.Second
 
-// audit writes down what somebody did, or tried to. A log that fails is not
-// hidden from the operator.
+// audit records what somebody did or tried to do. If the audit log fails, the operator sees it.
 func (a *App) audit(ctx context.Context, who admin.Who, action, object string, detail any, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
 	defer cancel()
 	e := queue.AuditEntry{Actor: clip(who.String(), 256), Action: action, Object: clip(object, 256)}
 	if detail != nil {
-		e.Detail, _ = json.Marshal(detail) // of texts and numbers that were decoded just now
+		e.Detail, _ = json.Marshal(detail) // it consists of texts and numbers that were just decoded
 	}
 	if failed != nil {
 		e.Error = clip(failed.Error(), 1024)
@@ -331,7 +327,7 @@ func (a *App) audit(ctx context.Context, who admin.Who, action, object string, d
 	}
 }
 
-// clip bounds what came from outside to what every store keeps.
+// clip shortens text from outside, and replaces what some stores cannot keep.
 func clip(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) > most {

@@ -185,7 +185,7 @@ func TestAVersionThatCannotRunHere(t *testing.T) {
 	r, text := steered(t)
 	gone := text[:strings.Index(text, "routes:")] + "routes: []\n"
 	done, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(gone)})
-	if err != nil || done.Version.Number != 2 || !strings.Contains(done.Error, "version 2 cannot be applied: routes: there is none left") {
+	if err != nil || done.Version.Number != 2 || !strings.Contains(done.Error, "version 2 cannot be applied: routes: none is left") {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if st, err := r.admin.Settings(t.Context()); err != nil || st.Running.Number != 1 || st.Wanted.Number != 2 || st.Error == "" {

@@ -5,9 +5,9 @@
 //
 // # Lifecycle
 //
-// [New] opens everything that can fail and starts nothing. [App.Run] serves
-// until its context ends and then stops in this order: the gateway takes no
-// new connections and finishes what is in flight; the supervisors drain, end
-// and reap their workers, the lanes still running; the ledgers write what
-// waits; the admin API, the journals and the store close.
+// [New] opens everything that can fail and starts nothing. [App.Run] serves until its
+// context ends and then stops in this order: the gateway takes no new connections and
+// finishes requests in flight; the supervisors drain, end and reap their workers, while
+// the lanes still run; the ledgers write what is not stored yet; the admin API, the
+// journals and the store close.
 package app

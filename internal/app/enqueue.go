@@ -29,8 +29,7 @@ const (
 	attrEncoding    = "BodyEncoding" // base64, when the body is no text; none, when there was none
 )
 
-// enqueuer puts requests on one queue. A request's body is the message's; one
-// without a body is its target.
+// enqueuer sends requests to one queue. A request's body becomes the message's body. Without a body it is the target.
 type enqueuer struct {
 	queues *queue.Engine
 	queue  string
@@ -65,18 +64,17 @@ func (q enqueuer) Enqueue(ctx context.Context, w gateway.Enqueued) (string, erro
 	case errors.Is(err, queue.ErrTooLarge):
 		return "", &gateway.EnqueueError{Status: http.StatusRequestEntityTooLarge, Type: "too-large", Detail: "The request is longer than the queue's messages may be."}
 	case errors.Is(err, queue.ErrSchema):
-		return "", &gateway.EnqueueError{Status: http.StatusUnprocessableEntity, Type: "schema", Detail: "The body is not what the queue takes: " + err.Error()}
+		return "", &gateway.EnqueueError{Status: http.StatusUnprocessableEntity, Type: "schema", Detail: "The queue's schema does not allow the body: " + err.Error()}
 	case errors.Is(err, queue.ErrInvalid):
-		return "", &gateway.EnqueueError{Status: http.StatusBadRequest, Type: "invalid", Detail: "The queue does not take the request: " + err.Error()}
+		return "", &gateway.EnqueueError{Status: http.StatusBadRequest, Type: "invalid", Detail: "The queue refuses the request: " + err.Error()}
 	case err != nil:
 		return "", err
 	}
 	return q.ticket(sent), nil
 }
 
-// dedup tells requests of one intention from others: those to the same target
-// with the same Idempotency-Key, which may be longer than a deduplication id.
-// A request id promises nothing: several requests may have one.
+// dedup returns the deduplication id: equal for requests to the same target with the same Idempotency-Key, which may be
+// longer than a deduplication id. A request id is not used, because several requests may have the same one.
 func dedup(w gateway.Enqueued) string {
 	if w.Key == "" {
 		return rand.Text()
@@ -85,7 +83,7 @@ func dedup(w gateway.Enqueued) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plainText reports whether SQS clients may be sent b as it is.
+// plainText reports whether SQS clients can get b unchanged.
 func plainText(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false
@@ -98,7 +96,7 @@ func plainText(b []byte) bool {
 	return true
 }
 
-// ticket is where the message is, and a proof that we said so.
+// ticket names the message's place, with a proof that this deployment issued the ticket.
 func (q enqueuer) ticket(s queue.Sent) string {
 	raw := binary.AppendUvarint(nil, uint64(s.Sequence)) //nolint:gosec // sequences are positive
 	raw = append(raw, s.ID...)
@@ -130,11 +128,11 @@ func (q enqueuer) Status(ctx context.Context, ticket string) (gateway.Status, er
 	if n <= 0 || !ok {
 		return gateway.Status{}, gateway.ErrNoTicket
 	}
-	return q.look(ctx, name, id, int64(seq)) //nolint:gosec // it is one of ours
+	return q.look(ctx, name, id, int64(seq)) //nolint:gosec // this deployment issued it
 }
 
-// look finds the message, or its letter. One that was accepted and is in
-// neither place is done, or older than its queue keeps messages.
+// look finds the message, or its letter. If an accepted message is in neither place, it is done, or older than its queue's
+// retention.
 func (q enqueuer) look(ctx context.Context, name, id string, seq int64) (gateway.Status, error) {
 	s := gateway.Status{Queue: name, State: gateway.StateDone}
 	found, err := q.queues.Peek(ctx, name, seq-1, 1)

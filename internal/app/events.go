@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// observe passes a decision on: to the event stream, and to who asked.
+// observe passes a decision on to the event stream and to Options.Observe.
 func (a *App) observe(e ledger.Event) {
 	a.hub.Publish(eventOf(e))
 	a.accuse(e)
@@ -18,7 +18,7 @@ func (a *App) observe(e ledger.Event) {
 	}
 }
 
-// eventOf says an event in the API's words, with one line for people.
+// eventOf converts an event to the API's form, with one line for people.
 func eventOf(e ledger.Event) adminapi.Event {
 	out := adminapi.Event{At: e.At, Kind: "verdict", Fleet: e.Fleet}
 	v, ev := &e.Verdict, &e.Evidence
@@ -60,20 +60,20 @@ func eventOf(e ledger.Event) adminapi.Event {
 		out.Text = fmt.Sprintf("%s: %s", what, v.Reason)
 	case blame.GateClosed:
 		if e.Planned {
-			out.Kind, out.Text = "gate", "a rollout has begun: no request is convicted during it"
+			out.Kind, out.Text = "gate", "a rollout has begun: until it ends, no request is convicted"
 			break
 		}
 		if e.Strikes {
-			out.Kind, out.Text = "gate", "the fleet gate closed: too many requests fail at once on workers that live, so the requests are not the cause; none is convicted"
+			out.Kind, out.Text = "gate", "the fleet gate closed: too many requests fail at once on live workers, so the requests are not the cause; none is convicted"
 			break
 		}
 		out.Kind, out.Text = "gate", "the fleet gate closed: too many workers die at once, so the requests are not the cause; none is convicted"
 	case blame.GateOpened:
 		out.Kind, out.Text = "gate", "the fleet gate opened"
 	case blame.RecoveryBegan:
-		out.Kind, out.Text = "recovery", "half of the workers have died: unproven requests go back to the fleet by few at a time, proven ones go on"
+		out.Kind, out.Text = "recovery", "half of the workers have died: unproven requests return to the fleet a few at a time, proven ones are not held back"
 	case blame.RecoveryEnded:
-		out.Kind, out.Text = "recovery", "the fleet has recovered: all requests go to it as they come"
+		out.Kind, out.Text = "recovery", "the fleet has recovered: no requests are held back"
 	case blame.Refunded:
 		out.Text = what + ": the conviction is taken back, the whole fleet is in trouble"
 	case blame.Dropped:

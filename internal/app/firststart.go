@@ -11,15 +11,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/supervise"
 )
 
-// How long a fleet that a reload adds is waited for until the first of its
-// workers serves; less when all of them have failed to start a few times.
+// How long a reload waits for the first worker of a new fleet; less if all its workers have failed to start a few times.
 const (
 	startPatience = time.Minute
 	startTries    = 3
 )
 
-// firstStart is the first start of a fleet that a reload adds: what fails then is the
-// reload's fault, and takes down nothing else.
+// firstStart is the first start of a fleet that a reload adds. An error then makes the reload fail, and ends nothing else.
 type firstStart struct {
 	failed func(what string, err error) error
 
@@ -44,7 +42,7 @@ func (s *firstStart) fault() error {
 	return s.err
 }
 
-// end ends it, and says what failed.
+// end ends the first start, and returns its error.
 func (s *firstStart) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +91,7 @@ func (u *unit) awaitFirst(ctx context.Context, s *firstStart) error {
 	return nil
 }
 
-// hopeless says why none of the workers started, after a few tries of each.
+// hopeless returns why none of the workers started, after a few tries of each.
 func (u *unit) hopeless() error {
 	if u.super == nil {
 		return nil

@@ -28,17 +28,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
-// flowParts is what an App has of flows; nil without them.
+// flowParts are the parts of an App for flows; nil without flows.
 type flowParts struct {
 	flows       *flownode.Node
 	flowAPI     *flowapi.Server
-	flowDefs    atomic.Pointer[[]flow.Definition] // that can be started
-	flowFiles   flowfile.Files                    // what they were read from, as the next one under the lock of reloading
-	flowLetters []triage.Source                   // also of flows that are gone: their runs may wait
+	flowDefs    atomic.Pointer[[]flow.Definition] // flows that can be started
+	flowFiles   flowfile.Files                    // the files that they were read from, guarded by reloading
+	flowLetters []triage.Source                   // including removed flows, whose runs may still wait
 }
 
-// openFlows makes the node of flows, if the settings want one. Definitions are read
-// now, and by reloadFlows; runs keep the one that they began with.
+// openFlows makes the node of flows, if the settings want one. It reads the definitions; reloadFlows reads them again. Runs
+// keep the definition that they began with.
 func (a *App) openFlows(ctx context.Context) error {
 	c := a.cfg.Flows
 	if c == nil {
@@ -84,8 +84,8 @@ func (a *App) openFlows(ctx context.Context) error {
 	return nil
 }
 
-// watch is what kills tasks when this node does not renew its lease. A store that one
-// process has for itself needs nothing: no other node can take its runs.
+// watch returns what kills tasks when this node does not renew its lease. A store that only one process can use needs
+// nothing: no other node can take its runs.
 func (a *App) watch() func(*slog.Logger, guardian.Jobs) (*guardian.Watch, error) {
 	if strings.HasPrefix(a.cfg.Store, "postgres") {
 		return a.opt.Watch
@@ -101,7 +101,7 @@ func poolsOf(c *config.Flows) map[string]int {
 	return pools
 }
 
-// showFlowLetters has triage show the dead letters of flows.
+// showFlowLetters adds the dead letters of flows to triage.
 func (a *App) showFlowLetters(all []flow.Definition) error {
 	for i := range all {
 		name := flowletters.Prefix + all[i].Name
@@ -115,8 +115,7 @@ func (a *App) showFlowLetters(all []flow.Definition) error {
 	return nil
 }
 
-// reloadFlows reads the folder of definitions again. A file with a fault changes
-// nothing, and the log says so.
+// reloadFlows reads the folder of definitions again. A file with a fault changes nothing, and is logged.
 func (a *App) reloadFlows() {
 	if a.cfg.Flows == nil || a.cfg.Flows.Dir == "" {
 		return
@@ -125,7 +124,7 @@ func (a *App) reloadFlows() {
 	defer a.reloading.Unlock()
 	files, fault := flowfile.Reread(a.cfg.Flows.Dir, a.flowFiles)
 	if fault != nil {
-		a.log.Error("files of flows have faults; where a flow was read before, that one stays", "err", fault)
+		a.log.Error("files of flows have faults; flows that were read before stay in force", "err", fault)
 	}
 	all := files.Definitions()
 	err := a.flows.Engine().SetFlows(all)
@@ -167,13 +166,13 @@ func (a *App) startFlow(ctx context.Context, s flowapi.Start) (string, error) {
 
 type flowService = flowapi.Flows
 
-// auditedFlows writes down what people do with flows, or try to.
+// auditedFlows records in the audit log what people do with flows, or try to do.
 type auditedFlows struct {
 	flowService
 	app *App
 }
 
-// flowDeed is what the audit log keeps of a call. Values may be secrets.
+// flowDeed is what the audit log keeps of a call. It has no values, because they may be secrets.
 type flowDeed struct {
 	Run       string   `json:"run,omitempty"`
 	Task      string   `json:"task,omitempty"`
@@ -201,10 +200,10 @@ func (f auditedFlows) Order(ctx context.Context, run string, o flowapi.Order) (f
 
 func flowCaller(name string) admin.Who { return admin.Caller(name, "the API of flows") }
 
-// FlowWorker is a node that only runs the attempts of flows that others plan.
+// FlowWorker is a node that only runs attempts of flows that other nodes plan.
 type FlowWorker struct {
-	Store   string // postgres://…, the one of the processes that plan
-	Dir     string // its own, for logs
+	Store   string // postgres://…, the store of the processes that plan
+	Dir     string // this node's own directory, for logs
 	Labels  []string
 	Slots   int // attempts at once
 	User    string
@@ -216,7 +215,7 @@ type FlowWorker struct {
 // Run works until ctx ends.
 func (w FlowWorker) Run(ctx context.Context) (err error) {
 	if scheme, _, _ := strings.Cut(w.Store, ":"); scheme != "postgres" && scheme != "postgresql" {
-		return fmt.Errorf("work on flows: the store is %s, which one process has for itself; name the PostgreSQL of the processes that plan", scheme)
+		return fmt.Errorf("work on flows: the store is %s, which only one process can use; name the PostgreSQL of the processes that plan", scheme)
 	}
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the directory of this node: %w", err)

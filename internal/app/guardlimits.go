@@ -14,10 +14,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
-// limitsText is where the limits of a route stand in a version of the settings.
+// limitsText is the place of a route's limits in a version of the settings.
 type limitsText struct {
 	doc    live.Document
-	path   string // of the block that holds them, without a file
+	path   string // of the block with the limits, if there is no file
 	answer adminapi.GuardLimits
 }
 
@@ -60,7 +60,7 @@ func (a *App) limitsIn(v live.Version, route string) (limitsText, error) {
 	return out, nil
 }
 
-// with is the text of a version with other limits.
+// with returns the text of a version with other limits.
 func (t *limitsText) with(text []byte) ([]byte, error) {
 	if t.answer.File != "" {
 		return t.doc.With(t.answer.File, text).Bytes(), nil
@@ -76,7 +76,7 @@ func (t *limitsText) with(text []byte) ([]byte, error) {
 	return live.Document{Text: settings, Files: t.doc.Files}.Bytes(), nil
 }
 
-// GuardLimits are those of a route in the newest version.
+// GuardLimits returns the limits of a route in the newest version.
 func (s steering) GuardLimits(ctx context.Context, route string) (adminapi.GuardLimits, error) {
 	l, err := s.live()
 	if err != nil {
@@ -91,11 +91,10 @@ func (s steering) GuardLimits(ctx context.Context, route string) (adminapi.Guard
 	return t.answer, err
 }
 
-// tries is how often somebody else may be faster.
+// tries bounds the attempts when other changes come first.
 const tries = 5
 
-// PutGuardLimits makes a version of the settings in which the limits of a route
-// are others, and nothing else is.
+// PutGuardLimits makes a version of the settings in which only the limits of a route change.
 func (s steering) PutGuardLimits(ctx context.Context, who admin.Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
 	l, err := s.live()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// overrideGuards has the guards of queries heed what operators want for a while,
-// and nothing of what they wanted before.
+// overrideGuards replaces the overrides of all query guards by these.
 func (a *App) overrideGuards(overrides []live.Override) {
 	for _, g := range a.guards.list() {
 		if err := g.guard.SetOverrides(ofGuard(g.route, overrides)); err != nil {
@@ -21,8 +21,8 @@ func (a *App) overrideGuards(overrides []live.Override) {
 	}
 }
 
-// ofGuard are those of a route's guard, in the guard's words. What a newer
-// program wrote into the store and this one does not understand, is left out.
+// ofGuard returns the overrides of a route's guard, in the guard's form. It leaves out overrides that a newer program wrote
+// and this one does not understand.
 func ofGuard(route string, overrides []live.Override) (out []guard.Override) {
 	for _, o := range overrides {
 		if !o.ForQueries() || o.Route != "" && o.Route != route {
@@ -37,7 +37,7 @@ func ofGuard(route string, overrides []live.Override) (out []guard.Override) {
 
 func guardOverride(o live.Override) (guard.Override, error) {
 	out := guard.Override{ID: o.ID, Class: o.Class, Caller: o.Caller, Index: o.Index}
-	var faults []error
+	var errs faults.List
 	switch o.What {
 	case live.Guard:
 		out.Dial = o.Factor
@@ -46,22 +46,20 @@ func guardOverride(o live.Override) (guard.Override, error) {
 	case live.GuardLimit:
 		var err error
 		if out.Predictor, err = cost.ParsePredictor(o.Predictor); err != nil {
-			faults = append(faults, fmt.Errorf("predictor: %w", err))
+			errs = append(errs, fmt.Errorf("predictor: %w", err))
 		}
 		if out.Limit, out.Action, err = guard.ParseLimit(o.Value); err != nil {
-			faults = append(faults, fmt.Errorf("value: %w", err))
+			errs = append(errs, fmt.Errorf("value: %w", err))
 		}
 	}
-	if o.Plan != "" {
-		faults = append(faults, errors.New("plan: guards of queries know classes, not plans"))
-	}
-	if err := errors.Join(faults...); err != nil {
+	errs.If(o.Plan != "", "plan: query guards have classes, not plans")
+	if err := errors.Join(errs...); err != nil {
 		return out, err
 	}
 	return out, out.Validate()
 }
 
-// checkGuardOverride says what is wrong with an override of guards.
+// checkGuardOverride returns the faults of an override of guards.
 func (a *App) checkGuardOverride(o live.Override) error {
 	_, err := guardOverride(o)
 	guarded, known := false, false
@@ -86,7 +84,7 @@ func (a *App) checkGuardOverride(o live.Override) error {
 	return err
 }
 
-// noClass names the classes that there are: as many as one can take in.
+// noClass returns the error for an unknown class. It lists existing classes, as many as are readable.
 func noClass(name string, classes []string) error {
 	slices.Sort(classes)
 	classes = slices.Compact(classes)
@@ -95,7 +93,7 @@ func noClass(name string, classes []string) error {
 		classes, more = classes[:most], " and others"
 	}
 	if len(classes) == 0 {
-		return fmt.Errorf("class: no limits have a class %.100q, or any other", name)
+		return fmt.Errorf("class: no limits have a class %.100q; they have no classes", name)
 	}
 	return fmt.Errorf("class: no limits have a class %.100q; they have %s%s", name, strings.Join(classes, ", "), more)
 }

@@ -131,7 +131,7 @@ func TestOverridesOfGuardsThatCannotBe(t *testing.T) {
 		"no predictor":               {What: live.GuardLimit, Predictor: "agg_produkt", Value: "5"},
 		"is not a limit":             {What: live.GuardLimit, Predictor: "agg_product", Value: "many"},
 		"a limit is for a class":     {What: live.GuardLimit, Predictor: "agg_product", Value: "5", Caller: "x"},
-		"guards of queries":          {What: live.Guard, Factor: 0.5, Plan: "free"},
+		"query guards have classes":  {What: live.Guard, Factor: 0.5, Plan: "free"},
 		`no limits have a class "x"`: {What: live.GuardReport, Class: "x"},
 		`"/c/*" has no guard`:        {What: live.Guard, Factor: 0.5, Route: "/c/*"},
 		`no route "/d/*"`:            {What: live.Guard, Factor: 0.5, Route: "/d/*"},

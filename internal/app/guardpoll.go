@@ -12,10 +12,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// pollPrefix begins the names of the services that ask for hints.
+// pollPrefix begins the names of the services that poll for hints.
 const pollPrefix = "hints of "
 
-// pollOf says whom a guard's poller asks.
+// pollOf returns the configuration of a guard's poller.
 func (a *App) pollOf(g *routeGuard) (hints.Config, error) {
 	p := g.cfg.Poll
 	c := hints.Config{
@@ -40,7 +40,7 @@ func (a *App) pollerOf(g *routeGuard) (*hints.Poller, error) {
 	return hints.New(c)
 }
 
-// replacePolls has the backends asked for hints as the guards say now.
+// replacePolls starts and stops pollers to match the guards.
 func (a *App) replacePolls() error {
 	wanted := map[string]bool{}
 	for _, g := range a.guards.list() {
@@ -71,8 +71,7 @@ func (a *App) replacePolls() error {
 	return nil
 }
 
-// polls keeps who asks for a route's hints. When nobody does any more, nothing
-// that was asked is believed.
+// polls sets the poller of a route. Without one, hints from earlier polls are removed.
 func (a *App) polls(route string, p *hints.Poller) {
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
@@ -84,12 +83,12 @@ func (a *App) polls(route string, p *hints.Poller) {
 	if p != nil {
 		return
 	}
-	if err := g.hints.Set(guard.Polled, nil, time.Time{}); err != nil { // fewer than before are never too many
-		a.log.Error("hints were not forgotten", "route", route, "err", err)
+	if err := g.hints.Set(guard.Polled, nil, time.Time{}); err != nil { // removing hints never exceeds the limit
+		a.log.Error("old hints could not be removed", "route", route, "err", err)
 	}
 }
 
-// polled is how asking for hints goes; nil: nobody is asked.
+// polled returns the state of polling for hints; nil if nobody polls.
 func (g *routeGuard) polled() *adminapi.GuardPoll {
 	if g.poller == nil {
 		return nil

@@ -12,13 +12,13 @@ import (
 // recordPrefix begins the names of the services that record queries.
 const recordPrefix = "record in "
 
-// queryFile is a file in which queries are recorded. It outlives a reload.
+// queryFile is a file in which queries are recorded. It survives a reload.
 type queryFile struct {
 	max      config.Size
 	recorder *guardfront.Recorder
 }
 
-// recordOf says how the queries of a route are recorded. a.guards.mu is held.
+// recordOf returns how to record the queries of a route. The caller holds a.guards.mu.
 func (a *App) recordOf(c *config.GuardRecord) (guardfront.Record, error) {
 	if c == nil {
 		return guardfront.Record{}, nil
@@ -38,7 +38,7 @@ func (a *App) recordOf(c *config.GuardRecord) (guardfront.Record, error) {
 	return guardfront.Record{Recorder: f.recorder, Sample: float64(c.Sample)}, nil
 }
 
-// replaceRecords has queries recorded as the guards say now.
+// replaceRecords starts and stops recorders to match the guards.
 func (a *App) replaceRecords() {
 	wanted := map[string]bool{}
 	for _, g := range a.guards.list() {
@@ -70,7 +70,7 @@ func (a *App) replaceRecords() {
 	}
 }
 
-// recorded is how recording a guard's queries goes; nil: they are not.
+// recorded returns the state of recording a guard's queries; nil if they are not recorded.
 func (a *App) recorded(g *routeGuard) *adminapi.GuardRecord {
 	c := g.cfg.Record
 	if c == nil {

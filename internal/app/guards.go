@@ -21,16 +21,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
-// guards are those of the routes. They outlive a reload, so that what they have
-// counted does.
+// guards are the guards of the routes. They survive a reload, and so do their counters.
 type guards struct {
 	mu  sync.Mutex // guards all below
 	all map[string]*routeGuard
 
 	records map[string]*queryFile // by name
-	turns   chan struct{}         // of queries that take much memory to judge
+	turns   chan struct{}         // for queries that take much memory to judge
 
-	said sync.Map // by route: what was logged of its hints last
+	said sync.Map // by route: what was logged last about its hints
 }
 
 // routeGuard is the guard of one route.
@@ -39,16 +38,15 @@ type routeGuard struct {
 	fleet  string
 	guard  *guard.Guard
 	hints  *guard.HintStore
-	poller *hints.Poller // nil: nobody is asked
+	poller *hints.Poller // nil: none
 	cfg    config.Guard
 
-	versioned bool                  // its limits came with the settings: the file is followed as those are
+	versioned bool                  // its limits came with the settings, so the file is followed with the settings
 	files     [2]stamp              // of limits and hints, as they were read
-	faults    []adminapi.GuardFault // of those files; replaced, never changed
+	faults    []adminapi.GuardFault // of these files; replaced as a whole
 }
 
-// guardChange is what a new generation of settings makes of a guard, once it
-// serves.
+// guardChange is how a new generation of settings changes a guard, once it serves.
 type guardChange struct {
 	routeGuard
 
@@ -56,7 +54,7 @@ type guardChange struct {
 	static guard.HintSet
 }
 
-// stamp is by what a change of a file is noticed.
+// stamp is what reveals a change of a file.
 type stamp struct {
 	size int64
 	at   time.Time
@@ -78,8 +76,7 @@ const maxGuardFile = 16 << 20
 
 func readGuardFile(path string) ([]byte, error) { return regular.Read(path, maxGuardFile) }
 
-// limitsOf reads the limits that the settings name or hold, from f if the file
-// came with them.
+// limitsOf reads the limits that the settings name or contain. It reads them from f if f has the file.
 func limitsOf(c *config.Guard, f files) (guard.Limits, error) {
 	var l guard.Limits
 	var err error
@@ -116,11 +113,10 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 	if was, _ := a.guards.said.Swap(route, about); about != "" && was != about { // each generation of settings reads them
 		a.log.Warn("some hints have no effect; bezoar guard check --hints FILE, run where the file is, says which", "route", route, "at", about)
 	}
-	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // they are not too many
+	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // checks that they are not too many
 }
 
-// placesOf returns where the first warnings are, and not what they quote of a file
-// that somebody else may have named.
+// placesOf returns the places of the first warnings, without the quoted content: somebody else may have named the file.
 func placesOf(warnings []string) string {
 	const most = 5
 	var places []string
@@ -134,8 +130,8 @@ func placesOf(warnings []string) string {
 	return strings.Join(places, ", ")
 }
 
-// guardOf makes the guard of a route for next, or finds the one that it has. The
-// latter stays as it is until next serves: what cannot serve changes nothing.
+// guardOf makes the guard of a route for next, or finds the existing one. An existing guard does not change before next
+// serves, so settings that cannot serve change nothing.
 func (a *App) guardOf(next *present, route string, r *config.Route, prints *fingerprint.Printer) (*guardfront.Guard, error) {
 	c := r.Guard
 	change := guardChange{routeGuard: routeGuard{route: route, fleet: r.Fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
@@ -143,7 +139,7 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 	if change.limits, err = limitsOf(c, next.files); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	if change.static, err = a.hintsOf(route, c); err != nil && a.gateway != nil { // whoever has put the settings hears of it
+	if change.static, err = a.hintsOf(route, c); err != nil && a.gateway != nil { // the caller who applied the settings gets the error
 		err = hidden(err, []string{c.Hints})
 	}
 	if err != nil {
@@ -187,8 +183,7 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 	}, nil
 }
 
-// adoptGuards has the guards be as p says, which serves, and forgets those of
-// routes that are gone.
+// adoptGuards changes the guards as p says, which now serves, and drops the guards of removed routes.
 func (a *App) adoptGuards(p *present) {
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
@@ -208,7 +203,7 @@ func (a *App) adoptGuards(p *present) {
 	a.guards.all, p.guarding = all, nil
 }
 
-// relimit gives a guard limits, if they are others.
+// relimit gives a guard other limits, if they differ.
 func (a *App) relimit(g *routeGuard, limits guard.Limits) error {
 	if now, _ := g.guard.Limits(); reflect.DeepEqual(now, limits) {
 		return nil
@@ -220,7 +215,7 @@ func (a *App) relimit(g *routeGuard, limits guard.Limits) error {
 	return err
 }
 
-// list returns the guards by their routes, as they are now.
+// list returns a copy of the guards, ordered by route.
 func (gs *guards) list() []routeGuard {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -232,12 +227,10 @@ func (gs *guards) list() []routeGuard {
 	return out
 }
 
-// tendEvery is how often files of limits and hints, and the pressure, are looked
-// at.
+// tendEvery is how often files of limits and hints, and the pressure, are checked.
 const tendEvery = time.Second
 
-// tendGuards keeps the guards up to date with their files and with how their
-// fleets fare, until ctx ends.
+// tendGuards updates the guards from their files and from the load of their fleets, until ctx ends.
 func (a *App) tendGuards(ctx context.Context) error {
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
@@ -254,8 +247,8 @@ func (a *App) tendGuards(ctx context.Context) error {
 	}
 }
 
-// pressure is how hard the fleet behind a guard is pressed, 0 to 1: as full as
-// its pool is, and 1 while a breaker of its keeps requests away.
+// pressure is the load on the fleet behind a guard, 0 to 1: the used share of its pool, or 1 while one of its breakers
+// refuses requests.
 func (a *App) pressure(g *routeGuard) float64 {
 	p := 0.0
 	if pool := a.protect.pool(g.fleet); pool != nil {
@@ -269,8 +262,7 @@ func (a *App) pressure(g *routeGuard) float64 {
 	return min(p, 1)
 }
 
-// refreshGuards reads files that have changed, or all of them. What is invalid
-// changes nothing.
+// refreshGuards reads changed files, or all of them. An invalid file changes nothing.
 func (a *App) refreshGuards(all bool) {
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
@@ -298,7 +290,7 @@ func (a *App) refreshGuard(g *routeGuard, all bool) {
 	g.files = is
 }
 
-// note keeps what is wrong with a file of a guard, until nothing is.
+// note keeps the fault of a guard's file, until it has none.
 func (a *App) note(g *routeGuard, file string, err error) {
 	fault := adminapi.GuardFault{File: file, Since: time.Now()}
 	var others []adminapi.GuardFault
@@ -321,8 +313,7 @@ func (a *App) note(g *routeGuard, file string, err error) {
 	a.log.Error("limits or hints of queries were not changed; the old ones stay in force", "route", g.route, "err", err)
 }
 
-// guardList says what the guards have counted, with so many rows of callers and
-// of shapes.
+// guardList returns the counters of the guards, with at most limit rows of callers and of shapes.
 func (a *App) guardList(limit int) []adminapi.Guard {
 	var out []adminapi.Guard
 	for _, g := range a.guards.list() {

@@ -5,8 +5,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// guardShapes are at most limit shapes of a guard, with what the ledger of its
-// fleet holds against them.
+// guardShapes returns at most limit shapes of a guard, with the verdicts of its fleet's ledger on them.
 func (a *App) guardShapes(g *routeGuard, limit int) []adminapi.GuardShape {
 	held := map[bezoar.Fingerprint]*bezoar.Verdict{}
 	if u := a.now.Load().byName[g.fleet]; u != nil {

@@ -10,17 +10,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/certs"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
-// lastCallFor is how long idle connections may still be used when this process
-// ends and its listening sockets do not.
+// lastCallFor is how long idle connections can still be used after this process ends, if its listening sockets stay open.
 const lastCallFor = 500 * time.Millisecond
 
-// openSockets has the sockets that were given, and when it is to follow a running
-// process, takes its sockets and waits until it has let go of everything else.
+// openSockets takes the given sockets. If this process follows a running one, it takes that process's sockets and waits
+// until that process has released everything else.
 func (a *App) openSockets(ctx context.Context) error {
 	if a.sockets = a.opt.Sockets; a.sockets == nil {
 		a.sockets = new(handover.Sockets)
@@ -55,8 +55,7 @@ func (a *App) openSockets(ctx context.Context) error {
 	return nil
 }
 
-// checkFiles reads what the settings name, so that what is wrong with it is known
-// while somebody else still serves.
+// checkFiles reads the files that the settings name, so that faults are known while the old process still serves.
 func (a *App) checkFiles() error {
 	cfg := &a.cfg
 	_, err := cfg.AdminToken()
@@ -92,7 +91,7 @@ func (a *App) checkFiles() error {
 }
 
 func (a *App) checkGuardFiles() error {
-	var errs []error
+	var errs faults.List
 	for i, r := range a.cfg.Routes {
 		if r.Guard == nil {
 			continue
@@ -103,15 +102,13 @@ func (a *App) checkGuardFiles() error {
 		}
 		_, bad := a.hintsOf(routeName(i, r), r.Guard)
 		for what, err := range map[string]error{"limits": err, "hints": bad} {
-			if err != nil {
-				errs = append(errs, fmt.Errorf("routes[%d].guard.%s: %w", i, what, err))
-			}
+			errs.If(err != nil, "routes[%d].guard.%s: %w", i, what, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// claim makes sure that this process can listen where it is to.
+// claim checks that this process can listen at its addresses.
 func (a *App) claim(s *handover.Sockets) error {
 	cfg := &a.cfg
 	type place struct{ key, name, addr string }
@@ -136,13 +133,13 @@ func (a *App) claim(s *handover.Sockets) error {
 	return nil
 }
 
-// listen returns how the listener of a name is opened.
+// listen returns a function that opens the listener of a name.
 func (a *App) listen(name string) func(addr string) (net.Listener, error) {
 	return func(addr string) (net.Listener, error) { return a.sockets.Listen(name, addr) }
 }
 
-// lastCall says whether idle connections stay for a moment when this process ends,
-// because who comes anew waits for the next one.
+// lastCall sets whether idle connections stay open for a moment when this process ends: new callers wait for the next
+// process.
 func (a *App) lastCall(outlive bool) {
 	d := time.Duration(0)
 	if outlive {
@@ -159,8 +156,7 @@ func (a *App) lastCall(outlive bool) {
 	}
 }
 
-// offer waits until another process has taken the listening sockets, and has this
-// one end then.
+// offer waits until another process has taken the listening sockets, and then calls end.
 func (a *App) offer(ctx context.Context, end func()) error {
 	if a.cfg.StateDir == "" || a.sockets.Outlive() {
 		return nil
@@ -184,12 +180,11 @@ func (a *App) offer(ctx context.Context, end func()) error {
 	return nil
 }
 
-// workersPatience is how long callers are left waiting for the first worker of each
-// fleet: a fleet that has none holds up the others.
+// workersPatience is how long callers wait for the first worker of each fleet: a fleet without one delays the others.
 const workersPatience = 10 * time.Second
 
-// awaitWorkers waits until every fleet has a worker, when sockets were open before,
-// on which callers wait meanwhile. It reports false when ctx ended before.
+// awaitWorkers waits until every fleet has a worker, if sockets were open before and callers wait on them. It returns false
+// if ctx ended before.
 func (a *App) awaitWorkers(ctx context.Context) bool {
 	if !a.succeeds {
 		return true

@@ -18,10 +18,10 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// lookEvery is how often Bezoar looks at itself.
+// lookEvery is how often Bezoar checks itself.
 const lookEvery = 2 * time.Second
 
-// openHealth makes what knows how Bezoar itself is.
+// openHealth makes the checks of Bezoar's own health.
 func (a *App) openHealth() error {
 	c := a.cfg.Health
 	cfg := health.Config{
@@ -39,8 +39,7 @@ func (a *App) openHealth() error {
 	return err
 }
 
-// above are limits of a share: degraded from it on, failing halfway between it
-// and all.
+// above returns limits for a share: degraded from r on, failing halfway between r and 1.
 func above(r config.Ratio) health.Limits {
 	if r == 0 {
 		return health.Never()
@@ -49,8 +48,8 @@ func above(r config.Ratio) health.Limits {
 	return health.Limits{Degraded: health.Band{Upper: up, Lower: up * 0.95}, Failing: health.Band{Upper: bad, Lower: up}}
 }
 
-// disks are those that Bezoar writes to. A full one degrades: what is there can be
-// received and deleted, and requests are answered.
+// disks returns the disks that Bezoar writes to. A full disk degrades: stored messages can still be received and deleted,
+// and requests are answered.
 func disks(c *config.Config) []health.Disk {
 	out := []health.Disk{}
 	if c.Health.Disk == 0 {
@@ -67,8 +66,7 @@ func disks(c *config.Config) []health.Disk {
 	return out
 }
 
-// checkFleets looks at the fleets that are new and no more at those that are
-// gone.
+// checkFleets adds checks for new fleets and removes those of removed fleets.
 func (a *App) checkFleets(gone, here []*unit) error {
 	for _, u := range gone {
 		a.health.Remove("fleet:" + u.name)
@@ -82,23 +80,23 @@ func (a *App) checkFleets(gone, here []*unit) error {
 	return errors.Join(errs...)
 }
 
-// look says how the fleet is.
+// look checks the fleet's health.
 func (u *unit) look(context.Context) error {
 	if !slices.ContainsFunc(u.fleet.Snapshot(), func(s fleet.Status) bool { return s.Lives > 0 }) {
-		return nil // they are starting: whether anything serves, readiness asks itself
+		return nil // the workers are starting: readiness has its own check for that
 	}
 	switch s := u.fleet.Stats(); {
 	case u.fleet.Serving() == 0:
 		return fmt.Errorf("no worker of %d serves", s.Places)
 	case s.Panic:
-		return fmt.Errorf("%w: only %d of %d workers look well, so that health is not believed", health.ErrDegraded, s.Well, s.Up)
+		return fmt.Errorf("%w: only %d of %d workers look healthy, so health checks are ignored", health.ErrDegraded, s.Well, s.Up)
 	case s.Well < s.Places:
 		return fmt.Errorf("%w: %d of %d workers are well", health.ErrDegraded, s.Well, s.Places)
 	}
 	return nil
 }
 
-// judged tells what the fleet has come to think of a worker, or of itself.
+// judged reports a judgement of the fleet on a worker or on itself.
 func (a *App) judged(fleetName string, j fleet.Judgement) {
 	e := adminapi.Event{At: time.Now(), Kind: "worker." + string(j.Opinion), Fleet: fleetName, Worker: j.Worker, Epoch: j.Epoch}
 	switch j.Opinion {
@@ -111,9 +109,9 @@ func (a *App) judged(fleetName string, j fleet.Judgement) {
 	case fleet.Returned:
 		e.Text = j.Worker + " is back from its ejection"
 	case fleet.Panic:
-		e.Kind, e.Text = "panic", "so few workers look well that health is not believed: all that are up get work ("+j.Detail+")"
+		e.Kind, e.Text = "panic", "so few workers look healthy that health checks are ignored: all workers that are up get work ("+j.Detail+")"
 	case fleet.Calm:
-		e.Kind, e.Text = "panic", "health is believed again: "+j.Detail
+		e.Kind, e.Text = "panic", "health checks count again: "+j.Detail
 	}
 	if j.Opinion == fleet.Panic {
 		a.log.Warn("panic mode: health checks are ignored", "fleet", fleetName, "detail", j.Detail)
@@ -123,7 +121,7 @@ func (a *App) judged(fleetName string, j fleet.Judgement) {
 	a.hub.Publish(e)
 }
 
-// measuredLive measures the calls that ask for changes of settings.
+// measuredLive measures calls of the settings' store.
 type measuredLive struct {
 	live.Store
 	store *health.Dependency
@@ -136,7 +134,7 @@ func (m measuredLive) Revision(ctx context.Context) (int64, error) {
 	return r, err
 }
 
-// measuredQuota measures the calls that count.
+// measuredQuota measures calls of the quotas' store.
 type measuredQuota struct {
 	quota.Store
 	store *health.Dependency
@@ -149,8 +147,8 @@ func (m measuredQuota) AddCounts(ctx context.Context, b quota.Batch) (quota.Tota
 	return t, err
 }
 
-// checkStore looks at the place of the store, if there is one: what is written to a
-// file that was deleted is lost, which is no matter of going on without the store.
+// checkStore checks the file of the store, if there is one. What is written to a deleted file is lost, so Bezoar must not
+// go on as it does without a store.
 func (a *App) checkStore() error {
 	if err := a.adviseStore(); err != nil || a.stores.Check == nil {
 		return err
@@ -165,8 +163,8 @@ func (a *App) checkStore() error {
 	return a.health.Check("store:file", health.CheckConfig{Func: look, Times: 1, Interval: time.Second})
 }
 
-// adviseStore looks for what slows the store down. It degrades the whole and never
-// fails it: traffic goes on, and another node would have the same store.
+// adviseStore looks for causes of a slow store. It degrades and never fails: traffic goes on, and another node would have
+// the same store.
 func (a *App) adviseStore() error {
 	const every = 15 * time.Second
 	var errs []error
@@ -182,8 +180,7 @@ func (a *App) adviseStore() error {
 	return errors.Join(errs...)
 }
 
-// lost says that nothing can be written to the store any more; a full disk is not
-// that.
+// lost returns an error if nothing can be written to the store any more. A full disk is no such error.
 func (a *App) lost(ctx context.Context) error {
 	if a.stores.Check == nil {
 		return nil
@@ -194,8 +191,7 @@ func (a *App) lost(ctx context.Context) error {
 	return nil
 }
 
-// storeHealth is how calls of the store go. Without it Bezoar goes on with what
-// it knows, so that it makes nothing worse than degraded.
+// storeHealth measures calls of the store. Bezoar goes on without the store, so a failing store only degrades.
 func (a *App) storeHealth() *health.Dependency {
 	return a.health.Dependency("store", health.DependencyConfig{Optional: true})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// identity is who a described request would be.
+// identity is the identity that a described request would have.
 type identity struct {
 	route       boundRoute
 	work, shape bezoar.Fingerprint

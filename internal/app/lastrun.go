@@ -14,14 +14,14 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// openRun reads how the last run ended, and begins the record of this one.
+// openRun reads how the last run ended, and begins the record of this run.
 func (a *App) openRun() {
 	a.run, a.last = lastrun.Open(lastrun.Config{
 		Dir: a.cfg.StateDir, Secrets: a.secrets(), NoCrashOutput: !a.opt.Alone,
 	})
 }
 
-// secrets are values that a panic may hold and nobody must read.
+// secrets returns values that a panic may print and nobody may read.
 func (a *App) secrets() []string {
 	var out []string
 	if token, err := a.cfg.AdminToken(); err == nil {
@@ -36,8 +36,7 @@ func (a *App) secrets() []string {
 	return out
 }
 
-// load restores what the fleets knew, and judges what was in flight when the
-// last run died.
+// load restores what the fleets knew, and judges the requests that were in flight when the last run died.
 func (a *App) load(ctx context.Context, units []*unit) error {
 	runs, total := a.lastRuns(units)
 	a.tellLast(total)
@@ -49,13 +48,12 @@ func (a *App) load(ctx context.Context, units []*unit) error {
 	return nil
 }
 
-// lastRuns is the last run as each of the fleets is told of it, and how many
-// pieces of work were in flight in all of them.
+// lastRuns returns the last run for each fleet, and the number of requests that were in flight in all of them.
 func (a *App) lastRuns(units []*unit) (runs []*ledger.LastRun, total int) {
 	death := blame.SelfDeath{Proof: a.proof(), Line: a.last.Line, Trace: a.last.Trace}
 	for _, u := range units {
 		run := &ledger.LastRun{Death: death}
-		if u.wrote == a.last.ID && a.last.ID != 0 { // a journal may be of an earlier run
+		if u.wrote == a.last.ID && a.last.ID != 0 { // the journal may be of an earlier run
 			run.Flight = u.flight
 			total += distinct(u.flight)
 		}
@@ -75,7 +73,7 @@ func distinct(flight []ledger.Record) int {
 	return len(seen)
 }
 
-// proof is what the end of the last run proves against what was in flight.
+// proof returns what the end of the last run proves against the requests in flight.
 func (a *App) proof() blame.Proof {
 	switch {
 	case a.last.How == lastrun.OutOfMemory:
@@ -86,7 +84,7 @@ func (a *App) proof() blame.Proof {
 	return blame.NoProof
 }
 
-// Functions on the stack of a goroutine that panicked.
+// These functions are on the stack of a goroutine that panicked.
 const (
 	delivers = "github.com/bezoar-dev/bezoar/internal/dispatch.(*call).attempt"     // is sending what is in flight
 	serves   = "github.com/bezoar-dev/bezoar/internal/gateway/h1.(*Exchange).serve" // serves a request over HTTP/1.1
@@ -94,15 +92,15 @@ const (
 	answers2 = "erverConn).runHandler"                                              // the same over HTTP/2
 )
 
-// overOther reports whether a panic was over a request that was not in flight:
-// one that was being read or refused, or an operator's.
+// overOther reports whether the cause of a panic was a request that was not in flight: one that was being read or refused,
+// or an operator's.
 func overOther(calls []string) bool {
 	return !slices.Contains(calls, delivers) && slices.ContainsFunc(calls, func(f string) bool {
 		return f == serves || f == answers || strings.HasSuffix(f, answers2)
 	})
 }
 
-// tellLast logs how the last run ended, and what follows.
+// tellLast logs how the last run ended, and the consequences.
 func (a *App) tellLast(inFlight int) {
 	last, level := &a.last, slog.LevelWarn
 	args := []any{"how", last.How.String()}
@@ -129,7 +127,7 @@ func (a *App) tellLast(inFlight int) {
 	a.log.Log(context.Background(), level, "the last run ended", args...)
 }
 
-// concluded says what the end of the last run means for what was in flight.
+// concluded describes what the end of the last run means for requests in flight.
 func concluded(last *lastrun.Report, inFlight int, proof blame.Proof) string {
 	switch {
 	case proof == blame.NoProof && last.How == lastrun.Panicked:
@@ -139,9 +137,9 @@ func concluded(last *lastrun.Report, inFlight int, proof blame.Proof) string {
 	case inFlight == 0:
 		return "no request is blamed: nothing was in flight"
 	case proof == blame.OutOfMemory:
-		return "what was in flight and has never succeeded runs alone; what was in flight at two such ends, as nothing else was, is quarantined"
+		return "requests that were in flight and have never succeeded run alone; a request that alone was in flight at two such ends is quarantined"
 	case inFlight == 1:
-		return "the work that was alone in flight is quarantined, unless it has succeeded before"
+		return "the request that was alone in flight is quarantined, unless it has succeeded before"
 	}
 	return fmt.Sprintf("no request is convicted: %d were in flight; those that have never succeeded run alone", inFlight)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
-// openLive makes what follows the settings. Without a file they stay as they
-// are.
+// openLive makes the engine that follows the settings. Without a file the settings do not change.
 func (a *App) openLive(ctx context.Context) error {
 	s := a.opt.Settings
 	if s.Path == "" {
@@ -36,7 +35,7 @@ func (a *App) openLive(ctx context.Context) error {
 	return err
 }
 
-// applySettings makes a version and the overrides hold.
+// applySettings applies a version and the overrides.
 func (a *App) applySettings(ctx context.Context, v live.Version, overrides []live.Override) error {
 	if v.Sum != a.applied {
 		cfg, f, err := a.parse(fmt.Sprintf("version %d", v.Number), v.Text)
@@ -58,8 +57,8 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 	return nil
 }
 
-// hangUp serves an operator's SIGHUP: the files are read again. Without one of
-// settings, the fleets' workers are replaced one after another.
+// hangUp handles SIGHUP: it reads the files again. Without a settings file it replaces the fleets' workers one after
+// another.
 func (a *App) hangUp(ctx context.Context) {
 	a.refreshGuards(true)
 	a.reloadFlows()
@@ -76,8 +75,7 @@ func (a *App) hangUp(ctx context.Context) {
 	}
 }
 
-// nodeName is what this process is called among those of its store: as the
-// settings say, or a name that it gives itself and keeps.
+// nodeName returns this process's name among those of its store: from the settings, or a generated name that it keeps.
 func nodeName(cfg *config.Config) (string, error) {
 	if cfg.Node != "" {
 		return cfg.Node, nil

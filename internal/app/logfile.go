@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// lookAtFile is how often a log's file is looked at: who rotates logs renames it.
+// lookAtFile is how often a log file's name is checked, because log rotation renames the file.
 const lookAtFile = time.Second
 
-// logFile is a file that lines are appended to. One that has been renamed or
-// removed is opened anew under its name, within lookAtFile.
+// logFile is a file that lines are appended to. If it is renamed or removed, it is opened anew under its name within
+// lookAtFile.
 type logFile struct {
 	name string
 
@@ -30,13 +30,12 @@ func openLogFile(name string) (*logFile, error) {
 	return &logFile{name: name, file: f, looked: time.Now()}, nil
 }
 
-// appendTo opens a file that only its owner and group read: lines name callers.
+// appendTo opens a file that only its owner and group can read, because lines name callers.
 func appendTo(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 }
 
-// Write appends one line. After Close it does nothing: requests end with the
-// settings that they began with.
+// Write appends one line. After Close it does nothing, because requests end with the settings that they began with.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +49,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return l.file.Write(p)
 }
 
-// follow opens the file anew if another one, or none, has its name. If that fails
-// the old one goes on.
+// follow opens the file anew if its name now belongs to another file, or to none. If that fails, it keeps the old file.
 func (l *logFile) follow() {
 	is, err := os.Stat(l.name)
 	if err == nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/bezoar-dev/bezoar/overload"
 )
 
-// metrics are what /metrics shows beside what the admin API knows.
+// metrics returns the collectors of /metrics for engines that the admin API does not know.
 func (a *App) metrics() []prometheus.Collector {
 	return []prometheus.Collector{a.observability.counts.Collector(), a.engines().Collector()}
 }
 
-// engines says where the engines' numbers are read.
+// engines returns where to read the engines' numbers.
 func (a *App) engines() metrics.Engines {
 	return metrics.Engines{
 		Version: version(),
@@ -88,7 +88,7 @@ func (a *App) healthNumbers() metrics.Health {
 	return out
 }
 
-// stats are the pools' numbers, by fleet.
+// stats returns the pools' numbers, by fleet.
 func (p *protection) stats() []overload.Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

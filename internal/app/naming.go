@@ -8,16 +8,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/metrics"
 )
 
-// shownStart is how many characters of a caller without a label are shown, a third
-// of it at most, and shownHash how many of its hash, which tells it from others
-// that begin alike.
+// shownStart is how many characters of a caller without a label are shown, at most a third of it. shownHash is how many
+// characters of its hash follow, to tell it from callers with the same beginning.
 const (
 	shownStart = 6
 	shownHash  = 6
 )
 
-// naming is how callers of a route are called where operators see them, as the
-// settings want it.
+// naming returns how operators see the callers of a route, as the settings say.
 func (s *observability) naming(cfg *config.Config, r *config.Route) func(caller string) string {
 	labels := labelsOf(cfg)
 	labelled := func(caller string) string {
@@ -43,7 +41,7 @@ func (s *observability) naming(cfg *config.Config, r *config.Route) func(caller 
 		if l := labelled(caller); l != "" {
 			return l
 		}
-		if isAddress(caller) { // who has no key
+		if isAddress(caller) { // a caller without a key
 			return caller
 		}
 		return s.begins(caller)
@@ -57,7 +55,7 @@ func labelsOf(cfg *config.Config) map[string]config.Label {
 	return cfg.Callers.Labels
 }
 
-// shown says how callers are shown in lists, by route.
+// shown returns how callers are shown in lists, by route.
 func (s *observability) shown(cfg *config.Config) map[string]metrics.Shown {
 	all := make(map[string]metrics.Shown, len(cfg.Routes))
 	for i := range cfg.Routes {
@@ -69,7 +67,7 @@ func (s *observability) shown(cfg *config.Config) map[string]metrics.Shown {
 	return all
 }
 
-// begins is how a caller begins, and what tells it from others.
+// begins returns the beginning of a caller, and a part of its hash.
 func (s *observability) begins(caller string) string {
 	n := min(shownStart, len(caller)/3)
 	return strings.ToValidUTF8(caller[:n], "") + "…" + s.hash(caller)[:shownHash]

@@ -21,7 +21,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// observability holds what observes requests. It outlives a reload, so that counts do.
+// observability observes requests. It survives a reload, and so do its counters.
 type observability struct {
 	counts  *metrics.Requests
 	tracing *tracing.Tracing // nil: none
@@ -30,28 +30,27 @@ type observability struct {
 	retries atomic.Pointer[[]retries]
 }
 
-// accessLog is the log of requests, as one generation of the settings wants it.
+// accessLog is the log of requests for one generation of the settings.
 type accessLog struct {
-	cfg  *config.AccessLog // nil: nothing is logged
+	cfg  *config.AccessLog // nil: no log
 	log  *accesslog.Log
-	file io.Closer // nil without one
+	file io.Closer // nil: no file
 }
 
-// close is called when other settings hold. Lines of requests that end later are
-// lost, if they had a file of their own.
+// close is called when other settings apply. Lines of requests that end later are lost if they had their own file.
 func (l *accessLog) close() {
 	if l != nil && l.file != nil {
 		_ = l.file.Close() // all lines have been written
 	}
 }
 
-// retries are a route's.
+// retries are the budgets of a route's retries.
 type retries struct {
 	route  metrics.Route
 	budget *dispatch.Retry
 }
 
-// openObservability makes what observes requests.
+// openObservability makes the observers of requests.
 func (a *App) openObservability(ctx context.Context) error {
 	s := &a.observability
 	var err error
@@ -72,7 +71,7 @@ func (a *App) openObservability(ctx context.Context) error {
 	return a.see(a.now.Load(), nil, nil)
 }
 
-// version of the program, as it was built.
+// version returns the version of the program from its build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -80,8 +79,7 @@ func version() string {
 	return "unknown"
 }
 
-// see has requests seen as next says. Those of the routes that before has are
-// still on their way; nil: there are none.
+// see sets how requests are observed, as next says. Requests of before's routes are still in flight; nil: there are none.
 func (a *App) see(next, before *present, routes []gateway.Route) error {
 	s := &a.observability
 	set := metrics.Settings{Routes: routesOf(&next.cfg), Shown: s.shown(&next.cfg), Labels: fmt.Sprint(labelsOf(&next.cfg))}
@@ -107,7 +105,7 @@ func (a *App) see(next, before *present, routes []gateway.Route) error {
 	return s.logAs(next.cfg.AccessLog, a.log)
 }
 
-// routesOf are the routes that are counted, in the order of the settings.
+// routesOf returns the routes that are counted, in the order of the settings.
 func routesOf(cfg *config.Config) []metrics.Route {
 	out := make([]metrics.Route, 0, len(cfg.Routes))
 	for i := range cfg.Routes {
@@ -120,13 +118,13 @@ func routesOf(cfg *config.Config) []metrics.Route {
 	return out
 }
 
-// hash is what a caller is called where its name must not be shown.
+// hash returns the name of a caller whose real name must not be shown.
 func (s *observability) hash(caller string) string { return s.printer.Client(caller).String() }
 
-// logAs has requests logged as cfg says.
+// logAs sets the access log as cfg says.
 func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {
-		return nil // it goes on, and so does its rate
+		return nil // the log and its rate go on
 	}
 	if cfg == nil {
 		s.log.Swap(&accessLog{}).close()
@@ -153,8 +151,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	return nil
 }
 
-// lineFormat has c write lines of their own, if cfg wants that. It returns what to
-// close, nil for nothing.
+// lineFormat makes c write its own lines, if cfg wants that. It returns what to close; nil for nothing.
 func lineFormat(c *accesslog.Config, cfg *config.AccessLog) (io.Closer, error) {
 	if cfg.Format == "log" || cfg.Format == "" {
 		return nil, nil
@@ -177,7 +174,7 @@ func lineFormat(c *accesslog.Config, cfg *config.AccessLog) (io.Closer, error) {
 	return file, nil
 }
 
-// observe is told of every request that has ended.
+// observe gets every request that has ended.
 func (s *observability) observe(r *accesslog.Record) {
 	s.counts.Observe(r)
 	l := s.log.Load()
@@ -187,7 +184,7 @@ func (s *observability) observe(r *accesslog.Record) {
 	l.log.Observe(r)
 }
 
-// tracer is the gateway's; a nil interface when there is none.
+// tracer returns the gateway's tracer; a nil interface if there is none.
 func (s *observability) tracer() span.Tracer {
 	if s.tracing == nil {
 		return nil
@@ -195,7 +192,7 @@ func (s *observability) tracer() span.Tracer {
 	return s.tracing
 }
 
-// run has what sees requests do what it does aside.
+// run runs the background work of the observers.
 func (s *observability) run(in *stage, failed func(string, error) error) {
 	in.run("request metrics", s.counts.Run, failed)
 	if s.tracing != nil {

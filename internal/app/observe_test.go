@@ -241,7 +241,7 @@ func TestACollectorThatIsDown(t *testing.T) {
 		return value(f, "outcome", "failed") > 0 && value(f, "outcome", "dropped") > 0
 	})
 	n.stop()
-	if got := strings.Count(log.String(), "does not take spans"); got != 1 {
+	if got := strings.Count(log.String(), "does not accept spans"); got != 1 {
 		t.Errorf("it is told of %d times", got)
 	}
 }

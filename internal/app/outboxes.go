@@ -19,8 +19,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
-// outboxesOf are the outboxes that the settings name, by name. What runs already with
-// the same settings is kept.
+// outboxesOf returns the outboxes of the settings by name. It keeps those that run with the same settings.
 func (a *App) outboxesOf(now *present, cfg *config.Config) (map[string]*outboxRun, error) {
 	out := make(map[string]*outboxRun, len(cfg.Outbox))
 	var errs []error
@@ -42,8 +41,7 @@ func (a *App) openOutboxes() (err error) {
 	return err
 }
 
-// newOutbox checks what can be checked without the database and without the sinks'
-// places.
+// newOutbox checks what can be checked without the database and the sinks.
 func (a *App) newOutbox(name string, c config.Outbox) (*outboxRun, error) {
 	at, r := "outbox."+name, &outboxRun{app: a, name: name, cfg: c, database: c.Database}
 	var errs []error
@@ -59,7 +57,7 @@ func (a *App) newOutbox(name string, c config.Outbox) (*outboxRun, error) {
 	return r, errors.Join(errs...)
 }
 
-// replaceOutboxes has the outboxes of p delivered.
+// replaceOutboxes starts and stops relays to match p.
 func (a *App) replaceOutboxes(p *present) error {
 	for _, service := range a.relays.names() {
 		if r := p.outboxes[service]; r == nil || !a.relays.same(service, r.cfg) {
@@ -75,7 +73,7 @@ func (a *App) replaceOutboxes(p *present) error {
 		}
 		errs = append(errs, a.health.Check("outbox:"+name, health.CheckConfig{
 			Func: r.look, Interval: lookEvery, Times: 1,
-			// Callers of a gateway need not go elsewhere because events wait.
+			// Waiting events are no reason to send callers of a gateway elsewhere.
 			Optional: len(p.cfg.Routes)+len(p.cfg.Queues) > 0,
 		}))
 		a.relays.run(name, r.cfg, r.Run)
@@ -83,7 +81,7 @@ func (a *App) replaceOutboxes(p *present) error {
 	return errors.Join(errs...)
 }
 
-// outboxLetters are the parked events of outboxes.
+// outboxLetters returns the parked events of outboxes as letters.
 func outboxLetters(p *present) (all []triage.Source) {
 	for _, name := range slices.Sorted(maps.Keys(p.outboxes)) {
 		all = append(all, p.outboxes[name].letters)
@@ -91,10 +89,10 @@ func outboxLetters(p *present) (all []triage.Source) {
 	return all
 }
 
-// outboxPatience is how long a question to the databases of outboxes may take.
+// outboxPatience bounds a question to the databases of outboxes.
 const outboxPatience = 3 * time.Second
 
-// outboxList says how the outboxes are.
+// outboxList returns the states of the outboxes.
 func (a *App) outboxList(ctx context.Context) []adminapi.Outbox {
 	all := []adminapi.Outbox{}
 	for _, r := range a.allOutboxes() {
@@ -127,7 +125,7 @@ func (a *App) allOutboxes() []*outboxRun {
 	return all
 }
 
-// notOpen is what is said of an outbox whose database has not answered yet.
+// notOpen is the error for an outbox whose database has not answered yet.
 func notOpen() error {
 	return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "the outbox's database has not answered yet")
 }

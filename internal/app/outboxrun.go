@@ -22,8 +22,7 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// outboxRun is one outbox that this process delivers, while its settings are the
-// same.
+// outboxRun is one outbox that this process delivers, as long as its settings stay the same.
 type outboxRun struct {
 	app      *App
 	name     string
@@ -36,27 +35,27 @@ type outboxRun struct {
 	relay  *outbox.Relay
 	away   error        // why there is no store or relay
 	since  time.Time    // of away
-	slots  *cdc.Report  // nil: not looked at
+	slots  *cdc.Report  // nil: not read
 	tables *cdc.Capture // nil: none runs
 
-	asking sync.Mutex // guards what follows; held while the database is asked
+	asking sync.Mutex // guards what follows; held during a question to the database
 	known  outbox.Status
 	read   time.Time // when known was
-	unread error     // why it was not
+	unread error     // why known could not be read
 }
 
 func (r *outboxRun) same(c config.Outbox) bool { return reflect.DeepEqual(r.cfg, c) }
 
 func (r *outboxRun) kind() string { return outboxdb.Kind(r.database) }
 
-// How long an outbox waits whose database is away, or has no tables yet.
+// How long an outbox waits if its database is away, or has no tables yet.
 const (
 	firstWait = time.Second
 	longWait  = 30 * time.Second
 )
 
-// Run delivers events until ctx ends. A database or a place that is away is waited
-// for: the rest of the process goes on.
+// Run delivers events until ctx ends. If a database or a sink is away, Run waits for it while the rest of the process goes
+// on.
 func (r *outboxRun) Run(ctx context.Context) error {
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
 		began := time.Now()
@@ -68,7 +67,7 @@ func (r *outboxRun) Run(ctx context.Context) error {
 			wait = firstWait
 		}
 		r.lacks(err)
-		r.app.log.Error("an outbox is not delivered, and tried again", "outbox", r.name, "in", wait, "err", err)
+		r.app.log.Error("an outbox is not delivered; it is tried again", "outbox", r.name, "in", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -77,7 +76,7 @@ func (r *outboxRun) Run(ctx context.Context) error {
 	}
 }
 
-// once delivers until something fails.
+// once delivers until an error occurs.
 func (r *outboxRun) once(ctx context.Context) (err error) {
 	store, err := outboxdb.Open(ctx, r.database, outboxdb.Config{Schema: r.cfg.Schema})
 	if err != nil {
@@ -98,7 +97,7 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 		return err
 	}
 	relay, err := outbox.New(outbox.Config{
-		// Two names may lead to one outbox: the second waits for the first.
+		// Two names may lead to one outbox: then the second waits for the first.
 		Name: r.name, Store: store, Owner: r.app.node + "/" + r.name, Sinks: routes, ParkAfter: r.cfg.ParkAfter, Keep: r.cfg.Keep,
 		Events: r.cfg.Batch.Events, Bytes: int64(r.cfg.Batch.Bytes), Wake: r.cfg.Notify, Feed: feed, Log: r.app.log,
 	})
@@ -124,7 +123,7 @@ func (r *outboxRun) once(ctx context.Context) (err error) {
 	return cmp.Or(context.Cause(ctx), errors.New("the relay has ended"))
 }
 
-// watchDatabase cancels when what is open is the database no more.
+// watchDatabase calls cancel when the open file is no longer the database.
 func watchDatabase(ctx context.Context, store outbox.Store, cancel context.CancelCauseFunc) {
 	m, ok := store.(interface{ Moved() error })
 	if !ok {
@@ -142,11 +141,10 @@ func watchDatabase(ctx context.Context, store outbox.Store, cancel context.Cance
 	}
 }
 
-// closeFor is how long the process waits for sinks that close.
+// closeFor bounds the time for closing sinks.
 const closeFor = 3 * time.Second
 
-// closeSinks closes all at once, and waits for a time: the connections of those that take
-// longer end by their own timeouts.
+// closeSinks closes all sinks at once, and waits for a time. Slower connections end by their own timeouts.
 func closeSinks(all []outbox.Route, log *slog.Logger) {
 	ended := make(chan struct{})
 	go func() {
@@ -183,7 +181,7 @@ func (r *outboxRun) routes(ctx context.Context) (all []outbox.Route, closing fun
 	return all, closing, nil
 }
 
-// sink opens one. A queue in the outbox's own database gets each event exactly once.
+// sink opens a sink. A queue in the outbox's own database gets each event exactly once.
 func (r *outboxRun) sink(ctx context.Context, to string) (outbox.Sink, error) {
 	open := func(q outboxqueue.Queue) (outbox.Sink, error) {
 		return sinks.Open(ctx, to, sinks.Options{Source: "/outbox/" + r.name, Queue: q, Getenv: os.Getenv})
@@ -194,12 +192,12 @@ func (r *outboxRun) sink(ctx context.Context, to string) (outbox.Sink, error) {
 	return open(r.app.queues)
 }
 
-// place is where the queues' store is.
+// place reports whether a transaction is in the queues' store.
 type place func(ctx context.Context, tx any) (bool, error)
 
 func (p place) In(ctx context.Context, tx any) (bool, error) { return p(ctx, tx) }
 
-// has notes what is open; nil: nothing is.
+// has records what is open; nil: nothing is.
 func (r *outboxRun) has(s outbox.Store, relay *outbox.Relay) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,7 +207,7 @@ func (r *outboxRun) has(s outbox.Store, relay *outbox.Relay) {
 	}
 }
 
-// lacks notes why nothing is delivered.
+// lacks records why nothing is delivered.
 func (r *outboxRun) lacks(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +217,7 @@ func (r *outboxRun) lacks(err error) {
 	r.away = err
 }
 
-// open is the outbox's database.
+// open opens the outbox's database.
 func (r *outboxRun) open() (outbox.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,7 +230,7 @@ func (r *outboxRun) open() (outbox.Store, error) {
 	return nil, notOpen()
 }
 
-// stats are the relay's. Without one there is an alarm that says why.
+// stats returns the relay's statistics. Without a relay it returns an alarm with the reason.
 func (r *outboxRun) stats() outbox.Stats {
 	r.mu.Lock()
 	relay, away, since, slots, tables := r.relay, r.away, r.since, r.slots, r.tables
@@ -248,10 +246,10 @@ func (r *outboxRun) stats() outbox.Stats {
 	return outbox.Stats{}
 }
 
-// statusFor is how long a status is good enough for metrics and pages.
+// statusFor is how long a status is cached for metrics and pages.
 const statusFor = 2 * time.Second
 
-// status reads what waits, unless somebody has just done so.
+// status reads what waits, or returns the cached status.
 func (r *outboxRun) status(ctx context.Context) (outbox.Status, error) {
 	store, err := r.open()
 	if err != nil {
@@ -269,7 +267,7 @@ func (r *outboxRun) status(ctx context.Context) (outbox.Status, error) {
 	return r.known, r.unread
 }
 
-// look says how the outbox is.
+// look checks the outbox's health.
 func (r *outboxRun) look(context.Context) error {
 	var bad, ill []string
 	for _, a := range r.stats().Alarms {
@@ -289,7 +287,7 @@ func (r *outboxRun) look(context.Context) error {
 	return nil
 }
 
-// lettersOf is the letters of an outbox whose database may not be open yet.
+// lettersOf gives access to the letters of an outbox whose database may not be open yet.
 type lettersOf struct{ r *outboxRun }
 
 func (l lettersOf) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {

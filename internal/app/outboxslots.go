@@ -13,31 +13,30 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// slotOf names a slot of an outbox. All databases of a server have their slots in
-// common.
+// slotOf names a slot of an outbox. All databases of a server share the names of slots.
 func slotOf(id outbox.Identity, what string) string {
 	digits := strings.ReplaceAll(id.ID, "-", "")
 	return "bezoar_" + digits[:min(len(digits), 16)] + "_" + what
 }
 
-// reader is what the readers of an outbox's database have in common.
+// reader returns the settings that the readers of an outbox's database share.
 func (r *outboxRun) reader(id outbox.Identity, what string) cdc.Config {
 	slot := slotOf(id, what)
 	return cdc.Config{URL: r.database, Slot: slot, Publication: slot, Log: r.app.log.With("outbox", r.name)}
 }
 
-// feed is what makes the relay faster than polling; nil: nothing.
+// feed returns a feed that is faster than polling; nil: none.
 func (r *outboxRun) feed(id outbox.Identity) (outbox.Feed, error) {
 	if r.cfg.Relay != "cdc" {
-		return nil, nil //nolint:nilnil // none is wanted
+		return nil, nil //nolint:nilnil // the settings want none
 	}
 	return cdc.NewFeed(cdc.FeedConfig{Config: r.reader(id, "feed"), Schema: r.cfg.Schema})
 }
 
-// capture turns changes of tables into events; nil: none are.
+// capture returns the reader that turns changes of tables into events; nil: none.
 func (r *outboxRun) capture(id outbox.Identity) (*cdc.Capture, error) {
 	if len(r.cfg.Tables) == 0 {
-		return nil, nil //nolint:nilnil // none are wanted
+		return nil, nil //nolint:nilnil // the settings want none
 	}
 	return cdc.NewCapture(cdc.CaptureConfig{
 		Config: r.reader(id, "tables"), Schema: r.cfg.Schema, Tables: tablesOf(r.cfg.Tables), CopyOnLoss: r.cfg.CopyOnLoss,
@@ -52,10 +51,10 @@ func tablesOf(in []config.OutboxTable) []cdc.Table {
 	return out
 }
 
-// lookAtSlots is how often the slots are looked at.
+// lookAtSlots is how often the slots are read.
 const lookAtSlots = 5 * time.Second
 
-// watchSlots looks at the slots until ctx ends.
+// watchSlots reads the slots until ctx ends.
 func (r *outboxRun) watchSlots(ctx context.Context, panel *cdc.Panel) {
 	tick := time.NewTicker(lookAtSlots)
 	defer tick.Stop()
@@ -63,7 +62,7 @@ func (r *outboxRun) watchSlots(ctx context.Context, panel *cdc.Panel) {
 		asking, cancel := context.WithTimeout(ctx, lookAtSlots)
 		report, err := panel.Look(asking)
 		cancel()
-		if err == nil { // else the relay says what the database does not do
+		if err == nil { // otherwise the relay reports the database's error
 			r.mu.Lock()
 			r.slots = report
 			r.mu.Unlock()
@@ -76,7 +75,7 @@ func (r *outboxRun) watchSlots(ctx context.Context, panel *cdc.Panel) {
 	}
 }
 
-// slotAlarms are what a person should know about the slots, and why there is none.
+// slotAlarms returns the alarms for the slots, and for tables that are not captured.
 func slotAlarms(report *cdc.Report, tables *cdc.Capture) (all []outbox.Alarm) {
 	if report == nil {
 		return nil
@@ -96,7 +95,7 @@ func slotAlarms(report *cdc.Report, tables *cdc.Capture) (all []outbox.Alarm) {
 	return all
 }
 
-// slotList is the slots for people.
+// slotList returns the slots for people.
 func (r *outboxRun) slotList() (all []adminapi.OutboxSlot) {
 	r.mu.Lock()
 	report := r.slots
@@ -123,8 +122,8 @@ func (r *outboxRun) slotList() (all []adminapi.OutboxSlot) {
 	return all
 }
 
-// dropSlots drops the slots that the settings have no more: a slot that nobody reads
-// has the server keep its log until the disk is full.
+// dropSlots drops slots that the settings no longer need: a slot that nobody reads makes the server keep its log until the
+// disk is full.
 func (r *outboxRun) dropSlots(ctx context.Context, id outbox.Identity) {
 	for what, wanted := range map[string]bool{"feed": r.cfg.Relay == "cdc", "tables": len(r.cfg.Tables) > 0} {
 		if wanted {
@@ -132,12 +131,12 @@ func (r *outboxRun) dropSlots(ctx context.Context, id outbox.Identity) {
 		}
 		c := r.reader(id, what)
 		if err := c.Drop(ctx, r.cfg.Schema); err != nil && ctx.Err() == nil {
-			r.app.log.Warn("a replication slot that is not wanted any more is not dropped", "outbox", r.name, "slot", c.Slot, "err", err)
+			r.app.log.Warn("an unused replication slot could not be dropped", "outbox", r.name, "slot", c.Slot, "err", err)
 		}
 	}
 }
 
-// beside runs what goes beside a relay with relay: cdc, and returns what ends it.
+// beside runs what accompanies a relay with relay: cdc. It returns a function that ends it.
 func (r *outboxRun) beside(ctx context.Context, id outbox.Identity) (end func(), err error) {
 	if r.kind() == "postgres" {
 		r.dropSlots(ctx, id)
@@ -159,8 +158,8 @@ func (r *outboxRun) beside(ctx context.Context, id outbox.Identity) (end func(),
 	wg.Go(func() { r.watchSlots(ctx, panel) })
 	if capture != nil {
 		wg.Go(func() {
-			if err := capture.Run(ctx); err != nil && ctx.Err() == nil { // the slots' alarms say it, too
-				r.app.log.Error("changes of tables are not captured any more", "outbox", r.name, "err", err)
+			if err := capture.Run(ctx); err != nil && ctx.Err() == nil { // the slots' alarms report it as well
+				r.app.log.Error("changes of tables are no longer captured", "outbox", r.name, "err", err)
 			}
 		})
 	}

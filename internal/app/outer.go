@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage/tell"
 )
 
-// services are what the settings name and a reload replaces, each by itself.
+// services are made from the settings, and a reload replaces each of them separately.
 type services struct {
 	ctx    context.Context //nolint:containedctx // the lifetime of its services
 	failed func(what string, err error) error
@@ -27,7 +27,7 @@ type services struct {
 }
 
 type service struct {
-	of   any // the settings that it was made of
+	of   any // the settings that it was made from
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -44,7 +44,7 @@ func (s *services) same(name string, of any) bool {
 	return r != nil && reflect.DeepEqual(r.of, of)
 }
 
-// run starts a service, after the one of that name has ended.
+// run starts a service after the old one with that name has ended.
 func (s *services) run(name string, of any, f func(context.Context) error) {
 	s.end(name)
 	ctx, stop := context.WithCancel(s.ctx)
@@ -80,7 +80,7 @@ func (s *services) names() []string {
 	return slices.Sorted(maps.Keys(s.runs))
 }
 
-// stop ends all of them, all at once.
+// stop ends all of them at the same time.
 func (s *services) stop() error {
 	var wg sync.WaitGroup
 	for _, name := range s.names() {
@@ -90,7 +90,7 @@ func (s *services) stop() error {
 	return errors.Join(s.errs...)
 }
 
-// checkOuter says why alarms and pushers could not be made of cfg.
+// checkOuter returns why alarms or pushers cannot be made from cfg.
 func (a *App) checkOuter(cfg *config.Config) error {
 	_, err := alarmRules(cfg.Alarms)
 	errs := []error{err}
@@ -111,7 +111,7 @@ func (a *App) pusher(name string, c *config.Push) (*push.Pusher, error) {
 	return p, nil
 }
 
-// replaceAlarms has the alarms of p watch.
+// replaceAlarms starts and stops alarms to match p.
 func (a *App) replaceAlarms(p *present) error {
 	if a.outer.same("alarms", p.cfg.Alarms) {
 		return nil
@@ -162,7 +162,7 @@ func alarmRules(in map[string]config.Alarm) ([]alarm.Rule, error) {
 	return rules, nil
 }
 
-// replacePushes has the queues of p delivered to HTTP servers.
+// replacePushes starts and stops pushers to HTTP servers to match p.
 func (a *App) replacePushes(p *present) error {
 	wanted := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.cfg.Queues)) {

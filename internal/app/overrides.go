@@ -9,15 +9,16 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/admission"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// overrides are what operators have changed for a while, by whom it is for.
+// overrides are temporary changes by operators, by target.
 type overrides struct {
 	now atomic.Pointer[map[target][]live.Override]
 }
 
-// target is whom an override is for; what is empty does not matter.
+// target is the target of an override; an empty part matches everything.
 type target struct{ route, caller, plan string }
 
 func (o *overrides) set(all []live.Override) {
@@ -33,8 +34,8 @@ func (o *overrides) set(all []live.Override) {
 	o.now.Store(&m)
 }
 
-// network is the /64 of an IPv6 address, by which routes tell such callers apart:
-// an operator who types the address that is in a log means whoever has it.
+// network returns the /64 of an IPv6 address, because routes count IPv6 callers by /64: an operator may type the address
+// from a log.
 func network(caller string) (string, bool) {
 	ip, err := netip.ParseAddr(caller)
 	if err != nil || !ip.Is6() || ip.Is4In6() {
@@ -44,15 +45,14 @@ func network(caller string) (string, bool) {
 	return p.String(), err == nil
 }
 
-// of says what holds for a request. Factors multiply; the most specific
-// priority counts.
+// of returns the override of a request. Factors multiply; the most specific priority counts.
 func (o *overrides) of(route, caller, plan string) admission.Override {
 	m := o.now.Load()
 	if m == nil || len(*m) == 0 {
 		return admission.Override{}
 	}
 	var out admission.Override
-	// From the widest to the most specific: a bit for each part that counts.
+	// It goes from the widest to the most specific target: one bit for each part that is set.
 	for parts := range 8 {
 		var t target
 		if parts&1 != 0 {
@@ -65,7 +65,7 @@ func (o *overrides) of(route, caller, plan string) admission.Override {
 			t.caller = caller
 		}
 		if parts&1 != 0 && plan == "" || parts&2 != 0 && route == "" || parts&4 != 0 && caller == "" {
-			continue // the same again
+			continue // the same target again
 		}
 		for i := range (*m)[t] {
 			apply(&out, &(*m)[t][i])
@@ -96,13 +96,11 @@ func product(a, b float64) float64 {
 	return a * b
 }
 
-// checkOverride says what else is wrong with an override than its form.
+// checkOverride returns the faults of an override beyond its form.
 func (a *App) checkOverride(o live.Override) error {
 	now := a.now.Load()
-	var errs []error
-	if o.Route != "" && !now.hasRoute(o.Route) {
-		errs = append(errs, fmt.Errorf("route: there is no route %.100q", o.Route))
-	}
+	var errs faults.List
+	errs.If(o.Route != "" && !now.hasRoute(o.Route), "route: there is no route %.100q", o.Route)
 	if _, ok := now.cfg.Plans[o.Plan]; o.Plan != "" && !ok {
 		errs = append(errs, fmt.Errorf("plan: there is no plan %.100q", o.Plan))
 	}
@@ -118,13 +116,9 @@ func (a *App) checkOverride(o live.Override) error {
 			errs = append(errs, err)
 		}
 	case live.Concurrency:
-		if o.Caller == "" && o.Plan == "" {
-			errs = append(errs, errors.New("concurrency: name a caller or a plan: a fleet's limit is in the settings"))
-		}
+		errs.If(o.Caller == "" && o.Plan == "", "concurrency: name a caller or a plan: a fleet's limit is in the settings")
 	}
-	if o.Until.IsZero() || time.Until(o.Until) < 0 {
-		errs = append(errs, errors.New("until: is over already"))
-	}
+	errs.If(o.Until.IsZero() || time.Until(o.Until) < 0, "until: is over already")
 	return errors.Join(errs...)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// present is what an App serves now: one generation of its settings, and what
-// was made of them. It does not change; a reload makes the next.
+// present is what an App serves now: one generation of its settings, and the objects made from it. It does not change; a
+// reload makes the next one.
 type present struct {
 	cfg    config.Config
 	units  []*unit // in the order of their names
@@ -20,7 +20,7 @@ type present struct {
 	routes   []boundRoute
 	files    files // that came with cfg
 
-	guarding []guardChange // until it serves
+	guarding []guardChange // until this generation serves
 }
 
 func (p *present) add(u *unit) {
@@ -28,7 +28,7 @@ func (p *present) add(u *unit) {
 	p.byName[u.name] = u
 }
 
-// start runs what belongs to the fleet. A part that fails is told to failed.
+// start runs the parts of the fleet. failed gets the error of a part.
 func (u *unit) start(base context.Context, failed func(string, error) error) {
 	u.inner.start(base)
 	u.workers.start(base)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -27,8 +28,7 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// protection is what bounds requests of all routes. It outlives a reload, so
-// that counts and states do.
+// protection holds the limits on requests of all routes. It survives a reload, and so do its counters and states.
 type protection struct {
 	limiter  *quota.Limiter
 	circuits *circuit.Circuits
@@ -36,7 +36,7 @@ type protection struct {
 	budgets  map[string]*dispatch.CallerBudgets
 	retries  map[string]fleetRetry // by fleet
 
-	mu    sync.Mutex                // guards pools, which others look at
+	mu    sync.Mutex                // guards pools, which other goroutines read
 	pools map[string]*overload.Pool // by fleet
 }
 
@@ -56,22 +56,20 @@ func (a *App) openProtection() error {
 	return nil
 }
 
-// nothing is a share or a rate of none: zero would mean the default.
+// nothing is a share or rate of none. It is not 0, because 0 means the default.
 const nothing = 1e-9
 
 func budgetOf(ratio config.Ratio, floor int) budget.Config {
 	return budget.Config{Ratio: max(float64(ratio), nothing), Floor: max(float64(floor), nothing)}
 }
 
-// fleetRetry is the budget of a fleet's retries, over all its routes, and what
-// it was made of.
+// fleetRetry is the budget of a fleet's retries over all its routes, and the settings that it was made from.
 type fleetRetry struct {
 	of    config.Budget
 	retry *dispatch.Retry
 }
 
-// fleetRetry returns the fleet's budget, with what was spent of it if its
-// settings are the same.
+// fleetRetry returns the fleet's budget. If its settings are the same, it keeps what was spent.
 func (p *protection) fleetRetry(fleet string, c config.Budget) (*dispatch.Retry, error) {
 	if r, ok := p.retries[fleet]; ok && r.of == c {
 		return r.retry, nil
@@ -84,7 +82,7 @@ func (p *protection) fleetRetry(fleet string, c config.Budget) (*dispatch.Retry,
 	return r, nil
 }
 
-// sharedQuota is where quotas are counted over all nodes; nil where there is one.
+// sharedQuota returns where quotas are counted over all nodes; nil if there is only one node.
 func (a *App) sharedQuota() quota.Store {
 	if !a.follows() {
 		return nil
@@ -92,9 +90,9 @@ func (a *App) sharedQuota() quota.Store {
 	return measuredQuota{a.stores.Quota, a.storeHealth()}
 }
 
-// quotasOf lists the quotas of cfg and says where each is. Those that are counted
-// already keep their places, because requests in flight know them; only the places
-// of quotas that are not in use are given to others. A nil use means all.
+// quotasOf lists the quotas of cfg and returns the place of each. Quotas that are counted already keep their places,
+// because requests in flight refer to them. Only places of unused quotas are given to others. A nil use means that all are
+// in use.
 func (p *protection) quotasOf(cfg *config.Config, use map[string]bool) ([]quota.Quota, map[string]int) {
 	wanted, list := quotasIn(cfg), p.limiter.Quotas()
 	at, stays := map[string]int{}, maps.Clone(use)
@@ -125,7 +123,7 @@ func (p *protection) quotasOf(cfg *config.Config, use map[string]bool) ([]quota.
 	return list, at
 }
 
-// quotasIn are the quotas of cfg.
+// quotasIn returns the quotas of cfg.
 func quotasIn(cfg *config.Config) []quota.Quota {
 	var out []quota.Quota
 	add := func(place string, limits []config.Limit) {
@@ -145,11 +143,10 @@ func quotasIn(cfg *config.Config) []quota.Quota {
 	return out
 }
 
-// quotaName names a quota for its place: a limit of a route is the route's, one
-// of a plan is counted over all its routes.
+// quotaName names a quota: a limit of a route counts for the route, a limit of a plan counts over all its routes.
 func quotaName(place string, l config.Limit) string { return place + " " + l.Name }
 
-// routePolicy sets what a route asks of its callers.
+// routePolicy sets the admission rules of a route.
 func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, quotas map[string]int) error {
 	cfg := &next.cfg
 	out.Limits = limits(out.Name, r.Limits, quotas)
@@ -187,7 +184,7 @@ func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, qu
 	return a.reserves(next, out, r)
 }
 
-// reserves are the route's breaker, fallbacks and callers' budgets.
+// reserves sets the route's breaker, fallbacks and callers' budgets.
 func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error {
 	if b := r.Breaker; b != nil && !b.Off {
 		br, err := a.protect.circuits.Breaker(circuitName(r.Fleet, out.Name), breakerOf(b))
@@ -231,7 +228,7 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 	return nil
 }
 
-// callerFloor is how many retries a second a caller has whatever its traffic.
+// callerFloor is how many retries per second each caller has at least.
 const callerFloor = 1
 
 func budgetName(route string, share config.Ratio) string { return fmt.Sprintf("%s %v", route, share) }
@@ -249,9 +246,7 @@ func breakerOf(b *config.Breaker) breaker.Config {
 		Window: b.Window, MinVolume: b.MinVolume, FailureRatio: ratio(b.FailureRatio), SlowRatio: ratio(b.SlowRatio),
 		Consecutive: b.Consecutive, Open: b.Open, MaxOpen: b.MaxOpen, Probes: b.Probes,
 	}
-	if c.Consecutive == 0 {
-		c.Consecutive = breaker.Off
-	}
+	c.Consecutive = cmp.Or(c.Consecutive, breaker.Off)
 	return c
 }
 
@@ -263,7 +258,7 @@ func limits(place string, in []config.Limit, quotas map[string]int) []admission.
 	return out
 }
 
-// members reports who is on a list of callers; * is everybody.
+// members reports whether a caller is in a list; * stands for every caller.
 func members(callers []string) func(string) bool {
 	if slices.Contains(callers, "*") {
 		return nil
@@ -275,14 +270,14 @@ func members(callers []string) func(string) bool {
 	return func(caller string) bool { return set[caller] }
 }
 
-// pool returns the fleet's, or nil.
+// pool returns the fleet's pool, or nil.
 func (p *protection) pool(fleet string) *overload.Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pools[fleet]
 }
 
-// poolOf makes the fleet's pool, or changes it; nil when it has none.
+// poolOf makes or changes the fleet's pool; nil if it has none.
 func (p *protection) poolOf(name string, c *config.Concurrency) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -322,7 +317,7 @@ func (a *App) circuitChanged(e circuit.Event) {
 	a.hub.Publish(circuitEvent(e))
 }
 
-// circuitEvent says in the API's words how a breaker has changed.
+// circuitEvent describes a change of a breaker in the API's form.
 func circuitEvent(e circuit.Event) adminapi.Event {
 	out := adminapi.Event{At: e.At, Kind: "circuit", State: bezoar.State(e.State.String())}
 	out.Fleet, _, _ = strings.Cut(e.Name, " ")

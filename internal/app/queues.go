@@ -108,9 +108,8 @@ func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error)
 	return out, nil
 }
 
-// ensureQueues makes the queues that the settings name what the settings say,
-// dead-letter queues first. Others stay as they are. With quiet, an error quotes
-// nothing of files that the settings name.
+// ensureQueues creates and changes the queues of the settings, dead-letter queues first. Other queues stay as they are.
+// With quiet, an error quotes nothing from files that the settings name.
 func (a *App) ensureQueues(ctx context.Context, cfg *config.Config, quiet bool) error {
 	names := slices.Sorted(maps.Keys(cfg.Queues))
 	wanted := map[string]queue.Settings{}
@@ -142,7 +141,7 @@ func (a *App) ensureQueues(ctx context.Context, cfg *config.Config, quiet bool) 
 			return err
 		}
 	}
-	// Any of them may be a dead-letter queue: first all without theirs.
+	// Any of them may be a dead-letter queue, so first make all without theirs.
 	for _, name := range names {
 		s := wanted[name]
 		s.DeadLetter = queue.DeadLetter{}
@@ -178,7 +177,7 @@ func (a *App) ensureQueue(ctx context.Context, name string, s queue.Settings) er
 	return err
 }
 
-// settingsOf turns a configured queue into the engine's settings.
+// settingsOf converts a configured queue to the engine's settings.
 func settingsOf(name string, q config.Queue) (queue.Settings, error) {
 	s := queue.DefaultSettings()
 	s.FIFO = strings.HasSuffix(name, ".fifo")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// queueView is what the admin API sees of the queues.
+// queueView gives the admin API access to the queues.
 type queueView struct {
 	queues *queue.Engine
 	wire   *sqs.Handler // knows attributes by their SQS names
@@ -20,9 +21,7 @@ type queueView struct {
 var _ admin.Queues = queueView{}
 
 func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error) {
-	if q.Limit == 0 {
-		q.Limit = adminapi.MaxQueues
-	}
+	q.Limit = cmp.Or(q.Limit, adminapi.MaxQueues)
 	found, err := v.queues.Queues(ctx, q)
 	if err != nil {
 		return adminapi.Queues{}, err
@@ -47,8 +46,7 @@ func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queu
 
 func (v queueView) Stats() queue.Stats { return v.queues.Stats() }
 
-// states says of each queue ("queue/NAME") and downstream group
-// ("group/NAME") why it delivers nothing.
+// states returns for each queue ("queue/NAME") and downstream group ("group/NAME") why it delivers nothing.
 func (v queueView) states(ctx context.Context) map[string]string {
 	states := map[string]string{}
 	for _, c := range v.queues.Conditions(ctx) {
@@ -143,7 +141,7 @@ func (v queueView) SetAside(ctx context.Context, name string, in []adminapi.Part
 	return sentAs(results), nil
 }
 
-// strs are attributes of type String.
+// strs converts attributes to type String.
 func strs(in map[string]string) map[string]queue.Attribute {
 	if len(in) == 0 {
 		return nil

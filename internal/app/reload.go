@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// fixed are the settings that hold from the start of the process to its end.
+// fixed returns the settings that cannot change while the process runs.
 func fixed(c *config.Config) map[string]any {
 	return map[string]any{
 		"listen": c.Listen, "listeners": c.Listeners, "connections": c.Connections, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
@@ -24,8 +24,7 @@ func fixed(c *config.Config) map[string]any {
 	}
 }
 
-// NeedsRestart names the settings of which cfg says something else than what
-// this process was started with, and which do not change while it runs.
+// NeedsRestart names settings that differ from those at the start of this process and cannot change while it runs.
 func (a *App) NeedsRestart(cfg config.Config) []string {
 	was, is := fixed(&a.cfg), fixed(&cfg)
 	var out []string
@@ -45,13 +44,12 @@ func (a *App) NeedsRestart(cfg config.Config) []string {
 // errStopping means that settings cannot change because Bezoar does not serve.
 var errStopping = errors.New("the settings cannot change: Bezoar is not serving")
 
-// Reload serves cfg from now on. Requests in flight end as they began. Either
-// all of cfg holds when it returns, or it returns an error and what was there
-// still does; what cannot change while it runs stays as it is. One call waits for
-// another; once Run has begun to stop it is an error.
+// Reload serves cfg from now on. Requests in flight end with the settings that they began with. Either all of cfg is in
+// force when it returns, or it returns an error and the old settings stay in force. Settings that cannot change while
+// Bezoar runs stay as they are. One call waits for another. Once Run has begun to stop, Reload returns an error.
 func (a *App) Reload(ctx context.Context, cfg config.Config) error { return a.reload(ctx, cfg, nil) }
 
-// reload is Reload with what the files say that cfg names.
+// reload is Reload with the content of files that cfg names.
 func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
@@ -99,18 +97,17 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	return err
 }
 
-// nextUnits makes the next generation of the fleets that stay and, not serving
-// yet, those that are new.
+// nextUnits makes the next generation of existing fleets, and the new fleets, which do not serve yet.
 func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (next *present, added []*unit, err error) {
 	next = &present{cfg: cfg, byName: map[string]*unit{}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
 		f := cfg.Fleets[name]
 		if u := now.byName[name]; u != nil {
 			if (u.super == nil) != (len(f.Workers) > 0) {
-				return nil, added, fmt.Errorf("fleets.%s: command and workers do not replace each other while it runs: give the new one another name", name)
+				return nil, added, fmt.Errorf("fleets.%s: a running fleet cannot change between command and workers: give the new fleet another name", name)
 			}
 			if u.cfg.Load().HTTP2 != f.HTTP2 {
-				return nil, added, fmt.Errorf("fleets.%s.http2: it does not change while it runs: give the fleet another name", name)
+				return nil, added, fmt.Errorf("fleets.%s.http2: it cannot change while the fleet runs: give the fleet another name", name)
 			}
 			if err := u.fits(a, &f); err != nil {
 				return nil, added, err
@@ -133,16 +130,16 @@ func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (n
 	return next, added, nil
 }
 
-// swap has the gateway serve next.
+// swap makes the gateway serve next.
 func (a *App) swap(next *present) error {
 	if a.gateway == nil {
 		if len(next.cfg.Routes) > 0 && a.cfg.Listen != "" {
-			return errors.New("routes: Bezoar was started without any, so that nothing listens: start it again")
+			return errors.New("routes: Bezoar was started without routes, so nothing listens: start it again")
 		}
 		return nil
 	}
 	if len(next.cfg.Routes) == 0 {
-		return errors.New("routes: there is none left; to serve no callers, stop Bezoar")
+		return errors.New("routes: none is left; to serve no callers, stop Bezoar")
 	}
 	cfg, err := a.gatewayConfig(next)
 	if err != nil {
@@ -151,7 +148,7 @@ func (a *App) swap(next *present) error {
 	return a.gateway.Swap(cfg)
 }
 
-// reshape makes the fleets that stay what next says.
+// reshape changes existing fleets as next says.
 func (a *App) reshape(next *present) error {
 	var errs []error
 	for _, u := range next.units {
@@ -167,7 +164,7 @@ func (a *App) reshape(next *present) error {
 	return errors.Join(errs...)
 }
 
-// gone are the fleets that next has no more.
+// gone returns the fleets that next does not have.
 func gone(now, next *present) []*unit {
 	var out []*unit
 	for _, u := range now.units {
@@ -194,13 +191,12 @@ func (a *App) retire(units []*unit, wait func(*unit)) {
 	}
 }
 
-// drained waits, for as long as the fleet may take, until no request can reach
-// it any more, and nothing is in flight.
+// drained waits until no request can reach the fleet any more and nothing is in flight, at most for the fleet's drain time.
 func (a *App) drained(u *unit) {
 	ctx, cancel := context.WithTimeout(a.base, u.cfg.Load().Drain)
 	defer cancel()
 	if a.gateway != nil {
-		_ = a.gateway.Settled(ctx) // what is not done by then is cut off
+		_ = a.gateway.Settled(ctx) // the rest is cut off
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

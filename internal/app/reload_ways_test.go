@@ -92,7 +92,7 @@ func TestAnInvalidFileChangesNothing(t *testing.T) {
 		if !located(st.File.Error) {
 			t.Errorf("%q has no line and column", st.File.Error)
 		}
-		if log := r.log.String(); !strings.Contains(log, "the file is invalid") || !strings.Contains(log, "level=ERROR") {
+		if log := r.log.String(); !strings.Contains(log, "the settings file is invalid") || !strings.Contains(log, "level=ERROR") {
 			t.Errorf("the log does not tell what is wrong with %q", bad.text)
 		}
 	}

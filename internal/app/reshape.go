@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
 )
 
-// tuned is what the fleet does with its workers, as the settings say.
+// tuned returns the fleet's configuration from the settings.
 func tuned(cfg *config.Fleet) fleet.Config {
 	return fleet.Config{
 		MaxInFlight: cfg.MaxInFlight,
@@ -20,7 +20,7 @@ func tuned(cfg *config.Fleet) fleet.Config {
 	}
 }
 
-// fits says why the fleet could not become what cfg says.
+// fits returns why the fleet could not change to cfg.
 func (u *unit) fits(a *App, cfg *config.Fleet) error {
 	var err error
 	if u.super == nil {
@@ -39,9 +39,8 @@ func (u *unit) fits(a *App, cfg *config.Fleet) error {
 	return nil
 }
 
-// reshape makes the fleet's workers what its settings say now. What takes time,
-// such as workers that finish what they have, goes on in the background, and so
-// does the rolling restart that new settings of processes need.
+// reshape changes the fleet's workers to its settings. Slow changes go on in the background, such as workers that finish
+// their work, and the rolling restart that new settings of processes need.
 func (u *unit) reshape(a *App) error {
 	cfg := u.cfg.Load()
 	err := u.fleet.Tune(tuned(cfg))
@@ -55,8 +54,7 @@ func (u *unit) reshape(a *App) error {
 	return errors.Join(err, failed, u.watchdog.set(cfg))
 }
 
-// renew has u's workers replaced one after another, now or, when that is under
-// way, once more after it.
+// renew begins a rolling restart of u's workers. If one is under way, another one follows it.
 func (a *App) renew(u *unit) {
 	u.due.Store(true)
 	if u.restarting.CompareAndSwap(false, true) && !a.inBackground(func() { a.restarting(u) }) {
@@ -64,8 +62,7 @@ func (a *App) renew(u *unit) {
 	}
 }
 
-// inBackground runs f beside everything else. It reports false when Bezoar is
-// about to stop: then f does not run.
+// inBackground runs f in a goroutine. It returns false, and does not run f, if Bezoar is about to stop.
 func (a *App) inBackground(f func()) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,8 +73,8 @@ func (a *App) inBackground(f func()) bool {
 	return true
 }
 
-// retireLater stops fleets that serve nobody any more once the requests that may
-// still reach them have ended. Their names are taken until then.
+// retireLater stops removed fleets once the requests that may still reach them have ended. Their names are taken until
+// then.
 func (a *App) retireLater(units []*unit) {
 	if len(units) == 0 {
 		return
@@ -98,7 +95,7 @@ func (a *App) retireLater(units []*unit) {
 	}
 }
 
-// left waits until a fleet of that name, if there was one, has stopped.
+// left waits until a removed fleet of that name, if there is one, has stopped.
 func (a *App) left(ctx context.Context, name string) error {
 	gone := a.leaving[name]
 	if gone == nil {
@@ -109,6 +106,6 @@ func (a *App) left(ctx context.Context, name string) error {
 		delete(a.leaving, name)
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("fleets.%s: the one before has not stopped yet: %w", name, ctx.Err())
+		return fmt.Errorf("fleets.%s: the previous fleet of that name has not stopped yet: %w", name, ctx.Err())
 	}
 }

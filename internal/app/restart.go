@@ -11,12 +11,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/supervise"
 )
 
-// rolloutGrace is how long after a rollout convictions stay suspended: a bad
-// build shows itself soon.
+// rolloutGrace is how long convictions stay suspended after a rollout: a bad build fails soon.
 const rolloutGrace = 10 * time.Second
 
-// restart begins a rolling restart of u in the background, one at a time, and
-// returns its number.
+// restart begins a rolling restart of u in the background and returns its number. One runs at a time.
 func (a *App) restart(u *unit) (number int, err error) {
 	if !u.restarting.CompareAndSwap(false, true) {
 		return 0, adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, "fleet "+u.name+" is being restarted already")
@@ -29,8 +27,7 @@ func (a *App) restart(u *unit) (number int, err error) {
 	return last.Number + 1, nil
 }
 
-// restarting restarts u, and again while there were new settings meanwhile that
-// some of its processes do not have.
+// restarting restarts u, and again if new settings came meanwhile that some of its processes do not have.
 func (a *App) restarting(u *unit) {
 	for again := true; again; {
 		u.due.Store(false)
@@ -40,8 +37,8 @@ func (a *App) restarting(u *unit) {
 	}
 }
 
-// rollout replaces u's workers one after another, at first with convictions
-// suspended, then gives every convict an early probe on the new build.
+// rollout replaces u's workers one after another, at first with convictions suspended. Then every convict gets an early
+// probe on the new build.
 func (u *unit) rollout(ctx context.Context, a *App) {
 	rctx, stop := context.WithCancel(ctx)
 	var suspend sync.WaitGroup
@@ -63,11 +60,11 @@ func (u *unit) rollout(ctx context.Context, a *App) {
 	u.watchdog.clear("")
 }
 
-// nextStep is what to do about a rolling restart that has stopped.
-const nextStep = "The workers that were not replaced run on as they were. Repair the new version and restart the fleet again, " +
-	"or go back to the version before (bezoar config rollback, or the old files and bezoar fleet restart)."
+// nextStep is advice for a rolling restart that has stopped.
+const nextStep = "The workers that were not replaced still run the old version. Repair the new version and restart the fleet again, " +
+	"or go back to the previous version (bezoar config rollback, or the old files and bezoar fleet restart)."
 
-// rolloutView is how the newest rolling restart of u stands; nil when there was none.
+// rolloutView returns the state of u's newest rolling restart; nil if there was none.
 func (u *unit) rolloutView() *adminapi.Rollout {
 	if u.super == nil {
 		return nil
@@ -86,8 +83,8 @@ func (u *unit) rolloutView() *adminapi.Rollout {
 	return out
 }
 
-// suspend keeps the fleet gate closed until ctx ends or one new process has proven
-// itself: from then on a death says something about the work again.
+// suspend keeps the fleet gate closed until ctx ends or one new process has proven itself: from then on a death says
+// something about the work again.
 func (u *unit) suspend(ctx context.Context) {
 	tick := time.NewTicker(rolloutGrace / 2)
 	defer tick.Stop()
@@ -123,7 +120,7 @@ func (a *App) restartAll() {
 			continue
 		}
 		if _, err := a.restart(u); err != nil {
-			a.log.Warn("rolling restart not begun", "fleet", u.name, "err", err)
+			a.log.Warn("a rolling restart could not begin", "fleet", u.name, "err", err)
 		}
 	}
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
-// Restore is a backup that is to be put in the place of a store.
+// Restore describes a backup that replaces a store.
 type Restore struct {
 	From    string // the file
-	Replace bool   // the store that is there is kept under another name
+	Replace bool   // keep an existing store under another name
 	Told    func(done, total int64, checking bool)
 }
 
-// Restored says what came back.
+// Restored counts what was restored.
 type Restored struct {
 	store.Restored
-	Secret string // the file that is missing, without which what came back matches nothing; "": it is there
+	Secret string // the missing file without which the restored data match nothing; "": it exists
 }
 
-// Run puts the backup in the place of the store of cfg, which nobody may use. Unless cfg
-// names no state directory, it has to be a backup of the store that was used with that.
+// Run puts the backup in the place of the store of cfg, which must not be in use. If cfg names a state directory, the
+// backup must be of the store that was used with it.
 func (r Restore) Run(ctx context.Context, cfg config.Config) (done Restored, err error) {
 	var run store.Restore
 	run.From, run.Replace, run.Mark, run.Now = r.From, r.Replace, storeMark, time.Now()
@@ -53,8 +53,7 @@ func (r Restore) Run(ctx context.Context, cfg config.Config) (done Restored, err
 	return done, err
 }
 
-// nameOfStore is what the state directory knows of the store of cfg, as the document of
-// a mark; nil: nothing.
+// nameOfStore returns what the state directory knows of the store of cfg, as the document of a mark; nil: nothing.
 func nameOfStore(cfg config.Config) ([]byte, error) {
 	known, err := readStoreFile(filepath.Join(cfg.StateDir, storeFile))
 	if err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,15 +23,13 @@ type boundRoute struct {
 	fleet   string
 	rule    *blame.Rule
 	printer *fingerprint.Printer
-	term    time.Duration // of a first quarantine
+	term    time.Duration // length of the first quarantine
 }
 
-// routeName names a route in verdicts: what it matches, in one word.
+// routeName names a route in verdicts by what it matches.
 func routeName(i int, r config.Route) string {
 	name := r.Match.Path
-	if name == "" {
-		name = "/*"
-	}
+	name = cmp.Or(name, "/*")
 	if r.Match.Host != "" {
 		name = r.Match.Host + name
 	}
@@ -44,7 +43,7 @@ func ruleOf(q config.Quarantine) *blame.Rule {
 	return &blame.Rule{After: q.After, Within: q.Within, For: q.For, Max: q.Max, Strikes: q.Strikes, ReportOnly: q.ReportOnly}
 }
 
-// rulesOf are the rules of a fleet's routes, by route name.
+// rulesOf returns the rules of a fleet's routes, by route name.
 func rulesOf(cfg *config.Config, fleet string) map[string]*blame.Rule {
 	rules := map[string]*blame.Rule{}
 	for i, r := range cfg.Routes {
@@ -55,8 +54,7 @@ func rulesOf(cfg *config.Config, fleet string) map[string]*blame.Rule {
 	return rules
 }
 
-// gatewayConfig turns the settings of next, whose fleets are there, into the
-// gateway's.
+// gatewayConfig converts the settings of next to the gateway's. next's fleets must exist.
 func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
 	for _, u := range next.units {
 		if err := a.protect.poolOf(u.name, next.cfg.Fleets[u.name].Concurrency); err != nil {
@@ -78,7 +76,7 @@ func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
 	}, err
 }
 
-// bindRoutes turns the configured routes into the gateway's.
+// bindRoutes converts the configured routes to the gateway's.
 func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route, error) {
 	out := make([]gateway.Route, 0, len(next.cfg.Routes))
 	for i := range next.cfg.Routes {
@@ -170,8 +168,7 @@ func hosts(r config.Route) []string {
 	return []string{r.Match.Host}
 }
 
-// bindQueue makes the route of requests that are done later. Their bodies are
-// held whole.
+// bindQueue makes a route whose requests go to a queue. Their bodies are held completely.
 func (a *App) bindQueue(next *present, r *config.Route) gateway.Route {
 	most := queue.MaxBytes
 	if q, ok := next.cfg.Queues[r.Enqueue]; ok {

@@ -18,10 +18,10 @@ func (a *App) Run(ctx context.Context) error {
 	a.base = context.WithoutCancel(ctx)
 	front, stopFront := context.WithCancel(ctx)
 	defer stopFront()
-	defer context.AfterFunc(front, a.health.Drain)() // before what is in flight has ended
+	defer context.AfterFunc(front, a.health.Drain)() // before requests in flight have ended
 	defer context.AfterFunc(front, a.hurry)()
 	a.life = front
-	// A part that fails takes the front down, and with it everything.
+	// A part that fails ends the front, and with it everything.
 	a.failed = func(what string, err error) error {
 		stopFront()
 		return fmt.Errorf("%s: %w", what, err)
@@ -79,16 +79,15 @@ func (a *App) Run(ctx context.Context) error {
 	var err error
 	if a.awaitWorkers(front) {
 		err = a.serveFront(front)
-	} // else callers wait for the next one
+	} // otherwise callers wait for the next process
 	stopFront()
 	a.setReady(errStops) // nothing begins in the background from here on
 	a.background.Wait()
 	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))
 }
 
-// leave waits until Bezoar is about to stop, and then sends callers elsewhere:
-// balancers see that it is not ready, and connections end with the next answer.
-// Who comes nevertheless is served as before.
+// leave waits until Bezoar is about to stop, and then sends callers elsewhere: readiness fails, and connections end with
+// the next answer. Callers that still come are served as before.
 func (a *App) leave(ctx context.Context) error {
 	select {
 	case <-a.opt.Leave:
@@ -110,7 +109,7 @@ func (a *App) leave(ctx context.Context) error {
 	return nil
 }
 
-// hurry lets no caller wait longer than it takes to stop.
+// hurry makes no caller wait longer than stopping takes.
 func (a *App) hurry() {
 	for _, u := range a.now.Load().units {
 		u.doer.Hurry()

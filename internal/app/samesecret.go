@@ -13,16 +13,15 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// secretMark is where nodes that share a store leave a trace of their secret.
+// secretMark is where nodes that share a store keep a trace of their secret.
 const (
 	secretMark    = "secret"
 	secretMarkFor = 365 * 24 * time.Hour
 )
 
-// compareSecret says so when this store was used with another secret before: the
-// state directory was lost, or another node has its own. Such nodes work, each for
-// itself: they recognise nothing of each other's verdicts and count the same caller
-// under different keys, which nobody would notice.
+// compareSecret logs an error if this store was used with another secret before: the state directory was lost, or another
+// node has its own secret. Such nodes work, but separately: they do not recognise each other's verdicts, and count the same
+// caller under different keys. Nobody would notice that.
 func (a *App) compareSecret(ctx context.Context, key [32]byte) {
 	if a.cfg.StateDir == "" {
 		return
@@ -32,13 +31,13 @@ func (a *App) compareSecret(ctx context.Context, key [32]byte) {
 		a.log.Warn("cannot check whether all nodes of this store have the same secret", "err", err)
 	case !same:
 		a.log.Error("this store was used with another secret: its verdicts, quotas and dead letters of requests match no new request",
-			"secret", "the file secret in state_dir: restore it from a backup, or copy it from one node to all; in use for long, the new one is as good",
+			"secret", "the file secret in state_dir: restore it from a backup, or copy it from one node to all; if the new one has been in use for long, keep it",
 			"state_dir", a.cfg.StateDir)
 	}
 }
 
-// sameSecret compares the secret with the one that was in use last, and leaves a
-// trace of it from which it cannot be found.
+// sameSecret compares the secret with the one that was used last, and stores a trace of it. The trace does not reveal the
+// secret.
 func sameSecret(ctx context.Context, store queue.Marks, key [32]byte) (bool, error) {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("which secret is it?"))
@@ -59,10 +58,10 @@ func sameSecret(ctx context.Context, store queue.Marks, key [32]byte) (bool, err
 	if err != nil {
 		return same, err
 	}
-	// Who loses a race against another node leaves its trace at the next start.
+	// A node that loses a race against another node stores its trace at the next start.
 	_, err = store.PutMark(ctx, queue.Mark{Key: secretMark, Version: version, Doc: doc, TTL: secretMarkFor})
 	if err != nil && !errors.Is(err, queue.ErrConflict) {
-		return same, fmt.Errorf("leave a trace of the secret: %w", err)
+		return same, fmt.Errorf("store a trace of the secret: %w", err)
 	}
 	return same, nil
 }

@@ -20,18 +20,17 @@ import (
 
 // Settings is the file that a running App follows.
 type Settings struct {
-	Path string // what is watched and read again
-	// Edit changes what was read as it did at the start; nil: nothing.
+	Path string // the file to watch and read again
+	// Edit changes what was read in the same way as at the start; nil: nothing.
 	Edit func(*config.Config)
 }
 
-// files are what files say that settings name and that go with their version,
-// by name. Those that are not among them are read where they are.
+// files are the contents of files that go with a version of the settings, by name. Files that are missing here are read
+// from disk.
 type files map[string][]byte
 
-// limitFiles are the files of limits that the guards of routes name. They go
-// with a version, since they say as much of what is refused as the settings do;
-// files of hints do not: they say what the backend is like, and may be large.
+// limitFiles returns the files of limits that the guards of routes name. They go with a version, because they decide what
+// is refused as the settings do. Files of hints do not: they describe the backend, and may be large.
 func limitFiles(cfg *config.Config) (out []string) {
 	for _, r := range cfg.Routes {
 		if r.Guard != nil && r.Guard.Limits != "" {
@@ -41,7 +40,7 @@ func limitFiles(cfg *config.Config) (out []string) {
 	return out
 }
 
-// parse reads a version's text, settings as they were at the start.
+// parse reads a version's text, with the same edits as at the start.
 func (a *App) parse(name string, text []byte) (config.Config, files, error) {
 	d, err := live.ParseDocument(text)
 	if err != nil {
@@ -59,18 +58,18 @@ func (a *App) parse(name string, text []byte) (config.Config, files, error) {
 func (a *App) named(text []byte) []string {
 	cfg, err := config.ParseEdited("settings", text, a.opt.Settings.Edit)
 	if err != nil {
-		return nil // check says so
+		return nil // check reports the error
 	}
 	return limitFiles(&cfg)
 }
 
-// settingsName is what settings that are no file yet are called in faults.
+// settingsName is the name of settings without a file in faults.
 const settingsName = "settings"
 
-// check says what is wrong with a version's text, with the lines.
+// check returns the faults of a version's text, with lines.
 func (a *App) check(text []byte) error {
 	if config.WasRedacted(text) {
-		return errors.New("it holds no secrets but what stands for them where settings are shown: begin with the file that they came from")
+		return errors.New("it has placeholders instead of secrets, as settings are shown: start from the original file")
 	}
 	cfg, f, err := a.parse(settingsName, text)
 	if err != nil {
@@ -109,8 +108,8 @@ func (a *App) check(text []byte) error {
 	return &faults
 }
 
-// hidden leaves of what is wrong with files only where that is. What they say is told
-// to those who have brought it, and to those who can read it where it is.
+// hidden reduces faults in files to their places. The content of the files is shown only to callers who sent it, and to
+// people who can read the files.
 func hidden(err error, files []string) error {
 	f, ok := errors.AsType[*config.Faults](err)
 	if !ok || len(files) == 0 {
@@ -119,15 +118,14 @@ func hidden(err error, files []string) error {
 	out := &config.Faults{More: f.More}
 	for _, one := range f.List {
 		if slices.Contains(files, one.File) {
-			one.Path, one.Problem, one.Fix = "", "it is not as such a file is written", "bezoar config check, run where the file is, says more"
+			one.Path, one.Problem, one.Fix = "", "the file is not valid", "bezoar config check, run where the file is, says more"
 		}
 		out.List = append(out.List, one)
 	}
 	return out
 }
 
-// gather adds what is wrong with a text of limits, each fault once: several
-// routes may name one file.
+// gather adds the faults of a text of limits, each once: several routes may name one file.
 func gather(all *config.Faults, name string, err error, place func(*config.Fault)) {
 	if err == nil {
 		return
@@ -155,9 +153,8 @@ func gather(all *config.Faults, name string, err error, place func(*config.Fault
 	}
 }
 
-// filesElsewhere are those that the settings name and that are not here, as the
-// store's newest version has them: this process may have been given the settings
-// alone.
+// filesElsewhere returns files that the settings name and that do not exist here, from the store's newest version: this
+// process may have only the settings.
 func (a *App) filesElsewhere(ctx context.Context, cfg *config.Config) files {
 	out := files{}
 	for _, name := range limitFiles(cfg) {
@@ -170,7 +167,7 @@ func (a *App) filesElsewhere(ctx context.Context, cfg *config.Config) files {
 	}
 	v, err := a.stores.Live.Version(ctx, 0)
 	if err != nil {
-		return nil // reading the file says that it is not there
+		return nil // reading the file will report that it is missing
 	}
 	d, err := live.ParseDocument(v.Text)
 	if err != nil {
@@ -186,7 +183,7 @@ func (a *App) filesElsewhere(ctx context.Context, cfg *config.Config) files {
 	return found
 }
 
-// shown is a version's text without its secrets.
+// shown returns a version's text without its secrets.
 func (a *App) shown(text []byte) []byte {
 	return config.Redact(text, func(secret string) string {
 		mac := hmac.New(sha256.New, a.key[:])
@@ -195,7 +192,7 @@ func (a *App) shown(text []byte) []byte {
 	})
 }
 
-// faultsOf says what is wrong with a guard's files.
+// faultsOf returns the faults of a guard's files.
 func (a *App) faultsOf(g *routeGuard) []adminapi.GuardFault {
 	if !g.versioned || a.live == nil {
 		return g.faults

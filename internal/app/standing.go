@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// standing adds what protects the fleet to what the API shows of it.
+// standing adds the state of the fleet's protections to the API's view of it.
 func (a *App) standing(u *unit, f *adminapi.Fleet) {
 	cfg, st := u.cfg.Load(), u.fleet.Stats()
 	f.Ejections, f.Rollout = st.Ejections, u.rolloutView()
@@ -63,7 +63,7 @@ func shardView(s *config.Shard, workers int, overflowed uint64) *adminapi.Shard 
 	return out
 }
 
-// held is what is thought of a worker that is up.
+// held returns how the fleet judges a worker that is up.
 func held(s *fleet.Status) *adminapi.Held {
 	if !s.HeldOut && s.Sick == "" && s.Ejected == nil {
 		return nil

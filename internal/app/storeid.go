@@ -17,24 +17,23 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// A store has a name of its own, and the state directory knows it: a store under
-// the same address that has another name, or none, is not the one that was used.
+// A store has a name, and the state directory knows it. If a store at the same address has another name, or none, it is not
+// the one that was used.
 const (
 	storeMark    = "store"
 	storeMarkFor = 100 * 365 * 24 * time.Hour
 	storeFile    = "store" // in the state directory
 )
 
-// knownStore is what a state directory knows of the store that was used with it.
+// knownStore is what a state directory knows of its store.
 type knownStore struct {
 	Store string    `json:"store"` // its address, without credentials
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
 }
 
-// recogniseStore refuses a store that has lost what this state directory knows it
-// to have had: a file that was deleted or emptied, a volume that is not mounted, a
-// schema that was dropped. Without it all would begin anew, silently.
+// recogniseStore refuses a store that has lost what it had according to this state directory: a file that was deleted or
+// emptied, a volume that is not mounted, a schema that was dropped. Otherwise everything would begin anew without notice.
 func (a *App) recogniseStore(ctx context.Context) error {
 	if a.cfg.StateDir == "" || a.cfg.Store == config.MemoryStore {
 		return nil
@@ -62,7 +61,7 @@ func (a *App) recogniseStore(ctx context.Context) error {
 		if name != "" {
 			what = "is another one"
 		}
-		return fmt.Errorf("the store %s %s: state_dir %s was used since %s with one that is not there any more. "+
+		return fmt.Errorf("the store %s %s: state_dir %s was used since %s with a store that is gone. "+
 			"If it was deleted, emptied or is not mounted, put it back or restore a backup; if you want to begin with this one, remove %s",
 			at, what, a.cfg.StateDir, known.Since.Format(time.DateOnly), path)
 	}
@@ -77,8 +76,8 @@ func (a *App) recogniseStore(ctx context.Context) error {
 	return nil
 }
 
-// writeStoreFile writes the file whole or not at all: on a full disk, and when the
-// power fails, the one before stays, without which the next start could not judge.
+// writeStoreFile writes the file atomically: on a full disk, and when the power fails, the old one stays. Without it the
+// next start could not decide.
 func writeStoreFile(path string, known knownStore) (err error) {
 	text, err := json.Marshal(known)
 	if err != nil {
@@ -98,8 +97,7 @@ func writeStoreFile(path string, known knownStore) (err error) {
 	return err
 }
 
-// storeName is a store's name. One that has none gets the name offered, unless that
-// is empty.
+// storeName returns a store's name. A store without one gets the offered name, unless that is empty.
 func storeName(ctx context.Context, store queue.Marks, offer string) (string, error) {
 	for {
 		found, err := store.Marks(ctx, storeMark)
@@ -123,7 +121,7 @@ func storeName(ctx context.Context, store queue.Marks, offer string) (string, er
 		if err == nil {
 			return offer, nil
 		}
-		if !errors.Is(err, queue.ErrConflict) { // else another node was faster
+		if !errors.Is(err, queue.ErrConflict) { // otherwise another node was faster
 			return "", fmt.Errorf("name the store: %w", err)
 		}
 	}
@@ -143,7 +141,7 @@ func readStoreFile(path string) (known knownStore, err error) {
 	return known, nil
 }
 
-// addressOf is where a store is, without what may change and what is secret.
+// addressOf returns the place of a store, without secrets and parts that may change.
 func addressOf(store string) (string, error) {
 	if path, ok := strings.CutPrefix(store, "sqlite:"); ok {
 		path, err := filepath.Abs(strings.TrimPrefix(path, "//"))

@@ -15,16 +15,15 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// tellEvery is how often it is said that the store is still waited for.
+// tellEvery is how often the log says that Bezoar still waits for the store.
 const tellEvery = 5 * time.Second
 
-// errNoStore is why Bezoar is not ready before it has its store. Everybody may
-// read it: where the store is and what it said is for the log.
+// errNoStore is why Bezoar is not ready before it has its store. Everybody may read it, so details of the store are only in
+// the log.
 var errNoStore = errors.New("store unreachable")
 
-// openStore opens the store, and waits for one that does not answer: without it
-// Bezoar could neither know what is quarantined nor write attempts down first,
-// so that serving without it is no choice. Whatever else is wrong ends it at once.
+// openStore opens the store, and waits for one that does not answer. Without the store Bezoar would not know what is
+// quarantined and could not write attempts down first, so it must not serve. Any other error ends the wait at once.
 func (a *App) openStore(ctx context.Context) (store.Stores, error) {
 	cfg := store.Config{MaxLetters: maxLetters(a.cfg.Store)}
 	stores, err := store.Open(ctx, a.cfg.Store, cfg)
@@ -60,12 +59,11 @@ func (a *App) openStore(ctx context.Context) (store.Stores, error) {
 	}
 }
 
-// maxWaiting bounds the connections of those who ask meanwhile.
+// maxWaiting bounds the connections to the admin address meanwhile.
 const maxWaiting = 256
 
-// answerWaiting answers on the admin address, while there is nothing else to
-// answer with, that the process is alive and not ready. The returned function
-// ends that and leaves the listener to the admin API.
+// answerWaiting answers health checks on the admin address before the admin API exists: the process is alive and not ready.
+// The returned function ends that and leaves the listener to the admin API.
 func (a *App) answerWaiting() (end func()) {
 	ln, ok := a.adminLn.(*net.TCPListener)
 	if !ok {
@@ -83,24 +81,24 @@ func (a *App) answerWaiting() (end func()) {
 		Handler:   mux, ReadHeaderTimeout: time.Second, WriteTimeout: time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	srv.SetKeepAlivesEnabled(false) // clients come back to the API, not to this
+	srv.SetKeepAlivesEnabled(false) // so that clients connect again to the API
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(conns) }()
 	return func() {
 		within, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if srv.Shutdown(within) != nil {
-			_ = srv.Close() // who has not said anything by now
+			_ = srv.Close() // closes connections without a request
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			a.log.Warn("health checks could not be answered while Bezoar waited for the store", "err", err)
 		}
-		_ = ln.SetDeadline(time.Time{}) // fails on a closed listener only
+		_ = ln.SetDeadline(time.Time{}) // fails only on a closed listener
 	}
 }
 
-// borrowedListener is a listener of which Close ends Accept and leaves it open.
+// borrowedListener is a listener whose Close ends Accept and leaves it open.
 type borrowedListener struct{ *net.TCPListener }
 
-// Close ends an Accept in progress and those to come.
+// Close ends Accept calls, present and future.
 func (l borrowedListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/overload"
 )
 
-// tidy forgets the breakers, pools and budgets of routes and fleets that cfg does
-// not have: settings may change for years. Requests in flight still have theirs.
+// tidy drops the breakers, pools and budgets of routes and fleets that cfg does not have, because settings may change for
+// years. Requests in flight keep theirs.
 func (p *protection) tidy(cfg *config.Config) {
 	circuits, budgets := map[string]bool{}, map[string]bool{}
 	for i := range cfg.Routes {
@@ -41,15 +41,14 @@ func (p *protection) tidy(cfg *config.Config) {
 	})
 }
 
-// mostUnused bounds the quotas that are kept for requests of former settings: an
-// upgraded connection may be open for ever.
+// mostUnused bounds the quotas that are kept for requests with former settings: an upgraded connection may stay open for
+// ever.
 const mostUnused = 4096
 
-// quotasInUse are the quotas that a request in flight may know, by name; nil
-// means that it may be any.
+// quotasInUse returns the names of quotas that requests in flight may refer to; nil means that it may be any.
 func (a *App) quotasInUse() map[string]bool {
 	now, cancel := context.WithCancel(context.Background())
-	cancel() // only look
+	cancel() // check without waiting
 	if a.gateway == nil || a.gateway.Settled(now) != nil && len(a.protect.limiter.Quotas()) < mostUnused {
 		return nil
 	}

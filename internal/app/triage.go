@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// openTriage makes where people deal with dead letters, those of fleets among them.
+// openTriage makes the triage service of all dead letters, including those of fleets.
 func (a *App) openTriage() error {
 	var err error
 	if a.triage, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
@@ -23,7 +23,7 @@ func (a *App) openTriage() error {
 	return a.checkOuter(&a.cfg)
 }
 
-// sources are where the dead letters of fleets, flows and outboxes are.
+// sources returns the sources of dead letters of fleets, flows and outboxes.
 func (a *App) sources(p *present) []triage.Source {
 	var out []triage.Source
 	for _, u := range p.units {
@@ -32,11 +32,10 @@ func (a *App) sources(p *present) []triage.Source {
 	return append(append(out, a.flowLetters...), outboxLetters(p)...)
 }
 
-// Triage returns where people deal with dead letters.
+// Triage returns the service for dead letters.
 func (a *App) Triage() *triage.Service { return a.triage }
 
-// keptLetters are the letters of one fleet's requests, as triage deals with
-// them.
+// keptLetters gives triage access to the letters of one fleet's requests.
 type keptLetters struct {
 	b     backend
 	fleet string
@@ -79,7 +78,7 @@ func (k keptLetters) Redrive(ctx context.Context, id string) (queue.Outcome, err
 	return o, nil
 }
 
-// letterError says in the words of triage that a letter is gone.
+// letterError converts a not-found error to triage's.
 func letterError(err error) error {
 	if errors.Is(err, ledger.ErrNotFound) {
 		return fmt.Errorf("%w: %w", queue.ErrLetterNotFound, err)
@@ -87,7 +86,7 @@ func letterError(err error) error {
 	return err
 }
 
-// alarmStates says where the alarms stand.
+// alarmStates returns the states of the alarms.
 func (a *App) alarmStates() []adminapi.Alarm {
 	alarms := a.alarms.Load()
 	if alarms == nil {
@@ -104,19 +103,18 @@ func (a *App) alarmStates() []adminapi.Alarm {
 	return out
 }
 
-// accuse makes a convicted request's body suspect in the queues that are the
-// same work.
+// accuse makes a convicted request's body suspect in queues that do the same work.
 func (a *App) accuse(e ledger.Event) {
 	if e.Kind != blame.Convicted || !a.sameAs(e.Fleet) {
 		return
 	}
 	if s := e.Verdict.Scope; s != bezoar.ScopeVariant && s != bezoar.ScopeWork {
-		return // wider ones rest on variants, of which the queues have been told
+		return // wider verdicts rest on variants, which the queues have been told of
 	}
 	select {
 	case a.convicted <- e.Verdict:
 	default:
-		a.log.Warn("too many convictions at once: the queues do not hear of one", "fleet", e.Fleet, "verdict", e.Verdict.ID)
+		a.log.Warn("too many convictions at once: the queues are not told of one", "fleet", e.Fleet, "verdict", e.Verdict.ID)
 	}
 }
 
@@ -129,8 +127,8 @@ func (a *App) sameAs(fleet string) bool {
 	return false
 }
 
-// accusations tells the queues of convictions, until ctx ends. The body is in
-// the letter, which is kept right after the conviction.
+// accusations tells the queues of convictions, until ctx ends. The body is in the letter, which is stored right after the
+// conviction.
 func (a *App) accusations(ctx context.Context) error {
 	for {
 		select {
@@ -138,13 +136,13 @@ func (a *App) accusations(ctx context.Context) error {
 			return nil
 		case v := <-a.convicted:
 			if err := a.accuseBody(ctx, v); err != nil && ctx.Err() == nil {
-				a.log.Error("a conviction was not told to the queues", "verdict", v.ID, "err", err)
+				a.log.Error("the queues could not be told of a conviction", "verdict", v.ID, "err", err)
 			}
 		}
 	}
 }
 
-// How often, and how many times, a conviction's letter is looked for.
+// How often, and how many times, to look for a conviction's letter.
 const (
 	letterRetry = 100 * time.Millisecond
 	letterTries = 50
@@ -166,7 +164,7 @@ func (a *App) accuseBody(ctx context.Context, v bezoar.Verdict) error {
 				return err
 			}
 			if l.Request.Truncated || len(l.Request.Body) == 0 {
-				return nil // nothing that a message could be
+				return nil // no message can have this body
 			}
 			_, err = a.queues.Accuse(ctx, v.Fleet, l.Request.Body, v.Cause, "convicted as a request to fleet "+v.Fleet+": "+v.Reason)
 			return err

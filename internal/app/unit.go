@@ -36,32 +36,32 @@ type unit struct {
 	ledger   *ledger.Ledger
 	doer     *dispatch.Dispatcher
 	keeper   keeper
-	super    *supervise.Supervisor        // nil when somebody else starts the workers
-	prober   *probe.ExternalWorkers       // nil when Bezoar starts them
-	watchdog *fleetWatchdog               // nil when somebody else starts the workers
-	known    *redact.Values               // secrets of requests in flight; nil when somebody else starts the workers
-	flight   []ledger.Record              // in flight when the process died that wrote the journal
-	wrote    uint64                       // which one that was
-	trust    atomic.Pointer[certs.Client] // how workers by TLS are trusted; for those elsewhere
-	looked   func()                       // told that a worker has ended
-	closer   io.Closer                    // the journal; nil without one
+	super    *supervise.Supervisor        // nil if Bezoar does not start the workers
+	prober   *probe.ExternalWorkers       // nil if Bezoar starts them
+	watchdog *fleetWatchdog               // nil if Bezoar does not start the workers
+	known    *redact.Values               // secrets of requests in flight; nil if Bezoar does not start the workers
+	flight   []ledger.Record              // in flight at the death of the process that wrote the journal
+	wrote    uint64                       // which run wrote the journal
+	trust    atomic.Pointer[certs.Client] // verifies workers with TLS that run elsewhere
+	looked   func()                       // called when a worker has ended
+	closer   io.Closer                    // the journal; nil: none
 	rules    atomic.Pointer[map[string]*blame.Rule]
 
 	restarting atomic.Bool  // a rolling restart is under way
-	due        atomic.Bool  // and there are settings that it may not have given to all
+	due        atomic.Bool  // there are settings that this restart may not have given to all
 	stopped    atomic.Int64 // rolling restarts that have stopped
 
-	inner, workers stage // what runs for it; workers stop first
+	inner, workers stage // its services; workers stop first
 }
 
-// keeper is who keeps a fleet's workers.
+// keeper keeps a fleet's workers.
 type keeper interface {
 	fleet.Keeper
 	Run(ctx context.Context) error
 }
 
-// newUnit builds a fleet. rules are those of its routes, by route name. The
-// unit is returned with an error too, for what must be closed.
+// newUnit builds a fleet. rules are those of its routes, by route name. If it returns an error, the unit must be closed as
+// well.
 func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rule) (*unit, error) {
 	u := &unit{name: name, looked: a.run.Look}
 	u.cfg.Store(&cfg)
@@ -89,7 +89,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	return u, u.openWatchdog(a)
 }
 
-// connect makes what the gateway keeps for one life of a worker.
+// connect makes the gateway's state for one life of a worker.
 func (u *unit) connect(addr string) any {
 	cfg := u.cfg.Load()
 	up := gateway.Upstream{Fields: cfg.AnswerFields, HTTP2: cfg.HTTP2}
@@ -107,8 +107,7 @@ func (u *unit) size() int {
 	return max(len(cfg.Workers), cfg.Replicas)
 }
 
-// named is how many workers there are where names have more addresses than there
-// are names; 0 where they have not.
+// named returns the number of workers if names have more addresses than there are names; otherwise 0.
 func (u *unit) named() int {
 	if n := u.size(); u.prober != nil && n > len(u.cfg.Load().Workers) {
 		return n
@@ -143,7 +142,7 @@ func (u *unit) ended(epoch uint64, worker string, end fleet.End) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	u.looked() // at what the kernel has killed by now: that was the worker
+	u.looked() // check for out-of-memory kills: a kill so far was of the worker
 	u.ledger.Ended(epoch, end.Planned, bezoar.Evidence{
 		Worker: worker, Epoch: epoch, At: at, Class: end.Class, Detail: end.Detail,
 		ExitCode: end.ExitCode, Signal: end.Signal, Stderr: end.Stderr,
@@ -171,7 +170,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 	return nil
 }
 
-// remote says how workers that run elsewhere are kept.
+// remote returns the settings for workers that run elsewhere.
 func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	return probe.Config{
 		Name: u.name, Workers: cfg.Workers, Drain: cfg.Drain, Registry: u.fleet, Log: log, Conns: u.conns,
@@ -182,7 +181,7 @@ func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	}
 }
 
-// local says how workers that Bezoar starts are kept.
+// local returns the settings for workers that Bezoar starts.
 func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise.Config {
 	return supervise.Config{
 		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
@@ -223,7 +222,7 @@ func output(to func(worker, stream, line string)) func(string, supervise.Stream,
 	return func(worker string, stream supervise.Stream, line []byte) { to(worker, stream.String(), string(line)) }
 }
 
-// writeAhead is a journal in the ledger's words.
+// writeAhead adapts a journal to the ledger.
 type writeAhead struct{ j *journal.Journal }
 
 func (w writeAhead) Begin(slot int, r ledger.Record) {
@@ -235,9 +234,9 @@ func (w writeAhead) Begin(slot int, r ledger.Record) {
 
 func (w writeAhead) End(slot int) { w.j.End(slot) }
 
-// whole rounds successes up: one that has decayed a little is one still.
+// whole rounds successes up, so that one that has decayed a little still counts as one.
 func whole(successes float64) uint16 {
-	const slack = 1e-3 // of arithmetic on none
+	const slack = 1e-3 // for rounding errors around zero
 	return uint16(min(math.Ceil(successes-slack), math.MaxUint16))
 }
 

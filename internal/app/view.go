@@ -2,8 +2,8 @@ package app
 
 import "github.com/bezoar-dev/bezoar/internal/control/admin"
 
-// Backend returns what the admin API sees of a, for who serves it elsewhere.
+// Backend returns a's backend for an admin API that is served elsewhere.
 func (a *App) Backend() admin.Backend { return backend{a} }
 
-// Events returns the stream of what happens in a.
+// Events returns the stream of a's events.
 func (a *App) Events() *admin.Hub { return &a.hub }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,19 +15,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
 )
 
-// replacePatience is how long the start of a successor, and what is not said in
-// the settings, may take of a worker's replacement.
+// replacePatience is time for the replacement of a worker beyond what the settings say, such as for the start of the
+// successor.
 const replacePatience = time.Minute
 
-// fleetWatchdog keeps a fleet's watchdog, if its settings want one. It is the watchdog's
-// view of the fleet, too.
+// fleetWatchdog runs a fleet's watchdog, if its settings want one. It is also the watchdog's view of the fleet.
 type fleetWatchdog struct {
 	a *App
 	u *unit
 
 	mu      sync.Mutex // guards what follows
 	running *watchdog.Watchdog
-	changed chan struct{} // closed when running is another
+	changed chan struct{} // closed when running is replaced
 }
 
 // openWatchdog makes the watchdog of a fleet whose workers Bezoar starts.
@@ -38,7 +38,7 @@ func (u *unit) openWatchdog(a *App) error {
 	return u.watchdog.set(u.cfg.Load())
 }
 
-// watchdogOf says what the settings want watched; false for nothing.
+// watchdogOf returns the watchdog's settings; false if it has nothing to watch.
 func watchdogOf(f *config.Fleet) (watchdog.Config, bool) {
 	w := f.Watchdog
 	if w == nil {
@@ -52,13 +52,11 @@ func watchdogOf(f *config.Fleet) (watchdog.Config, bool) {
 		For: w.For, Share: float64(w.Share), MinUptime: w.MinUptime, PerHour: w.PerHour,
 		Patience: replacePatience + f.Drain + f.Grace,
 	}
-	if cfg.MinUptime == 0 {
-		cfg.MinUptime = watchdog.Off
-	}
+	cfg.MinUptime = cmp.Or(cfg.MinUptime, watchdog.Off)
 	return cfg, cfg.Limits != (watchdog.Limits{})
 }
 
-// watchdogFits says why the watchdog could not do what the settings want.
+// watchdogFits returns why the watchdog cannot do what the settings want.
 func watchdogFits(f *config.Fleet) error {
 	cfg, wanted := watchdogOf(f)
 	if !wanted {
@@ -70,7 +68,7 @@ func watchdogFits(f *config.Fleet) error {
 	return nil
 }
 
-// set has the fleet watched as f says from now on.
+// set changes the watchdog's settings to f's.
 func (fw *fleetWatchdog) set(f *config.Fleet) error {
 	cfg, wanted := watchdogOf(f)
 	fw.mu.Lock()
@@ -102,14 +100,14 @@ func (fw *fleetWatchdog) current() (*watchdog.Watchdog, <-chan struct{}) {
 	return fw.running, fw.changed
 }
 
-// run has the watchdog of the moment watch until ctx ends.
+// run runs the current watchdog until ctx ends.
 func (fw *fleetWatchdog) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wd, changed := fw.current()
 		dctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		if wd != nil {
-			wg.Go(func() { _ = wd.Run(dctx) }) // fails only when it runs already
+			wg.Go(func() { _ = wd.Run(dctx) }) // fails only if it runs already
 		}
 		select {
 		case <-ctx.Done():
@@ -121,7 +119,7 @@ func (fw *fleetWatchdog) run(ctx context.Context) error {
 	return nil
 }
 
-// clear has what was given up watched again. It reports whether there was any.
+// clear makes the watchdog watch again what it gave up on. It reports whether there was any.
 func (fw *fleetWatchdog) clear(worker string) bool {
 	wd, _ := fw.current()
 	return wd != nil && wd.Clear(worker)
@@ -150,7 +148,7 @@ func (fw *fleetWatchdog) Restart(ctx context.Context, worker, why string) error 
 	return fw.u.super.Replace(ctx, worker, why)
 }
 
-// held says why no worker may be restarted now.
+// held returns why no worker may be restarted now.
 func (fw *fleetWatchdog) held() string {
 	switch {
 	case fw.u.restarting.Load():
@@ -158,7 +156,7 @@ func (fw *fleetWatchdog) held() string {
 	case fw.u.ledger.GateClosed():
 		return "the fleet gate is closed: many workers died, or there was a rollout a moment ago"
 	case fw.u.fleet.Stats().Panic:
-		return "most workers look sick, which is more likely not their fault"
+		return "most workers look sick, so the workers are probably not the cause"
 	}
 	return ""
 }
@@ -168,7 +166,7 @@ func (fw *fleetWatchdog) observe(e watchdog.Event) {
 	fw.a.hub.Publish(adminapi.Event{At: e.At, Kind: "watchdog", Fleet: e.Fleet, Worker: e.Worker, Text: e.Text})
 }
 
-// Watchdog returns how the watch over a fleet stands; false when it has none.
+// Watchdog returns the state of a fleet's watchdog; false if it has none.
 func (a *App) Watchdog(fleet string) (watchdog.Status, bool) {
 	u := a.now.Load().byName[fleet]
 	if u == nil || u.watchdog == nil {
@@ -181,8 +179,8 @@ func (a *App) Watchdog(fleet string) (watchdog.Status, bool) {
 	return wd.Status(), true
 }
 
-// ClearWatchdog has a worker that its watchdog gave up on watched again, or for ""
-// all workers and the fleet. It reports whether there was any.
+// ClearWatchdog makes the watchdog watch a worker again that it gave up on, or for "" all workers and the fleet. It reports
+// whether there was any.
 func (a *App) ClearWatchdog(fleet, worker string) (bool, error) {
 	u := a.now.Load().byName[fleet]
 	if u == nil {

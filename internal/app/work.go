@@ -11,8 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// WithQueues opens the store of cfg, runs the queue engine over it, and nothing
-// else, for as long as do takes.
+// WithQueues opens the store of cfg and runs the queue engine over it, and nothing else, until do returns.
 func WithQueues(ctx context.Context, cfg config.Config, log *slog.Logger, do func(ctx context.Context, e *queue.Engine) error) (err error) {
 	a := &App{cfg: cfg, log: log}
 	key, err := a.openState()

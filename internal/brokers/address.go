@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// The variables that name credentials when the URL has none. No child process
-// inherits them: their names begin with BEZOAR_.
+// Environment variables with the credentials for URLs without them. Child processes do not
+// inherit them, because their names begin with BEZOAR_.
 const (
 	UserVar     = "BEZOAR_BROKER_USER"
 	PasswordVar = "BEZOAR_BROKER_PASSWORD"
 )
 
-// Address names a queue of a broker.
+// Address identifies a queue of a broker.
 type Address struct {
 	Scheme   string
-	Hosts    []string // each with its port
+	Hosts    []string // host:port of each host
 	User     string
 	Password string
 	Name     string // of the topic, queue or stream
@@ -31,8 +31,8 @@ type Address struct {
 	asked    map[string]bool
 }
 
-// Parse reads the URL of a queue. port is for hosts without one. getenv finds
-// credentials that the URL does not name; nil does not look.
+// Parse parses the URL of a queue. port is the default port. getenv looks up credentials
+// that the URL omits; it may be nil.
 func Parse(text, port string, getenv func(string) string) (Address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -44,7 +44,7 @@ func Parse(text, port string, getenv func(string) string) (Address, error) {
 		end = len(rest)
 	}
 	authority := rest[:end]
-	// net/url takes one host only.
+	// net/url accepts only one host.
 	u, err := url.Parse(scheme + "://host" + rest[end:])
 	if err != nil {
 		return Address{}, errors.New("its path or its parameters are malformed")
@@ -62,14 +62,14 @@ func Parse(text, port string, getenv func(string) string) (Address, error) {
 	return a, nil
 }
 
-// authority reads credentials and hosts.
+// authority parses credentials and hosts.
 func (a *Address) authority(text, port string) error {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		user, password, _ := strings.Cut(text[:at], ":")
 		var errs [2]error
 		a.User, errs[0] = url.PathUnescape(user)
 		a.Password, errs[1] = url.PathUnescape(password)
-		if errs[0] != nil || errs[1] != nil { // they quote what they could not read
+		if errs[0] != nil || errs[1] != nil { // these errors contain the text
 			return errors.New("its user or password is malformed: write special characters as %XX")
 		}
 		text = text[at+1:]
@@ -90,13 +90,13 @@ func (a *Address) authority(text, port string) error {
 	return nil
 }
 
-// Param is the value of a parameter, "" without it.
+// Param returns the value of a parameter, or "" if it is missing.
 func (a *Address) Param(name string) string {
 	a.asked[name] = true
 	return a.params.Get(name)
 }
 
-// Flag is a parameter that is true or false.
+// Flag returns the value of a boolean parameter, or false if it is missing.
 func (a *Address) Flag(name string) (bool, error) {
 	switch v := a.Param(name); v {
 	case "", "false":
@@ -104,11 +104,12 @@ func (a *Address) Flag(name string) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, fmt.Errorf("%s=%.100s is neither true nor false", name, v)
+		return false, fmt.Errorf("%s=%.100s is not true or false", name, v)
 	}
 }
 
-// Duration is a parameter that is a time; 0 without it. such is one, for the error.
+// Duration returns the value of a duration parameter, or 0 if it is missing. such is an
+// example for the error.
 func (a *Address) Duration(name, such string) (time.Duration, error) {
 	text := a.Param(name)
 	if text == "" {
@@ -121,8 +122,8 @@ func (a *Address) Duration(name, such string) (time.Duration, error) {
 	return d, nil
 }
 
-// Latest is where somebody begins who has not read yet, as the parameter start says: at the
-// end, not at the beginning.
+// Latest reports whether a new reader starts at the end instead of the beginning, according
+// to the parameter start.
 func (a *Address) Latest() (bool, error) {
 	switch start := a.Param("start"); start {
 	case "", "earliest":
@@ -130,27 +131,26 @@ func (a *Address) Latest() (bool, error) {
 	case "latest":
 		return true, nil
 	default:
-		return false, fmt.Errorf("start=%.100s is neither earliest nor latest", start)
+		return false, fmt.Errorf("start=%.100s is not earliest or latest", start)
 	}
 }
 
-// Rest is an error if the URL has a parameter that nobody has asked for.
+// Rest returns an error if the URL has a parameter that no call has asked for.
 func (a *Address) Rest() error {
 	for _, name := range slices.Sorted(maps.Keys(a.params)) {
 		if !a.asked[name] {
-			return fmt.Errorf("there is no parameter %.100s; there are %s", name, strings.Join(slices.Sorted(maps.Keys(a.asked)), ", "))
+			return fmt.Errorf("there is no parameter %.100s; known are %s", name, strings.Join(slices.Sorted(maps.Keys(a.asked)), ", "))
 		}
 	}
 	return nil
 }
 
-// String is the URL without secrets.
+// String returns the URL without secrets.
 func (a *Address) String() string {
 	return a.Scheme + "://" + strings.Join(a.Hosts, ",") + "/" + a.Name
 }
 
-// IsLoopback reports whether an address, with a port or without, is of this
-// machine only.
+// IsLoopback reports whether an address, with or without a port, is a loopback address.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

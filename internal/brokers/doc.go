@@ -1,9 +1,8 @@
-// Package brokers has what the clients of all message brokers share: the URL by which
-// people name a queue of a broker, with TLS and credentials, and the errors that
-// say what to do.
+// Package brokers has the common parts of all message broker clients: the URLs of queues,
+// with TLS and credentials, and errors with advice.
 //
 //	SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/NAME[?PARAMETER=VALUE&…]
 //
-// Secrets are never part of an error or of [Address.String]. The packages below this
-// one each implement worker.Source for one kind of broker.
+// Errors and [Address.String] never contain secrets. Each subpackage implements
+// worker.Source for one kind of broker.
 package brokers

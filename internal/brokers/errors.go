@@ -1,20 +1,20 @@
 package brokers
 
-// Kind says what is wrong between us and a broker.
+// Kind classifies an error of a broker connection.
 type Kind int
 
-// The kinds.
+// Kinds of errors.
 const (
 	Missing     Kind = iota + 1 // a topic, queue or stream does not exist
-	Denied                      // the credentials are refused, or may not do this
+	Denied                      // the broker refuses the credentials, or they lack permissions
 	Unreachable                 // no broker answers
 )
 
-// Error is an error of which people can be told what to do.
+// Error is an error with advice for the user.
 type Error struct {
 	Kind Kind
 	Err  error
-	Fix  string // what to do
+	Fix  string // what the user can do
 }
 
 func (e *Error) Error() string { return e.Err.Error() }

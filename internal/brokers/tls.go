@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// TLS is what the URL says about it: tls=true, ca=FILE (who signs the broker's
-// certificate; without it, whom the system trusts), cert=FILE and key=FILE (who
-// we are). It is nil without any of them, unless always is set.
+// TLS returns the TLS settings of the URL: tls=true, ca=FILE (the authority of the broker's
+// certificate; default: the system's authorities), cert=FILE and key=FILE (the client
+// certificate). It returns nil if none of them is set, unless always is set.
 func (a *Address) TLS(always bool) (*tls.Config, error) {
 	on, err := a.Flag("tls")
 	if err != nil {
@@ -29,11 +29,11 @@ func (a *Address) TLS(always bool) (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca: %s has no certificate", ca)
+			return nil, fmt.Errorf("ca: %s contains no certificate", ca)
 		}
 	}
 	if (cert == "") != (key == "") {
-		return nil, errors.New("cert, key: one is given without the other")
+		return nil, errors.New("cert, key: set both or none")
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
@@ -45,7 +45,7 @@ func (a *Address) TLS(always bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// TLSError says what to do about an error of TLS. It is nil if err is none.
+// TLSError adds advice to a TLS error. It returns nil for other errors.
 func TLSError(err error) error {
 	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
 	_, named := errors.AsType[x509.HostnameError](err)
@@ -55,15 +55,15 @@ func TLSError(err error) error {
 	switch {
 	case err == nil:
 	case untrusted:
-		fix = "?ca=FILE names the authority that signed the server's certificate"
+		fix = "?ca=FILE sets the authority that signed the server's certificate"
 	case named:
-		fix = "the server's certificate is for other names: write one of them in the URL"
-	case unverified: // it is over, for example
+		fix = "the server's certificate is for other host names: use one of them in the URL"
+	case unverified: // expired, for example
 		fix = "the server needs another certificate"
 	case plain:
-		fix = "the server speaks no TLS at this port"
+		fix = "the server does not use TLS on this port"
 	case strings.Contains(err.Error(), "remote error: tls: ") && strings.Contains(err.Error(), "certificate"):
-		fix = "the server wants a certificate that it trusts: ?cert=FILE&key=FILE"
+		fix = "the server requires a client certificate that it trusts: ?cert=FILE&key=FILE"
 	}
 	if fix == "" {
 		return nil
@@ -71,11 +71,11 @@ func TLSError(err error) error {
 	return &Error{Kind: Denied, Err: err, Fix: fix}
 }
 
-// TLSHint is what else may be wrong with a connection that was ended: what a server says of
-// a certificate may get lost. It is "" without TLS.
+// TLSHint returns an additional hint for a closed connection: the server's error about the
+// client certificate may be lost. It is empty without TLS.
 func TLSHint(c *tls.Config) string {
 	if c == nil {
 		return ""
 	}
-	return " If it wants a certificate: ?cert=FILE&key=FILE"
+	return " If it requires a client certificate, add ?cert=FILE&key=FILE"
 }

@@ -63,7 +63,7 @@ func alarmState(now time.Time, a adminapi.Alarm) cell {
 	return cell{"ok", green}
 }
 
-// condition is when an alarm fires.
+// condition describes when an alarm fires.
 func condition(a adminapi.Alarm) string {
 	of := "queue " + a.Queue
 	if a.Queue == "*" {
@@ -83,7 +83,7 @@ func condition(a adminapi.Alarm) string {
 	return a.Kind + " of " + of
 }
 
-// alarmNumber writes letters, or a time.
+// alarmNumber formats a number of letters, or a time.
 func alarmNumber(a adminapi.Alarm, n float64) string {
 	switch a.Kind {
 	case "oldest":

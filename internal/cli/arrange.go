@@ -7,8 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parse reads the arguments. kong ends a list of arguments, such as files, at the
-// first flag behind it; here flags may stand between them, too.
+// parse reads the arguments. kong ends a list of arguments, such as files, at the first flag after it; here flags may also
+// stand between list items.
 func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	parsed, err := parser.Parse(args)
 	bad, ok := errors.AsType[*kong.ParseError](err)
@@ -21,8 +21,8 @@ func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	return parsed, err
 }
 
-// arranged puts the flags of a command before its arguments. ok is false when the
-// command takes no list of them, or they are another program's.
+// arranged puts the flags of a command before its arguments. ok is false if the command takes no list of arguments, or if
+// the arguments are for another program.
 func arranged(args []string, command *kong.Node) (out []string, ok bool) {
 	if command == nil || len(command.Positional) == 0 {
 		return nil, false
@@ -42,7 +42,7 @@ func arranged(args []string, command *kong.Node) (out []string, ok bool) {
 				continue
 			}
 			if i++; i == len(args) {
-				return out, true // it has none, which is to be said
+				return out, true // the missing value is reported later
 			}
 			out = append(out, args[i])
 		case words > 0:
@@ -55,7 +55,7 @@ func arranged(args []string, command *kong.Node) (out []string, ok bool) {
 	return append(out, rest...), true
 }
 
-// wantsValue reports whether the argument behind a flag is its value.
+// wantsValue reports whether the flag arg takes the next argument as its value.
 func wantsValue(arg string, command *kong.Node) bool {
 	takes := func(is func(*kong.Flag) bool) bool {
 		for _, group := range command.AllFlags(false) {
@@ -68,12 +68,12 @@ func wantsValue(arg string, command *kong.Node) bool {
 		return false
 	}
 	if name, ok := strings.CutPrefix(arg, "--"); ok {
-		return takes(func(f *kong.Flag) bool { return f.Name == name }) // with = behind it, it is no name
+		return takes(func(f *kong.Flag) bool { return f.Name == name }) // with = and a value, the name matches no flag
 	}
 	letters := []rune(arg[1:])
 	for i, c := range letters {
 		if takes(func(f *kong.Flag) bool { return f.Short == c }) {
-			return i == len(letters)-1 // or else what follows is its value
+			return i == len(letters)-1 // otherwise the other letters are its value
 		}
 	}
 	return false

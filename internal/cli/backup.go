@@ -21,10 +21,10 @@ type backupCmd struct {
 	Force  bool    `help:"Replace FILE if it exists."`
 }
 
-// Help says what is copied and what is not.
+// Help is shown below the flags.
 func (*backupCmd) Help() string {
-	return "The copy is the store at one moment, whether Bezoar serves meanwhile or not: no write waits for it. It is checked before it gets its name. " +
-		"Keep the file secret in state_dir with it. A PostgreSQL store is backed up with pg_dump."
+	return "The copy shows the store at one moment. Bezoar may serve meanwhile, and no write waits for the copy. The copy is checked before it gets its name. " +
+		"Keep the file secret of state_dir with the copy. A PostgreSQL store is backed up with pg_dump."
 }
 
 // backedUp is what --json prints.
@@ -66,8 +66,8 @@ func (c *backupCmd) Run(s *session) error {
 	return nil
 }
 
-// storeSettings are those that the serving Bezoar has. A store that is named needs none,
-// and nothing is known of its state directory.
+// storeSettings returns the settings of the serving Bezoar. With a named store it reads no file, and the state directory is
+// unknown.
 func storeSettings(file string, store *string) (config.Config, error) {
 	if store != nil {
 		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *store })
@@ -78,7 +78,7 @@ func storeSettings(file string, store *string) (config.Config, error) {
 	return cfg, err
 }
 
-// fault gives what went wrong its exit code.
+// fault adds the exit code to an error.
 func (c *backupCmd) fault(err error) error {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
@@ -93,12 +93,12 @@ func (c *backupCmd) fault(err error) error {
 	return err
 }
 
-// backupProgress says how far a copy is; with --json in lines of JSON on stderr.
+// backupProgress reports how far a copy is; with --json as lines of JSON on stderr.
 type backupProgress struct {
 	*longWork
-	last    time.Time // of JSON
+	last    time.Time // when JSON was last written
 	checked bool
-	done    string // what is done with the bytes
+	done    string // verb for the bytes
 }
 
 func newBackupProgress(s *session, done string) *backupProgress {
@@ -120,7 +120,7 @@ func (p *backupProgress) tell(done, total int64, checking bool) {
 		return
 	}
 	p.last, p.checked = now, checking
-	// Stderr may be gone, which is no reason to stop.
+	// Stderr may be closed; that must not stop the backup.
 	_ = json.NewEncoder(p.s.Stderr).Encode(struct {
 		Done     int64 `json:"done"`
 		Total    int64 `json:"total"`

@@ -52,7 +52,7 @@ func circuitState(b circuit.Status) cell {
 	return cell{text, map[breaker.State]string{breaker.Closed: green, breaker.HalfOpen: yellow, breaker.Open: red}[b.State]}
 }
 
-// circuitWhy says what the state rests on.
+// circuitWhy gives the reasons for the state.
 func circuitWhy(b circuit.Status) string {
 	var parts []string
 	if b.Forced != nil {
@@ -73,7 +73,7 @@ func circuitWhy(b circuit.Status) string {
 	return strings.Join(parts, "; ")
 }
 
-// breakerOrder is what open and close have in common.
+// breakerOrder holds the arguments of open and close.
 type breakerOrder struct {
 	remote
 	Name string        `arg:"" help:"The breaker: its fleet and route, as in 'search /search/*', or one of the two if that is enough."`
@@ -108,7 +108,7 @@ func (c *breakerReset) Run(s *session) error {
 	})
 }
 
-// steer finds a breaker, does something to it, and says how it is then.
+// steer finds a breaker, applies do to it, and prints its new state.
 func (r remote) steer(s *session, given string, do func(*adminapi.Client, string) (circuit.Status, error)) error {
 	api, err := r.client(s)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r remote) steer(s *session, given string, do func(*adminapi.Client, string
 		return err
 	}
 	if !b.Told {
-		s.say("bezoar: warning: other nodes are not told yet; they are as soon as the store answers")
+		s.say("bezoar: warning: other nodes do not know it yet; they learn it when the store answers")
 	}
 	if s.json {
 		return s.out.json(b)
@@ -141,8 +141,7 @@ func (r remote) steer(s *session, given string, do func(*adminapi.Client, string
 	return nil
 }
 
-// breakerName finds the one breaker that is meant, by its name, its fleet or its
-// route.
+// breakerName finds the one breaker with this name, fleet or route.
 func breakerName(list []circuit.Status, given string) (string, error) {
 	var found []string
 	for _, b := range list {

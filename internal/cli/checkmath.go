@@ -14,8 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shard"
 )
 
-// worstCase is the worst that can become of one request of a route, and of the
-// load on its workers, when every attempt fails.
+// worstCase is the worst case of one request of a route, and of the load on its workers, when every attempt fails.
 type worstCase struct {
 	Route    string            `json:"route"`
 	Fleet    string            `json:"fleet"`
@@ -27,19 +26,19 @@ type worstCase struct {
 	Ratio    float64           `json:"extra_ratio"`    // deliveries beyond the work: this share of it …
 	Floor    float64           `json:"extra_a_second"` // … and so many a second
 
-	// What all routes of the fleet together may add.
+	// These are what all routes of the fleet may add together.
 	FleetRatio float64 `json:"fleet_extra_ratio"`
 	FleetFloor float64 `json:"fleet_extra_a_second"`
 
 	text string
 }
 
-// worstCases computes what the retries of each route can lead to.
+// worstCases computes the worst case of the retries of each route.
 func worstCases(cfg config.Config) []worstCase {
 	out := []worstCase{}
 	for _, r := range cfg.Routes {
 		if r.Fleet == "" {
-			continue // done later, by a queue
+			continue // a queue does the work later
 		}
 		f := cfg.Fleets[r.Fleet]
 		w := dispatch.RetryBoundOf(retryOf(r.Retry), max(f.Replicas, len(f.Workers)), r.Timeout)
@@ -53,10 +52,10 @@ func worstCases(cfg config.Config) []worstCase {
 	return out
 }
 
-// none is a budget of nothing: zero would mean the default.
+// none is a budget of nothing. It is not 0, because 0 means the default.
 const none = 1e-9
 
-// exact is x, and 0 for none.
+// exact returns x, or 0 for none.
 func exact(x float64) float64 {
 	if x <= none {
 		return 0
@@ -64,7 +63,7 @@ func exact(x float64) float64 {
 	return x
 }
 
-// retryOf says a route's retries as the gateway is told them.
+// retryOf returns a route's retry settings as the gateway gets them.
 func retryOf(r config.Retry) dispatch.RetryConfig {
 	return dispatch.RetryConfig{
 		Attempts: r.Attempts,
@@ -77,7 +76,7 @@ func matchText(m config.Match) string {
 	return strings.TrimSpace(strings.Join(m.Methods, "|") + " " + m.Host + m.Path)
 }
 
-// overlap says how much two callers of a fleet have in common.
+// overlap describes how many workers two callers of a fleet share.
 type overlap struct {
 	Fleet   string    `json:"fleet"`
 	Workers int       `json:"workers"`
@@ -88,7 +87,7 @@ type overlap struct {
 	Whole   float64   `json:"whole"`            // the probability that they share all
 }
 
-// overlaps computes the table of every fleet with shards.
+// overlaps computes the overlap of every fleet with shards.
 func overlaps(cfg config.Config) []overlap {
 	out := []overlap{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
@@ -111,7 +110,7 @@ func overlaps(cfg config.Config) []overlap {
 	return out
 }
 
-// lines says it in words.
+// lines describes it for people.
 func (o overlap) lines() []string {
 	if o.Cells > 0 {
 		return []string{
@@ -141,8 +140,7 @@ func chance(p float64) string {
 	return text
 }
 
-// writeFleetBudgets says what the routes of a fleet may add together, where that
-// is less than what they may add one by one.
+// writeFleetBudgets prints what the routes of a fleet may add together, if that is less than the sum of what each may add.
 func writeFleetBudgets(p *printer, worst []worstCase) {
 	sums := map[string]worstCase{}
 	for _, w := range worst {
@@ -156,7 +154,7 @@ func writeFleetBudgets(p *printer, worst []worstCase) {
 	}
 }
 
-// writeArithmetic says what the settings can lead to.
+// writeArithmetic prints the worst case of retries and the overlap of shards.
 func writeArithmetic(p *printer, worst []worstCase, shared []overlap) {
 	if len(worst) > 0 {
 		p.printf("\n")

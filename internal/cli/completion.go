@@ -12,7 +12,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Help says how to load the script.
+// Help is shown below the flags.
 func (completionCmd) Help() string {
 	return "bash: source <(bezoar completion bash). zsh: source <(bezoar completion zsh). fish: bezoar completion fish | source"
 }
@@ -31,21 +31,21 @@ func (c *completionCmd) Run(s *session) error {
 	return nil
 }
 
-// spot is one command with what may follow it.
+// spot is one command with the words that may follow it.
 type spot struct {
 	path  string // "bezoar quarantine add"
 	words []word // subcommands, then flags
 	files bool   // it takes files
-	runs  bool   // it takes a command, behind --
-	asks  string // what the running Bezoar is asked for where an argument is wanted, as namesCmd knows it
+	runs  bool   // it takes a command after --
+	asks  string // the kind of names (see namesCmd) to ask the running Bezoar for, as an argument
 }
 
 type word struct {
 	text, help string
 	short      string // "-q"; "" for none
 	takesValue bool
-	values     []string // of the flag, or words that stand for an argument
-	asks       string   // as of a spot, for the flag's value
+	values     []string // values of the flag, or allowed arguments
+	asks       string   // the kind of names for the flag's value
 }
 
 // placesOf walks the visible commands.
@@ -100,11 +100,14 @@ func wordOf(f *kong.Flag) word {
 			w.values = append(w.values, v)
 		}
 	}
+	if offered := f.Tag.Get("offer"); offered != "" { // others are allowed
+		w.values = strings.Split(offered, ",")
+	}
 	return w
 }
 
-// bashHead follows the words to the command, and keeps the address that they name. bash
-// takes words apart at colons, which names may have: they are put together again.
+// bashHead follows the words to the command, and keeps the value of --admin. bash splits words at colons, which names may
+// contain, so the parts are joined again.
 const bashHead = `_bezoar() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i words last
   local -a admin
@@ -121,16 +124,15 @@ const bashHead = `_bezoar() {
     case "$path ${words[i]}" in
 `
 
-// bashNames offers what the running Bezoar names.
+// bashNames completes names from the running Bezoar.
 const bashNames = `_bezoar_names() {
   COMPREPLY=($(compgen -W "$("${words[0]}" names "$1" "${admin[@]}" 2>/dev/null)" -- "$cur"))
   [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*:}"}"}")
 }
 `
 
-// bashScript offers what may come next behind the words of a command; files where a
-// value is wanted, names where the running Bezoar has some, and nothing of its own
-// behind --.
+// bashScript completes the words that may follow a command. Where a value is wanted it offers files, or names from the
+// running Bezoar. After -- it offers nothing.
 func bashScript(places []spot) string {
 	var b strings.Builder
 	b.WriteString(bashNames)
@@ -176,8 +178,7 @@ func bashScript(places []spot) string {
 	return b.String()
 }
 
-// fishScript has one line for each word, with the condition under which it may
-// come next.
+// fishScript has one line for each word, with the condition under which the word may come next.
 func fishScript(places []spot) string {
 	var b strings.Builder
 	b.WriteString("complete -c bezoar -f\n")

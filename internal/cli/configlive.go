@@ -48,7 +48,7 @@ func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "versions are numbered from 1")
 	}
 	if c.File != "" && c.B != 0 {
-		return exitf(exitUsage, "--file stands for the second version, and two are given")
+		return exitf(exitUsage, "--file takes the place of the second version: give one version with it")
 	}
 	var d adminapi.Diff
 	var err error
@@ -69,7 +69,7 @@ func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// withFile compares what the API has with what is not a version.
+// withFile compares a version of the API with a file.
 func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, error) {
 	text, err := readSettings(s.Stdin, c.File)
 	if err != nil {
@@ -86,7 +86,7 @@ type configApply struct {
 	Dry  bool   `name:"dry-run" help:"Change nothing. The server checks the file, and the command shows what would change. Exit codes are the same."`
 }
 
-// Help says what apply changes.
+// Help is shown below the flags.
 func (*configApply) Help() string {
 	return "All nodes of the store follow. The server checks the text first; an invalid text changes nothing. The nodes' own files stay " +
 		"as they are, and apply again when they change."
@@ -125,7 +125,7 @@ func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSetti
 		s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
 	}
 	if would.New {
-		s.say("valid; this would be put on top of version %d", would.Before)
+		s.say("valid; this would follow version %d", would.Before)
 	} else {
 		s.say("version %d has that text already", would.Before)
 	}
@@ -148,7 +148,7 @@ func (c *configRollback) Run(s *session, api *adminapi.Client) error {
 	return s.changed(done)
 }
 
-// changed says what a change of the settings has come to.
+// changed prints the result of a change of the settings.
 func (s *session) changed(done adminapi.Changed) error {
 	v := done.Version
 	if len(done.NextStart) > 0 {
@@ -156,7 +156,7 @@ func (s *session) changed(done adminapi.Changed) error {
 	}
 	var failed error
 	if done.Error != "" {
-		failed = hinted(exitf(exitPartly, "version %d is kept, and does not run on the node that was asked: %s", v.Number, cleanLines(done.Error)),
+		failed = hinted(exitf(exitPartly, "version %d is stored, but does not run on the node that was asked: %s", v.Number, cleanLines(done.Error)),
 			"bezoar config status says what runs where, bezoar config rollback %d goes back", done.Before)
 	}
 	switch {
@@ -175,14 +175,13 @@ func (s *session) changed(done adminapi.Changed) error {
 	return nil
 }
 
-// What may be invalid there.
+// These constants name the texts that may be invalid.
 const (
 	settingsText = "settings"
 	limitsText   = "limits"
 )
 
-// invalidThere lists what the server found wrong with settings or limits, with the
-// places in file.
+// invalidThere lists the faults that the server found in settings or limits, at their places in file.
 func invalidThere(err error, what, file string) error {
 	var p *adminapi.Problem
 	if !errors.As(err, &p) || len(p.Faults) == 0 {
@@ -191,7 +190,7 @@ func invalidThere(err error, what, file string) error {
 	lines := []string{"the " + what + " are invalid, nothing has changed"}
 	for _, f := range p.Faults {
 		if file != "" && file != "-" && (f.File == settingsText || f.File == limitsText) {
-			f.File = file // what is wrong may be in a file that they name, too
+			f.File = file // a file that the settings name may also be at fault
 		}
 		lines = append(lines, clean(f.Error()))
 	}
@@ -200,12 +199,12 @@ func invalidThere(err error, what, file string) error {
 	}
 	code := exitFailure
 	if what == limitsText {
-		code = exitUsage // as where guard check reads them
+		code = exitUsage // the same code as in guard check
 	}
 	return &exitError{code: code, err: errors.New(strings.Join(lines, "\n"))}
 }
 
-// readSettings reads what may become a version.
+// readSettings reads a settings file.
 func readSettings(stdin io.Reader, file string) ([]byte, error) {
 	in := stdin
 	if file != "-" {
@@ -226,7 +225,7 @@ func readSettings(stdin io.Reader, file string) ([]byte, error) {
 	return text, nil
 }
 
-// writeDiff paints what was added and removed.
+// writeDiff colours added and removed lines.
 func writeDiff(p *printer, text string) {
 	styles := map[byte]string{'+': green, '-': red, '@': cyan}
 	for l := range strings.Lines(text) {

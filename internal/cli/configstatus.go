@@ -31,7 +31,7 @@ func (c *configStatus) Run(s *session, api *adminapi.Client) error {
 	return settled(st)
 }
 
-// settled is nil when every node runs what it should.
+// settled returns nil if every node runs the version that it should.
 func settled(st live.Status) error {
 	faults := []struct{ what, fault string }{{"", st.Error}, {"the file: ", st.File.Error}, {"the store: ", st.Store.Error}}
 	for _, f := range st.File.Files {
@@ -50,7 +50,7 @@ func settled(st live.Status) error {
 	return nil
 }
 
-// writeSettings says what runs on the node that answers, then on all.
+// writeSettings prints what runs on the node that answers, and then on all nodes.
 func writeSettings(p *printer, now time.Time, st live.Status) {
 	line := func(name, style, text string) {
 		for l := range strings.SplitSeq(text, "\n") { // faults of a text, one a line
@@ -70,7 +70,7 @@ func writeSettings(p *printer, now time.Time, st live.Status) {
 	text, style := fileText(st)
 	line("file", style, text)
 	if st.File.Error != "" {
-		line("", "", fmt.Sprintf("since %s; what was in force before is", clock(now, st.File.ErrorAt)))
+		line("", "", fmt.Sprintf("since %s; the previous settings stay in force", clock(now, st.File.ErrorAt)))
 	}
 	for _, f := range st.File.Files {
 		text, style := namedText(now, st, f)
@@ -109,7 +109,7 @@ func versionText(v live.Version) string {
 	case v.Sum == "":
 		return "nothing yet"
 	case v.Number == 0:
-		return "the file's content, which the store has not got yet"
+		return "the file's content, not stored yet"
 	}
 	text := fmt.Sprintf("version %d from %s by %s", v.Number, v.Source, v.By)
 	if v.Note != "" && v.Source != live.FromFile {
@@ -130,36 +130,36 @@ func fileText(st live.Status) (text, style string) {
 		text = f.Path + " is what runs"
 	case f.Version == st.Wanted.Number && st.Wanted.Sum != st.Running.Sum:
 		text, style = f.Path+" is what should run", yellow
-	case f.Version == st.Running.Number: // but for a file that it names
+	case f.Version == st.Running.Number: // a file that it names has changed
 		text, style = f.Path+" is what runs", ""
 	case slices.ContainsFunc(f.Files, func(n live.NamedFile) bool { return n.Error != "" }):
 		text, style = fmt.Sprintf("%s is version %d, and names a file that cannot be read", f.Path, f.Version), yellow
 	default:
-		text, style = fmt.Sprintf("%s is version %d; something newer was put", f.Path, f.Version), yellow
+		text, style = fmt.Sprintf("%s is version %d; a newer version was applied", f.Path, f.Version), yellow
 	}
 	if !f.Notified {
-		text += "; looked at every 10s only"
+		text += "; checked only every 10s"
 	}
 	return text, style
 }
 
-// mostOverrides bounds those that the status lists.
+// mostOverrides bounds the overrides in the status.
 const mostOverrides = 10
 
-// namedText says how a file that the settings name compares with what runs.
+// namedText compares a file that the settings name with the running version.
 func namedText(now time.Time, st live.Status, f live.NamedFile) (text, style string) {
 	switch {
 	case f.Error != "":
-		return fmt.Sprintf("%s, since %s; what version %d has of it, holds", f.Error, clock(now, f.ErrorAt), st.Running.Number), yellow
+		return fmt.Sprintf("%s, since %s; its text in version %d stays in force", f.Error, clock(now, f.ErrorAt), st.Running.Number), yellow
 	case f.Runs:
 		return f.Path + " is what runs", ""
 	case st.File.Error != "":
 		return f.Path + " is not what runs", yellow
 	}
-	return fmt.Sprintf("%s differs from what is in force since version %d (%s): edit it, or put it by bezoar guard limits", f.Path, st.Running.Number, st.Running.Source), yellow
+	return fmt.Sprintf("%s differs from the limits in force since version %d (%s): edit it, or apply it with bezoar guard limits", f.Path, st.Running.Number, st.Running.Source), yellow
 }
 
-// cleanLines is clean for what may have several lines.
+// cleanLines is clean for text with several lines.
 func cleanLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {

@@ -18,7 +18,7 @@ func TestFileText(t *testing.T) {
 	}{
 		{live.FileStatus{Version: 3, Runs: true, Files: named("", true)}, "b.yaml is what runs"},
 		{live.FileStatus{Version: 3, Files: named("", false)}, "b.yaml is what runs"},
-		{live.FileStatus{Version: 1, Files: named("", false)}, "b.yaml is version 1; something newer was put"},
+		{live.FileStatus{Version: 1, Files: named("", false)}, "b.yaml is version 1; a newer version was applied"},
 		{live.FileStatus{Version: 1, Files: named("it is gone", false)}, "b.yaml is version 1, and names a file that cannot be read"},
 		{live.FileStatus{Version: 1, Error: "it is bad", Files: named("it is gone", false)}, "it is bad"},
 	} {

@@ -33,7 +33,7 @@ type crashRead struct {
 	report crash.Report
 }
 
-// crashLine is what --json prints of one.
+// crashLine is one line of --json.
 type crashLine struct {
 	File        string        `json:"file"`
 	Class       bezoar.Class  `json:"class"`
@@ -74,7 +74,7 @@ func (c *crashCmd) Run(s *session) error {
 	return crashFailure(failed, len(c.Files))
 }
 
-// crashFailure is the error of a run with these failures.
+// crashFailure returns the error for a run in which these files failed.
 func crashFailure(failed []error, of int) error {
 	if len(failed) == 0 {
 		return nil
@@ -133,7 +133,7 @@ func (c *crashCmd) writeLine(s *session, file string, r crash.Report) error {
 	return e.Encode(crashLine{file, r.Class, r.Type, r.Frame, r.Reason, r.Fingerprint, r.Group, r.Quality})
 }
 
-// write tells people: one file in full, several group by group.
+// write prints one file in full, or several grouped by failure.
 func (c *crashCmd) write(p *printer, reads []crashRead) {
 	var order []string
 	members := map[string][]crashRead{}

@@ -8,16 +8,16 @@ import (
 )
 
 type demoOutboxCmd struct {
-	Orders   int    `default:"10000" placeholder:"N" help:"Orders that are asked for in each way (default ${default})."`
+	Orders   int    `default:"10000" placeholder:"N" help:"Orders that are placed in each way (default ${default})."`
 	Crashes  int    `default:"20" placeholder:"N" help:"How often the application is killed in each way (default ${default})."`
 	Database string `placeholder:"URL" help:"PostgreSQL, postgres://…, for an empty schema bezoar_demo_outbox and a table demo_orders, which are removed at the end (default: SQLite in a temporary folder)."`
-	Seed     uint64 `default:"1" placeholder:"N" help:"Draws the orders at which it is killed (default ${default})."`
+	Seed     uint64 `default:"1" placeholder:"N" help:"Seed that chooses the orders at which it is killed (default ${default})."`
 }
 
 // Help is shown below the flags.
 func (demoOutboxCmd) Help() string {
 	return "An application places orders and sends an event for each. It does so in three ways, and its process is killed by SIGKILL at the same points in each: " +
-		"write the row and then send, send and then write, and write the event beside the row for a relay, which is killed as well. The table says what was lost and what was invented."
+		"write the row and then send, send and then write, and write the event beside the row for a relay, which is killed as well. The table shows which events were lost, and which were sent without an order."
 }
 
 // Run shows the demonstration.
@@ -44,5 +44,5 @@ func (c *demoOutboxCmd) Run(s *session) error {
 
 type sampleOutboxCmd struct{}
 
-// Run does what the demonstration asks for.
+// Run does one part of the demonstration in a child process.
 func (sampleOutboxCmd) Run(s *session) error { return outboxdemo.Child(s, s.Getenv, s.Stdin) }

@@ -26,12 +26,12 @@ type dlqCmd struct {
 	Task    dlqTask    `cmd:"" help:"Show, watch, pause, resume, cancel or slow a task."`
 }
 
-// picked is how dead letters are selected.
+// picked holds the flags that select dead letters.
 type picked struct {
 	Queue  string        `short:"q" placeholder:"NAME" help:"Only letters in this dead-letter queue; gateway:FLEET for requests."`
 	Group  []string      `short:"g" sep:"none" placeholder:"GROUP" help:"Only letters of this failure group (ID or unique prefix). May be repeated."`
 	Origin string        `placeholder:"QUEUE" help:"Only letters of messages that were received from this queue."`
-	Class  string        `placeholder:"CLASS" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
+	Class  string        `placeholder:"CLASS" offer:"transient,throttled,outage,invalid,bug,crash,oom,timeout" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
 	Since  time.Duration `placeholder:"TIME" help:"Only letters that died within this time, such as 2h."`
 	Before time.Duration `placeholder:"TIME" help:"Only letters that died longer ago than this."`
 
@@ -45,7 +45,7 @@ func (p picked) empty() bool {
 		p.Body == "" && len(p.Attribute) == 0 && p.WithReason == ""
 }
 
-// selection completes the groups that are given by their beginnings.
+// selection returns the selection, with full names for groups that were given by their beginnings.
 func (p picked) selection(s *session, api *adminapi.Client) (queue.Selection, error) {
 	sel := queue.Selection{Queue: p.Queue, Origin: p.Origin, Class: p.Class, Body: p.Body, Attributes: p.Attribute, Reason: p.WithReason}
 	if p.Since > 0 {
@@ -218,8 +218,7 @@ func (c *dlqShow) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// request shows a dead request of the gateway, with the evidence of its
-// workers' deaths.
+// request shows a dead request of the gateway, with the evidence of its workers' deaths.
 func (c *dlqShow) request(s *session, api *adminapi.Client, id string) error {
 	l, err := api.Letter(s, id)
 	if err != nil {
@@ -249,15 +248,14 @@ func bodyBytes(b *triage.Body) []byte {
 	return b.Base64
 }
 
-// The beginnings of the ids of the gateway's letters, of those of flows and of those
-// of outboxes.
+// The prefixes of the ids of letters of the gateway, of flows and of outboxes.
 const (
 	requestPrefix = "dl-"
 	flowPrefix    = "fl-"
 	outboxPrefix  = outboxletters.IDPrefix
 )
 
-// isWholeID reports whether nothing is missing of a letter's id.
+// isWholeID reports whether a letter's id is complete.
 func isWholeID(id string) bool {
 	for _, prefix := range []string{requestPrefix, flowPrefix} {
 		if strings.HasPrefix(id, prefix) {
@@ -313,7 +311,7 @@ func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given stri
 	return oneOf(found, "dead letter", want)
 }
 
-// oneOf wants exactly one id to have the beginning want.
+// oneOf checks that exactly one id begins with want.
 func oneOf(found []string, what, want string) (string, error) {
 	slices.Sort(found)
 	switch len(found) {

@@ -19,8 +19,8 @@ type dlqEdit struct {
 	ID string `arg:"" optional:"" help:"The letter's ID, or a unique prefix."`
 	newBody
 	Attr   map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"Set an attribute of type String. May be repeated."`
-	From   string            `placeholder:"FILE" help:"Edit many: read changed letters from this file, as dlq export writes them; - for stdin. Letters that are as they were stay where they are."`
-	DryRun bool              `help:"With --from: say what would change, and change nothing."`
+	From   string            `placeholder:"FILE" help:"Edit many: read changed letters from this file, as dlq export writes them; - for stdin. Unchanged letters stay where they are."`
+	DryRun bool              `help:"With --from: show what would change, and change nothing."`
 	To     string            `placeholder:"QUEUE" help:"Send it to this queue instead of where it came from."`
 	Reason string            `placeholder:"TEXT" help:"Reason, for the audit log."`
 	Print  bool              `help:"Print the letter's body and version, and change nothing."`
@@ -85,7 +85,7 @@ func (c *dlqEdit) one(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// editedMany is what became of the letters of --from.
+// editedMany is the result of editing the letters of --from.
 type editedMany struct {
 	Edited    []triage.Edited `json:"edited"`
 	Unchanged int             `json:"unchanged"`
@@ -99,8 +99,8 @@ type failedEdit struct {
 	Error  string `json:"error"`
 }
 
-// many edits the letters of a file, each in a transaction of its own. One that
-// cannot be edited does not stop the rest.
+// many edits the letters of a file, each in a separate transaction. A letter that cannot be edited does not stop the
+// others.
 func (c *dlqEdit) many(s *session, api *adminapi.Client) error {
 	in := io.NopCloser(s.Stdin)
 	if c.From != "-" {
@@ -138,7 +138,7 @@ func (c *dlqEdit) many(s *session, api *adminapi.Client) error {
 	return done.report(s)
 }
 
-// changed edits a letter if it is another one than it was; nil: it is not.
+// changed edits a letter if it differs from the stored one. It returns nil if it does not differ.
 func (c *dlqEdit) changed(s *session, api *adminapi.Client, l triage.Letter) (*triage.Edited, error) {
 	if l.ID == "" || l.Version == "" {
 		return nil, errors.New("it has no id or no version")

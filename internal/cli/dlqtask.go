@@ -90,7 +90,7 @@ func (c *dlqTask) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// watchEvery is how often a task is looked at.
+// watchEvery is how often a watched task is read.
 const watchEvery = 300 * time.Millisecond
 
 // watch follows a task until it is over or halts, and shows its progress.
@@ -130,7 +130,7 @@ func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Dur
 	}
 }
 
-// stillRunning says where a task stands that somebody has waited for.
+// stillRunning describes a task that has not ended in time.
 func stillRunning(t triage.Task, patience time.Duration) error {
 	text := fmt.Sprintf("task %s is still %s after %v: %d of %d moved", t.ID, t.State, patience, t.Moved, t.Planned)
 	if t.Waits != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// bulk is what redrive, discard and restore have in common.
+// bulk holds the arguments that redrive, discard and restore share.
 type bulk struct {
 	remote
 	IDs []string `arg:"" optional:"" name:"id" help:"The letters' IDs, or unique prefixes."`
@@ -57,8 +57,7 @@ func (c *dlqRedrive) Run(s *session) error {
 	return c.run(s, triage.Redrive, o)
 }
 
-// requests reports whether all ids are those of the gateway's letters, which
-// run in the lane at once, each with an outcome of its own.
+// requests reports whether all ids are letters of the gateway. These run in the lane at once, each with its own outcome.
 func requests(ids []string) bool {
 	for _, id := range ids {
 		if !strings.HasPrefix(id, requestPrefix) {
@@ -68,7 +67,7 @@ func requests(ids []string) bool {
 	return len(ids) > 0
 }
 
-// redriveRequests sends requests again and waits for what becomes of them.
+// redriveRequests sends requests again and waits for the outcomes.
 func redriveRequests(s *session, api *adminapi.Client, ids []string) error {
 	redriven, failed := []adminapi.Redriven{}, []failure{}
 	err := each(ids, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(id string) error {
@@ -100,7 +99,7 @@ func outcomeText(r adminapi.Redriven) string {
 	return text
 }
 
-// redriveError is nil only when the work ran clean.
+// redriveError is nil only if the request ran clean.
 func redriveError(r adminapi.Redriven) error {
 	code := exitFailure
 	switch r.Outcome {
@@ -124,8 +123,7 @@ type dlqRestore struct{ bulk }
 
 func (c *dlqRestore) Run(s *session) error { return c.run(s, triage.Restore, triage.Options{}) }
 
-// run does what is asked for in one of three ways: a plan by its id, letters by
-// their ids, or a selection, which is planned first.
+// run executes a plan by its id, letters by their ids, or a selection, which is planned first.
 func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 	o.Rate, o.Reason = b.Rate, b.Reason
 	if err := b.check(); err != nil {
@@ -141,7 +139,7 @@ func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 		return b.follow(s, api, verb, tasks, err)
 	}
 	if verb == triage.Restore && len(b.IDs) == 0 && b.Queue == "" {
-		b.Queue = queue.TrashQueue // where the groups are looked for
+		b.Queue = queue.TrashQueue // groups are searched there
 	}
 	order := adminapi.Order{Verb: verb, Options: o, Expect: b.Expect}
 	if order.Selection, err = b.selection(s, api); err != nil {
@@ -178,7 +176,7 @@ func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 func (b *bulk) check() error {
 	switch {
 	case b.Plan != "" && (len(b.IDs) > 0 || !b.picked.empty()):
-		return exitf(exitUsage, "--plan %s: a plan has its letters already", b.Plan)
+		return exitf(exitUsage, "--plan %s: a plan names its letters, give no others", b.Plan)
 	case b.Plan == "" && len(b.IDs) == 0 && b.picked.empty():
 		return hinted(exitf(exitUsage, "name letters by their ids, or select them"), "--queue, --group, --class, --origin, --since, --before, --body, --attribute and --with-reason select")
 	case b.Yes && len(b.IDs) == 0 && b.Expect == 0 && b.Plan == "":
@@ -187,7 +185,7 @@ func (b *bulk) check() error {
 	return nil
 }
 
-// planned says what would happen.
+// planned prints what would happen.
 func (b *bulk) planned(s *session, p triage.Plan) error {
 	if s.json {
 		return s.out.json(p)
@@ -220,7 +218,7 @@ func (b *bulk) planned(s *session, p triage.Plan) error {
 	return nil
 }
 
-// follow waits for tasks and says how they ended.
+// follow waits for tasks and prints how they ended.
 func (b *bulk) follow(s *session, api *adminapi.Client, verb triage.Verb, tasks []triage.Task, err error) error {
 	if err != nil {
 		return err
@@ -243,7 +241,7 @@ func (b *bulk) follow(s *session, api *adminapi.Client, verb triage.Verb, tasks 
 	return errors.Join(err, tasksError(verb, ended))
 }
 
-// taskLine says in a line where a task stands.
+// taskLine describes the state of a task in one line.
 func taskLine(t triage.Task) string {
 	text := fmt.Sprintf("%s %s: %d of %d moved", clean(t.ID), clean(string(t.State)), t.Moved, t.Planned)
 	if t.Verb == triage.Redrive {
@@ -281,7 +279,7 @@ func tasksError(verb triage.Verb, tasks []triage.Task) error {
 	return nil
 }
 
-// me is who acts, for the audit log.
+// me names the acting user for the audit log.
 func me(getenv func(string) string) string {
 	name := getenv("USER")
 	if u, err := user.Current(); err == nil {

@@ -17,7 +17,7 @@ type doctorCmd struct {
 	Config string `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
 }
 
-// Help says what is looked at.
+// Help is shown below the flags.
 func (*doctorCmd) Help() string {
 	return "The command looks at the settings, the state folder, the store, ports, file and memory limits, disk, clock, secrets, certificates and kernel, " +
 		"and asks the Bezoar that runs, if one does. It changes nothing. Run it where Bezoar runs, as its user. " +
@@ -38,7 +38,7 @@ func (c *doctorCmd) Run(s *session) error {
 	out := examined{File: file}
 	faults, invalid := errors.AsType[*config.Faults](err)
 	switch {
-	case invalid: // the rest depends on them
+	case invalid: // the other checks need valid settings
 		out.Findings = settingsFindings(faults)
 	case err != nil:
 		return settingsError(err)
@@ -50,14 +50,14 @@ func (c *doctorCmd) Run(s *session) error {
 	return out.report(s)
 }
 
-// examine looks at everything that valid settings name.
+// examine checks everything that valid settings name.
 func (c *doctorCmd) examine(s *session, cfg config.Config, file string) ([]doctor.Finding, error) {
 	ask := doctor.Config{Settings: cfg, File: file, Version: readVersion().Version}
 	c.Admin = cmp.Or(c.Admin, s.Getenv(adminVar), cfg.Admin)
 	if c.Admin != "" {
 		token := s.Getenv(tokenVar)
 		if token == "" {
-			token, _ = cfg.AdminToken() // the doctor says what is wrong with it
+			token, _ = cfg.AdminToken() // doctor reports an error of it
 		}
 		api, err := adminapi.New(adminapi.Config{Address: c.Admin, Token: token, Actor: me(s.Getenv)})
 		if err != nil {
@@ -82,7 +82,7 @@ func settingsFindings(faults *config.Faults) []doctor.Finding {
 	return out
 }
 
-// report prints what was found, one line each, below a heading for each level.
+// report prints the findings, one line each, below a heading for each level.
 func (e *examined) report(s *session) error {
 	for _, f := range e.Findings {
 		switch f.Level {
@@ -127,8 +127,8 @@ func fixOf(f doctor.Finding) string {
 	return ". Fix: " + clean(f.Fix)
 }
 
-// settingsOrQueues reads the file that is named, or bezoar.yaml here. Without either
-// they are the settings that bezoar serve has without a file, and file is "".
+// settingsOrQueues reads the named file, or bezoar.yaml here. Without either it returns the settings that bezoar serve has
+// without a file, and file is "".
 func settingsOrQueues(named string, edit func(*config.Config)) (cfg config.Config, file string, err error) {
 	file = cmp.Or(named, defaultFile)
 	cfg, err = config.Load(file, edit)

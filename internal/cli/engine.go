@@ -10,19 +10,19 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Engine is what the commands that serve start. cmd/bezoar wires it.
+// Engine starts what the commands need. cmd/bezoar wires it.
 type Engine struct {
 	// Serve runs cfg until ctx ends, then stops in order.
 	Serve func(ctx context.Context, cfg config.Config, s Serving) error
 	// Demo runs the demonstration.
 	Demo func(ctx context.Context, d Demo) error
-	// Queues opens the store that cfg names and runs its queues while do does.
+	// Queues opens the store that cfg names, and runs its queues until do returns.
 	Queues func(ctx context.Context, cfg config.Config, log *slog.Logger, do func(ctx context.Context, e *queue.Engine) error) error
-	// Backup copies the store that cfg names, which may be in use, and returns the copy's
-	// size. Its error is errors.ErrUnsupported for a store that is no file.
+	// Backup copies the store that cfg names, which may be in use, and returns the size of the copy. The error is
+	// errors.ErrUnsupported for a store that is no file.
 	Backup func(ctx context.Context, cfg config.Config, b Backup) (int64, error)
-	// Restore puts a backup in the place of the store that cfg names, which nobody may use.
-	// Its error is errors.ErrUnsupported for a store that is no file.
+	// Restore puts a backup in the place of the store that cfg names, which must not be in use. The error is
+	// errors.ErrUnsupported for a store that is no file.
 	Restore func(ctx context.Context, cfg config.Config, r Restore) (Restored, error)
 	// FlowWork runs attempts of flows until ctx ends.
 	FlowWork func(ctx context.Context, w FlowWorker) error
@@ -30,19 +30,19 @@ type Engine struct {
 	SampleWorker func(ctx context.Context) error
 }
 
-// Serving is what Serve needs beside the settings.
+// Serving holds what Serve needs in addition to the settings.
 type Serving struct {
 	Log      *slog.Logger
-	Output   func(worker, stream, line string) // of the workers
-	Ready    func(listen, sqs, admin string)   // to be called when the listeners are open
-	Leave    <-chan struct{}                   // closed when ctx is about to end: callers should go elsewhere
-	Restart  <-chan struct{}                   // each value has the file read again or, where none is followed, all fleets restarted
-	TakeOver bool                              // the sockets of the Bezoar that runs there already are taken
+	Output   func(worker, stream, line string) // gets output of the workers
+	Ready    func(listen, sqs, admin string)   // called when the listeners are open
+	Leave    <-chan struct{}                   // closed shortly before ctx ends: callers should go elsewhere
+	Restart  <-chan struct{}                   // each value reads the file again, or restarts all fleets if no file is followed
+	TakeOver bool                              // take the sockets of the Bezoar that runs there
 	File     string                            // the settings file to follow; "": none
-	Edit     func(*config.Config)              // what flags change of what the file says
+	Edit     func(*config.Config)              // changes that flags make to the file's settings
 }
 
-// Demo says what the demonstration shows.
+// Demo configures the demonstration.
 type Demo struct {
 	Command []string // starts one sample worker
 	Pill    string
@@ -54,21 +54,21 @@ type Demo struct {
 	Stderr  io.Writer
 }
 
-// Backup is a copy that is to be made of a store.
+// Backup describes a copy of a store.
 type Backup struct {
 	To      string
 	Replace bool
 	Told    func(done, total int64, checking bool)
 }
 
-// Restore is a backup that is to be put in the place of a store.
+// Restore describes a backup that replaces a store.
 type Restore struct {
 	From    string
 	Replace bool
 	Told    func(done, total int64, checking bool)
 }
 
-// Restored says what came back; its names are those of --json.
+// Restored counts what was restored; its names are those of --json.
 type Restored struct {
 	Bytes    int64  `json:"bytes"`
 	Schema   int64  `json:"schema"`

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ const (
 	exitInterrupted = 130 // by a second signal, as shells say it
 )
 
-// exitError is an error that knows its exit code, and what to try next.
+// exitError is an error with an exit code and a hint.
 type exitError struct {
 	code int
 	err  error
@@ -42,7 +43,7 @@ func exitf(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// hinted adds a line that says what to try next.
+// hinted adds a hint: a line that says what to try next.
 func hinted(err error, format string, args ...any) error {
 	return &exitError{code: codeOf(err), err: err, hint: fmt.Sprintf(format, args...)}
 }
@@ -79,8 +80,7 @@ func codeOf(err error) int {
 	return exitFailure
 }
 
-// unreachable reports whether a server that was asked does not answer, or another one
-// answers.
+// unreachable reports whether the server did not answer, or another server answered.
 func unreachable(err error) bool {
 	if _, ok := errors.AsType[*adminapi.ReachError](err); ok && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -110,7 +110,7 @@ func codeOfProblem(p *adminapi.Problem) int {
 	return exitFailure
 }
 
-// hintFor says what to try next, or "".
+// hintFor returns a hint, or "".
 func hintFor(err error) string {
 	var (
 		exit    *exitError
@@ -130,11 +130,25 @@ func hintFor(err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "is it another Bezoar? --listen and --admin, or the settings, name other addresses"
 	}
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return "no interface of this machine has this address; 0.0.0.0 stands for all that there are"
+	}
+	return cmp.Or(startHint(err), permissionHint(err))
+}
+
+// permissionHint says what a refusal of the system is about; "" if err is none that it
+// knows.
+func permissionHint(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && errors.Is(err, fs.ErrPermission) {
+		return "start Bezoar in a folder that you may write to, or name another: --store sqlite:PATH, or store and state_dir in the settings"
+	}
+	if sent, ok := errors.AsType[*net.OpError](err); ok && sent.Op == "listen" && errors.Is(err, fs.ErrPermission) {
+		return "choose a port above 1023, or allow lower ones as root: setcap cap_net_bind_service=+ep PATH-OF-BEZOAR"
+	}
 	return ""
 }
 
-// each calls do for every item and goes on after failures. When some worked
-// and some did not, the result is exit code 6.
+// each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.
 func each[T any](items []T, report func(error), do func(T) error) error {
 	var first error
 	failed := 0

@@ -105,7 +105,7 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 		case 0:
 			check(t, args, closed.URL, exitUnhealthy, `(?m)^bezoar: .*no answer from the admin API at .*connection refused\nhint: is Bezoar running there\?`)
 		case 1:
-			check(t, args, stranger.URL, exitUnhealthy, `(?m)^bezoar: .*http://.* answers, but is no Bezoar: 404 Not Found\nhint: --admin or BEZOAR_ADMIN names`)
+			check(t, args, stranger.URL, exitUnhealthy, `(?m)^bezoar: .*http://.* answers, but is not Bezoar: 404 Not Found\nhint: --admin or BEZOAR_ADMIN names`)
 		case 2:
 			check(t, args, api.URL, exitNotAllowed, `(?m)^bezoar: .*no token, or a wrong one\nhint: put the admin token into BEZOAR_ADMIN_TOKEN`)
 		}

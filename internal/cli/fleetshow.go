@@ -37,7 +37,7 @@ func writeWholeFleet(p *printer, now time.Time, f adminapi.Fleet) {
 	writeClasses(p, f.Pool)
 }
 
-// writeOpinions says what the fleet has come to think of each worker.
+// writeOpinions prints how the fleet judges each worker.
 func writeOpinions(p *printer, now time.Time, f adminapi.Fleet) {
 	p.printf("\n")
 	t := table{head: []string{"WORKER", ">SHARE", ">RESULTS", ">FAILED", ">LATENCY", "HEALTH"}}
@@ -81,7 +81,7 @@ func opinion(now time.Time, w adminapi.Worker) cell {
 	return cell{clean(strings.Join(parts, "; ")), style}
 }
 
-// writeClasses says what the pool has let in and refused.
+// writeClasses prints what the pool has admitted and refused.
 func writeClasses(p *printer, l *adminapi.Pool) {
 	if l == nil {
 		return

@@ -79,18 +79,17 @@ func heldText(h *adminapi.Held) string {
 	return "ejected"
 }
 
-// writeProtection says what holds for all of the fleet. Panic is said first, and
-// loudly: nothing below it can be believed.
+// writeProtection prints the state of the whole fleet. Panic comes first, because it makes health checks meaningless.
 func writeProtection(p *printer, now time.Time, f adminapi.Fleet) {
 	if m := f.Panic; m != nil {
-		text := fmt.Sprintf("PANIC since %s (%s): only %d of %d workers look well, so health is not believed and all of them get traffic",
+		text := fmt.Sprintf("PANIC since %s (%s): only %d of %d workers look healthy, so health checks are ignored and all workers get traffic",
 			clock(now, m.Since), ago(now, m.Since), m.Well, m.Up)
 		for _, line := range wrap(text, p.columns()-4) {
 			p.printf("  %s\n", p.paint(loud, line))
 		}
 	}
 	if r := f.Recovery; r != nil {
-		text := fmt.Sprintf("recovering: half of the workers have just died, so that unproven requests go back to the fleet by few at a time: %d may run now, %d wait. Proven ones go on",
+		text := fmt.Sprintf("recovering: half of the workers have just died, so unproven requests return to the fleet a few at a time: %d may run now, %d wait. Proven requests are not held back",
 			r.Runs, r.Waiting)
 		for _, line := range wrap(text, p.columns()-4) {
 			p.printf("  %s\n", p.paint(yellow, line))
@@ -137,8 +136,7 @@ func shardText(s *adminapi.Shard) string {
 	return fmt.Sprintf("shards %s, two callers share all with probability %s; overflow %s, %d overflowed", what, chance(s.Whole), clean(s.Overflow), s.Overflowed)
 }
 
-// writeRollout says how the newest rolling restart stands, and if it stopped what to
-// do about that.
+// writeRollout prints the state of the newest rolling restart and, if it stopped, what to do.
 func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
 	switch r.State {
 	case "running":

@@ -19,14 +19,14 @@ type flowCmd struct {
 	Show     flowShowCmd     `cmd:"" help:"Show a run: its tasks, what failed and why."`
 	Logs     flowLogsCmd     `cmd:"" help:"Print the log of an attempt."`
 	Retry    flowRetryCmd    `cmd:"" help:"Run dead letters again: one first, then the others."`
-	Skip     flowSkipCmd     `cmd:"" help:"Go on without a task: what needs it runs."`
-	Cancel   flowCancelCmd   `cmd:"" help:"End a run, or one task of it; what needs the task does not run."`
+	Skip     flowSkipCmd     `cmd:"" help:"Go on without a task: tasks that need it run."`
+	Cancel   flowCancelCmd   `cmd:"" help:"End a run, or one task of it; tasks that need it do not run."`
 	Backfill flowBackfillCmd `cmd:"" help:"Run a flow for due times of the past: a canary first, halting on a shared cause."`
 	Validate flowValidateCmd `cmd:"" help:"Check flow files."`
 	Graph    flowGraphCmd    `cmd:"" help:"Draw a flow file."`
 }
 
-// place is where the runs of flows are.
+// place tells where the runs of flows are.
 type place struct {
 	Admin string `placeholder:"ADDR" help:"Ask the admin API of a running Bezoar (default: the state directory if it exists, else $$BEZOAR_ADMIN)."`
 	State string `placeholder:"DIR" help:"The state directory (default .bezoar/flow)."`
@@ -39,8 +39,8 @@ func (p place) dir() string {
 	return flowlocal.Default
 }
 
-// open reaches the runs. local is not nil when nobody runs the state directory:
-// then this process owns it until done is called.
+// open connects to the runs. If nobody runs the state directory, local is not nil, and this process owns the directory
+// until done is called.
 func (p place) open(s *session) (flows flowapi.Flows, local *flowlocal.Local, done func(), err error) {
 	admin := p.Admin
 	switch {
@@ -87,7 +87,7 @@ func (s *session) own(dir string, c flowlocal.Config, log *slog.Logger) (*flowlo
 	return local, err
 }
 
-// lastRun stands for the newest run.
+// lastRun is the name for the newest run.
 const lastRun = "last"
 
 // resolveRun completes the id of a run that is given by its beginning.

@@ -76,7 +76,7 @@ func (c *flowBackfillCmd) Run(s *session) (err error) {
 func (c *flowBackfillCmd) backfill() (flow.Backfill, error) {
 	d, err := flowfile.Load(c.File)
 	if err != nil {
-		return flow.Backfill{}, &exitError{code: exitUsage, err: err}
+		return flow.Backfill{}, flowFileError(err)
 	}
 	b := flow.Backfill{Definition: d, Params: c.Param, Every: c.Every, Parallel: c.Parallel, Share: c.Halt, NoCanary: c.NoCanary}
 	if b.From, err = parseDue(c.From); err != nil {
@@ -99,11 +99,11 @@ func (c *flowBackfillCmd) backfill() (flow.Backfill, error) {
 // tellBackfill writes a line for each run that began or ended.
 func (s *session) tellBackfill(at flow.BackfillStatus, progress *longWork) {
 	if s.json {
-		_ = s.line(at) // the next one says it again
+		_ = s.line(at) // the next line repeats it
 		return
 	}
 	now, over := s.now(), int64(at.Done+at.Failed)
-	if !progress.begun { // what an earlier run has done says nothing about the speed of this one
+	if !progress.begun { // the runs of an earlier process say nothing about the speed of this one
 		progress.first, progress.begun = over, true
 	}
 	s.out.printf("%s  backfill %s: %d of %d done, %d running, %d failed%s\n", now.Format("15:04:05"), at.ID, at.Done, at.Runs, at.Running, at.Failed,

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/bezoar-dev/bezoar/internal/flow/flowdraw"
 	"github.com/bezoar-dev/bezoar/internal/flow/flowfile"
@@ -13,7 +15,7 @@ type flowValidateCmd struct {
 
 // Help is shown below the flags.
 func (flowValidateCmd) Help() string {
-	return "Every fault is named with file, line, column and what to write instead. Nothing is run.\n\nExample: bezoar flow validate flows/*.yaml"
+	return "The command lists every fault with file, line, column and fix. It runs nothing.\n\nExample: bezoar flow validate flows/*.yaml"
 }
 
 // validated is what --json prints.
@@ -31,7 +33,7 @@ func (c *flowValidateCmd) Run(s *session) error {
 		d, err := flowfile.Load(file)
 		if err != nil {
 			all = append(all, validated{File: file, Error: err.Error()})
-			return &exitError{code: exitUsage, err: err}
+			return flowFileError(err)
 		}
 		all = append(all, validated{File: file, Flow: d.Name, Tasks: len(d.Tasks)})
 		if !s.json {
@@ -48,6 +50,15 @@ func (c *flowValidateCmd) Run(s *session) error {
 	return err
 }
 
+// flowFileError gives a flow file that cannot be read or has faults its exit code,
+// which is that of a settings file.
+func flowFileError(err error) error {
+	if errors.Is(err, syscall.EISDIR) {
+		return &exitError{code: exitUsage, err: err}
+	}
+	return err
+}
+
 type flowGraphCmd struct {
 	Format string `short:"f" enum:"text,mermaid,svg" default:"text" help:"text (default), mermaid or svg."`
 	File   string `arg:"" name:"file" help:"The flow file."`
@@ -57,7 +68,7 @@ type flowGraphCmd struct {
 func (c *flowGraphCmd) Run(s *session) error {
 	d, err := flowfile.Load(c.File)
 	if err != nil {
-		return &exitError{code: exitUsage, err: err}
+		return flowFileError(err)
 	}
 	switch c.Format {
 	case "mermaid":

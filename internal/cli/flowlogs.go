@@ -17,8 +17,8 @@ type flowLogsCmd struct {
 	Task    string `arg:"" help:"The task, or TASK[INDEX] for one of its instances."`
 }
 
-// Run prints a log. It is a task's own text: on a terminal control characters are
-// shown as such, and elsewhere it is printed as it is.
+// Run prints a log. The task wrote the text, so a terminal gets no control characters of it; elsewhere it is printed
+// unchanged.
 func (c *flowLogsCmd) Run(s *session) error {
 	task, index, err := instanceOf(c.Task)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *flowLogsCmd) Run(s *session) error {
 	return s.copyLog(log)
 }
 
-// attempt finds the attempt whose log is wanted.
+// attempt finds the attempt whose log is printed.
 func (c *flowLogsCmd) attempt(s *session, flows flowapi.Flows, id, task string, index *int) (flowapi.Attempt, error) {
 	q := flowapi.AttemptQuery{Task: task, Index: index, Limit: flowapi.MaxPage}
 	var all []flowapi.Attempt

@@ -79,7 +79,7 @@ func runStyle(state flow.RunState) string {
 	}
 }
 
-// lasted is a duration with the precision that people want.
+// lasted formats a duration, rounded for people.
 func lasted(from, to, now time.Time) string {
 	if from.IsZero() {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
 )
 
-// ordering is what retry, skip and cancel have in common.
+// ordering holds what retry, skip and cancel share.
 type ordering struct {
 	place
 	Reason string `placeholder:"TEXT" help:"Why, for the audit log."`
@@ -31,7 +31,7 @@ type flowRetryCmd struct {
 
 // Help is shown below the flags.
 func (flowRetryCmd) Help() string {
-	return "Dead letters get new budgets and keep their history. Of several with one cause one runs first; the others follow if it works.\n\n" +
+	return "Dead letters get new budgets and keep their history. If several have one cause, one runs first, and the others follow if it works.\n\n" +
 		orderHelp + "Example: bezoar flow retry last load --set day=2026-11-28"
 }
 
@@ -69,13 +69,13 @@ func (c *flowCancelCmd) Run(s *session) error {
 	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbCancel})
 }
 
-// ordered is what --json prints where somebody else carries an order out.
+// ordered is what --json prints if another process carries out the order.
 type ordered struct {
 	flowapi.Ordered
 	Verb flow.Verb `json:"verb"`
 }
 
-// order gives an order, and carries it out if nobody else does.
+// order gives an order, and carries it out if no other process does.
 func (c *ordering) order(s *session, given, instance string, o flowapi.Order) error {
 	var err error
 	if o.Task, o.Index, err = instanceOf(instance); err != nil {

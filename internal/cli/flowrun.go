@@ -56,7 +56,7 @@ func (c *flowRunCmd) Run(s *session) (err error) {
 	if c.File != "" {
 		d, err := flowfile.Load(c.File)
 		if err != nil {
-			return &exitError{code: exitUsage, err: err}
+			return flowFileError(err)
 		}
 		if _, err := d.Values(c.Param); err != nil {
 			return hinted(&exitError{code: exitUsage, err: err}, "-p NAME=VALUE sets a parameter")
@@ -79,7 +79,7 @@ func (c *flowRunCmd) Run(s *session) (err error) {
 	return s.runHere(ctx, l, view, c.Wait, begin)
 }
 
-// there starts a flow that a running Bezoar has.
+// there starts a flow on a running Bezoar.
 func (c *flowRunCmd) there(s *session, due time.Time) error {
 	flows, _, done, err := place{Admin: c.Admin}.open(s)
 	if err != nil {
@@ -105,7 +105,7 @@ func patience(ctx context.Context, wait time.Duration) (context.Context, context
 	return context.WithTimeout(ctx, wait)
 }
 
-// parseDue reads a time as people write it.
+// parseDue reads a time in one of several forms.
 func parseDue(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -118,7 +118,7 @@ func parseDue(text string) (time.Time, error) {
 	return time.Time{}, exitf(exitUsage, "time %.40q: want 2006-01-02 or 2006-01-02T15:04:05Z", text)
 }
 
-// runHere runs a state directory until the run that begin names is over.
+// runHere runs a state directory until the run that begin returns is over.
 func (s *session) runHere(ctx context.Context, l *flowlocal.Local, view flowView, wait time.Duration, begin func(context.Context, *flowlocal.Local) (string, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -142,7 +142,7 @@ func (s *session) runHere(ctx context.Context, l *flowlocal.Local, view flowView
 	return verdictOf(&r, err)
 }
 
-// verdictOf is the exit code of a run, with what to do next.
+// verdictOf returns the error with the exit code of a run, and a hint.
 func verdictOf(r *flowapi.Run, err error) error {
 	again := "nothing is lost: bezoar flow run --resume goes on"
 	switch {
@@ -168,7 +168,7 @@ func verdictOf(r *flowapi.Run, err error) error {
 	}
 }
 
-// firstDead names the first dead letter that is shown.
+// firstDead names the first dead letter in the tree.
 func firstDead(r *flowapi.Run) string {
 	for i := range r.Tasks {
 		for j := range r.Tasks[i].Instances {

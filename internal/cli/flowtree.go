@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// shapeOf tells states apart without colour.
+// shapeOf returns a mark by which states differ even without colour.
 func shapeOf(s task.State) (shape, style string) {
 	switch s {
 	case task.Success:
@@ -47,11 +47,11 @@ func shapeOf(s task.State) (shape, style string) {
 // branch is one task in the tree, below the last of the tasks that it needs.
 type branch struct {
 	t      *flowapi.Task
-	prefix string   // of lines, as drawn
+	prefix string   // of its lines
 	also   []string // other tasks that it needs
 }
 
-// branches orders tasks as a tree. Every task comes once.
+// branches orders tasks as a tree. Every task occurs once.
 func branches(tasks []flowapi.Task) []branch {
 	depth := depths(tasks)
 	below := map[string][]*flowapi.Task{}
@@ -100,7 +100,7 @@ func branches(tasks []flowapi.Task) []branch {
 	return out
 }
 
-// depths is how many tasks are before each one on the longest way to it.
+// depths returns for each task the length of the longest path to it.
 func depths(tasks []flowapi.Task) map[string]int {
 	by := make(map[string]*flowapi.Task, len(tasks))
 	for i := range tasks {
@@ -112,7 +112,7 @@ func depths(tasks []flowapi.Task) map[string]int {
 		if d, ok := out[name]; ok {
 			return d
 		}
-		out[name] = 0 // a cycle cannot be, and would end here
+		out[name] = 0 // there are no cycles, but one would end here
 		d := 0
 		if t := by[name]; t != nil {
 			for _, n := range t.Needs {
@@ -128,7 +128,7 @@ func depths(tasks []flowapi.Task) map[string]int {
 	return out
 }
 
-// treeOf draws a run in at most rows lines; 0: as many as it takes.
+// treeOf draws a run in at most rows lines; 0 means no limit.
 func treeOf(p *printer, r *flowapi.Run, now time.Time, rows int) []string {
 	lines := []string{runLine(p, r, now)}
 	all := branches(r.Tasks)
@@ -219,10 +219,10 @@ func branchLine(p *printer, b branch, wide int, now time.Time) string {
 	return strings.TrimRight(line, " ")
 }
 
-// longestNote bounds a reason in the tree; below it reasons are whole.
+// longestNote bounds a reason in the tree; writeFailed prints complete reasons.
 const longestNote = 72
 
-// noteOf is what else there is to say of a task.
+// noteOf returns further notes on a task.
 func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 	var notes []string
 	total := 0
@@ -250,7 +250,7 @@ func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 	return strings.Join(notes, "; ")
 }
 
-// counts writes how many there are of each state.
+// counts formats how many instances are in each state.
 func counts(by map[task.State]int) string {
 	var out []string
 	for _, s := range task.States() {
@@ -261,7 +261,7 @@ func counts(by map[task.State]int) string {
 	return strings.Join(out, ", ")
 }
 
-// cutPainted shortens a line to n columns, and leaves the styles whole.
+// cutPainted shortens a line to n columns and keeps the styles complete.
 func cutPainted(line string, n int) string {
 	if visible(line) <= n {
 		return line

@@ -15,11 +15,11 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// flowView shows how a run goes on.
+// flowView shows the progress of a run.
 type flowView interface {
 	show(r *flowapi.Run)
 	end(r *flowapi.Run)
-	io.Writer // of the log
+	io.Writer // gets lines of the log
 }
 
 // newFlowView draws a tree on a terminal, and writes lines elsewhere.
@@ -39,8 +39,8 @@ func (s *session) newFlowView() flowView {
 	}
 }
 
-// watchRun shows a run until it is over or ctx is, and returns it as it was seen
-// last. settled says whether a run that seems to be over is so; nil: always.
+// watchRun shows a run until it or ctx is over, and returns it as it was read last. settled checks whether a run that seems
+// to be over really is; nil means that it always is.
 func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView, settled func(context.Context, string) (bool, error)) (flowapi.Run, error) {
 	const often = 100 * time.Millisecond
 	var last flowapi.Run
@@ -60,7 +60,7 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 		last = r
 		over := r.Over()
 		if over && settled != nil {
-			// The run is read again, or it could be as it was before an order.
+			// The run may have been read before an order changed it, so read it again.
 			if over, err = settled(ctx, id); err != nil {
 				return last, err
 			}
@@ -75,18 +75,18 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 			return r, nil
 		}
 		view.show(&r)
-		// A run of many tasks takes time to read: most of it belongs to the run.
+		// Reading a run of many tasks takes time. Leave most of the time to the run.
 		timer.Reset(max(often, 10*time.Since(began)))
 	}
 }
 
-// treeView draws a tree in place. Each frame is one write, which terminals that
-// know synchronized output show at once; the others overwrite line by line.
+// treeView draws a tree in place. Each frame is one write. Terminals with synchronized output show it at once; others
+// overwrite line by line.
 type treeView struct {
 	s    *session
 	rows func() int
 
-	mu    sync.Mutex // guards the rest: the log is written by others
+	mu    sync.Mutex // guards the rest: other goroutines write the log
 	drawn int        // lines of the last frame
 	frame []string
 }
@@ -131,7 +131,7 @@ func (v *treeView) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lineView writes a line for each change that people want to know of.
+// lineView writes a line for each important change.
 type lineView struct {
 	s    *session
 	seen map[string]string
@@ -174,7 +174,7 @@ func (v *lineView) end(r *flowapi.Run) {
 	writeRun(v.s.out, r, v.s.now())
 }
 
-// jsonView writes a document in a line for each change, and the run at last.
+// jsonView writes a JSON line for each change, and the run at the end.
 type jsonView struct {
 	s    *session
 	seen map[string]string

@@ -17,15 +17,15 @@ type grammar struct {
 	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
 	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
 	Audit auditCmd `cmd:"" group:"look" help:"Who did what, and when."`
-	Alarm alarmCmd `cmd:"" group:"look" help:"Alarms: who is told of what, and where each stands."`
+	Alarm alarmCmd `cmd:"" group:"look" help:"Alarms: their conditions, receivers and states."`
 
-	Doctor doctorCmd `cmd:"" group:"look" help:"What is wrong or risky in this deployment, each with its fix."`
+	Doctor doctorCmd `cmd:"" group:"look" help:"Report what is wrong or risky in this deployment, with fixes."`
 
 	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
 	Queue      queueCmd      `cmd:"" group:"act" help:"Queues: what they hold, and messages in and out."`
 	Outbox     outboxCmd     `cmd:"" group:"act" help:"Events of an application's database: what waits, and what needs a person."`
-	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
+	Override   overrideCmd   `cmd:"" group:"act" help:"Temporary limits for a caller, a plan or a route."`
 	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
 
 	Config  configCmd  `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
@@ -43,7 +43,7 @@ type grammar struct {
 	SampleOutbox sampleOutboxCmd `cmd:"" group:"tools" hidden:"" name:"sample-outbox" help:"The application and the relay that the demonstration of an outbox kills."`
 }
 
-// groups are those of the top-level help, in its order.
+// groups are the groups of the top-level help, in its order.
 func groups() []kong.Group {
 	return []kong.Group{
 		{Key: "start", Title: "Start:"},

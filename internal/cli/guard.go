@@ -22,14 +22,14 @@ type guardCmd struct {
 	Limits guardLimitsCmd `cmd:"" help:"Show the limits of a route, or replace them in a new version of the settings."`
 }
 
-// guardFlags are what the guard's commands have in common.
+// guardFlags holds flags that the guard's commands share.
 type guardFlags struct {
 	Limits string `placeholder:"FILE" help:"File with limits that replace default ones."`
 	Hints  string `placeholder:"FILE" help:"File with hints about indices and fields: sizes, cardinalities, ranges."`
 	Class  string `placeholder:"NAME" help:"Judge by the limits of this class of callers."`
 }
 
-// classed makes a guard, and wants it to know the class.
+// classed makes a guard and checks that it has the class.
 func (f guardFlags) classed(s *session) (*guard.Guard, error) {
 	g, err := f.guardOf(s, f.Limits)
 	if err != nil || f.Class == "" {
@@ -77,7 +77,7 @@ func (c *guardCheckCmd) Run(s *session) error {
 		return err
 	}
 	if len(c.Files) > 0 && c.Dialect != "" && !slices.ContainsFunc(c.Files, c.hasDialect) {
-		return exitf(exitUsage, "--dialect is about SQL and regular expressions, and no file is one of them: --kind says otherwise")
+		return exitf(exitUsage, "--dialect is for SQL and regular expressions, and no file is one of these: --kind sets the kind")
 	}
 	g, err := c.classed(s)
 	if err != nil {
@@ -105,8 +105,7 @@ func (c *guardCheckCmd) Run(s *session) error {
 	return nil
 }
 
-// maxQueryFile bounds what is read of a query. Guards reject one that is longer
-// by its first bytes.
+// maxQueryFile bounds how much of a query is read. Guards reject a longer one by its first bytes.
 const maxQueryFile = 64 << 20
 
 func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected bool, err error) {
@@ -123,7 +122,7 @@ func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected 
 	if c.Kind == "" && c.Request == "" && aBatch(file, q.Body) {
 		return false, exitf(exitUsage, "%s is a batch: its lines name kinds and requests themselves; use --batch %s", clean(file), clean(file))
 	}
-	if q.Kind == guard.Regex { // the line's end is not the expression's
+	if q.Kind == guard.Regex { // a line end after the expression is not part of it
 		q.Body = bytes.TrimSuffix(bytes.TrimSuffix(q.Body, []byte("\n")), []byte("\r"))
 	}
 	var v guard.Verdict
@@ -135,7 +134,7 @@ func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected 
 	return v.Verdict == guard.Rejected, nil
 }
 
-// aBatch reports whether a file that its name says is a _msearch is a batch.
+// aBatch reports whether a file is a _msearch although it has the name of a search.
 func aBatch(file string, body []byte) bool {
 	if !strings.EqualFold(filepath.Ext(file), ".ndjson") {
 		return false
@@ -153,7 +152,7 @@ func aBatch(file string, body []byte) bool {
 	return false
 }
 
-// checkedLine is what --json prints of a file.
+// checkedLine is what --json prints for a file.
 type checkedLine struct {
 	File string `json:"file"`
 	batchLine
@@ -162,10 +161,10 @@ type checkedLine struct {
 // hasDialect reports whether the file's query may have a dialect.
 func (c *guardCheckCmd) hasDialect(file string) bool {
 	q, err := c.query(file)
-	return err != nil || q.Kind == guard.SQL || q.Kind == guard.Regex // what is wrong is said in its turn
+	return err != nil || q.Kind == guard.SQL || q.Kind == guard.Regex // an error is reported later
 }
 
-// query is what flags and the file's name say of it.
+// query builds the query from the flags, the file's name and its content.
 func (c *guardCheckCmd) query(file string) (guard.Query, error) {
 	q := guard.Query{Class: c.Class}
 	request := "POST /_search"
@@ -190,7 +189,7 @@ func (c *guardCheckCmd) query(file string) (guard.Query, error) {
 		return q, err
 	}
 	switch q.Kind {
-	case guard.SQL, guard.Regex: // --dialect is about these among the files
+	case guard.SQL, guard.Regex: // --dialect applies only to these files
 		if q.Dialect, err = q.Kind.ParseDialect(c.Dialect); err != nil {
 			return q, fmt.Errorf("--dialect: %w", err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// batchLine is what one line of a batch is answered with.
+// batchLine is the answer to one line of a batch.
 type batchLine struct {
 	ID       json.RawMessage `json:"id,omitempty"`
 	Verdict  guard.Outcome   `json:"verdict"`
@@ -34,7 +34,7 @@ type batchLine struct {
 	Error    string          `json:"error,omitempty"` // why the line could not be read
 }
 
-// lineOf is a verdict as a line says it. It shares the verdict's memory.
+// lineOf converts a verdict to a line. The line shares the verdict's memory.
 func lineOf(v *guard.Verdict) batchLine {
 	out := batchLine{
 		Verdict: v.Verdict, Regex: v.Regex, Findings: v.Findings, More: v.More, Caps: v.Caps,
@@ -49,43 +49,40 @@ func lineOf(v *guard.Verdict) batchLine {
 	return out
 }
 
-// batchJob is a line on its way: judged by one of several, and written in its
-// turn.
+// batchJob is a line in progress: one of several goroutines judges it, and it is written in its turn.
 type batchJob struct {
 	n       int
 	line    []byte
-	err     error // why there is none
+	err     error // why there is no line
 	out     bytes.Buffer
 	verdict guard.Outcome
 	unread  bool
 	done    chan struct{}
 }
 
-// batchAhead bounds the lines that are on their way, but for one that is longer
-// by itself.
+// batchAhead bounds the bytes of lines in progress, except for a single longer line.
 const batchAhead = 16 << 20
 
-// batcher judges lines on all processors. Its answers come in the order of the
-// lines, each as soon as it can.
+// batcher judges lines on all processors. The answers come in the order of the lines, each as soon as possible.
 type batcher struct {
 	check   *guardCheckCmd
 	guard   *guard.Guard
-	work    chan *batchJob // for whoever is free
-	order   chan *batchJob // the same, for who writes
+	work    chan *batchJob // for the next free goroutine
+	order   chan *batchJob // the same jobs, for the writer
 	free    sync.Pool      // of *batchJob
 	mu      sync.Mutex     // guards pending
-	spared  *sync.Cond     // pending became less, or everything ended
-	pending int            // bytes of lines on their way
+	spared  *sync.Cond     // pending has fallen, or everything has ended
+	pending int            // bytes of lines in progress
 	ended   bool
 }
 
-// batch answers each line of the file with one.
+// batch writes one answer for each line of the file.
 func (c *guardCheckCmd) batch(s *session, g *guard.Guard) error {
 	lines, err := openLines(s, []string{c.Batch})
 	if err != nil {
 		return err
 	}
-	const ahead = 256 // lines on their way, at most
+	const ahead = 256 // lines in progress, at most
 	b := &batcher{check: c, guard: g, work: make(chan *batchJob, ahead), order: make(chan *batchJob, ahead)}
 	b.spared = sync.NewCond(&b.mu)
 	b.free.New = func() any { return &batchJob{done: make(chan struct{}, 1)} }
@@ -109,11 +106,11 @@ func (c *guardCheckCmd) batch(s *session, g *guard.Guard) error {
 	switch {
 	case errors.Is(err, errSeenEnough):
 		return nil
-	case err == nil: // otherwise the others end with their next line, for which nobody waits
+	case err == nil: // otherwise the goroutines end with their next line, and nobody waits for it
 		err = <-read
 		wg.Wait()
 	}
-	if _, told := errors.AsType[*exitError](err); told { // with the file's name
+	if _, told := errors.AsType[*exitError](err); told { // it already names the file
 		return err
 	}
 	if err != nil {
@@ -130,7 +127,7 @@ func (b *batcher) read(ctx context.Context, r io.Reader) error {
 		j.n, j.err, j.line = n, err, append(j.line[:0], line...)
 		select {
 		case b.order <- j:
-			b.work <- j // has room whenever order has
+			b.work <- j // never blocks if order has room
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -138,7 +135,7 @@ func (b *batcher) read(ctx context.Context, r io.Reader) error {
 	})
 }
 
-// reserve waits until so many bytes more may be on their way.
+// reserve waits until n more bytes may be in progress.
 func (b *batcher) reserve(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +168,7 @@ func (b *batcher) judge() {
 		e.SetEscapeHTML(false)
 		answer := b.check.answer(b.guard, j.n, j.line, j.err, &v)
 		j.verdict, j.unread = answer.Verdict, answer.Error != ""
-		if err := e.Encode(answer); err != nil { // an id that is no JSON cannot come here
+		if err := e.Encode(answer); err != nil { // an id that is not JSON never gets here
 			fmt.Fprintf(&j.out, "{\"id\":null,\"verdict\":\"reject\",\"findings\":[],\"cost\":0,\"error\":%q}\n", err)
 		}
 		j.done <- struct{}{}
@@ -181,8 +178,8 @@ func (b *batcher) judge() {
 // maxKeptLine bounds the memory that a job keeps for the next line.
 const maxKeptLine = 64 << 10
 
-// write writes the answers in their order. It flushes whenever it has to wait:
-// whoever feeds lines one by one waits for this one.
+// write writes the answers in their order. It flushes before it waits, because a caller that sends lines one by one waits
+// for the answer.
 func (b *batcher) write(w io.Writer) (batchSum, error) {
 	var sum batchSum
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -212,7 +209,7 @@ func (b *batcher) write(w io.Writer) (batchSum, error) {
 	return sum, gone(out.Flush())
 }
 
-// errSeenEnough ends a batch whose reader has gone.
+// errSeenEnough ends a batch whose reader has closed the pipe.
 var errSeenEnough = errors.New("the reader of the answers has gone")
 
 func gone(err error) error {
@@ -222,7 +219,7 @@ func gone(err error) error {
 	return err
 }
 
-// batchSum is what became of a batch.
+// batchSum counts the results of a batch.
 type batchSum struct {
 	queries, unread                     int
 	accepted, capped, reported, refused int
@@ -246,7 +243,7 @@ func (t *batchSum) add(j *batchJob) {
 	}
 }
 
-// tell says in a line what became of a batch, and how fast.
+// tell prints the counts of a batch, and its speed, in one line.
 func (t *batchSum) tell(s *session, took time.Duration) error {
 	unread := ""
 	if t.unread > 0 {
@@ -263,7 +260,7 @@ func (t *batchSum) tell(s *session, took time.Duration) error {
 	return exitf(exitPartly, "%d of %d lines could not be read", t.unread, t.queries)
 }
 
-// noneOf is the subject of what holds for no line.
+// noneOf returns the subject of a sentence about no line.
 func noneOf(lines int64) string {
 	if lines == 1 {
 		return "not one line"
@@ -271,8 +268,7 @@ func noneOf(lines int64) string {
 	return fmt.Sprintf("none of %d lines", lines)
 }
 
-// answer judges one line. One that cannot be read is rejected: nobody knows what
-// it would do.
+// answer judges one line. A line that cannot be read is rejected, because its cost is unknown.
 func (c *guardCheckCmd) answer(g *guard.Guard, n int, line []byte, err error, v *guard.Verdict) batchLine {
 	var r guard.Record
 	if err == nil {
@@ -304,9 +300,8 @@ func (c *guardCheckCmd) answer(g *guard.Guard, n int, line []byte, err error, v 
 	return out
 }
 
-// knownDialect puts the default dialect in the place of one that nobody knows, and
-// says so: a pattern that goes unread tells less than one that is read as another
-// engine does.
+// knownDialect replaces an unknown dialect by the default one and returns a note. Reading the pattern as the default engine
+// does tells more than not reading it.
 func knownDialect(q *guard.Query) (note string) {
 	if q.Kind != guard.SQL && q.Kind != guard.Regex {
 		return ""

@@ -8,8 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// guardFileFaults reads the limits and hints that the guards of routes name or
-// hold.
+// guardFileFaults checks the limits and hints of the guards of routes.
 func guardFileFaults(cfg *config.Config) []config.Fault {
 	var out []config.Fault
 	for i, r := range cfg.Routes {

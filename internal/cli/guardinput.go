@@ -21,10 +21,10 @@ import (
 // maxGuardFile bounds a file of limits or hints, which is read whole.
 const maxGuardFile = 16 << 20
 
-// utf8BOM is what some editors put before a text.
+// utf8BOM is what some editors write before a text.
 const utf8BOM = "\ufeff"
 
-// readWhole reads a file, or standard input for -.
+// readWhole reads a file, or standard input for -, up to most bytes.
 func readWhole(s *session, file string, most int64) (data []byte, more bool, err error) {
 	in := s.Stdin
 	if file != "-" {
@@ -42,10 +42,9 @@ func readWhole(s *session, file string, most int64) (data []byte, more bool, err
 	return bytes.TrimPrefix(data, []byte(utf8BOM)), int64(len(data)) > most, nil
 }
 
-// inUTF8 reads a text that begins with the byte order mark of UTF-16, as some
-// shells write it, in UTF-8.
+// inUTF8 converts text that begins with the byte order mark of UTF-16, as some shells write it, to UTF-8.
 func inUTF8(in *bufio.Reader) io.Reader {
-	head, _ := in.Peek(2) // what is wrong with it, the next read says as well
+	head, _ := in.Peek(2) // the next read returns the error again
 	if string(head) != "\xff\xfe" && string(head) != "\xfe\xff" {
 		return in
 	}
@@ -61,8 +60,7 @@ func readGuardFile(s *session, file string) ([]byte, error) {
 	return data, err
 }
 
-// unreadable is 3 for what is not there, and 2 for what is and cannot be read:
-// 1 says that a query would be rejected.
+// unreadable gives exit code 3 for a missing file and 2 for a file that cannot be read. Code 1 is for rejected queries.
 func unreadable(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &exitError{code: exitNotFound, err: err}
@@ -87,25 +85,23 @@ func twice(files ...string) error {
 	return nil
 }
 
-// maxLogWindow is what zstd may want remembered of a log: as much as its own tool
-// allows unasked.
+// maxLogWindow bounds the memory for decompressing zstd: the default of the zstd tool.
 const maxLogWindow = 128 << 20
 
-// lineFiles reads files one after the other, as one of lines. Those that are
-// compressed by gzip or zstd, or in UTF-16, are read as what they hold, and a byte
-// order mark at the beginning of a file is no part of its first line.
+// lineFiles reads files one after the other, as one file of lines. It decompresses gzip and zstd, converts UTF-16, and
+// drops a byte order mark at the beginning of a file.
 type lineFiles struct {
 	s    *session
 	left []string
-	name string // of the file that is being read
+	name string // of the current file
 	now  io.Reader
 	file *os.File
-	last byte  // that was read of a file
-	read int64 // bytes, as they lie in the files
-	of   int64 // bytes of all files, 0 when that is not known
+	last byte  // last byte that was read
+	read int64 // bytes on disk that were read
+	of   int64 // bytes of all files; 0: unknown
 }
 
-// openLines opens the files to see that they are there; it reads them later.
+// openLines checks that the files can be opened; it reads them later.
 func openLines(s *session, files []string) (*lineFiles, error) {
 	l := &lineFiles{s: s, left: files, last: '\n'}
 	known := true
@@ -119,7 +115,7 @@ func openLines(s *session, files []string) (*lineFiles, error) {
 			return nil, unreadable(name, err)
 		}
 		info, err := f.Stat()
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // it was only opened as a check
 		switch {
 		case err != nil:
 			return nil, unreadable(name, err)
@@ -158,7 +154,7 @@ func (l *lineFiles) Read(b []byte) (int, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			l.close()
-			if l.last != '\n' && len(l.left) > 0 { // lines of two files are two lines
+			if l.last != '\n' && len(l.left) > 0 { // the next file begins a new line
 				l.last, b[0] = '\n', '\n'
 				return 1, nil
 			}
@@ -188,7 +184,7 @@ func (l *lineFiles) next() error {
 		l.file, raw = f, f
 	}
 	in := bufio.NewReaderSize(counting{raw, &l.read}, 64<<10)
-	head, _ := in.Peek(4) // what is wrong with it, the next read says as well
+	head, _ := in.Peek(4) // the next read returns the error again
 	l.now = in
 	switch {
 	case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
@@ -204,14 +200,14 @@ func (l *lineFiles) next() error {
 		}
 		l.now = z
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
-		_, _ = in.Discard(len(utf8BOM)) // it is buffered
+		_, _ = in.Discard(len(utf8BOM)) // these bytes are buffered
 	default:
 		l.now = inUTF8(in)
 	}
 	return nil
 }
 
-// counting counts what is read.
+// counting counts the bytes that are read.
 type counting struct {
 	r io.Reader
 	n *int64
@@ -223,7 +219,7 @@ func (c counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watchedLines says how far the reading of a long log is.
+// watchedLines shows how much of a long log was read.
 type watchedLines struct {
 	*lineFiles
 	show *longWork
@@ -246,7 +242,7 @@ func (l *lineFiles) watched() (r io.Reader, done func()) {
 	return watchedLines{l, show}, show.clear
 }
 
-// changed is when a file was last written: that is how old what it says is.
+// changed returns the age of a file, by its last change.
 func changed(file string, now time.Time) time.Time {
 	if info, err := os.Stat(file); err == nil {
 		return info.ModTime()

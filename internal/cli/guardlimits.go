@@ -16,7 +16,7 @@ type guardLimitsCmd struct {
 	Base  *int64 `placeholder:"N" help:"The version of the settings that you edited. If there is a newer one, nothing changes (exit code 5)."`
 }
 
-// Help says what becomes of the limits.
+// Help is shown below the flags.
 func (*guardLimitsCmd) Help() string {
 	return "Example: bezoar guard limits '/search/*' > limits.yaml; edit it; bezoar guard limits '/search/*' --set limits.yaml. " +
 		"Limits are part of the settings: --set creates a new version of the settings, which all nodes follow, and which config diff, history and " +
@@ -27,7 +27,7 @@ func (*guardLimitsCmd) Help() string {
 func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	switch {
 	case c.Set == "" && (c.Note != "" || c.Base != nil):
-		return exitf(exitUsage, "--note and --base are about a change: say --set FILE")
+		return exitf(exitUsage, "--note and --base need --set FILE")
 	case c.Base != nil && *c.Base < 0:
 		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
 	}
@@ -57,7 +57,7 @@ func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	case l.File != "":
 		where = "the file " + clean(l.File)
 	case len(l.Text) == 0:
-		where = "none of its own: the default ones hold (rules or limits of the route's guard would change them)"
+		where = "the defaults: the route sets none (rules or limits of its guard would)"
 	}
 	s.say("version %d of the settings, %s%s", l.Version, where, sharedBy(l))
 	s.out.printf("%s", cleanLines(string(l.Text)))
@@ -67,7 +67,7 @@ func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// read reads what is to be put.
+// read reads the new limits.
 func (c *guardLimitsCmd) read(s *session) ([]byte, error) {
 	text, more, err := readWhole(s, c.Set, live.MaxText)
 	if err == nil && more {

@@ -68,7 +68,7 @@ func (c *guardReplayCmd) Run(s *session) error {
 	return nil
 }
 
-// options are what the flags say of the logs.
+// options converts the flags to options for reading logs.
 func (c *guardReplayCmd) options() (o querylog.Options, err error) {
 	if c.Format != "" {
 		if o.Format, err = querylog.ParseFormat(c.Format); err != nil {
@@ -78,7 +78,7 @@ func (c *guardReplayCmd) options() (o querylog.Options, err error) {
 	if c.Kind != "" {
 		o.Kind, err = guard.ParseKind(strings.ToLower(c.Kind))
 		if err == nil && o.Kind == guard.Regex {
-			err = errors.New("requests of access logs ask no regex: use elasticsearch, opensearch, sql or graphql")
+			err = errors.New("access logs contain no regular expressions: use elasticsearch, opensearch, sql or graphql")
 		}
 		if err != nil {
 			return o, exitf(exitUsage, "--kind: %w", err)
@@ -95,7 +95,7 @@ func (c *guardReplayCmd) options() (o querylog.Options, err error) {
 	return o, nil
 }
 
-// read judges the queries of one log: each may have a form of its own.
+// read judges the queries of one log. Each log may have another format.
 func (c *guardReplayCmd) read(s *session, log string, o querylog.Options, to *guard.Replayer) error {
 	lines, err := openLines(s, []string{log})
 	if err != nil {
@@ -129,7 +129,7 @@ func writeReplay(p *printer, r guard.Replay, many bool) {
 		p.printf("  the other limits reject %d: %d more now, %d no longer\n", a.Rejected, a.Newly, a.NoLonger)
 	}
 	if r.Partial > 0 {
-		p.printf("  %s not whole in the log, and judged by what is there\n", count(int64(r.Partial), "is", "are"))
+		p.printf("  %s incomplete in the log, and judged by the part that is there\n", count(int64(r.Partial), "is", "are"))
 	}
 	if r.Skipped > 0 {
 		p.printf("  %s no query\n", count(int64(r.Skipped), "other request carries", "other requests carry"))
@@ -145,7 +145,7 @@ func writeReplay(p *printer, r guard.Replay, many bool) {
 		}
 	}
 	if r.Queries == 0 {
-		p.printf("  nothing in it is a query of a form that is known: --format says which it is\n")
+		p.printf("  no line has a query in a known format: --format sets the format\n")
 	}
 	replayTable(p, "by rule", r.Rules, r.Against != nil, false)
 	replayTable(p, "by caller", r.Callers, r.Against != nil, true)
@@ -169,7 +169,7 @@ func callerText(name string) string {
 	return clean(name)
 }
 
-// tookText is a time in seconds, to three digits.
+// tookText formats a time in seconds with three digits.
 func tookText(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
 	case d >= time.Minute:
@@ -181,8 +181,7 @@ func tookText(seconds float64) string {
 	}
 }
 
-// shapeTable lists shapes with what was predicted of one query, and what each
-// took.
+// shapeTable lists shapes with the predicted cost of one query and the time that each took.
 func shapeTable(p *printer, rows []guard.ReplayShape, took bool) {
 	if len(rows) == 0 {
 		return
@@ -199,7 +198,7 @@ func shapeTable(p *printer, rows []guard.ReplayShape, took bool) {
 		switch {
 		case took && r.MaxTook > 0:
 			cells = append(cells, plain(tookText(r.Took/n)), plain(tookText(r.MaxTook)))
-		case took: // none of them has run
+		case took: // none of its queries has run
 			cells = append(cells, plain("-"), plain("-"))
 		}
 		text := []rune(r.Text)

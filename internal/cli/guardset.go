@@ -22,12 +22,12 @@ type guardSetCmd struct {
 	Limit      string        `placeholder:"N" help:"The new limit: 5000, 64k, 5m, unbounded or off."`
 	Action     string        `placeholder:"ACTION" enum:",reject,cap,report" default:"" help:"What happens beyond --limit: reject (the default), cap or report."`
 	Index      string        `placeholder:"PATTERN" help:"For these indices or tables; with --limit."`
-	ReportOnly bool          `help:"Reject and lower nothing; only report what would have been."`
+	ReportOnly bool          `help:"Only report; reject and cap nothing."`
 	For        time.Duration `required:"" placeholder:"DURATION" help:"How long it lasts, at most 720h."`
 	Reason     string        `placeholder:"TEXT" help:"Reason, shown to operators."`
 }
 
-// Help says what is usual, and where limits are for good.
+// Help is shown below the flags.
 func (*guardSetCmd) Help() string {
 	return "Examples: bezoar guard set --dial 0.5 --for 1h --reason 'the cluster is yellow'; " +
 		"bezoar guard set --class dashboards --predictor agg_product --limit 5000 --for 1h. The change ends by itself, or with bezoar override lift. " +
@@ -71,7 +71,7 @@ func (c *guardSetCmd) Run(s *session, api *adminapi.Client) error {
 	return err
 }
 
-// orders are what the flags ask for, one for each thing that changes.
+// orders returns one order for each change that the flags ask for.
 func (c *guardSetCmd) orders() ([]adminapi.SetOverride, error) {
 	whole := adminapi.SetOverride{Route: c.Route, Class: c.Class, Caller: c.Caller, For: adminapi.Duration(c.For), Reason: c.Reason}
 	var out []adminapi.SetOverride
@@ -99,14 +99,14 @@ func (c *guardSetCmd) orders() ([]adminapi.SetOverride, error) {
 		}
 		out = append(out, o)
 	case c.Limit != "" || c.Action != "" || c.Index != "":
-		return nil, exitf(exitUsage, "--limit, --action and --index are of a --predictor: say which")
+		return nil, exitf(exitUsage, "--limit, --action and --index need --predictor")
 	case len(out) == 0:
 		return nil, exitf(exitUsage, "say what to change: --dial, --predictor with --limit, or --report-only")
 	}
 	return out, nil
 }
 
-// likePredictor adds which predictor may have been meant.
+// likePredictor adds a hint with similar predictors.
 func likePredictor(err error, name string) error {
 	var known []string
 	for _, p := range cost.Predictors() {
@@ -118,7 +118,7 @@ func likePredictor(err error, name string) error {
 	return hinted(err, "they are %s", strings.Join(known, ", "))
 }
 
-// limit is a limit of its own.
+// limit returns the order for a new limit.
 func (c *guardSetCmd) limit(o adminapi.SetOverride) (adminapi.SetOverride, error) {
 	if _, err := cost.ParsePredictor(c.Predictor); err != nil {
 		return o, likePredictor(exitf(exitUsage, "--predictor: %w", err), c.Predictor)

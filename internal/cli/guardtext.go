@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// writeGuarded tells people about one verdict.
+// writeGuarded prints one verdict.
 func writeGuarded(p *printer, name string, v *guard.Verdict) {
 	p.printf("%s  %s  %s\n", p.paint(outcomeStyle(v.Verdict), string(v.Verdict)), p.paint(bold, clean(name)), p.paint(dim, guardedNote(v)))
 	for _, f := range v.Findings {
@@ -34,7 +34,7 @@ func writeGuarded(p *printer, name string, v *guard.Verdict) {
 	}
 }
 
-// guardedNote is what stands behind the name: cost and, for expressions, class.
+// guardedNote returns the note after the name: cost and, for expressions, class.
 func guardedNote(v *guard.Verdict) string {
 	parts := []string{fmt.Sprintf("cost %s", guard.Number(v.Cost))}
 	if v.Regex != "" {

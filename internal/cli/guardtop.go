@@ -21,7 +21,7 @@ type guardTopCmd struct {
 	watching
 }
 
-// Help says what the columns are.
+// Help is shown below the flags.
 func (guardTopCmd) Help() string {
 	return "A caller's name is the one that it sends (X-Opaque-Id, the API key's ID, the user), or else the one that bezoar top shows. Shapes that killed a worker come first, then those whose answers took longest. PREDICTED is the largest cost of a shape in units. " +
 		"TOOK is the average time of its answers. MOSTLY is where most of the cost comes from. LEDGER is the verdict on the shape because it killed workers."
@@ -44,7 +44,7 @@ func (c *guardTopCmd) Run(s *session, api *adminapi.Client) error {
 	})
 }
 
-// wanted returns the guards that are wanted.
+// wanted returns the guards that the flags select.
 func (c *guardTopCmd) wanted(s *session, api *adminapi.Client) ([]adminapi.Guard, error) {
 	limit := c.Limit
 	if c.Caller != "" { // wherever it stands
@@ -85,7 +85,7 @@ func onlyOf(g *adminapi.Guard, caller string) bool {
 	return len(g.Callers) > 0
 }
 
-// guardedRoute finds the guard of a route, or says which routes have one.
+// guardedRoute finds the guard of a route. Its error lists the routes with guards.
 func guardedRoute(all []adminapi.Guard, route string) (*adminapi.Guard, error) {
 	if len(all) == 0 {
 		return nil, errNoGuard()
@@ -97,7 +97,7 @@ func guardedRoute(all []adminapi.Guard, route string) (*adminapi.Guard, error) {
 		}
 		names = append(names, clean(all[i].Route))
 	}
-	return nil, hinted(exitf(exitNotFound, "the route %.100q has no guard, or is not there", clean(route)), "guarded are %s", strings.Join(names, ", "))
+	return nil, hinted(exitf(exitNotFound, "the route %.100q does not exist, or has no guard", clean(route)), "guarded routes: %s", strings.Join(names, ", "))
 }
 
 func errNoGuard() error {
@@ -115,7 +115,7 @@ func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Gu
 	}
 	overrides, err := api.Overrides(s)
 	if problem, ok := errors.AsType[*adminapi.Problem](err); ok && problem.Code == adminapi.CodeFixed {
-		err = nil // settings that do not change have no overrides
+		err = nil // settings without versions have no overrides
 	}
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Gu
 	return nil
 }
 
-// writeGuard tells people about one guard.
+// writeGuard prints one guard.
 func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now time.Time, whole bool) {
 	p.printf("%s: %s, limits version %d", p.paint(bold, clean(g.Route)), clean(string(g.Kind)), g.Version)
 	if g.Limits != "" {
@@ -146,7 +146,7 @@ func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now ti
 	}
 	p.printf("\n")
 	for _, f := range g.Faults {
-		p.printf("%s since %s, what held before holds: %s\n", p.paint(red, "broken"), clock(now, f.Since), clean(f.Error))
+		p.printf("%s since %s, the previous limits stay in force: %s\n", p.paint(red, "broken"), clock(now, f.Since), clean(f.Error))
 	}
 	for _, o := range overrides {
 		if o.ForQueries() && (o.Route == "" || o.Route == g.Route) {
@@ -171,7 +171,7 @@ func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now ti
 	}
 }
 
-// writeHints says what is known of the data, and how old that is.
+// writeHints prints the hints' contents and age.
 func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
 	var parts []string
 	for _, h := range g.Hints {
@@ -189,11 +189,11 @@ func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
 		p.printf("hints: %s\n", strings.Join(parts, ", "))
 	}
 	if g.Poll != nil && g.Poll.Error != "" {
-		p.printf("%s: the backend does not tell hints, %s in a row: %s\n", p.paint(red, "hints"), count(int64(g.Poll.Failures), "failure", "failures"), clean(g.Poll.Error))
+		p.printf("%s: the backend gives no hints, %s in a row: %s\n", p.paint(red, "hints"), count(int64(g.Poll.Failures), "failure", "failures"), clean(g.Poll.Error))
 	}
 }
 
-// unitsText writes a cost with as many digits as say something.
+// unitsText formats a cost with its significant digits.
 func unitsText(units float64) string {
 	if units > 0 && units < 10 {
 		return fmt.Sprintf("%.1f", units)
@@ -201,7 +201,7 @@ func unitsText(units float64) string {
 	return fmt.Sprintf("%.0f", units)
 }
 
-// brief writes a duration with two or three digits that say something.
+// brief formats a duration with two or three digits.
 func brief(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -244,7 +244,7 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 	}
 }
 
-// mostRules are the predictors by which a caller went beyond limits most often.
+// mostRules returns the predictors whose limits a caller exceeded most often.
 func mostRules(rules map[string]int64) string {
 	names := make([]string, 0, len(rules))
 	for name := range rules {

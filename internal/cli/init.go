@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/cli/starter"
 )
@@ -44,7 +45,7 @@ func (c *initCmd) Run(s *session) error {
 	}
 	found := "nothing in this folder says how your server is started; edit the command in " + c.File
 	if g.From != "" {
-		found = fmt.Sprintf("the command is from %s: %v", g.From, g.Command)
+		found = fmt.Sprintf("the command is from %s: %s", g.From, clean(strings.Join(g.Command, " ")))
 	}
 	s.out.printf("%s written: %s\n", c.File, found)
 	if g.Before != "" {

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/term"
 )
 
-// How often long work says how far it is.
+// How often progress is printed.
 const (
-	drawEvery = 100 * time.Millisecond // on a terminal, where a line replaces the one before
-	tellEvery = 10 * time.Second       // elsewhere, where each is a line of its own
+	drawEvery = 100 * time.Millisecond // on a terminal, where a line replaces the previous one
+	tellEvery = 10 * time.Second       // elsewhere, where each is a new line
 )
 
-// longWork says on stderr how far long work is: how much of it, how fast, and for how
-// long still. With --json it is silent.
+// longWork prints the progress of long work on stderr: how much is done, how fast, and how long the rest takes. With --json
+// it is silent.
 type longWork struct {
 	s      *session
-	number func(int) string // writes how much is done in a second
+	number func(int) string // formats the rate per second
 	draws  bool
 	width  int
 	began  time.Time
 	last   time.Time
-	first  int64 // done at the beginning, by an earlier run
+	first  int64 // done at the start, by an earlier run
 	drawn  bool
 	begun  bool
 }
@@ -40,8 +40,8 @@ func newLongWork(s *session) *longWork {
 	return p
 }
 
-// tell says that so much of total is done, of which text gives the details; a total of
-// 0 is not known. Most calls say nothing, so that it may be called often.
+// tell reports that done of total is done; text gives the details. A total of 0 means unknown. Most calls print nothing, so
+// it may be called often.
 func (p *longWork) tell(done, total int64, text func() string) {
 	if !p.begun {
 		p.first, p.begun = done, true
@@ -63,7 +63,7 @@ func (p *longWork) tell(done, total int64, text func() string) {
 	p.drawn = true
 }
 
-// pace is how fast it goes, and for how long still.
+// pace returns the rate and the remaining time.
 func (p *longWork) pace(now time.Time, done, total int64) string {
 	took := now.Sub(p.began).Seconds()
 	if took <= 0 || done <= p.first {
@@ -71,7 +71,7 @@ func (p *longWork) pace(now time.Time, done, total int64) string {
 	}
 	rate := float64(done-p.first) / took
 	text := fmt.Sprintf("; %s/s", p.number(int(rate)))
-	switch { // a figure of 0/s says nothing
+	switch { // 0/s would be useless
 	case rate*60 < 1:
 		text = fmt.Sprintf("; %s/h", p.number(int(rate*3600)))
 	case rate < 1:
@@ -83,7 +83,7 @@ func (p *longWork) pace(now time.Time, done, total int64) string {
 	return text
 }
 
-// clear removes the line that was drawn.
+// clear removes the line of progress.
 func (p *longWork) clear() {
 	if p.drawn {
 		fmt.Fprint(p.s.Stderr, "\r\x1b[K")

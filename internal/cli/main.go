@@ -18,7 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// Process is the part of the world that a command may touch.
+// Process is the environment that a command may use.
 type Process struct {
 	Args   []string // without the program's name
 	Stdin  io.Reader
@@ -26,7 +26,7 @@ type Process struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Exit   func(code int) // ends the process at once, after a second signal
-	// Guard starts what ends this process's jobs' leftovers should it be killed; nil: nothing does.
+	// Guard starts a guardian, which kills leftovers of this process's jobs if the process is killed. nil means none.
 	Guard  func(log *slog.Logger) (stop func(), err error)
 	Engine Engine
 }
@@ -35,31 +35,31 @@ type Process struct {
 type session struct {
 	context.Context //nolint:containedctx // lives exactly as long as the command
 	Process
-	early  chan os.Signal // what has come before it was heeded; nil unless the command serves
+	early  chan os.Signal // signals that came before heed; nil unless the command serves
 	json   bool
 	out    *printer
 	now    func() time.Time
 	parser *kong.Kong
 }
 
-// Main runs one command and returns the exit code. ctx ends a command early;
-// commands that serve also heed SIGINT, SIGTERM and SIGHUP.
+// Main runs one command and returns the exit code. The end of ctx ends the command early. Commands that serve also heed
+// SIGINT, SIGTERM and SIGHUP.
 func Main(ctx context.Context, p Process) int {
 	early := early(p.Args)
 	defer signal.Stop(early)
 	var root grammar
 	exited := false
-	parser, err := kong.New(
-		&root,
+	parser, err := kong.New(&root, append(
+		flagValues(),
 		kong.Name("bezoar"),
 		kong.Description("Blames the work, fairly, and keeps the fleet alive."),
 		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { exited = true }), // after --help; parsing then goes on harmlessly
+		kong.Exit(func(int) { exited = true }), // after --help; parsing then goes on without effect
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups(groups()),
 		kong.Help(printHelp),
 		kong.Vars{"version": readVersion().line()},
-	)
+	)...)
 	if err != nil {
 		panic(fmt.Sprintf("cli: the grammar is broken: %v", err))
 	}
@@ -86,8 +86,7 @@ func Main(ctx context.Context, p Process) int {
 	return exitOK
 }
 
-// run runs the command. One that talks to a running Bezoar gets its client when it
-// asks for it.
+// run runs the command. A command that talks to a running Bezoar gets a client when it asks for one.
 func (s *session) run(parsed *kong.Context) error {
 	type client interface {
 		client(s *session) (*adminapi.Client, error)
@@ -113,7 +112,7 @@ func (s *session) run(parsed *kong.Context) error {
 const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan or the settings changed first, " +
 	"6 partly done, 7 timed out waiting, 8 unhealthy or not reachable."
 
-// fail says what is wrong and returns the exit code.
+// fail prints an error and returns the exit code.
 func (p Process) fail(err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = &exitError{code: exitFailure, err: errors.New("interrupted")}
@@ -125,7 +124,7 @@ func (p Process) fail(err error) int {
 	return codeOf(err)
 }
 
-// usageError names the command whose help to read, and knows the usual slips.
+// usageError adds which help to read, and recognises common mistakes.
 func usageError(err error, args []string) error {
 	var words []string
 	for _, a := range args {
@@ -151,21 +150,21 @@ func usageError(err error, args []string) error {
 	if rest, ok := strings.CutPrefix(err.Error(), `expected "<`); ok {
 		err = errors.New("missing argument <" + strings.TrimSuffix(rest, `"`))
 	}
-	if text := err.Error(); strings.Contains(text, noChoice) { // a flag that may be left out
+	if text := err.Error(); strings.Contains(text, noChoice) { // an optional flag
 		err = errors.New(strings.Replace(text, noChoice, "must be one of ", 1))
 	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
 }
 
-// ofNoun reports whether a verb was wanted.
+// ofNoun reports whether a verb is missing.
 func ofNoun(c *kong.Context) bool {
 	return c.Selected() == nil || len(c.Selected().Children) > 0
 }
 
-// noChoice is what the parser says of a flag's values when one of them is none.
+// noChoice begins kong's message about a wrong value of an optional enum flag.
 const noChoice = `must be one of "",`
 
-// guard has what jobs leave ended should this process be killed, until stop is called.
+// guard starts the guardian; stop ends it.
 func (s *session) guard(log *slog.Logger) (stop func()) {
 	if s.Guard == nil {
 		return func() {}
@@ -181,7 +180,7 @@ func (s *session) guard(log *slog.Logger) (stop func()) {
 	return stop
 }
 
-// spelled puts --help behind the words of "help COMMAND", as other tools know it.
+// spelled turns "help COMMAND" into "COMMAND --help".
 func spelled(args []string) []string {
 	if args[0] != "help" {
 		return args
@@ -196,7 +195,7 @@ func spelled(args []string) []string {
 	return append(slices.Clone(words), "--help")
 }
 
-// say writes a message for people.
+// say prints a message for people on stderr.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.Stderr, format+"\n", args...)
 }

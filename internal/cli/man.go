@@ -20,7 +20,7 @@ func (c *manCmd) Run(s *session) error {
 		return fmt.Errorf("make the folder of the manual: %w", err)
 	}
 	for name, text := range pages {
-		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // it is for everybody
+		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // everybody may read it
 			return fmt.Errorf("write a page of the manual: %w", err)
 		}
 	}
@@ -28,8 +28,7 @@ func (c *manCmd) Run(s *session) error {
 	return nil
 }
 
-// manual is all pages by the names of their files. The same program writes the same
-// bytes.
+// manual returns all pages by file name. The output depends only on the program.
 func manual(root *kong.Node, v buildVersion) map[string]string {
 	day, _, _ := strings.Cut(v.Date, "T")
 	head := func(name string) *roff {
@@ -91,7 +90,7 @@ func shownBelow(n *kong.Node) (out []*kong.Node) {
 	return out
 }
 
-// synopsis is what follows a command's name.
+// synopsis returns what follows a command's name.
 func synopsis(n *kong.Node) string {
 	var text strings.Builder
 	for _, p := range n.Positional {
@@ -100,10 +99,10 @@ func synopsis(n *kong.Node) string {
 	return text.String() + " [FLAGS]"
 }
 
-// roff is a page in the language of man(7).
+// roff writes a page in the language of man(7).
 type roff struct{ strings.Builder }
 
-// request writes one with its arguments.
+// request writes a request with its arguments.
 func (r *roff) request(name string, args ...string) {
 	r.WriteString("." + name)
 	for _, a := range args {
@@ -134,7 +133,7 @@ func (r *roff) item(term, text string) {
 	r.text(text)
 }
 
-// command writes what a command takes, and its verbs below it.
+// command writes the arguments of a command, and its verbs.
 func (r *roff) command(n *kong.Node) {
 	r.section("DESCRIPTION")
 	r.text(strings.TrimSpace(n.Help + "\n\n" + n.Detail))
@@ -173,7 +172,7 @@ func (r *roff) flags(flags []*kong.Flag) {
 	}
 }
 
-// escaped is text that roff prints as it is.
+// escaped escapes text so that roff prints it unchanged.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -182,7 +181,7 @@ func escaped(text string) string {
 			b.WriteString(`\e`)
 		case c == '-':
 			b.WriteString(`\-`)
-		case c > '~': // whatever the reader's locale is
+		case c > '~': // independent of the reader's locale
 			fmt.Fprintf(&b, `\[u%04X]`, c)
 		default:
 			b.WriteRune(c)

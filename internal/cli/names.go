@@ -11,16 +11,16 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// namesCmd is what completion scripts ask. It never fails aloud: somebody is typing.
+// namesCmd answers completion scripts. It prints no errors, because somebody is typing.
 type namesCmd struct {
 	remote
 	Kind string `arg:"" enum:"queues,fleets,groups,verdicts,flows,runs" help:"What to list: ${enum}."`
 }
 
-// namesPatience is how long somebody who types waits for names.
+// namesPatience is how long completion waits for names.
 const namesPatience = time.Second
 
-// maxNames bounds what is offered.
+// maxNames bounds the completions.
 const maxNames = 500
 
 func (c *namesCmd) Run(s *session) error {
@@ -60,14 +60,14 @@ func namesOf[T any](all []T, name func(T) string) []string {
 	return out
 }
 
-// plainWord reports whether every shell reads a word as it is. Others are not offered:
-// a name may be an attacker's, and shells expand what completion offers.
+// plainWord reports whether every shell reads a word unchanged. Other words are not offered: an attacker may have chosen
+// the name, and shells expand completions.
 func plainWord(s string) bool {
 	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789._:@/-") == "" && !strings.HasPrefix(s, "-")
 }
 
-// kindOf says what the running Bezoar is asked for where a value or an argument is
-// wanted; "" for nothing. path is the command's, such as "bezoar queue show".
+// kindOf returns the kind of names for a value or an argument; "" for none. path is the command's, such as "bezoar queue
+// show".
 func kindOf(path, name string) string {
 	noun, verb, _ := strings.Cut(strings.TrimPrefix(path, "bezoar "), " ")
 	switch noun + " " + name {

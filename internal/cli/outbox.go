@@ -27,31 +27,30 @@ type outboxCmd struct {
 	Verify outboxVerify `cmd:"" help:"Check that no event of a key is missing or out of order."`
 }
 
-// Help says how events get out.
+// Help is shown below the flags.
 func (outboxCmd) Help() string {
-	return "bezoar serve delivers the events of the outboxes that its settings name. These commands work on the database itself, whether something delivers or not."
+	return "bezoar serve delivers the events of the outboxes that its settings name. These commands work on the database itself, with or without a running relay."
 }
 
-// databaseVar names the database without showing a password to every user of the
-// machine.
+// databaseVar names the database without showing a password to every user of the machine.
 const databaseVar = "BEZOAR_OUTBOX_DATABASE"
 
-// outboxAt says which outbox is meant.
+// outboxAt holds the flags that name an outbox.
 type outboxAt struct {
 	Outbox   string `short:"o" placeholder:"NAME" help:"The outbox, as the settings file calls it (default: the only one there)."`
 	Config   string `short:"c" placeholder:"FILE" help:"The settings file (default bezoar.yaml)."`
 	Database string `placeholder:"URL" help:"Instead of an outbox of the settings file: its database, postgres://…, mysql://… or sqlite:PATH (default $$BEZOAR_OUTBOX_DATABASE)."`
-	Admin    string `placeholder:"ADDR" help:"The admin API whose audit log is told of retry, skip and edit (default $$BEZOAR_ADMIN, or as the settings file says)."`
+	Admin    string `placeholder:"ADDR" help:"The admin API whose audit log records retry, skip and edit (default $$BEZOAR_ADMIN, or as the settings file says)."`
 	Schema   string `placeholder:"NAME" help:"With --database: the schema of its tables (default bezoar_outbox)."`
 }
 
-// where is an outbox.
+// where describes an outbox.
 type where struct {
 	name, database, schema string
-	admin                  string // of the settings; "": they have none
+	admin                  string // of the settings; "": none
 }
 
-// find says where the outbox is.
+// find returns the outbox that the flags name.
 func (a *outboxAt) find(s *session) (where, error) {
 	database := a.Database
 	if database == "" && a.Outbox == "" && a.Config == "" {
@@ -77,7 +76,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 	return a.chosen(s, file, &cfg)
 }
 
-// chosen is the outbox of a settings file that is meant.
+// chosen returns the named outbox of a settings file, or its only one.
 func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, error) {
 	name, names := a.Outbox, slices.Sorted(maps.Keys(cfg.Outbox))
 	switch {
@@ -109,10 +108,10 @@ func (w where) title() string {
 	return "outbox " + w.name
 }
 
-// unnamed is an outbox that a URL names, and no settings.
+// unnamed is the name of an outbox that is given by a URL.
 const unnamed = "outbox"
 
-// kind is what kind of database it is.
+// kind returns the kind of the database.
 func (w where) kind() string { return outboxdb.Kind(w.database) }
 
 // with opens the outbox while do runs.
@@ -129,7 +128,7 @@ func (a *outboxAt) with(s *session, do func(w where, store outbox.Store) error) 
 	return errors.Join(err, store.Close())
 }
 
-// outboxError gives errors of an outbox their exit codes.
+// outboxError adds the exit code to an error of an outbox.
 func outboxError(w where, err error) error {
 	var exit *exitError
 	switch {
@@ -149,8 +148,8 @@ func outboxError(w where, err error) error {
 	return &exitError{code: exitFailure, err: fmt.Errorf("%s: %w", w.title(), err)}
 }
 
-// told has the audit log of a running Bezoar say what was done. The database is changed
-// by then: that nobody could be told is a warning.
+// told records in the audit log of a running Bezoar what was done. The database is changed by then, so an error is only a
+// warning.
 func (a *outboxAt) told(s *session, w where, d adminapi.OutboxDeed) {
 	at := remote{Admin: a.Admin}
 	named := a.Admin != "" || s.Getenv("BEZOAR_ADMIN") != ""
@@ -168,6 +167,6 @@ func (a *outboxAt) told(s *session, w where, d adminapi.OutboxDeed) {
 	}
 	var away *adminapi.ReachError
 	if err != nil && (named || !errors.As(err, &away)) {
-		s.say("bezoar: warning: the audit log does not say it: %v", err)
+		s.say("bezoar: warning: the audit log does not record it: %v", err)
 	}
 }

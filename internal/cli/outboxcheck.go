@@ -13,8 +13,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/outbox/sinks"
 )
 
-// sinkFaults opens the sinks of outboxes as serve does, which connects to nothing. A
-// variable that is not set here may be set where Bezoar runs.
+// sinkFaults opens the sinks of outboxes as serve does, which connects to nothing. A variable that is not set here may be
+// set where Bezoar runs.
 func sinkFaults(ctx context.Context, file string, cfg *config.Config) []config.Fault {
 	const stands = "it-stands-for-a-secret-of-any-kind"
 	getenv := func(name string) string { return cmp.Or(os.Getenv(name), stands) }

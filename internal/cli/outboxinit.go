@@ -18,7 +18,7 @@ func (outboxInit) Help() string {
 	return "The command may be repeated: it also brings the tables of an older version up to date. An application in any language writes events with the function or the statements that the SQL explains."
 }
 
-// Run makes an outbox, or says how.
+// Run makes an outbox, or prints the SQL.
 func (c *outboxInit) Run(s *session) error {
 	if c.PrintSQL {
 		schema := c.Schema
@@ -44,6 +44,6 @@ func (c *outboxInit) Run(s *session) error {
 	if s.json {
 		return s.out.json(map[string]any{"name": w.name, "database": w.kind(), "schema": w.schema, "id": id.ID, "version": id.Version, "made": id.Made})
 	}
-	s.out.printf("the outbox %s is there: %s, version %d\n", clean(w.schema), clean(id.ID), id.Version)
+	s.out.printf("the outbox %s exists: %s, version %d\n", clean(w.schema), clean(id.ID), id.Version)
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// pickedEvents is how events are selected.
+// pickedEvents holds the flags that select events.
 type pickedEvents struct {
 	Topic      string        `short:"t" placeholder:"TOPIC" help:"Only events of this topic."`
 	Key        string        `short:"k" placeholder:"KEY" help:"Only events of this key."`
-	Class      string        `placeholder:"CLASS" help:"Only events whose last failure has this class, such as invalid, or lost if the relay died."`
+	Class      string        `placeholder:"CLASS" offer:"transient,throttled,outage,invalid,bug,lost" help:"Only events whose last failure has this class, such as invalid, or lost if the relay died."`
 	WithReason string        `placeholder:"TEXT" help:"Only events whose reason contains this text."`
 	Since      time.Duration `placeholder:"TIME" help:"Only events that were parked within this time, such as 2h."`
 	Before     time.Duration `placeholder:"TIME" help:"Only events that were parked longer ago than this."`
@@ -21,8 +21,7 @@ type pickedEvents struct {
 
 func (p *pickedEvents) empty() bool { return *p == pickedEvents{} }
 
-// takes reports whether the event is meant. The database has looked at topic and
-// key.
+// takes reports whether the event is selected. The database has checked topic and key.
 func (p *pickedEvents) takes(w *outbox.Waiting, now time.Time) bool {
 	var e outbox.Evidence
 	if w.Evidence != nil {

@@ -12,16 +12,16 @@ import (
 
 type outboxSlots struct {
 	outboxAt
-	Reset string `placeholder:"SLOT" help:"Let a reader of the outbox begin again whose slot is lost or is somebody else's."`
+	Reset string `placeholder:"SLOT" help:"Restart the reader of this slot, if the slot is lost or belongs to another reader."`
 	Yes   bool   `help:"With --reset: do it. Without --yes the command says what would be missing."`
 }
 
-// Help says what is alarming.
+// Help is shown below the flags.
 func (outboxSlots) Help() string {
-	return "A replication slot that nobody reads has PostgreSQL keep its write-ahead log until the disk is full. The command names the slots of the database's server, " +
+	return "If nobody reads a replication slot, PostgreSQL keeps its write-ahead log until the disk is full. The command lists the slots of the database's server, " +
 		"what each holds back and why, and when that reaches a limit. Exit code 8: a person should act.\n\n" +
-		"--reset is the way out when changes of tables are not captured any more, because their slot is lost. The reader forgets how far it was and makes its slot again: " +
-		"changes of the time between become no events. Tables with copy: true are copied."
+		"Use --reset if changes of tables are no longer captured because their slot is lost. The reader makes its slot again and goes on from now: " +
+		"changes that it has not read become no events. Tables with copy: true are copied."
 }
 
 // Run shows the slots.
@@ -64,7 +64,7 @@ func (c *outboxSlots) Run(s *session) error {
 	return err
 }
 
-// reset lets the reader of a slot begin again.
+// reset makes the reader of a slot start again.
 func (c *outboxSlots) reset(s *session, w where, r *cdc.Report) error {
 	var names []string
 	var reader cdc.SlotReport
@@ -89,7 +89,7 @@ func (c *outboxSlots) reset(s *session, w where, r *cdc.Report) error {
 			why = ": " + clean(why)
 		}
 		return hinted(exitf(exitUsage, "reset slot %s: its reader is %s%s", clean(c.Reset), reader.Health, why),
-			"--yes does it: changes between its last one and now become no events, and there is no way back")
+			"--yes does it: changes that it has not read become no events; this cannot be undone")
 	}
 	if err := (cdc.Config{URL: w.database, Slot: c.Reset, Publication: c.Reset}).Reset(s, w.schema); err != nil {
 		return outboxError(w, err)

@@ -18,7 +18,7 @@ func (c *outboxStatus) Run(s *session) error {
 			return err
 		}
 		o := adminapi.NewOutbox(w.name, w.kind(), st)
-		if n, ok := store.(outbox.Notebook); ok { // else only the process knows its sinks
+		if n, ok := store.(outbox.Notebook); ok { // otherwise only the relay's process knows its sinks
 			stats, at, err := n.Noted(s)
 			if err != nil {
 				return err
@@ -35,7 +35,7 @@ func (c *outboxStatus) Run(s *session) error {
 	})
 }
 
-// noted adds what the relay has written down, unless that was another one.
+// noted adds what the relay has written down, unless another relay wrote it.
 func noted(o *adminapi.Outbox, stats outbox.Stats) {
 	if o.Relay.Alive && stats.Epoch == o.Relay.Epoch {
 		o.Here(stats)
@@ -43,12 +43,12 @@ func noted(o *adminapi.Outbox, stats outbox.Stats) {
 	}
 }
 
-// reportOutbox prints an outbox. now is by the database's clock.
+// reportOutbox prints an outbox. now is the time of the database.
 func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 	s.out.printf("%s  %s, version %d, %s\n", s.out.paint(bold, clean(o.Name)), clean(o.Database), o.Version, clean(o.ID))
 	switch r := o.Relay; {
 	case r.Epoch == 0:
-		s.out.printf("%s\n", s.out.paint(yellow, "no relay was here yet: bezoar serve delivers the outboxes of its settings"))
+		s.out.printf("%s\n", s.out.paint(yellow, "no relay has run yet: bezoar serve delivers the outboxes of its settings"))
 	case r.Until.IsZero():
 		s.out.printf("%s\n", s.out.paint(red, fmt.Sprintf("no relay: %s, epoch %d, has given up the lease", clean(r.Owner), r.Epoch)))
 	case !r.Alive:
@@ -84,8 +84,7 @@ func reportOutbox(s *session, o adminapi.Outbox, now time.Time) {
 	t.write(s.out, "")
 }
 
-// pausedFor says when the sink is tried again. The relay notes its sinks every few
-// seconds, so that the time may be over.
+// pausedFor tells when the sink is tried again. The relay writes this every few seconds, so the time may be over.
 func pausedFor(now, until time.Time) string {
 	if !until.After(now) {
 		return "is being tried again"
@@ -99,7 +98,7 @@ type outboxVerify struct {
 	Limit int    `short:"n" default:"100" placeholder:"N" help:"List at most this many faults (default ${default})."`
 }
 
-// Help says what is proven.
+// Help is shown below the flags.
 func (outboxVerify) Help() string {
 	return "The command reads every event that is kept, delivered ones included, and checks that the events of each key are numbered without holes and in the order " +
 		"in which they are delivered. Exit code 1: there are faults, which means that somebody changed the outbox's tables."
@@ -132,11 +131,11 @@ type finding struct {
 	Expected int64  `json:"expected"`
 }
 
-// inWords says what a fault means.
+// inWords describes a fault.
 func inWords(f outbox.Finding) string {
 	switch last := f.Sequence - 1; {
 	case f.Kind == "gap" && f.Sequence <= f.Expected:
-		return fmt.Sprintf("number %d is there again", f.Sequence)
+		return fmt.Sprintf("number %d occurs again", f.Sequence)
 	case f.Kind == "gap" && last == f.Expected:
 		return fmt.Sprintf("number %d of the key is missing", last)
 	case f.Kind == "gap":

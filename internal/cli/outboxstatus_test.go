@@ -14,7 +14,7 @@ func TestWordsOfAnOutbox(t *testing.T) {
 	for want, f := range map[string]outbox.Finding{
 		"number 5 of the key is missing":                   {Kind: "gap", Sequence: 6, Expected: 5},
 		"numbers 5 to 8 of the key are missing":            {Kind: "gap", Sequence: 9, Expected: 5},
-		"number 4 is there again":                          {Kind: "gap", Sequence: 4, Expected: 5},
+		"number 4 occurs again":                            {Kind: "gap", Sequence: 4, Expected: 5},
 		"number 5 of the key is delivered before number 4": {Kind: "inversion", Sequence: 5, Expected: 5},
 		"the event waits, and its row was deleted":         {Kind: "missing"},
 	} {

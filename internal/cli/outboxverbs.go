@@ -12,7 +12,7 @@ import (
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// notWaiting says which event it is that does not wait.
+// notWaiting names the event that does not wait.
 func notWaiting(id string, err error) error {
 	if errors.Is(err, outbox.ErrNotFound) {
 		return exitf(exitNotFound, "event %.80q does not exist or is delivered", id)
@@ -20,7 +20,7 @@ func notWaiting(id string, err error) error {
 	return err
 }
 
-// eventVerb is what retry and skip have in common.
+// eventVerb holds the arguments that retry and skip share.
 type eventVerb struct {
 	outboxAt
 	IDs []string `arg:"" optional:"" name:"id" help:"The events' IDs."`
@@ -32,7 +32,7 @@ type eventVerb struct {
 	Expect int64  `placeholder:"N" help:"With --yes: the number of events that you expect. If it differs, nothing happens."`
 }
 
-const selectHelp = "Events are named by their IDs or selected by flags. A selection says first how many events it has, and how to go on.\n\n"
+const selectHelp = "Events are named by their IDs or selected by flags. With a selection, the command first prints how many events it has, and how to go on.\n\n"
 
 type outboxRetry struct{ eventVerb }
 
@@ -74,7 +74,7 @@ func (c *eventVerb) check() error {
 	return nil
 }
 
-// changedEvents is what --json prints of retry and skip.
+// changedEvents is what --json prints for retry and skip.
 type changedEvents struct {
 	Verb    string    `json:"verb"`
 	Planned int64     `json:"planned"`
@@ -114,7 +114,7 @@ func (c *eventVerb) run(s *session, verb, done string, do func(outbox.Store, []i
 	})
 }
 
-// positions are the events that are meant.
+// positions returns the positions of the selected events.
 func (c *eventVerb) positions(s *session, store outbox.Store, out *changedEvents) (all []int64, err error) {
 	if len(c.IDs) == 0 {
 		err := c.each(s, store, s.now(), func(w *outbox.Waiting) bool {
@@ -143,7 +143,7 @@ func (c *eventVerb) positions(s *session, store outbox.Store, out *changedEvents
 	return all, nil
 }
 
-// planned says what would happen.
+// planned prints what would happen.
 func (c *eventVerb) planned(s *session, out changedEvents) error {
 	if s.json {
 		out.DryRun = true
@@ -168,7 +168,7 @@ func (c *eventVerb) report(s *session, done string, out changedEvents) error {
 	case missed == 0:
 		return nil
 	case out.Changed == 0:
-		return exitf(exitPlanChanged, "no event was %s: %s no more parked", done, isAre(missed))
+		return exitf(exitPlanChanged, "no event was %s: %s no longer parked", done, isAre(missed))
 	default:
 		return exitf(exitPartly, "%s not %s", count(missed, "event was", "events were"), done)
 	}

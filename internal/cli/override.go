@@ -35,7 +35,7 @@ func (c *overrideLs) Run(s *session, api *adminapi.Client) error {
 	now := s.now()
 	t := table{head: []string{"ID", "WHAT", "ROUTE", "PLAN", "CALLER", "ENDS", "BY", "REASON"}}
 	classed := slices.ContainsFunc(overrides, func(o live.Override) bool { return o.Class != "" })
-	if classed { // of queries
+	if classed { // there are overrides for queries
 		t.head = slices.Insert(t.head, 4, "CLASS")
 	}
 	for _, o := range overrides {
@@ -56,7 +56,7 @@ func orAll(s string) string {
 	return s
 }
 
-// whatText says what an override changes, in a word or two.
+// whatText describes briefly what an override changes.
 func whatText(o live.Override) string {
 	switch {
 	case o.What == live.GuardReport:
@@ -88,7 +88,7 @@ type overrideSet struct {
 	Reason      string        `placeholder:"TEXT" help:"Reason, shown to refused callers and to operators."`
 }
 
-// Help shows the usual case.
+// Help is shown below the flags.
 func (*overrideSet) Help() string {
 	return "Example: bezoar override set --caller acme --rate 0.1 --for 1h --reason 'a loop in their client'. " +
 		"Without --caller, --route and --plan, --rate and --priority apply to all callers."
@@ -127,7 +127,7 @@ func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 	return err
 }
 
-// orders are what the flags ask for, one for each thing that changes.
+// orders returns one order for each change that the flags ask for.
 func (c *overrideSet) orders() (out []adminapi.SetOverride) {
 	add := func(what string, factor *float64, value string) {
 		o := adminapi.SetOverride{
@@ -153,7 +153,7 @@ func (c *overrideSet) orders() (out []adminapi.SetOverride) {
 	return out
 }
 
-// targetText says whom an override is for.
+// targetText describes the target of an override.
 func targetText(o live.Override) string {
 	var parts []string
 	for _, p := range []struct{ word, name string }{{"caller", o.Caller}, {"class", o.Class}, {"plan", o.Plan}, {"route", o.Route}} {

@@ -19,7 +19,7 @@ type printer struct {
 	w     io.Writer
 	width func() int // nil when w is no terminal
 	color bool
-	err   error // the first of a write
+	err   error // the first error of a write
 }
 
 func newPrinter(w io.Writer, getenv func(string) string) *printer {
@@ -38,7 +38,7 @@ func newPrinter(w io.Writer, getenv func(string) string) *printer {
 	return p
 }
 
-// columns is how wide text may be: the terminal's width, and readable.
+// columns is the width for text: that of the terminal, within readable bounds.
 func (p *printer) columns() int {
 	if p.width == nil {
 		return 100
@@ -52,7 +52,7 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
-// lost is why not all was written. A reader that has seen enough is no reason.
+// lost returns the error if output was lost. A reader that closed the pipe is no error.
 func (p *printer) lost() error {
 	if p.err == nil || errors.Is(p.err, syscall.EPIPE) || errors.Is(p.err, io.ErrClosedPipe) {
 		return nil
@@ -60,7 +60,7 @@ func (p *printer) lost() error {
 	return p.err
 }
 
-// json writes the one document of a command.
+// json writes the command's one document.
 func (p *printer) json(v any) error {
 	e := json.NewEncoder(p.w)
 	e.SetEscapeHTML(false)
@@ -87,8 +87,8 @@ func (p *printer) paint(style, text string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// clean makes text that an attacker may have written safe for a terminal: one
-// line, no control characters, no tricks with the direction of writing.
+// clean makes hostile text safe for a terminal: one line, no control characters, no characters that change the direction of
+// writing.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, unsafeRune) && utf8.ValidString(s) {
 		return s

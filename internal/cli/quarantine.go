@@ -46,7 +46,7 @@ func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	now := s.now()
 	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
 	nodes := slices.ContainsFunc(verdicts, func(v bezoar.Verdict) bool { return v.Node != "" })
-	if nodes { // that share their verdicts
+	if nodes { // several nodes share their verdicts
 		t.head = slices.Insert(t.head, nodeColumn, "NODE")
 	}
 	for _, v := range verdicts {
@@ -63,10 +63,10 @@ func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// nodeColumn is where a list of verdicts says which node decided.
+// nodeColumn is the position of the column for the node.
 const nodeColumn = 5
 
-// causeOf says what a verdict rests on: nothing died of an operator's own.
+// causeOf describes the cause of a verdict. A verdict of an operator has no deaths.
 func causeOf(v bezoar.Verdict) string {
 	if v.Manual {
 		return "operator"
@@ -74,7 +74,7 @@ func causeOf(v bezoar.Verdict) string {
 	return v.Cause.String()
 }
 
-// untilOf says when a verdict's next copy may probe, if that applies.
+// untilOf tells when the next copy may probe, if that applies.
 func untilOf(now time.Time, v bezoar.Verdict) string {
 	if v.State != bezoar.Quarantined {
 		return "–"
@@ -82,7 +82,7 @@ func untilOf(now time.Time, v bezoar.Verdict) string {
 	return until(now, v.Until)
 }
 
-// workOf says what is held, and whether that has consequences.
+// workOf describes what is held, and whether that has consequences.
 func workOf(v bezoar.Verdict) string {
 	if v.ReportOnly {
 		return adminapi.HeldText(&v) + " (its route only reports)"
@@ -158,7 +158,7 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 		}
 	}
 	if ways != 1 {
-		return add, errors.New("name what to refuse in one way: a request, --fingerprint or --shape")
+		return add, errors.New("give one of a request, --fingerprint and --shape")
 	}
 	if c.For < 0 {
 		return add, fmt.Errorf("--for %v: want a positive duration", c.For)
@@ -194,7 +194,7 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 	return add, err
 }
 
-// request reads 'GET /search?q=x' with its headers and body.
+// request parses 'GET /search?q=x' and adds its headers and body.
 func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
 	method, target, ok := strings.Cut(strings.TrimSpace(c.Request), " ")
 	target = strings.TrimSpace(target)
@@ -255,8 +255,7 @@ func (c *quarantineRelease) Run(s *session, api *adminapi.Client) error {
 	})
 }
 
-// forEach does the same to several ids, says what was done to which, and goes
-// on after failures.
+// forEach applies do to several ids, prints what was done, and goes on after failures.
 func (s *session) forEach(given []string, done string, do func(string) (string, error)) error {
 	ok, failed := []string{}, []failure{}
 	err := each(given, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(g string) error {

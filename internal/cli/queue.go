@@ -153,17 +153,17 @@ func (c *queueCreate) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// redrivePolicy is the attribute that says where to and when messages are set aside.
+// redrivePolicy is the attribute that names the dead-letter queue and the number of receives.
 const redrivePolicy = "RedrivePolicy"
 
-// defaultReceives is how often a message may be received before.
+// defaultReceives is the default number of receives.
 const defaultReceives = 5
 
 func redriveTo(queue string, receives int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, "arn:aws:sqs:us-east-1:000000000000:"+queue, receives)
 }
 
-// makeDeadLetter makes a dead-letter queue that is named and not there.
+// makeDeadLetter makes the named dead-letter queue if it does not exist.
 func makeDeadLetter(s *session, api *adminapi.Client, name string) error {
 	if name == "" {
 		return nil
@@ -247,7 +247,7 @@ func (c *queueRm) Run(s *session) error {
 	return c.remote.destroy(s, c.Name, c.Yes, "delete", func(api *adminapi.Client) error { return api.DeleteQueue(s, c.Name) })
 }
 
-// destroy does what cannot be undone, once it is confirmed.
+// destroy does something irreversible, once it is confirmed.
 func (r remote) destroy(s *session, name string, yes bool, verb string, do func(*adminapi.Client) error) error {
 	api, err := r.client(s)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// newBody is where a body comes from that takes another's place.
+// newBody holds the flags for a new body.
 type newBody struct {
 	Body *string `placeholder:"TEXT" help:"The new body."`
 	File string  `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
 }
 
-// read returns nil for none. A file has at most so many bytes.
+// read returns nil if no body is given. A file has at most most bytes.
 func (c *newBody) read(s *session, most int) (raw []byte, err error) {
 	raw = []byte{}
 	keep := func(b []byte) error { raw = b; return nil }

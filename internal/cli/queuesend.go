@@ -77,7 +77,7 @@ func (c *queueSend) each(s *session, do func([]byte) error) error {
 	return nil
 }
 
-// whole reads at most so many bytes.
+// whole reads at most most bytes.
 func whole(in io.Reader, most int, do func([]byte) error) error {
 	body, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	if err != nil {
@@ -89,7 +89,7 @@ func whole(in io.Reader, most int, do func([]byte) error) error {
 	return do(body)
 }
 
-// sender gathers messages into calls.
+// sender sends messages in batches.
 type sender struct {
 	s    *session
 	api  *adminapi.Client
@@ -100,8 +100,7 @@ type sender struct {
 	bad  int
 }
 
-// batchBytes keeps a call well below what the API reads: bodies travel as
-// base64.
+// batchBytes keeps a call well below the API's limit, because bodies travel as base64.
 const batchBytes = adminapi.MaxMessageText / 4
 
 func (o *sender) add(body []byte) error {

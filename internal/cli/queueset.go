@@ -20,7 +20,7 @@ type queueSet struct {
 	Attributes map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"An attribute by its SQS name, such as BezoarRetryBase=2s. May be repeated."`
 }
 
-// Help says for how long a change holds.
+// Help is shown below the flags.
 func (*queueSet) Help() string {
 	return "Settings that you do not name stay. The change holds at once, for all nodes. A queue that the settings file names gets the file's settings again when Bezoar starts: change the file as well."
 }
@@ -54,7 +54,7 @@ func (c *queueSet) Run(s *session, api *adminapi.Client) error {
 	return nil
 }
 
-// redrive adds where to and when messages are set aside. What is not given stays.
+// redrive adds the dead-letter queue and the number of receives. Values that are not given stay.
 func (c *queueSet) redrive(s *session, api *adminapi.Client, set map[string]string) error {
 	switch {
 	case c.Receives == nil && c.DeadLetter == nil:

@@ -12,8 +12,7 @@ type remote struct {
 	Admin string `placeholder:"ADDR" help:"The admin API of the running Bezoar (default $$BEZOAR_ADMIN, or 127.0.0.1:7070)."`
 }
 
-// client connects. The token comes from the environment only: arguments are
-// visible to every user of the machine.
+// client connects. The token comes only from the environment, because every user of the machine can see arguments.
 func (r remote) client(s *session) (*adminapi.Client, error) {
 	addr := r.Admin
 	if addr == "" {
@@ -26,17 +25,16 @@ func (r remote) client(s *session) (*adminapi.Client, error) {
 	return c, nil
 }
 
-// failure is what JSON says of an item that failed.
+// failure is an item that failed, as JSON.
 type failure struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
 }
 
-// idDigits is the length of an id behind its prefix.
+// idDigits is the number of digits in an id after its prefix.
 const idDigits = 12
 
-// resolve completes an id that is given by its beginning. list is asked only
-// when it has to be.
+// resolve completes an id that is given by its beginning. It calls list only if necessary.
 func resolve(ctx context.Context, given, prefix, what string, list func(context.Context) ([]string, error)) (string, error) {
 	digits := strings.TrimPrefix(strings.ToLower(given), prefix)
 	if digits == "" || strings.Trim(digits, "0123456789abcdef") != "" || len(digits) > idDigits {

@@ -11,8 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// reportVerdict writes a verdict as a crash report: what, why, the evidence,
-// and what to do about it.
+// reportVerdict prints a verdict: what, why, the evidence, and what to do about it.
 func reportVerdict(p *printer, now time.Time, v bezoar.Verdict) {
 	st := stateCell(v.State)
 	p.printf("%s  ", p.paint(bold, clean(v.ID)))
@@ -62,7 +61,7 @@ func reportWhy(p *printer, why []string) {
 	}
 }
 
-// reportDifference shows what killers have and successes have not.
+// reportDifference prints what all killers have and no success has.
 func reportDifference(p *printer, v bezoar.Verdict) {
 	if v.Scope != bezoar.ScopeFeature || v.Killers == 0 {
 		return
@@ -79,7 +78,7 @@ func reportDifference(p *printer, v bezoar.Verdict) {
 	t.write(p, "  ")
 }
 
-// standing says what a verdict does, in words.
+// standing describes what a verdict does.
 func standing(now time.Time, v bezoar.Verdict) string {
 	text := map[bezoar.State]string{
 		bezoar.Suspected:   "suspect: runs alone in the lane until it is cleared",
@@ -108,7 +107,7 @@ func standing(now time.Time, v bezoar.Verdict) string {
 	return text
 }
 
-// reportLetter writes a dead letter: the request, then why it is here.
+// reportLetter prints a dead letter: the request, then why it is here.
 func reportLetter(p *printer, now time.Time, l bezoar.Letter) {
 	p.printf("%s  %s\n\n", p.paint(bold, clean(l.ID)), p.paint(red, clean(l.Class.String())))
 	paragraph(p, "  ", clean(l.Reason))
@@ -176,7 +175,7 @@ func reportRequest(p *printer, r bezoar.Request) {
 	}
 }
 
-// bodySize writes a size that may be unknown.
+// bodySize formats a size that may be unknown.
 func bodySize(n int64) string {
 	if n < 0 {
 		return "an unknown number of"
@@ -201,7 +200,7 @@ func reportEvidence(p *printer, now time.Time, evidence []bezoar.Evidence) {
 	}
 }
 
-// endOf says how an epoch ended.
+// endOf describes how an epoch ended.
 func endOf(e bezoar.Evidence) string {
 	switch {
 	case e.Detail != "":
@@ -214,7 +213,7 @@ func endOf(e bezoar.Evidence) string {
 	return e.Class.String()
 }
 
-// circumstances says what else was in flight, and how the blame was shared.
+// circumstances describes what else was in flight, and how the blame was shared.
 func circumstances(e bezoar.Evidence) string {
 	if e.Lane {
 		return fmt.Sprintf("It ran alone in the lane; share of the blame %.2f.", e.Share)

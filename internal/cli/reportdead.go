@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// reportDead writes a dead letter: why it is here, what it is, what was tried.
+// reportDead prints a dead letter: why it is here, what it is, what was tried.
 func reportDead(p *printer, now time.Time, l triage.Letter) {
 	p.printf("%s  %s\n\n", p.paint(bold, clean(l.ID)), p.paint(red, clean(l.Class.String())))
 	paragraph(p, "  ", clean(l.Reason))
@@ -79,7 +79,7 @@ func reportAttempts(p *printer, now time.Time, attempts []queue.Attempt) {
 	t := table{head: []string{"RECEIVED", ">TOOK", "WORKER", "CLASS", "REASON"}}
 	for _, a := range attempts {
 		why := a.Reason
-		if a.Life > 0 { // it was sent again since
+		if a.Life > 0 { // it was sent again after that
 			why = strings.TrimRight(fmt.Sprintf("(life %d) %s", a.Life, why), " ")
 		}
 		if a.Detail != "" && a.Detail != why {
@@ -106,7 +106,7 @@ func reportBody(p *printer, b *triage.Body) {
 	}
 	p.printf("\n")
 	if b.Text == nil {
-		p.printf("  %d bytes that are no text; --body writes them as they are\n", b.Bytes)
+		p.printf("  %d bytes that are not text; --body writes them unchanged\n", b.Bytes)
 		return
 	}
 	text := *b.Text
@@ -118,6 +118,6 @@ func reportBody(p *printer, b *triage.Body) {
 		p.printf("  %s\n", clean(strings.TrimRight(line, "\r\n")))
 	}
 	if cutOff {
-		p.printf("  … %d bytes in all; --body writes them as they are\n", b.Bytes)
+		p.printf("  … %d bytes in all; --body writes them unchanged\n", b.Bytes)
 	}
 }

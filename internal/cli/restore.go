@@ -14,13 +14,13 @@ type restoreCmd struct {
 	File    string  `arg:"" help:"The backup, as bezoar backup made it."`
 	Config  string  `short:"c" placeholder:"FILE" help:"The settings file that names the store (default: bezoar.yaml here, if there is one)."`
 	Store   *string `placeholder:"STORE" help:"Restore to this store, sqlite:PATH, and ignore settings files (default sqlite:bezoar.db)."`
-	Replace bool    `help:"Put the backup in the place of a store that is there, which is kept beside it under another name."`
+	Replace bool    `help:"Replace an existing store. The old store stays beside the new one under another name."`
 }
 
-// Help says what is checked, and when something changes.
+// Help is shown below the flags.
 func (*restoreCmd) Help() string {
 	return "Stop Bezoar first. The backup is copied and checked from end to end; only then does it take the place of the store, in one step. " +
-		"What was acknowledged after the backup is not in it. Put the file secret, which was kept with the backup, into state_dir. " +
+		"The backup lacks everything that was acknowledged after it. Put the file secret, which was kept with the backup, into state_dir. " +
 		"A PostgreSQL store is restored with pg_restore."
 }
 
@@ -59,7 +59,7 @@ func (c *restoreCmd) Run(s *session) error {
 	return nil
 }
 
-// fault gives what went wrong its exit code.
+// fault adds the exit code to an error.
 func (c *restoreCmd) fault(err error) error {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

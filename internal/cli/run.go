@@ -13,7 +13,7 @@ import (
 const runFleet = "app"
 
 type runCmd struct {
-	Replicas int      `short:"n" placeholder:"N" help:"Copies of CMD to start (default 2)."`
+	Replicas *int     `short:"n" placeholder:"N" help:"Copies of CMD to start (default 2)."`
 	Listen   *string  `placeholder:"ADDR" help:"Serve callers here (default 127.0.0.1:8080)."`
 	Admin    *string  `placeholder:"ADDR" help:"Serve the console, the API and metrics here (default 127.0.0.1:7070); an empty ADDR for none."`
 	Store    *string  `placeholder:"STORE" help:"Keep verdicts and dead letters in sqlite:PATH (default sqlite:bezoar.db), postgres://… or memory:."`
@@ -26,7 +26,7 @@ type runCmd struct {
 	Memory  config.Size    `placeholder:"SIZE" help:"Memory limit of each worker, such as 256MiB."`
 	Timeout *time.Duration `help:"Time until a worker must begin its answer (default 30s)."`
 	Buffer  *config.Size   `placeholder:"SIZE" help:"Hold bodies up to this size for fingerprint and replay (default 64KiB)."`
-	Replay  *config.Replay `placeholder:"WHICH" help:"Which requests may be repeated after their first byte was sent: idempotent (default), all or none."`
+	Replay  *config.Replay `placeholder:"WHICH" offer:"idempotent,all,none" help:"Which requests may be repeated after their first byte was sent: idempotent (default), all or none."`
 	Ignore  []string       `sep:"none" placeholder:"PART" help:"Leave out of fingerprints: header:NAME, query:NAME, form:NAME or json:$$.a.b; repeatable."`
 	Client  string         `placeholder:"HOW" help:"Tell callers apart by header:NAME or ip."`
 
@@ -36,7 +36,7 @@ type runCmd struct {
 	Max        *time.Duration `help:"Longest time in quarantine (default 1h)."`
 	Quarantine bool           `negatable:"" default:"true" help:"Refuse requests that are proven to crash workers (on by default)."`
 
-	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Level   slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 	Command []string   `arg:"" optional:"" name:"cmd" help:"The server to run, after --. It reads its port from $$PORT, or from an argument in which you write {port}."`
 }
 
@@ -56,6 +56,17 @@ func (c *runCmd) Run(s *session) error {
 	if len(c.Worker) == 0 && len(c.Command) == 0 {
 		return hinted(exitf(exitUsage, "nothing to run"), "bezoar run -n 8 -- ./server, or bezoar run --worker http://127.0.0.1:9101")
 	}
+	if c.Replicas != nil && *c.Replicas < 1 {
+		return exitf(exitUsage, "-n: %d is too little — write 1 or more", *c.Replicas)
+	}
+	if len(c.Command) > 0 {
+		if err := startable(c.Command[0]); err != nil {
+			return err
+		}
+		if arg := missingFile(c.Command); arg != "" {
+			s.say("bezoar: warning: the argument %s looks like a file that does not exist", clean(arg))
+		}
+	}
 	cfg := c.settings()
 	s.tokenFromEnvironment(&cfg)
 	cfg = cfg.Normalize()
@@ -65,7 +76,7 @@ func (c *runCmd) Run(s *session) error {
 	return s.serve(cfg, c.Level, Serving{})
 }
 
-// settings turns the flags into what a file would say.
+// settings converts the flags to settings.
 func (c *runCmd) settings() config.Config {
 	cfg, f, r := config.Default(), config.DefaultFleet(), config.DefaultRoute()
 	cfg.StateDir = "" // follows the store
@@ -74,8 +85,9 @@ func (c *runCmd) settings() config.Config {
 	set(&cfg.Store, c.Store)
 	set(&cfg.ShutdownDelay, c.Delay)
 
-	f.Command, f.Workers, f.Replicas = c.Command, c.Worker, c.Replicas
+	f.Command, f.Workers = c.Command, c.Worker
 	f.Health.Path, f.Memory = c.Health, c.Memory
+	set(&f.Replicas, c.Replicas)
 	set(&f.Grace, c.Grace)
 	set(&f.Drain, c.Drain)
 	cfg.Fleets = map[string]config.Fleet{runFleet: f}
@@ -94,7 +106,7 @@ func (c *runCmd) settings() config.Config {
 	return cfg
 }
 
-// inFlagNames speaks of flags where the settings speak of a file's fields.
+// inFlagNames replaces the names of settings in an error by the names of flags.
 func inFlagNames(err error) error {
 	var faults *config.Faults
 	if !errors.As(err, &faults) {

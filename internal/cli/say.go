@@ -17,15 +17,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// spoken is an error as people read it: what was attempted, then the cause, each once.
-// Both sides of the admin API say what they attempted, and an SDK says it in words of
-// its own.
+// spoken formats an error for people: what was attempted, then the cause, each once. Both sides of the admin API add what
+// they attempted, and an SDK has its own wording.
 func spoken(err error) string {
 	text := err.Error()
 	if before, _, ok := strings.Cut(text, "operation error "); ok {
 		text = before + sdkCause(err)
 	}
 	first, rest, more := strings.Cut(text, "\n")
+	first = strings.TrimSuffix(first, ": invalid argument") // what comes before says which, and why
 	parts := strings.Split(first, ": ")
 	kept := parts[:0]
 	for i, part := range parts {
@@ -42,12 +42,12 @@ func spoken(err error) string {
 	return text
 }
 
-// wordEnds reports whether a suffix of text is whole words of it.
+// wordEnds reports whether text ends with suffix at the beginning of a word.
 func wordEnds(text, suffix string) bool {
 	return len(text) == len(suffix) || text[len(text)-len(suffix)-1] == ' '
 }
 
-// sdkCause is what an SDK of AWS says without its frame.
+// sdkCause returns the cause from an AWS SDK's error, without the SDK's wording.
 func sdkCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return strings.TrimSuffix(api.ErrorMessage(), ".") + " (" + api.ErrorCode() + ")"
@@ -65,7 +65,7 @@ func sdkCause(err error) string {
 	return last.Error()
 }
 
-// foreign is the answer of a server that does not speak the queue's protocol.
+// foreign returns the answer of a server that does not speak the queue's protocol.
 func foreign(err error) (*smithyhttp.ResponseError, bool) {
 	if _, unread := errors.AsType[*smithy.DeserializationError](err); !unread {
 		return nil, false
@@ -73,9 +73,8 @@ func foreign(err error) (*smithyhttp.ResponseError, bool) {
 	return errors.AsType[*smithyhttp.ResponseError](err)
 }
 
-// suggest adds to an error of something that was not found which names there are: the
-// nearest one, or a few. It asks the running Bezoar for those of the kind that the
-// argument or flag of the command is of.
+// suggest adds existing names to a not-found error: the nearest one, or a few. It asks the running Bezoar for names of the
+// kind that the argument or flag wants.
 func (s *session) suggest(err error, command *kong.Context) error {
 	if codeOf(err) != exitNotFound || hintFor(err) != "" || command.Selected() == nil {
 		return err
@@ -106,10 +105,10 @@ func (s *session) suggest(err error, command *kong.Context) error {
 	return err
 }
 
-// given is a name on the command line, and what it is a name of.
+// given is a name on the command line, and its kind.
 type given struct{ kind, value string }
 
-// givenNames are those that the running Bezoar could know.
+// givenNames returns the names that the running Bezoar could know.
 func givenNames(command *kong.Context, path string) (all []given) {
 	add := func(kind string, v *kong.Value) {
 		if kind != "queues" && kind != "fleets" && kind != "flows" || !v.Target.IsValid() {
@@ -133,7 +132,7 @@ func givenNames(command *kong.Context, path string) (all []given) {
 	return all
 }
 
-// names asks quietly: an error is no reason to say nothing of the first one.
+// names ignores errors: the first error is the one to print.
 func (c *namesCmd) names(s *session) []string {
 	api, err := c.client(s)
 	if err != nil {

@@ -29,18 +29,18 @@ type serveCmd struct {
 	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients at this address, not at the one in the file; off serves none."`
 	Admin    *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
 	Store    *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
-	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. Without one this just starts."`
-	Level    slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. If none runs, Bezoar just starts."`
+	Level    slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 }
 
-// Help says what serve does without a file.
+// Help is shown below the flags.
 func (c *serveCmd) Help() string {
 	return "Bezoar follows the file: it applies a change within a second, without dropping a request, and ignores an invalid one. " +
 		"SIGHUP reads the file and the folder of flows at once; if the file says live.watch: no, SIGHUP replaces the workers one after another. Without -c and without a bezoar.yaml here, Bezoar serves queues to SQS clients on " + config.DefaultSQS +
 		", from an embedded store. SIGTERM and SIGINT drain and stop."
 }
 
-// Run serves what the file names.
+// Run serves what the settings name.
 func (c *serveCmd) Run(s *session) error {
 	edit := func(cfg *config.Config) {
 		set(&cfg.Listen, c.Listen)
@@ -59,25 +59,25 @@ func (c *serveCmd) Run(s *session) error {
 	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit, TakeOver: c.TakeOver})
 }
 
-// defaultFile is looked for where bezoar is started.
+// defaultFile is the settings file in the current folder.
 const defaultFile = "bezoar.yaml"
 
-// set overrides a setting by a flag that was given.
+// set overrides a setting if the flag was given.
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// tokenFromEnvironment makes the variable that clients read guard the server
-// as well, unless the settings name another place.
+// tokenFromEnvironment uses the variable that clients read as the server's admin token, unless the settings name another
+// source.
 func (s *session) tokenFromEnvironment(cfg *config.Config) {
 	if cfg.AdminTokenEnv == "" && cfg.AdminTokenFile == "" && s.Getenv(tokenVar) != "" {
 		cfg.AdminTokenEnv = tokenVar
 	}
 }
 
-// settingsError gives a file that cannot be read or used its exit code.
+// settingsError adds the exit code to an error of reading or using settings.
 func settingsError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -93,7 +93,7 @@ func settingsError(err error) error {
 	return err
 }
 
-// serve runs cfg until a signal ends it, and follows what is to be followed.
+// serve runs cfg until a signal ends it, and follows the settings file if there is one.
 func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) error {
 	for _, w := range cfg.Warnings() {
 		s.say("bezoar: warning: %s", w)
@@ -124,7 +124,7 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	}
 	err := s.Engine.Serve(ctx, cfg, serving)
 	if errors.Is(err, context.Canceled) && (ctx.Err() != nil || told.stops()) {
-		return nil // it was asked to
+		return nil // a signal asked for the end
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func scheme(tls bool) string {
 	return "http"
 }
 
-// limitMemory keeps the runtime within the memory that the kernel allows.
+// limitMemory keeps the Go runtime within the memory that the kernel allows.
 func limitMemory(log *slog.Logger, getenv func(string) string) {
 	limit, allowed, err := cgroup.LimitRuntime(getenv)
 	switch {
@@ -147,15 +147,15 @@ func limitMemory(log *slog.Logger, getenv func(string) string) {
 	}
 }
 
-// workerOutput passes on what workers write, each line with its worker's name:
-// stdout to stdout, stderr to stderr, or both as JSON lines to stdout.
+// workerOutput prints the workers' output, each line with its worker's name: stdout to stdout, stderr to stderr, or both as
+// JSON lines to stdout.
 func (s *session) workerOutput() func(worker, stream, line string) {
 	var mu sync.Mutex // keeps lines whole
 	return func(worker, stream, line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.json {
-			// Stdout may be gone, which is no reason to stop serving.
+			// Stdout may be closed; that must not stop serving.
 			_ = json.NewEncoder(s.Stdout).Encode(struct {
 				Worker string `json:"worker"`
 				Stream string `json:"stream"`

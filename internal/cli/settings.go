@@ -19,7 +19,7 @@ type configCmd struct {
 	Rollback configRollback `cmd:"" help:"Restore an older version as the newest one."`
 }
 
-// Help says what is printed beside faults.
+// Help is shown below the flags.
 func (*configCheck) Help() string {
 	return "The command also prints settings that contradict each other, the longest time that the retries of each route can take, and, for fleets with shards, " +
 		"how likely it is that two callers share workers."

@@ -57,6 +57,9 @@ func (c *siftCmd) Run(s *session) error {
 	if err := cfg.Validate(); err != nil {
 		return &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
 	}
+	if err := startable(c.Command[0]); err != nil {
+		return err
+	}
 	ctx, _, stop := s.heed(0)
 	defer stop()
 	defer s.guard(slog.New(slog.NewTextHandler(s.Stderr, nil)))()
@@ -105,7 +108,7 @@ func (c *siftCmd) format() rows.Format {
 	return rows.Lines
 }
 
-// sink opens where letters go; nil for the table.
+// sink returns how to open the destination of letters; nil for the table.
 func (c *siftCmd) sink(ctx context.Context, s *session) func(id string) (rowfeed.Sink, error) {
 	name, isQueue := strings.CutPrefix(c.DeadLetter, "queue:")
 	switch {
@@ -117,7 +120,7 @@ func (c *siftCmd) sink(ctx context.Context, s *session) func(id string) (rowfeed
 	return nil
 }
 
-// verdict is the exit code, with what to do next.
+// verdict returns the error with the exit code, and a hint.
 func (c *siftCmd) verdict(r rowfeed.Report, err error) error {
 	var (
 		input   *rowfeed.InputError
@@ -137,7 +140,7 @@ func (c *siftCmd) verdict(r rowfeed.Report, err error) error {
 	case errors.As(err, &input):
 		return &exitError{code: exitUsage, err: err}
 	case errors.As(err, &command) && r.Before+r.Done == 0 && r.Total == 0:
-		return hinted(err, "nothing was set aside. If it is the rows after all: --blame-rows")
+		return hinted(err, "nothing was set aside. --blame-rows blames the rows anyway")
 	case errors.As(err, &command), errors.As(err, &outage):
 		return hinted(err, "%s", again)
 	case errors.As(err, &letters):

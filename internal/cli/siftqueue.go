@@ -12,8 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// queueLetters puts letters into the dead-letter queue of a queue of a running
-// Bezoar.
+// queueLetters sends letters to the dead-letter queue of a queue of a running Bezoar.
 type queueLetters struct {
 	ctx   context.Context //nolint:containedctx // lives exactly as long as the command
 	api   *adminapi.Client
@@ -21,7 +20,7 @@ type queueLetters struct {
 	input string
 }
 
-// queueSink connects, and makes the queue if it is not there.
+// queueSink connects, and makes the queue if it does not exist.
 func (c *siftCmd) queueSink(ctx context.Context, s *session, name string) (rowfeed.Sink, error) {
 	api, err := c.client(s)
 	if err != nil {
@@ -35,11 +34,11 @@ func (c *siftCmd) queueSink(ctx context.Context, s *session, name string) (rowfe
 		api.Close()
 		return nil, err
 	}
-	// A letter that was found before a signal came is still told.
+	// A letter that was found before a signal came is still sent.
 	return &queueLetters{ctx: context.WithoutCancel(ctx), api: api, queue: name, input: c.Input}, nil
 }
 
-// Put sends letters. One that is sent again within the queue's window is one.
+// Put sends letters. A letter that is sent again within the queue's window is not stored twice.
 func (q *queueLetters) Put(letters []rowfeed.Letter) error {
 	for _, l := range letters {
 		f := sift.Failure{Type: l.Type, Reason: l.Reason, Frame: l.Frame, Detail: l.Detail}
@@ -56,7 +55,7 @@ func (q *queueLetters) Put(letters []rowfeed.Letter) error {
 		}
 		sent, err := q.api.SetAside(q.ctx, q.queue, []adminapi.Part{part})
 		if err == nil && len(sent) == 1 && sent[0].Error != "" {
-			err = fmt.Errorf("the queue does not take it: %s", sent[0].Error)
+			err = fmt.Errorf("the queue refuses it: %s", sent[0].Error)
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", l.Row, err)

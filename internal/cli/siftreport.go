@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// siftProgress says after runs how far it is.
+// siftProgress prints the progress after each run.
 func siftProgress(p *longWork) func(sift.Progress) {
 	return func(at sift.Progress) {
 		p.tell(int64(at.Done), int64(at.Rows), func() string {
@@ -71,10 +71,10 @@ type siftedPart struct {
 	Size    bool         `json:"size"` // too large, which is no fault
 }
 
-// maxTable is how many letters the table shows.
+// maxTable bounds the letters in the table.
 const maxTable = 50
 
-// report says what came of it. Stdout is CMD's, unless --output took it away.
+// report prints the result. Stdout belongs to CMD unless --output is given.
 func (c *siftCmd) report(s *session, r rowfeed.Report, took time.Duration, err error) {
 	bound := int(math.Ceil(sift.Bound(r.Rows, r.Summary.Letters)))
 	over := sift.Overhead(r.Summary.Letters, r.Batches)
@@ -98,12 +98,12 @@ func (c *siftCmd) report(s *session, r rowfeed.Report, took time.Duration, err e
 		if c.Output != "" {
 			to = s.out
 		}
-		_ = to.json(out) // whoever reads may have gone
+		_ = to.json(out) // the reader may have closed the pipe
 		return
 	}
 	var input *rowfeed.InputError
 	if err != nil && r.Runs == 0 && (r.Rows == 0 || errors.As(err, &input)) {
-		return // said in one line
+		return // one line is enough
 	}
 	p := newPrinter(s.Stderr, s.Getenv)
 	if c.DeadLetter == "table" {
@@ -114,7 +114,7 @@ func (c *siftCmd) report(s *session, r rowfeed.Report, took time.Duration, err e
 			p.printf("rows %s–%s took too long together and were run in parts\n", grouped(t.Rows.From+1), grouped(t.Rows.To))
 			continue
 		}
-		p.printf("rows %s–%s failed together and none of them alone: it takes several rows, or so many (%s, %s)\n",
+		p.printf("rows %s–%s failed together and none of them alone: the failure needs several rows, or that many (%s, %s)\n",
 			grouped(t.Rows.From+1), grouped(t.Rows.To), t.Class, clean(cut(t.Failure.String(), 200)))
 	}
 	if r.TogetherMore > 0 {
@@ -138,8 +138,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// said is the line of stderr that names the failure, with the values that are
-// folded in its reason; else the failure.
+// said returns the line of stderr that names the failure, with its values; otherwise the failure.
 func said(l rowfeed.Letter) string {
 	name := l.Type[strings.LastIndexByte(l.Type, '.')+1:]
 	for _, line := range slices.Backward(strings.Split(l.Stderr, "\n")) {

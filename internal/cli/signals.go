@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// signals are what a command that serves is told while it does.
+// signals are channels that tell a command about signals.
 type signals struct {
 	leaving chan struct{} // closed by the first SIGINT or SIGTERM
-	hup     chan struct{} // has a value for every SIGHUP that is not served yet
+	hup     chan struct{} // has a value for each SIGHUP that was not handled yet
 }
 
 // stops reports whether the first signal has come.
@@ -26,8 +26,8 @@ func (t signals) stops() bool {
 	}
 }
 
-// early returns a channel that gets SIGHUP from now on if the command serves, nil if
-// not. Until it is heeded a reload could end a process that has just begun.
+// early returns a channel that gets SIGHUP from now on if the command serves, else nil. Otherwise a SIGHUP could end a
+// process that has just started.
 func early(args []string) chan os.Signal {
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || args[i] != "serve" && args[i] != "run" {
@@ -38,9 +38,8 @@ func early(args []string) chan os.Signal {
 	return sigs
 }
 
-// heed returns a context that ends delay after the first SIGINT or SIGTERM, or
-// with the second. One more, when it has ended, ends the process at once. stop
-// must be called, and waits.
+// heed returns a context that ends delay after the first SIGINT or SIGTERM, or with the second. A signal after that ends
+// the process at once. The caller must call stop, which waits.
 func (s *session) heed(delay time.Duration) (ctx context.Context, told signals, stop func()) {
 	ctx, cancel := context.WithCancel(s)
 	told = signals{leaving: make(chan struct{}), hup: make(chan struct{}, 1)}
@@ -49,8 +48,8 @@ func (s *session) heed(delay time.Duration) (ctx context.Context, told signals, 
 		sigs = make(chan os.Signal, 4)
 	}
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// Who reads our output may go, which is no reason to stop serving. Not
-	// ignored, or the workers would ignore it, too: asked for and not listened to.
+	// A closed output must not stop serving. SIGPIPE is caught and not read. It is not ignored, because the workers would
+	// inherit that.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -67,10 +66,10 @@ func (s *session) heed(delay time.Duration) (ctx context.Context, told signals, 
 	}
 }
 
-// obey does what signals say until done.
+// obey handles signals until done.
 func (s *session) obey(sigs <-chan os.Signal, done <-chan struct{}, told signals, delay time.Duration, cancel context.CancelFunc) {
 	leaving, stopping := false, false
-	var over <-chan time.Time // of the delay
+	var over <-chan time.Time // end of the delay
 	for {
 		select {
 		case <-done:
@@ -84,7 +83,7 @@ func (s *session) obey(sigs <-chan os.Signal, done <-chan struct{}, told signals
 			case sig == syscall.SIGHUP:
 				select {
 				case told.hup <- struct{}{}:
-				default: // one is waiting already
+				default: // one waits already
 				}
 			case stopping:
 				s.say("bezoar: stopped at once")

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows under a heading, aligned. A heading that begins with > aligns
-// its column to the right. The last column is cut to the terminal's width.
+// table is aligned rows under a heading. A heading that begins with > aligns its column to the right. The last column is
+// cut to the terminal's width.
 type table struct {
 	head []string
 	rows [][]cell

@@ -17,13 +17,13 @@ type topCmd struct {
 	watching
 }
 
-// Help says what the numbers are worth.
+// Help is shown below the flags.
 func (topCmd) Help() string {
 	return "A number may be too high by the printed error, and is never too low. Routes identify callers by their client setting. " +
 		"access_log.caller says how callers are shown: by default as hashes, because they may be keys."
 }
 
-// Run asks who causes most.
+// Run lists the callers that cause most.
 func (c *topCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
 		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
@@ -93,7 +93,7 @@ func someHave(callers []adminapi.TopCaller, by string) bool {
 	return slices.ContainsFunc(callers, func(c adminapi.TopCaller) bool { return c.Also[by] > 0 })
 }
 
-// topValue writes a number of what callers are ranked by.
+// topValue formats a number of the ranking.
 func topValue(by string, v uint64) string {
 	switch by {
 	case adminapi.ByCost:
@@ -104,7 +104,7 @@ func topValue(by string, v uint64) string {
 	return fmt.Sprint(v)
 }
 
-// seconds writes a sum of times, with three digits that say something.
+// seconds formats a sum of times with three digits.
 func seconds(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -13,10 +13,9 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// unknown is the error of a filter that names something that does not exist, with the
-// nearest names; nil if the name is known, empty, or nothing is there to compare with.
-// Commands ask it when a list is empty: what a removed fleet or queue has left is
-// still listed by its name.
+// unknown returns the error of a filter that names something that does not exist, with the nearest names. It returns nil if
+// the name is known or empty, or if there are no names to compare with. Commands call it when a list is empty, because a
+// removed fleet or queue may still have items under its name.
 func unknown(kind, given string, names []string) error {
 	if given == "" || len(names) == 0 || slices.Contains(names, given) {
 		return nil
@@ -82,8 +81,8 @@ func (p picked) unknown(s *session, api *adminapi.Client) error {
 	return unknown("queue", p.Origin, names)
 }
 
-// letterQueues are the names that letters can be listed by. A front that this Bezoar
-// does not have, such as flows, has no names; its error is no reason to fail.
+// letterQueues returns the names that letters can be listed by. A front that this Bezoar does not have, such as flows, has
+// no names; its error is ignored.
 func letterQueues(s *session, api *adminapi.Client, given string) ([]string, error) {
 	queues, err := api.Queues(s, "")
 	if err != nil && unreachable(err) {

@@ -29,7 +29,7 @@ func (versionCmd) Run(s *session) error {
 	return nil
 }
 
-// line is the version for people.
+// line formats the version for people.
 func (v buildVersion) line() string {
 	line := "bezoar " + v.Version
 	if v.Revision != "" {
@@ -42,7 +42,7 @@ func (v buildVersion) line() string {
 	return fmt.Sprintf("%s %s %s/%s", line, v.Go, v.OS, v.Arch)
 }
 
-// readVersion asks the binary how it was built.
+// readVersion reads from the binary how it was built.
 func readVersion() buildVersion {
 	v := buildVersion{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -8,13 +8,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// watching is for commands that can ask a running gateway again and again.
+// watching is for commands that can repeat a question to a running gateway.
 type watching struct {
 	Watch bool          `short:"w" help:"Ask again until interrupted."`
 	Every time.Duration `default:"2s" placeholder:"TIME" help:"Interval of --watch (default 2s)."`
 }
 
-// check finds what is wrong with the flags.
+// check returns an error for invalid flags.
 func (w *watching) check() error {
 	if w.Every < 100*time.Millisecond {
 		return exitf(exitUsage, "--every %v: want 100ms or more", w.Every)
@@ -22,8 +22,8 @@ func (w *watching) check() error {
 	return nil
 }
 
-// ask calls look, with --watch until the session ends or the gateway refuses. One
-// that was there and does not answer for a while may be starting again.
+// ask calls look. With --watch it repeats that until the session ends or the gateway refuses. A gateway that does not
+// answer for a while may be restarting, so ask goes on.
 func (w *watching) ask(s *session, look func() error) error {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
@@ -48,7 +48,7 @@ func (w *watching) ask(s *session, look func() error) error {
 	}
 }
 
-// json writes an answer as a document: with --watch in a line of its own.
+// json writes an answer as a document; with --watch as one line.
 func (w *watching) json(s *session, answer any) error {
 	if w.Watch {
 		return json.NewEncoder(s.Stdout).Encode(answer)
@@ -56,7 +56,7 @@ func (w *watching) json(s *session, answer any) error {
 	return s.out.json(answer)
 }
 
-// clear makes room on a terminal for what comes in place of the answer before.
+// clear clears the terminal for the next answer.
 func (w *watching) clear(s *session) {
 	if w.Watch && s.out.width != nil {
 		s.out.printf("\x1b[H\x1b[2J")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ago says how long before now t was: "just now", "42s ago", "3h ago".
+// ago formats how long before now t was: "just now", "42s ago", "3h ago".
 func ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -17,7 +17,7 @@ func ago(now, t time.Time) string {
 	return span(d) + " ago"
 }
 
-// until says how far ahead t is: "in 58s", "now".
+// until formats how long after now t is: "in 58s", "now".
 func until(now, t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -29,7 +29,7 @@ func until(now, t time.Time) string {
 	return "in " + span(d)
 }
 
-// span writes a duration with the one unit that people would use.
+// span formats a duration in one suitable unit.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -44,7 +44,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// clock writes a time as people on this machine read it.
+// clock formats a time in the local zone.
 func clock(now, t time.Time) string {
 	t = t.In(now.Location())
 	if y, m, d := t.Date(); now.Year() == y && now.Month() == m && now.Day() == d {

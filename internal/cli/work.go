@@ -5,10 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -49,7 +47,7 @@ type workCmd struct {
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
 	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
-	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Level   slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 	Command []string   `arg:"" optional:"" name:"cmd" help:"The command that handles each message, after --."`
 }
 
@@ -61,7 +59,7 @@ func (workCmd) Help() string {
 		"--json prints a line of JSON for each message that has ended. After SIGTERM or SIGINT the worker receives nothing more, and running messages " +
 		"have the time of --drain; those that do not finish go back to the queue. A second signal stops at once.\n\n" +
 		"With --flow it takes no queue and no CMD: it runs attempts of flows, keeps their logs below --state, and its --user and --env-… flags " +
-		"hold for their commands. Tasks say the rest.\n\n" +
+		"apply to their commands. Each task defines everything else.\n\n" +
 		"Credentials and region come from the usual AWS variables and files. Endpoints other than AWS need none. " +
 		"Those of other brokers are in $BEZOAR_BROKER_USER and $BEZOAR_BROKER_PASSWORD, or in the URL.\n\n" +
 		"Example: bezoar work --queue http://127.0.0.1:9324/000000000000/jobs --memory 512MiB -- python3 handler.py"
@@ -84,14 +82,14 @@ func (c *workCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if _, err := exec.LookPath(c.Command[0]); err != nil { // before a message comes, which may be tomorrow
-		return hinted(fmt.Errorf("start %s: %w", c.Command[0], errors.Unwrap(err)), "no message is to blame; none was received")
+	if err := startable(c.Command[0]); err != nil { // check now, because the first message may come tomorrow
+		return err
 	}
 	cfg.Command.Output = show.output()
 	cfg.Observe = show.tell
 	var current *worker.Worker
 	exit := s.Exit
-	s.Exit = func(code int) { // a second signal: nothing that runs is to blame
+	s.Exit = func(code int) { // a second signal: no running message is to blame
 		if current != nil {
 			current.Abort()
 		}
@@ -106,10 +104,12 @@ func (c *workCmd) Run(s *session) error {
 		}
 		defer quiet()
 	}
-	c.missing(cfg.Log)
+	if arg := missingFile(c.Command); arg != "" {
+		cfg.Log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+	}
 	defer s.guard(cfg.Log)()
 	limitMemory(cfg.Log, s.Getenv)
-	var held string // why there was nothing to do
+	var held string // why no message came
 	if c.UntilIdle > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -136,22 +136,23 @@ func (c *workCmd) Run(s *session) error {
 	return err
 }
 
-// missing says that the first argument of the command that is no flag looks like
-// a file, and is not there.
-func (c *workCmd) missing(log *slog.Logger) {
-	for _, arg := range c.Command[1:] {
+// missingFile returns the first argument of a command that is no flag, if it looks like a
+// file that does not exist. Otherwise it returns "".
+func missingFile(command []string) string {
+	for _, arg := range command[1:] {
 		if strings.HasPrefix(arg, "-") {
 			continue
 		}
 		named := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || scriptName.MatchString(arg)
 		if _, err := os.Stat(arg); named && errors.Is(err, os.ErrNotExist) {
-			log.Warn("an argument of the command looks like a file that does not exist", "argument", arg)
+			return arg
 		}
-		return
+		break
 	}
+	return ""
 }
 
-// scriptName is what the names of programs look like that interpreters run.
+// scriptName matches names of programs that interpreters run.
 var scriptName = regexp.MustCompile(`^[\w./@+-]+\.(py|pyc|js|mjs|cjs|ts|rb|pl|php|sh|bash|lua|jar|r|R|exs?|jl|tcl|dll|ps1)$`)
 
 // direct works on a queue in a store of this machine.
@@ -168,7 +169,7 @@ func (c *workCmd) direct(ctx context.Context, s *session, log *slog.Logger, name
 	})
 }
 
-// config turns the flags into a worker's.
+// config converts the flags to a worker's settings.
 func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 	cfg := worker.Config{
 		Concurrency: c.Concurrency, Timeout: c.Timeout, Visibility: c.Visibility, Drain: c.Drain, Downstream: c.Downstream, Log: log,
@@ -191,10 +192,10 @@ func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 	return cfg, nil
 }
 
-// work runs a worker in a state directory of its own.
+// work runs a worker in its own state directory.
 func (c *workCmd) work(ctx context.Context, s *session, cfg worker.Config, show *workShow, current **worker.Worker) error {
 	cfg.State, cfg.Shared = c.State, c.State
-	for range 10 { // others may start at the same time
+	for range 10 { // other workers may start at the same time
 		if c.State == "" {
 			root, err := c.stateRoot(s)
 			if err != nil {
@@ -215,10 +216,10 @@ func (c *workCmd) work(ctx context.Context, s *session, cfg worker.Config, show 
 			return err
 		}
 	}
-	return exitf(exitFailure, "other workers take one state directory after another: name one with --state")
+	return exitf(exitFailure, "other workers take all state directories that are tried: name one with --state")
 }
 
-// stateRoot is where the workers of one queue on this machine keep their state.
+// stateRoot returns where the workers of one queue on this machine keep their state.
 func (c *workCmd) stateRoot(s *session) (string, error) {
 	base := s.Getenv("XDG_STATE_HOME")
 	if base == "" {
@@ -247,13 +248,13 @@ func (c *workCmd) stateRoot(s *session) (string, error) {
 	return filepath.Join(base, "bezoar", "work", name+"-"+hex.EncodeToString(sum[:4])), nil
 }
 
-// verdict is the exit code, with what to do next.
+// verdict returns the error with the exit code, and a hint.
 func (c *workCmd) verdict(ctx context.Context, err error) error {
 	switch {
 	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return nil
 	case worker.InUse(err):
-		return hinted(err, "each worker needs a --state of its own; without the flag it gets one")
+		return hinted(err, "each worker needs its own --state; without the flag it gets one")
 	}
 	_, spawn := errors.AsType[*worker.SpawnError](err)
 	if _, command := errors.AsType[*worker.CommandError](err); spawn || command {

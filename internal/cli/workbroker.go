@@ -16,8 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// broker is the queue of a message broker behind its URL; nil if the URL is none of a
-// broker.
+// broker returns the queue of a message broker by its URL, or nil if the URL is not of a broker.
 func (c *workCmd) broker(s *session, log *slog.Logger) (worker.Source, error) {
 	scheme, _, _ := strings.Cut(c.Queue, "://")
 	var source worker.Source
@@ -32,7 +31,7 @@ func (c *workCmd) broker(s *session, log *slog.Logger) (worker.Source, error) {
 	case "redis", "rediss":
 		source, err = c.redis(s, log)
 	default:
-		return nil, nil //nolint:nilnil // it is none
+		return nil, nil //nolint:nilnil // the URL is not of a broker
 	}
 	if err != nil {
 		return nil, hinted(&exitError{code: exitUsage, err: fmt.Errorf("--queue: %w", err)}, "docs/brokers.md has the URLs")
@@ -56,7 +55,7 @@ func (c *workCmd) amqp(s *session, log *slog.Logger) (worker.Source, error) {
 	}
 	cfg.DeadLetter, cfg.Log = c.DeadLetter, log
 	if cfg.Prefetch == 0 {
-		cfg.Prefetch = c.Concurrency // what waits here could run elsewhere
+		cfg.Prefetch = c.Concurrency // prefetched messages could run elsewhere
 	}
 	return amqp.New(cfg)
 }
@@ -88,7 +87,7 @@ func closing(source worker.Source, work func(worker.Source) error) error {
 	return err
 }
 
-// queueName is what the queue's URL names, and the URL without credentials.
+// queueName returns the queue's name from its URL, and the URL without credentials.
 func (c *workCmd) queueName() (name, url string) {
 	switch scheme, _, _ := strings.Cut(c.Queue, "://"); scheme {
 	case "kafka", "amqp", "amqps", "nats", "redis", "rediss":
@@ -99,7 +98,7 @@ func (c *workCmd) queueName() (name, url string) {
 	return path.Base(c.Queue), c.Queue
 }
 
-// withoutSecrets is a URL without user and password, whatever else is wrong with it.
+// withoutSecrets returns a URL without user and password, even if the URL is invalid.
 func withoutSecrets(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 {
@@ -108,7 +107,7 @@ func withoutSecrets(text string) string {
 	return text
 }
 
-// brokerError gives what a broker answers its exit code.
+// brokerError adds the exit code to an error of a broker.
 func brokerError(err *brokers.Error, all error) error {
 	codes := map[brokers.Kind]int{brokers.Missing: exitNotFound, brokers.Denied: exitNotAllowed, brokers.Unreachable: exitUnhealthy}
 	return hinted(&exitError{code: codes[err.Kind], err: all}, "%s", err.Fix)

@@ -13,7 +13,7 @@ import (
 // FlowWorker is a node that only runs attempts of flows.
 type FlowWorker struct {
 	Store   string
-	Dir     string // its own
+	Dir     string // the node's own directory
 	Labels  []string
 	Slots   int
 	User    string
@@ -21,7 +21,7 @@ type FlowWorker struct {
 	Log     *slog.Logger
 }
 
-// check says which of the flags do not go together.
+// check refuses flags that do not go together.
 func (c *workCmd) check() error {
 	switch {
 	case !c.Flow && c.Queue == "":
@@ -58,7 +58,7 @@ func (c *workCmd) flows(s *session, log *slog.Logger) error {
 		Inherit: proc.Inherit{Secrets: []string{tokenVar}, Only: c.EnvOnly, Drop: c.EnvDrop, Keep: c.EnvKeep},
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil // it was asked to
+		return nil // a signal asked for the end
 	}
 	return err
 }

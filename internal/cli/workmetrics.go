@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 )
 
-// maxScrapes bounds the connections of those who read the metrics.
+// maxScrapes bounds the connections for metrics.
 const maxScrapes = 64
 
 // serveMetrics serves /metrics at an address of this machine until stop is called.
@@ -46,7 +46,7 @@ func (w *workShow) serveMetrics(ctx context.Context, address string) (stop func(
 	go func() { served <- srv.Serve(conns) }()
 	w.s.say("bezoar: metrics on http://%s/metrics", l.Addr())
 	return func() {
-		_ = srv.Close() // nobody waits for anything
+		_ = srv.Close() // no reader needs a graceful end
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			w.s.say("bezoar: metrics: %v", err)
 		}

@@ -19,29 +19,28 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// maxOutputLine bounds a line of a child's output: longer ones are broken.
+// maxOutputLine bounds a line of a child's output. Longer lines are broken.
 const maxOutputLine = 64 << 10
 
-// workShow shows what a worker does: what its children write, an event for each
-// message, and how far things are.
+// workShow prints what a worker does: the output of its children, an event for each message, and the progress.
 type workShow struct {
 	s     *session
 	how   string    // --output
 	began time.Time // of the worker
-	draws bool      // a line of progress, on a terminal
+	draws bool      // whether progress is drawn, on a terminal
 	width int
 
 	mu      sync.Mutex // guards all below, and keeps lines whole
 	worker  *worker.Worker
-	told    int // events
+	told    int // number of events
 	done    int
 	failed  map[bezoar.Class]int
 	dead    int
-	waits   map[string]bool // ids of messages whose last attempt failed or went back: the queue decides what becomes of them; at most maxWaits
+	waits   map[string]bool // ids of messages whose last attempt failed or was given back, at most maxWaits: the queue decides about them
 	recent  [10]int         // done in each of the last seconds
 	second  int64
 	drawn   bool
-	metrics *metrics.Work // nil without
+	metrics *metrics.Work // nil: none
 	over    chan struct{}
 	ended   sync.WaitGroup
 }
@@ -75,7 +74,7 @@ func (w *workShow) draw() {
 	}
 }
 
-// line is how far things are. The caller holds the lock.
+// line returns the line of progress. The caller holds the lock.
 func (w *workShow) line() string {
 	w.roll(w.s.now().Unix())
 	rate := 0
@@ -89,11 +88,10 @@ func (w *workShow) line() string {
 	return text + w.failures()
 }
 
-// maxWaits bounds the messages that are known not to be done; beyond it they are not
-// counted.
+// maxWaits bounds the messages that are known not to be done. Beyond it they are not counted.
 const maxWaits = 100_000
 
-// messages says what came of the messages: each is counted once, however often it ran.
+// messages summarises the messages. Each counts once, however often it ran.
 func (w *workShow) messages() string {
 	waits := len(w.waits)
 	text := fmt.Sprintf("%s %s: %s done", grouped(w.done+w.dead+waits), plural(w.done+w.dead+waits, "message", "messages"), grouped(w.done))
@@ -106,7 +104,7 @@ func (w *workShow) messages() string {
 	return text
 }
 
-// failures says how attempts failed.
+// failures summarises the failed attempts.
 func (w *workShow) failures() string {
 	if len(w.failed) == 0 {
 		return ""
@@ -127,7 +125,7 @@ func (w *workShow) failures() string {
 	return fmt.Sprintf("; %s %s failed (%s)", grouped(all), plural(all, "attempt", "attempts"), text.String())
 }
 
-// roll forgets the seconds that are over.
+// roll clears the counters of past seconds.
 func (w *workShow) roll(now int64) {
 	for ; w.second < now; w.second++ {
 		if now-w.second > int64(len(w.recent)) {
@@ -145,8 +143,8 @@ func (w *workShow) clear() {
 	}
 }
 
-// whenIdle calls then once nothing has run for a time, with what holds the queue
-// back, if anything does. The worker's first receive counts from when it is known.
+// whenIdle calls then once nothing has run for d, with the reason why the queue delivers nothing, if there is one. The time
+// begins when the result of the worker's first receive is known.
 func (w *workShow) whenIdle(ctx context.Context, d time.Duration, then func(held string)) {
 	w.ended.Go(func() {
 		tick := time.NewTicker(min(d/10+time.Millisecond, time.Second))
@@ -177,7 +175,7 @@ func (w *workShow) whenIdle(ctx context.Context, d time.Duration, then func(held
 	})
 }
 
-// heldFor is how long it may take to ask what holds the queue back.
+// heldFor bounds the question why the queue delivers nothing.
 const heldFor = 5 * time.Second
 
 func (w *workShow) watch(of *worker.Worker) {
@@ -186,7 +184,7 @@ func (w *workShow) watch(of *worker.Worker) {
 	w.worker = of
 }
 
-// workEvent is an event in JSON: durations in seconds, as everywhere.
+// workEvent is an event in JSON, with durations in seconds.
 type workEvent struct {
 	worker.Event
 	Delay   float64 `json:"delay,omitempty"`
@@ -219,7 +217,7 @@ func (w *workShow) tell(e worker.Event) {
 		w.metrics.Ended(e.Class.String(), string(e.Outcome), e.Rows, e.Elapsed)
 	}
 	if w.s.json {
-		// Stdout may be gone, which is no reason to stop.
+		// Stdout may be closed; that must not stop the work.
 		_ = json.NewEncoder(w.s.Stdout).Encode(workEvent{e, e.Delay.Seconds(), e.Elapsed.Seconds(), e.CPU.Seconds()})
 		return
 	}
@@ -230,7 +228,7 @@ func (w *workShow) tell(e worker.Event) {
 	fmt.Fprintln(w.s.Stderr, w.story(e))
 }
 
-// story is what happened to a message, in one line.
+// story describes an ended message in one line.
 func (w *workShow) story(e worker.Event) string {
 	text := fmt.Sprintf("%s %s", w.s.out.paint(cyan, short(e.ID)), w.s.out.paint(yellow, e.Class.String()))
 	if e.Reason != "" {
@@ -257,7 +255,7 @@ func (w *workShow) story(e worker.Event) string {
 	return text
 }
 
-// short is the beginning of an id, but all of one that says where its message is.
+// short returns the beginning of an id. It keeps an id that shows where its message is.
 func short(id string) string {
 	if !strings.Contains(id, "@") {
 		id = id[:min(len(id), 8)]
@@ -265,7 +263,7 @@ func short(id string) string {
 	return clean(cut(id, 100))
 }
 
-// end says what came of it. A worker that could not begin has nothing to say.
+// end prints the result. A worker that could not start prints nothing.
 func (w *workShow) end(err error) {
 	close(w.over)
 	w.ended.Wait()
@@ -277,7 +275,7 @@ func (w *workShow) end(err error) {
 	}
 }
 
-// log is where logs go: to stderr, past the line of progress.
+// log returns where logs go: to stderr, around the line of progress.
 func (w *workShow) log() io.Writer { return logWriter{w} }
 
 type logWriter struct{ w *workShow }
@@ -299,11 +297,11 @@ func (w *workShow) output() func(m *worker.Message) (stdout, stderr io.WriteClos
 	}
 }
 
-// lines passes a stream on, line by line.
+// lines passes on a stream line by line.
 type lines struct {
 	w          *workShow
 	id, stream string
-	part       []byte // of a line
+	part       []byte // of an incomplete line
 }
 
 func (l *lines) Write(b []byte) (int, error) {
@@ -337,7 +335,7 @@ func (l *lines) flush() {
 	l.part = l.part[:0]
 }
 
-// Close passes on what has no end.
+// Close passes on an incomplete last line.
 func (l *lines) Close() error {
 	if len(l.part) > 0 {
 		l.flush()
@@ -362,13 +360,13 @@ func (l *lines) line(text []byte) {
 			Line   string `json:"line"`
 		}{l.id, l.stream, strings.ToValidUTF8(string(text), "\uFFFD")})
 	case w.how == "raw":
-		_, _ = to.Write(append(slices.Clip(text), '\n')) // who reads may be gone
+		_, _ = to.Write(append(slices.Clip(text), '\n')) // the reader may have closed the pipe
 	default:
 		w.s.pass(to, short(l.id), string(text))
 	}
 }
 
-// pass writes a line of a child after the name of who wrote it.
+// pass prints a line of a child after the name of its source.
 func (s *session) pass(to io.Writer, name, line string) {
 	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		line = harmless(line)
@@ -376,8 +374,7 @@ func (s *session) pass(to io.Writer, name, line string) {
 	fmt.Fprintf(to, "%s | %s\n", s.out.paint(cyan, name), line)
 }
 
-// harmless is a line as a terminal may have it: what a request or a message says,
-// its handler may print.
+// harmless makes a line safe for a terminal: a handler may print hostile text from its message.
 func harmless(line string) string {
 	return clean(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", "    "))
 }

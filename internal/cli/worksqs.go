@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// source is the queue behind its URL.
+// source returns the queue by its URL.
 func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (worker.Source, error) {
 	if source, err := c.broker(s, log); source != nil || err != nil {
 		return source, err
@@ -32,7 +32,7 @@ func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (wor
 	return q, nil
 }
 
-// workError gives what a queue answers its exit code.
+// workError adds the exit code to an error of a queue.
 func workError(err error) error {
 	if b, ok := errors.AsType[*brokers.Error](err); ok {
 		return brokerError(b, err)

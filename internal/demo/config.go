@@ -49,12 +49,8 @@ func (c Config) withDefaults() Config {
 	c.Rate = cmp.Or(c.Rate, DefaultRate)
 	c.boot = cmp.Or(c.boot, defaultBoot)
 	c.slowest = cmp.Or(c.slowest, defaultSlowest)
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
-	if c.Err == nil {
-		c.Err = io.Discard
-	}
+	c.Out = cmp.Or(c.Out, io.Discard)
+	c.Err = cmp.Or(c.Err, io.Discard)
 	return c
 }
 

@@ -10,11 +10,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// abandonedPoll is how often the lane's worker is looked at after the caller of
-// what it runs has gone.
+// abandonedPoll is how often the lane's worker is checked after the caller of its work has left.
 const abandonedPoll = 250 * time.Millisecond
 
-// abandonedRun is work in the lane whose caller does not wait any longer.
+// abandonedRun is work in the lane whose caller no longer waits.
 type abandonedRun struct {
 	ticket blame.Ticket
 	work   blame.Work
@@ -28,7 +27,7 @@ func (c *call) abandon(t blame.Ticket, k ledger.Keeper, hung time.Time) abandone
 	return abandonedRun{ticket: t, work: c.bw, route: c.w.Route, keeper: k, worker: c.target.Worker, hung: hung}
 }
 
-// kept is what is remembered of a suspect after its request is gone.
+// kept holds what is needed of a suspect after its request is gone.
 type kept struct {
 	sample  string
 	request bezoar.Request
@@ -37,9 +36,8 @@ type kept struct {
 func (k kept) Sample() string       { return k.sample }
 func (k kept) Keep() bezoar.Request { return k.request }
 
-// callerLeft ends an attempt that took longer than its caller wanted to wait. That
-// says nothing about the work: callers choose their deadlines. A suspect in
-// the lane is looked after by the lane, since its caller wants to hear now.
+// callerLeft ends an attempt that took longer than its caller wanted to wait. That says nothing about the work, because
+// callers choose their deadlines. The caller gets its answer now, so the lane goes on watching a suspect that runs in it.
 func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Result, hung time.Time) step {
 	d := c.d
 	a := c.expired("the worker had not answered")
@@ -49,7 +47,7 @@ func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Res
 		d.cfg.Ledger.Finish(time.Now(), t, c.bw.Fingerprint, blame.Abandoned)
 		return done(a)
 	}
-	c.bw = d.cfg.Ledger.Detach(t) // the request is gone when this returns
+	c.bw = d.cfg.Ledger.Detach(t) // the request is gone after return
 	s := c.abandon(t, kept{c.job.Sample(), c.job.Keep()}, hung)
 	if !e.handOver(func(ctx context.Context) { d.watchAbandoned(ctx, s) }) {
 		d.watchAbandoned(context.WithoutCancel(ctx), s)
@@ -57,11 +55,10 @@ func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Res
 	return done(a)
 }
 
-// watchAbandoned keeps an eye on a suspect whose caller has gone before the answer began:
-// what hangs would otherwise go free, and its next copy pin another worker. It
-// ends when the worker answers its health check, dies, or is still mute when
-// the work counts as hanging, and is killed for it; or with ctx. It closes the
-// ticket and releases the worker.
+// watchAbandoned watches a suspect whose caller left before the answer began. Otherwise work that hangs would go
+// unpunished, and its next copy would block another worker. It ends when the worker answers its health check, when it dies,
+// when the work counts as hanging and the worker is killed for it, or with ctx. It closes the ticket and releases the
+// worker.
 func (d *Dispatcher) watchAbandoned(ctx context.Context, s abandonedRun) {
 	tick := time.NewTicker(abandonedPoll)
 	defer tick.Stop()
@@ -72,7 +69,7 @@ func (d *Dispatcher) watchAbandoned(ctx context.Context, s abandonedRun) {
 			health = fleet.Gone
 		}
 		if ctx.Err() != nil {
-			health = fleet.Alive // nobody looks any more
+			health = fleet.Alive // nobody checks any more
 		}
 		switch health {
 		case fleet.Alive:
@@ -80,7 +77,7 @@ func (d *Dispatcher) watchAbandoned(ctx context.Context, s abandonedRun) {
 			d.cfg.Ledger.Finish(time.Now(), s.ticket, s.work.Fingerprint, blame.Abandoned)
 			return
 		case fleet.Gone:
-			d.cfg.Ledger.End(s.ticket, blame.Abandoned) // a finding stands
+			d.cfg.Ledger.End(s.ticket, blame.Abandoned) // a finding stays
 			if f, crashed := d.cfg.Ledger.Finding(s.ticket); crashed && !f.Planned {
 				d.cfg.Ledger.Conclude(ctx, s.work, s.route, s.keeper, f.Convicted)
 			}

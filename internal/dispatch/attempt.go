@@ -10,8 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// fleet makes attempts in the fleet until one byte has left: failures before
-// that cost the worker, not the work.
+// fleet makes attempts in the fleet until one byte has left. Earlier failures are the worker's, not the work's.
 func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
 	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
@@ -52,8 +51,8 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	}
 }
 
-// overtaken reports whether the work, while it waited for w, has been convicted
-// or must run alone after all. It has given w and the ticket back then.
+// overtaken reports whether the work has been convicted, or must run alone, since it began to wait for w. Then it has given
+// w and the ticket back.
 func (c *call) overtaken(t blame.Ticket, w *fleet.Worker) bool {
 	if c.redrive || c.isolate || !c.d.cfg.Ledger.Overtaken(t) {
 		return false
@@ -63,11 +62,9 @@ func (c *call) overtaken(t blame.Ticket, w *fleet.Worker) bool {
 	return true
 }
 
-// mayRedial decides about another try after a failure before the first byte,
-// and waits before it. The first one is free of waiting: another worker is
-// likely to be well. A worker that lives and yet cannot be reached has too much
-// to do, or its network has: tries after that come out of the budget, and each
-// worker gets one. A worker that has ended was not bothered.
+// mayRedial decides about another try after a failure before the first byte, and waits before it. The first further try
+// does not wait, because another worker is probably well. A worker that lives and cannot be reached is overloaded, or its
+// network is. So later tries are paid from the budget, and each worker gets one. A worker that has ended costs nothing.
 func (c *call) mayRedial(ctx context.Context) step {
 	c.dials++
 	if !c.gone {
@@ -92,9 +89,8 @@ func (c *call) mayRedial(ctx context.Context) step {
 	return step{again: true}
 }
 
-// attempt delivers the work to w once, and releases w. e is its place in the lane, nil in the fleet. sent is false when no
-// byte left; then step says whether another worker may be tried, and the ticket
-// is still open. Otherwise the ticket is closed.
+// attempt delivers the work to w once, and releases w. e is its place in the lane; nil in the fleet. If no byte left, sent
+// is false, step says whether another worker may be tried, and the ticket is still open. Otherwise the ticket is closed.
 func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
 	d := c.d
 	inLane := e != nil
@@ -108,7 +104,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		return c.unsent(ctx, w, err.Error()), false
 	}
 	now := time.Now()
-	hung := now.Add(c.w.Timeout) // whatever the caller thinks
+	hung := now.Add(c.w.Timeout) // independent of the caller's deadline
 	c.target.Deadline, c.target.sent = hung, now
 	if by := c.w.Deadline; !by.IsZero() && by.Before(hung) {
 		c.target.Deadline = by
@@ -169,8 +165,8 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	return c.judge(ctx, t, w, res), true
 }
 
-// unsent releases a worker that could not be reached and asks its keeper about
-// it, so that it gets no more work if it is gone.
+// unsent releases a worker that could not be reached. It asks the worker's keeper about it, so that a dead worker gets no
+// more work.
 func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step {
 	c.d.cfg.Fleet.Release(w)
 	if ctx.Err() != nil {
@@ -179,14 +175,14 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 	c.avoid, c.reason = w.Name(), reason
 	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
 	if !c.gone && !c.target.Lane {
-		// That is never the work's fault, however often it happens to it.
+		// That is never the fault of the work, however often it happens.
 		c.d.cfg.Fleet.Observe(time.Now(), w, balance.Outcome{Failed: true, Caller: c.w.Caller})
 	}
 	return step{again: true}
 }
 
-// exhausted releases a worker that was not asked, because this process has no
-// descriptor for a connection to it. That says nothing about the worker.
+// exhausted releases a worker that was not contacted because this process has no descriptor for a connection. That says
+// nothing about the worker.
 func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
 	c.d.cfg.Fleet.Release(w)
 	if ctx.Err() != nil {
@@ -196,9 +192,8 @@ func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
 	return step{again: true}
 }
 
-// observe tells the fleet how an attempt that was sent went. What runs in the
-// lane is suspected already, and says nothing about its worker; nor does what
-// failed before.
+// observe tells the fleet how an attempt ended. Work in the lane is suspect already, so it says nothing about its worker.
+// The same is true for work that failed before.
 func (c *call) observe(now time.Time, res Result) {
 	if c.target.Lane {
 		return
@@ -210,8 +205,8 @@ func (c *call) observe(now time.Time, res Result) {
 	c.d.cfg.Fleet.Observe(now, c.target.Worker, o)
 }
 
-// judge finds out what became of a worker that broke off or fell silent, and
-// what follows for the work. It closes the ticket.
+// judge finds out what happened to a worker that broke off or fell silent, and decides about the work. It closes the
+// ticket.
 func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result) step {
 	d, inLane := c.d, c.target.Lane
 	doubt, strike := fleet.Broken, blame.Faulted
@@ -228,7 +223,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	}
 	c.failed = true
 	c.ran = now.Sub(c.target.sent)
-	d.cfg.Ledger.End(t, strike) // a finding stands
+	d.cfg.Ledger.End(t, strike) // a finding stays
 	f, crashed := d.cfg.Ledger.Finding(t)
 	d.cfg.Fleet.Release(w)
 	c.avoid, c.reason = w.Name(), errText(res.Err)
@@ -261,8 +256,8 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	return s
 }
 
-// confirmation is how long a conviction in the lane waits for signs that its
-// worker was ended together with others. Copies wait as long.
+// confirmation is how long a conviction in the lane waits for signs that other workers ended together with its worker.
+// Copies wait as long.
 const confirmation = 100 * time.Millisecond
 
 // confirmed waits a moment and reports whether the conviction stands.
@@ -279,15 +274,13 @@ func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw) 
 // maxFree bounds the attempts that are given back.
 const maxFree = 8
 
-// maxDied bounds the workers that one piece of work may cost in the lane while
-// convictions are suspended.
+// maxDied bounds the workers that one piece of work may cost in the lane while convictions are suspended.
 const maxDied = 2
 
-// maxMet bounds the workers that die in the lane with one piece of work and others:
-// halving the company of 512 takes ten.
+// maxMet bounds the workers that die in the lane with one piece of work and others: halving a company of 512 takes ten.
 const maxMet = 16
 
-// after decides what becomes of work whose attempt failed without a conviction.
+// after decides what happens to work whose attempt failed without a conviction.
 func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Result) step {
 	what := "the connection to the worker broke"
 	switch {
@@ -303,9 +296,9 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 	}
 	switch {
 	case f.Company:
-		c.free++ // others were there, and it is not known whose fault it was
+		c.free++ // others were in flight, and the cause is unknown
 	case f.Planned || f.Gated:
-		c.free++ // law 6: it is not the work, so the attempt is given back
+		c.free++ // law 6: the work is not the cause, so the attempt is given back
 	}
 	spent := c.attempts-c.free >= c.deliveries() || c.free-c.met > maxFree || c.died > maxDied || c.met > maxMet
 	switch {
@@ -318,15 +311,15 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 	case !c.w.Replayable || c.w.Off:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
 	case crashed && !f.Planned && c.reports():
-		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and its route only reports, so that it does not run again alone"})
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it does not run again alone because its route only reports"})
 	case spent && (f.Gated || f.Planned):
 		a := c.unavailable(RuleUnavailable, "the fleet is in trouble: "+what)
 		a.Result = res
 		return done(a)
 	case spent:
-		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its earlier attempts"})
 	case crashed:
-		// It runs again in the lane, which has a pace of its own.
+		// It runs again in the lane, which has a separate pace.
 		c.w.Retry.count(time.Now())
 	case !c.waitForBudget(ctx):
 		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)

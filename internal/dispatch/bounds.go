@@ -19,8 +19,7 @@ func (c *call) waitLeft() time.Duration {
 	return time.Until(c.waited)
 }
 
-// firstUpWait is how long work waits for a worker while none of the fleet has ever been
-// up: it is more likely that it never will be than that it is about to be.
+// firstUpWait is how long work waits for a worker if none of the fleet has ever been up: probably none will be up soon.
 const firstUpWait = time.Second
 
 // waitForWorker returns how long the call may wait for a worker.
@@ -31,7 +30,7 @@ func (c *call) waitForWorker() time.Duration {
 	return c.waitLeft()
 }
 
-// noWorker says why no worker could be had.
+// noWorker returns why there was no worker.
 func (d *Dispatcher) noWorker(err error) string {
 	if !d.cfg.Fleet.EverUp() {
 		return "no worker of the fleet has been up yet"
@@ -44,17 +43,16 @@ func (c *call) pastDeadline() bool {
 	return !c.w.Deadline.IsZero() && !time.Now().Before(c.w.Deadline)
 }
 
-// unavailable is the answer to work that waited in vain. When that was for want
-// of the caller's own time, it is told so.
+// unavailable is the answer to work that waited in vain. If the caller's deadline ended the wait, the answer says so.
 func (c *call) unavailable(rule, reason string) Answer {
 	if c.pastDeadline() {
 		return c.expired(reason)
 	}
-	// Spread the callers over the time that follows.
+	// Callers come back at different times.
 	return Answer{Kind: Unavailable, Rule: rule, Reason: reason, RetryAfter: time.Second + rand.N(2*time.Second)}
 }
 
-// expired is the answer to work whose caller does not wait any longer.
+// expired is the answer to work whose caller no longer waits.
 func (c *call) expired(what string) Answer {
 	if what != "" {
 		what = ": " + what
@@ -62,8 +60,8 @@ func (c *call) expired(what string) Answer {
 	return Answer{Kind: TimedOut, Rule: RuleDeadline, Reason: "the caller's deadline has passed" + what}
 }
 
-// usableWorkers returns how many workers there are for the work. One that is alone counts
-// as two: a connection may break because it was old.
+// usableWorkers returns the number of workers for the work. A single worker counts as two, because a connection may break
+// only because it was old.
 func (c *call) usableWorkers() int {
 	n := c.d.cfg.Fleet.Size()
 	if c.w.Cells > 1 {
@@ -75,8 +73,8 @@ func (c *call) usableWorkers() int {
 	return max(n, 2)
 }
 
-// deliveries returns how often the work may be delivered: once to each worker,
-// where the next life of one that ended with it counts as another.
+// deliveries returns how often the work may be delivered: once to each worker. If a worker ended with the work, its next
+// life counts as another worker.
 func (c *call) deliveries() int { return min(c.w.Retry.cfg.Attempts, c.usableWorkers()+c.lost) }
 
 // take takes a retry from the caller's budget and the fleet's, or from neither.
@@ -102,15 +100,14 @@ func (c *call) first(now time.Time) {
 	}
 }
 
-// budgeted reports whether the caller has a budget of its own.
+// budgeted reports whether the caller has a budget.
 func (c *call) budgeted() bool { return c.w.Budget != nil && c.w.Caller != 0 }
 
-// budgetWait is how long a retry beyond the budget may wait to be within it.
+// budgetWait is how long a retry beyond the budget may wait.
 const budgetWait = 2 * time.Second
 
-// waitForBudget takes a retry from the budgets. One that is beyond them waits for a
-// while, so that the few more innocents than usual that a crash leaves behind
-// are not refused for it, while a herd is held back.
+// waitForBudget takes a retry from the budgets. A retry beyond them waits for a while. So the few additional innocents
+// after a crash are not refused, and a large number is held back.
 func (c *call) waitForBudget(ctx context.Context) bool {
 	d := c.d
 	if c.take(time.Now()) {
@@ -133,8 +130,7 @@ func (c *call) waitForBudget(ctx context.Context) bool {
 	}
 }
 
-// backoff returns the wait before the n-th retry, counted from 0: between half
-// of its ceiling and all of it.
+// backoff returns the wait before the n-th retry, counted from 0: a random time between half of its ceiling and all of it.
 func (c *call) backoff(n int) time.Duration {
 	wait := c.w.Retry.cfg.Backoff.Ceiling(n)
 	return wait/2 + time.Duration(float64(wait/2)*randomFloat())

@@ -13,8 +13,8 @@ import (
 
 // CallerBudgetsConfig describes [CallerBudgets]. Its zero value is useful.
 type CallerBudgetsConfig struct {
-	Budget budget.Config // of each caller; default 20 % and one retry in two seconds
-	Max    int           // callers that are told apart; default 4,096, about 300 bytes each
+	Budget budget.Config // of each caller; default 20 % and 0.5 retries per second
+	Max    int           // number of callers with separate budgets; default 4,096, about 300 bytes each
 }
 
 func (c CallerBudgetsConfig) withDefaults() CallerBudgetsConfig {
@@ -30,8 +30,8 @@ func (c CallerBudgetsConfig) Validate() error {
 	return errors.Join(append(errs, c.Budget.Validate())...)
 }
 
-// CallerBudgets holds a retry budget for each of many callers. Work that names
-// the same CallerBudgets shares them. It is safe for concurrent use.
+// CallerBudgets holds a retry budget for each of many callers. Pieces of work with the same CallerBudgets share them. It is
+// safe for concurrent use.
 type CallerBudgets struct {
 	mu    sync.Mutex // guards table
 	table *budget.Table
@@ -58,7 +58,7 @@ func (b *CallerBudgets) again(now time.Time, caller uint64) bool {
 	return b.table.Retry(now, caller)
 }
 
-// back returns what again has taken.
+// back returns what again took.
 func (b *CallerBudgets) back(now time.Time, caller uint64) {
 	b.mu.Lock()
 	b.table.Return(now, caller)

@@ -8,22 +8,21 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
-// company is what died together on one lane worker. The few that started last run
-// alone next. If one of them turns out to be the killer, the others are as before;
-// if not, the killer is slow, and they run in company of half the size.
+// company is work that died together on one lane worker. The few pieces that started last run alone next. If one of them is
+// the killer, the others are as before. If not, the killer is slow, and they run in a company of half the size.
 type company struct {
 	since time.Time
 
 	mu    sync.Mutex // guards what follows
 	size  int
-	alone int  // that have yet to run alone
-	found bool // one of them was convicted, or was likely once more
+	alone int  // pieces that have yet to run alone
+	found bool // one of them was convicted, or was the likely killer once more
 }
 
 // gathering is how long it may take until all of a company have come back.
 const gathering = 300 * time.Millisecond
 
-// limit returns how much may run beside work of the company whose limit was so far.
+// limit returns how much may run together with work of the company. limit is the previous value.
 func (g *company) limit(limit int) int {
 	if g == nil {
 		return limit
@@ -40,8 +39,7 @@ func (g *company) limit(limit int) int {
 	return limit
 }
 
-// solved reports whether the killer among those that run alone has been found: the
-// others need not any more.
+// solved reports whether the killer among those that run alone has been found. Then the others need not run alone.
 func (g *company) solved() bool {
 	if g == nil {
 		return false
@@ -51,8 +49,7 @@ func (g *company) solved() bool {
 	return g.found
 }
 
-// meet puts c into the company that died on its worker. alone says that it is one
-// of those that run alone next.
+// meet puts c into the company that died on its worker. alone says that c is one of those that run alone next.
 func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	d.companies.mu.Lock()
 	g := d.companies.byEpoch[epoch]
@@ -66,7 +63,7 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 		d.companies.order = append(d.companies.order, epoch)
 	}
 	d.companies.mu.Unlock()
-	c.leaveCompany(alone) // it was likely twice: the others of the first company did not kill
+	c.leaveCompany(alone) // it was likely twice, so the others of the first company did not kill
 	g.mu.Lock()
 	g.size++
 	if alone {
@@ -80,8 +77,7 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	}
 }
 
-// doubtCompany notes how likely the call killed a lane worker on which it was not
-// alone, and so how it runs again.
+// doubtCompany records how likely the call killed a lane worker that it shared, and so how it runs again.
 func (c *call) doubtCompany(f blame.Finding) {
 	again := c.hold > 0
 	c.single, c.hold, c.likely = false, 0, 0
@@ -91,8 +87,8 @@ func (c *call) doubtCompany(f blame.Finding) {
 	}
 }
 
-// leaveCompany notes what became of c, if it was one of those that ran alone. killed says
-// that it was convicted, or that one more lane worker has died most likely of it.
+// leaveCompany records the result of c, if it was one of those that ran alone. killed says that it was convicted, or that
+// another lane worker has died and c is the likely cause.
 func (c *call) leaveCompany(killed bool) {
 	g := c.suspectOf
 	if g == nil {
@@ -105,22 +101,21 @@ func (c *call) leaveCompany(killed bool) {
 	g.mu.Unlock()
 }
 
-// maxCompanies bounds the deaths in the lane that are told apart.
+// maxCompanies bounds the remembered deaths in the lane.
 const maxCompanies = 64
 
-// companies are the latest.
+// companies are the latest companies.
 type companies struct {
 	mu      sync.Mutex // guards what follows
 	byEpoch map[uint64]*company
 	order   []uint64
-	last    time.Time // when the first of the latest came back
+	last    time.Time // when the first of the latest company came back
 }
 
-// returnFor is how long the lane waits for those that have just died together, so that
-// the likeliest of them goes first.
+// returnFor is how long the lane waits for work that has just died together, so that the likeliest killer goes first.
 const returnFor = 30 * time.Millisecond
 
-// returning is how long it is to wait yet.
+// returning returns how much longer the lane must wait.
 func (cs *companies) returning(now time.Time) time.Duration {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -20,10 +20,10 @@ import (
 type Config struct {
 	Fleet   *fleet.Fleet
 	Ledger  *ledger.Ledger
-	Retry   RetryConfig   // for work that names no Retry of its own
-	Timeout time.Duration // until an answer begins, for work that names none; default 30 s
+	Retry   RetryConfig   // for work without a Retry
+	Timeout time.Duration // until an answer begins, for work without one; default 30 s
 	Wait    time.Duration // for a worker, the lane or a duplicate; default 15 s
-	Queue   int           // who may wait for the lane; default 512
+	Queue   int           // how many may wait for the lane; default 512
 	Linger  time.Duration // how long an idle lane keeps its worker; default 100 ms
 }
 
@@ -48,10 +48,10 @@ func (c Config) Validate() error {
 type Stats struct {
 	Answered, Refused, Unavailable, Failed, TimedOut, Aborted, Cut uint64
 	Attempts, LaneRuns, Retries                                    uint64
-	WouldRefuse, WouldIsolate                                      uint64 // of work whose rule only reports
+	WouldRefuse, WouldIsolate                                      uint64 // work whose rule only reports
 	Waiting                                                        int    // for the lane, now
-	HeldBack                                                       uint64 // since most of the fleet had just died
-	Holding                                                        int    // of them, now
+	HeldBack                                                       uint64 // because most of the fleet had just died
+	Holding                                                        int    // held back now
 }
 
 // Dispatcher sends the work of one fleet. Create it with [New]. All methods
@@ -61,7 +61,7 @@ type Dispatcher struct {
 	lane  laneQueue
 	calls sync.Pool
 
-	retry *Retry // for work that names none
+	retry *Retry // for work without a Retry
 
 	kinds     [Cut + 1]atomic.Uint64
 	attempts  atomic.Uint64
@@ -72,19 +72,19 @@ type Dispatcher struct {
 	wouldRefuse  atomic.Uint64
 	wouldIsolate atomic.Uint64
 
-	pacing atomic.Int64 // who waits for the pace of what they belong to
+	pacing atomic.Int64 // number of calls that wait for a pace
 
-	line     chan struct{} // who is held back is in it while it asks; buffered, one
+	line     chan struct{} // a call that is held back takes it while it asks; buffered, one
 	heldBack atomic.Uint64
-	holding  atomic.Int64 // who is held back, or asks
+	holding  atomic.Int64 // number of calls that are held back
 
-	waitingForBudget atomic.Int64 // who waits for the budget
+	waitingForBudget atomic.Int64 // number of calls that wait for the budget
 
 	hurry   sync.Once
 	hurried chan struct{} // closed by Hurry
 }
 
-// New returns a dispatcher. Work that needs the lane waits until Run runs.
+// New returns a dispatcher. Work for the lane waits until Run runs.
 func New(cfg Config) (*Dispatcher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
@@ -98,8 +98,8 @@ func New(cfg Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Hurry says that the program is about to stop: from now on the lane watches no worker
-// after an answer, and nobody waits for a pace. It may be called more than once.
+// Hurry tells the dispatcher that the program is about to stop: the lane watches no worker after an answer any more, and
+// nothing waits for a pace. It may be called more than once.
 func (d *Dispatcher) Hurry() { d.hurry.Do(func() { close(d.hurried) }) }
 
 // Stats returns the counts so far.
@@ -114,12 +114,12 @@ func (d *Dispatcher) Stats() Stats {
 	}
 }
 
-// Do runs w to its end.
+// Do runs w until it has its answer.
 func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
 	return d.do(ctx, w, j, false)
 }
 
-// Redrive runs w in the lane, whatever is held against it: an operator's order.
+// Redrive runs w in the lane by an operator's order, even if it is quarantined.
 func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
 	return d.do(ctx, w, j, true)
 }
@@ -141,7 +141,7 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 	return a
 }
 
-// call is one piece of work on its way.
+// call is one piece of work in progress.
 type call struct {
 	d         *Dispatcher
 	w         Work
@@ -149,31 +149,31 @@ type call struct {
 	job       Job
 	target    Target
 	attempts  int           // deliveries made
-	free      int           // of the deliveries, those that do not count: taken down, or a fleet in trouble
+	free      int           // deliveries that do not count: the worker was taken down, or the fleet was in trouble
 	dials     int           // workers that could not be reached
-	refusals  int           // of these, workers that live
-	gone      bool          // the last of these does not
-	failed    bool          // an attempt failed: another says nothing about its worker
-	waited    time.Time     // by when waiting must end; zero until something waits
+	refusals  int           // those of dials whose worker lives
+	gone      bool          // the last of these does not live
+	failed    bool          // an attempt failed: further failures say nothing about their workers
+	waited    time.Time     // deadline of all waits; zero until one begins
 	paced     time.Time     // when it first waited for a pace
 	avoid     string        // the worker that failed last
-	redrive   bool          // an operator's order: the lane, whatever is held against it
-	isolate   bool          // it broke a connection: what is left of its attempts runs in the lane
+	redrive   bool          // an operator's order: the lane, in spite of any verdict
+	isolate   bool          // it broke a connection: its other attempts run in the lane
 	single    bool          // it was in a batch that crashed
-	hold      time.Duration // in the lane it must be the last that started for so long
-	likely    float64       // its share in the death of its company there, if it is one of few
-	died      int           // workers that died on it in the lane
-	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
+	hold      time.Duration // in the lane, no other work may start this long after it
+	likely    float64       // its share in the death of its company, if it is one of the few likely ones
+	died      int           // number of workers that died on it in the lane
+	limit     int           // how much may run in the lane with it, including itself; 0: no limit
 	ran       time.Duration // how long it had run when its worker died
 	met       int           // workers that died in the lane with it and others
 	group     *company      // with whom it died last
 	suspectOf *company      // … when it is one of those that run alone next
 	doubted   *company      // the last that it was one of those of
-	lost      int           // workers that ended with it
+	lost      int           // number of workers that ended with it
 	reason    string        // of the last failure
 }
 
-// step is how one turn of a call ended: with an answer, or again.
+// step is the result of one turn of a call: an answer, or another turn.
 type step struct {
 	answer Answer
 	again  bool
@@ -196,7 +196,7 @@ func (c *call) run(ctx context.Context) Answer {
 	}
 }
 
-// turn admits the work once and does what was decided.
+// turn admits the work once and carries out the decision.
 func (c *call) turn(ctx context.Context) step {
 	if c.w.Off {
 		return c.fleet(ctx, c.d.cfg.Ledger.Open(c.bw), false)
@@ -233,7 +233,7 @@ func (c *call) turn(ctx context.Context) step {
 	return c.fleet(ctx, t, false)
 }
 
-// reports says that nothing is refused or isolated for what the work does.
+// reports reports whether the work's rule only reports, so that nothing is refused or isolated.
 func (c *call) reports() bool { return c.bw.Rule != nil && c.bw.Rule.ReportOnly && !c.redrive }
 
 func (c *call) refuse(dec blame.Decision) step {
@@ -248,8 +248,7 @@ func (c *call) refuse(dec blame.Decision) step {
 	return done(a)
 }
 
-// duplicatePoll is how often a waiting copy asks whether the answer to the first
-// has begun meanwhile.
+// duplicatePoll is how often a waiting copy checks whether the first one's answer has begun.
 const duplicatePoll = 500 * time.Millisecond
 
 // await waits for the copy that goes first, and asks again by until.
@@ -271,21 +270,21 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time)
 	select {
 	case <-wait:
 	case <-stops:
-		return done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is watched yet, and Bezoar is about to stop"))
+		return done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is still being watched, and Bezoar is about to stop"))
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	return step{again: true}
 }
 
-// leastPaced is how long work waits for the pace of its shape however far away its turn is:
-// by then more is known of what the killers have and it has not.
+// leastPaced is how long work waits for the pace of its shape even if its turn is far away: by then more may be known about
+// what killers have and this work has not.
 const leastPaced = 5 * time.Second
 
-// keepPace waits until work of an escalated level may ask again, if its caller waits
-// that long. It asks again before that, too: what is known of it may have changed.
+// keepPace waits until work of an escalated level may ask again, if its caller waits that long. It also asks again in
+// between, because the facts may have changed.
 func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
-	what := "what looks like it has killed workers"
+	what := "requests that look like it have killed workers"
 	switch dec.Cause {
 	case blame.ByClient:
 		what = "its caller's requests have killed workers"
@@ -299,10 +298,10 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	defer c.d.pacing.Add(-1)
 	waiting, most := c.d.pacing.Add(1), int64(c.d.cfg.Queue)
 	if left > 0 && wait > left && dec.Cause != blame.ByClient && time.Since(c.paced) < leastPaced {
-		wait, most = left, most/4 // the others are for those whose turn will come
+		wait, most = left, most/4 // the other places are for work whose turn will come
 	}
 	if wait > left || waiting > most {
-		a := c.unavailable(RulePace, what+", so that unproven ones run one at a time and slowly")
+		a := c.unavailable(RulePace, what+", so unproven ones run slowly, one at a time")
 		a.RetryAfter = max(time.Until(dec.Until), time.Second)
 		return done(a)
 	}
@@ -317,7 +316,7 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	return step{again: true}
 }
 
-// conclude names the work in its case and sets it aside when it is convicted.
+// conclude names the work in its case, and sets it aside if it is convicted.
 func (c *call) conclude(ctx context.Context, convicted bool) (*bezoar.Verdict, bool) {
 	v, ok := c.d.cfg.Ledger.Conclude(ctx, c.bw, c.w.Route, c.job, convicted)
 	return &v, ok

@@ -1,7 +1,7 @@
-// Package dispatch takes one piece of work from its arrival to its answer:
-// admit, attempt, judge, and then an answer, another attempt, the lane, or a
-// refusal. It joins fleet (which worker) and ledger (whose fault), and knows
-// nothing of the wire: a [Job] connects and sends.
+// Package dispatch takes one piece of work from its arrival to its answer: admit,
+// attempt, judge, and then an answer, another attempt, the lane, or a refusal. It joins
+// fleet (which worker) and ledger (whose fault). It does not know the wire: a [Job]
+// connects and sends.
 //
 //	          Admit ◄──────────── pace: waits for its turn, or Refused
 //	            │
@@ -22,9 +22,9 @@
 //
 // # The lane
 //
-// Up to a quarter of the fleet's workers, at least one, are set apart while suspects
-// wait. Few suspects run one after the other, each alone. When they would wait for more
-// than two seconds, they start one shortly after the other and run beside each other.
+// Up to a quarter of the fleet's workers, and at least one, are set apart while suspects
+// wait. Few suspects run one after the other, each alone. If they would wait for more
+// than two seconds, they start shortly after each other and run in company.
 //
 //	waits ─► runs alone ──── died ───► convicted, or again on a clean worker
 //	  │
@@ -38,27 +38,26 @@
 //
 // # Guarantees
 //
-// Every Send is an attempt in the ledger, recorded before it (law 1). After the
-// first byte has left, work runs again only if it says so, only when nothing of
-// an answer has reached the caller, and only in the lane, or in the fleet when
-// its worker was taken down on purpose (law 5).
+// Every Send is an attempt that the ledger recorded before (law 1). After the first byte
+// has left, work runs again only if all of this holds (law 5): the work permits it;
+// nothing of an answer has reached the caller; and the next run is in the lane, or in the
+// fleet if its worker was taken down on purpose.
 //
-// Retries are bounded (law 8). No work is delivered to more workers than there are
-// within its caller's shard, where the next life of one that ended with it counts
-// as another, nor more often than [RetryConfig].Attempts; nor does it knock at
-// more workers that live. Every further attempt comes out of the fleet's budget
-// and the caller's, from when it is decided on: one that is beyond them waits at
-// most two seconds to be within them. Free are attempts after a worker that had
-// ended before it was reached, and the few that law 6 gives back. [RetryBoundOf] is the
-// arithmetic.
+// Retries are bounded (law 8). Work is delivered to at most as many workers as its
+// caller's shard has, and at most [RetryConfig].Attempts times. If a worker ended with
+// the work, its next life counts as another worker. Work also tries to connect to at most
+// that many live workers. Every further attempt is paid from the fleet's budget and the
+// caller's budget when it is decided on. An attempt beyond a budget waits at most two
+// seconds for it. Attempts are free after a worker that had ended before it was reached,
+// and where law 6 gives them back. [RetryBoundOf] is the arithmetic.
 //
-// No wait or attempt starts or continues past [Work].Deadline. The caller gets the
-// answer then, or as soon after it as the dispatcher knows what became of a worker
-// whose connection broke. Deadlines are the callers' to choose, so that an attempt which is given up for
-// one is no strike against the work, nor against its worker. In the lane, what does
-// not answer is watched after its caller has been told.
+// No wait or attempt starts or continues past [Work].Deadline. The caller gets the answer
+// then, or as soon after it as the dispatcher knows what became of a worker whose
+// connection broke. Callers choose their deadlines. So an attempt that is given up at a
+// deadline is no strike against the work or its worker. In the lane, the dispatcher
+// watches a silent attempt even after its caller has the answer.
 //
-// The fleet hears of every attempt in it. Of a request's failures only the first
+// The fleet learns the result of every attempt in it. Only the first failure of a request
 // counts.
 //
 // [Dispatcher.Run] owns the goroutines: one for each worker that is the lane.

@@ -7,13 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// mostHeld is how long work is held back while a fleet recovers. Then it runs in any
-// case: nothing is refused for that.
+// mostHeld bounds how long work is held back while a fleet recovers. After that it runs; nothing is refused.
 const mostHeld = 10 * time.Second
 
-// admit asks where the work goes. While most of the fleet has just died, unproven work
-// waits in a line, of which the first asks again: it is as long as there are callers. ok
-// is false when the work is to be looked at anew, since its caller may have gone.
+// admit asks where the work goes. While most of the fleet has just died, unproven work waits in a line, and the first in it
+// asks again. The line is as long as the number of callers. ok is false if the work must be checked anew, because its
+// caller may have left.
 func (c *call) admit(ctx context.Context) (t blame.Ticket, dec blame.Decision, wait <-chan struct{}, ok bool) {
 	d := c.d
 	t, dec, wait = d.cfg.Ledger.Admit(c.bw)

@@ -12,47 +12,45 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
-// overflowAt is the length of the lane's queue from which work that may run in
-// the fleet as well does.
+// overflowAt is the length of the lane's queue above which work that may also run in the fleet does so.
 const overflowAt = 8
 
 // entry is a call that waits for its turn in the lane.
 type entry struct {
 	lane.Entry
 	caller uint64
-	settle time.Duration          // a stream leaves with the worker after that long
-	window time.Duration          // the worker stays the lane's that long after its answer
-	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
+	settle time.Duration          // a stream leaves with the worker after this time
+	window time.Duration          // the worker stays in the lane for this long after its answer
+	clean  bool                   // its run decides: it needs a worker that has answered nothing for quiet
 	quiet  time.Duration          // …
-	group  *company               // it died in the lane together with others
-	doubt  *company               // … the last time that it was one of the likelier ones
-	must   bool                   // it runs alone for more than that
-	turn   chan *fleet.Worker     // buffered, one worker; the holder owes finish
+	group  *company               // the company with which it died in the lane
+	doubt  *company               // the company in which it was last one of the likely killers
+	must   bool                   // it must run alone also for other reasons
+	turn   chan *fleet.Worker     // buffered, one worker; the receiver must call finish
 	done   chan struct{}          // closed when its run is over
-	told   atomic.Pointer[notice] // who wants to know then; set before its turn
+	told   atomic.Pointer[notice] // who is told then; set before its turn
 
 	ran     time.Duration // how long it had run when its worker died
 	began   atomic.Bool   // its answer has begun
-	started time.Time     // by the lane, when its turn came
+	started time.Time     // set by the lane when its turn came
 
 	mu       sync.Mutex // guards what follows
-	released bool       // the lane looks after it no longer
+	released bool       // the lane no longer watches it
 	next     func(ctx context.Context)
 }
 
-// notice is how a lane worker learns that one of its runs is over.
+// notice tells a lane worker that one of its runs is over.
 type notice struct{ ended chan *entry }
 
 // finish ends e's run.
 func (e *entry) finish() {
 	close(e.done)
 	if n := e.told.Load(); n != nil {
-		n.ended <- e // there is room for all that may run
+		n.ended <- e // it has room for all that may run
 	}
 }
 
-// handOver leaves f to the lane to do once done is closed. It reports false
-// when the lane looks after e no longer.
+// handOver leaves f to the lane, which calls it once done is closed. It returns false if the lane no longer watches e.
 func (e *entry) handOver(f func(ctx context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,7 +60,7 @@ func (e *entry) handOver(f func(ctx context.Context)) bool {
 	return !e.released
 }
 
-// release does what was left to the lane, the last thing that it does with e.
+// release calls what was left to the lane. The lane does nothing with e after that.
 func (e *entry) release(ctx context.Context) {
 	e.mu.Lock()
 	f := e.next
@@ -73,17 +71,17 @@ func (e *entry) release(ctx context.Context) {
 	}
 }
 
-// laneQueue is who waits for the lane.
+// laneQueue is the queue for the lane.
 type laneQueue struct {
 	mu      sync.Mutex // guards what follows but wake
 	entries []*entry
-	running int                        // that run, on all lane workers
-	run     time.Duration              // moving average of how long a run takes
-	ran     map[uint64]int             // runs by caller, since
-	since   time.Time                  // …
-	active  int                        // lane workers
+	running int                        // entries that run, on all lane workers
+	run     time.Duration              // moving average of the time of a run
+	ran     map[uint64]int             // runs by caller, since since
+	since   time.Time                  // start of ran
+	active  int                        // number of lane workers
 	kicks   map[chan struct{}]struct{} // of the lane workers
-	wake    chan struct{}              // buffered, one: more lane workers may be of use
+	wake    chan struct{}              // buffered, one: more lane workers may be useful
 	view    []lane.Entry               // scratch
 }
 
@@ -91,7 +89,7 @@ type laneQueue struct {
 const (
 	ranFor   = 10 * time.Second
 	maxRan   = 4096
-	firstRun = 50 * time.Millisecond // what a run is thought to take at first
+	firstRun = 50 * time.Millisecond // the assumed time of a run at first
 )
 
 func (q *laneQueue) init() {
@@ -121,7 +119,7 @@ func (q *laneQueue) push(e *entry, limit int) bool {
 	return true
 }
 
-// alert wakes who starts lane workers.
+// alert wakes the goroutine that starts lane workers.
 func (q *laneQueue) alert() { signal(q.wake) }
 
 func signal(c chan struct{}) {
@@ -131,7 +129,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// enlist reports whether one more lane worker is of use, and counts it.
+// enlist counts one more lane worker if it is useful, and reports whether it is.
 func (q *laneQueue) enlist(most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +140,7 @@ func (q *laneQueue) enlist(most int) bool {
 	return true
 }
 
-// park stops counting a lane worker that only waits: another may take its place.
+// park stops counting a lane worker that only waits, so that another may take its place.
 func (q *laneQueue) park() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +150,7 @@ func (q *laneQueue) park() {
 	}
 }
 
-// dismiss ends what enlist began.
+// dismiss undoes enlist.
 func (q *laneQueue) dismiss(parked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,7 +162,7 @@ func (q *laneQueue) dismiss(parked bool) {
 	}
 }
 
-// listen registers a lane worker that wants to know of newcomers.
+// listen registers a lane worker that waits for newcomers.
 func (q *laneQueue) listen() (kick chan struct{}, stop func()) {
 	kick = make(chan struct{}, 1)
 	q.mu.Lock()
@@ -177,7 +175,7 @@ func (q *laneQueue) listen() (kick chan struct{}, stop func()) {
 	}
 }
 
-// remove takes e back; false when its turn has come already.
+// remove takes e back; false if its turn has come already.
 func (q *laneQueue) remove(e *entry) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +187,7 @@ func (q *laneQueue) remove(e *entry) bool {
 	return true
 }
 
-// next takes out what starts now on a lane worker where run runs, of lanes.
+// next removes the entries that start now on one of lanes lane workers, on which run runs.
 func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*entry, exclusive bool, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -221,12 +219,12 @@ func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*
 	q.running += len(picked)
 	q.entries = slices.DeleteFunc(q.entries, func(e *entry) bool { return slices.Contains(picked, e) })
 	if len(picked) > 0 && len(q.entries) > 0 {
-		q.alert() // another lane worker may have some
+		q.alert() // another lane worker may take some
 	}
 	return picked, exclusive, after
 }
 
-// over notes that a run has ended that took d.
+// over records that a run of length d has ended.
 func (q *laneQueue) over(d time.Duration) {
 	q.mu.Lock()
 	q.running--
@@ -234,7 +232,7 @@ func (q *laneQueue) over(d time.Duration) {
 	q.mu.Unlock()
 }
 
-// clean reports whether something waits that wants a clean worker.
+// clean reports whether an entry waits for a clean worker.
 func (q *laneQueue) clean() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -265,6 +263,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			return done(answer)
 		}
 		if c.overtaken(t, w) {
+			e.window = 0 // nothing has run
 			e.finish()
 			return step{again: true}
 		}
@@ -284,8 +283,8 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	}
 }
 
-// queue waits for e's turn and returns the lane's worker, on which the work is
-// counted in flight, or the answer when there will be none.
+// queue waits for e's turn and returns the lane's worker, on which the work counts as in flight, or the answer if there is
+// no turn.
 func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	d := c.d
 	left := c.waitLeft()
@@ -305,10 +304,10 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	if d.lane.remove(e) {
 		return nil, a
 	}
-	// Its turn has come, though perhaps not yet its worker, which is to be clean
-	// first: give the place back.
+	// Its turn has come, but perhaps not yet its worker, which must be clean first: give the place back.
 	go func() {
 		d.cfg.Fleet.Release(<-e.turn)
+		e.window = 0
 		e.finish()
 	}()
 	return nil, a

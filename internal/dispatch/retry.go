@@ -12,13 +12,12 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
 
-// RetryConfig bounds how often work is sent again (law 8). The zero value means
-// the defaults.
+// RetryConfig bounds how often work is sent again (law 8). The zero value means the defaults.
 type RetryConfig struct {
-	Attempts int            // deliveries of one piece of work; 1 to 10, default 3, and no more than there are workers that live
+	Attempts int            // deliveries of one piece of work; 1 to 10, default 3, and at most the number of live workers
 	Budget   budget.Config  // share of the traffic that further attempts may add
-	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
-	Fleet    *Retry         // whose budget holds as well, over all work that names it; nil: none
+	Backoff  backoff.Config // between attempts; default 25 ms, at most 250 ms
+	Fleet    *Retry         // its budget applies as well, over all work that names it; nil: none
 }
 
 func (c RetryConfig) withDefaults() RetryConfig {
@@ -37,8 +36,8 @@ func (c RetryConfig) Validate() error {
 	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
 }
 
-// Retry is a [RetryConfig] with the budget's account. Work that names the same
-// Retry shares one budget. It is safe for concurrent use.
+// Retry is a [RetryConfig] with the state of its budget. Work that names the same Retry shares one budget. It is safe for
+// concurrent use.
 type Retry struct {
 	cfg RetryConfig
 
@@ -82,15 +81,14 @@ func (r *Retry) again(now time.Time) bool {
 	return true
 }
 
-// Used returns how much of the retries that the budget allows now is used: 1
-// means that no more are made.
+// Used returns the used share of the retries that the budget allows now: 1 means that no more are made.
 func (r *Retry) Used(now time.Time) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.budget.Used(now)
 }
 
-// count counts a retry that is made whatever the budget says.
+// count counts a retry that is made even beyond the budget.
 func (r *Retry) count(now time.Time) {
 	r.mu.Lock()
 	r.budget.Count(now)

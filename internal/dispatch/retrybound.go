@@ -14,24 +14,21 @@ const (
 	defaultWait    = 15 * time.Second
 )
 
-// RetryBound is the worst that can become of one piece of work, and of the load on
-// its workers, when every attempt fails.
+// RetryBound is the worst case for one piece of work, and for the load on its workers, if every attempt fails.
 type RetryBound struct {
-	Attempts int           // deliveries, when each ends its worker; then it is convicted long before
-	Living   int           // deliveries while workers live: no more than there are
+	Attempts int           // deliveries, if each ends its worker; the work is convicted long before
+	Living   int           // deliveries while workers live: at most the number of workers
 	Timeout  time.Duration // of each
 	Waits    time.Duration // for a worker, the lane, a duplicate, the budget and between attempts together
-	Total    time.Duration // the last moment at which the caller can still be without an answer
+	Total    time.Duration // the latest time at which the caller gets its answer
 
-	// More deliveries than there is work, in the long run: this share of the
-	// traffic and so many a second.
+	// Ratio and Floor are the additional deliveries in the long run: a share of the traffic, and a number per second.
 	Ratio, Floor float64
 }
 
-// RetryBoundOf computes what a retry policy can lead to before a fleet of workers
-// whose answers begin within timeout (0 means the default). Zero workers are as
-// many as it takes. What a caller's own deadline is shorter by, is not counted,
-// nor are attempts given back because a whole fleet was in trouble (at most 8
+// RetryBoundOf computes the worst case of a retry policy for a fleet of workers whose answers begin within timeout (0 means
+// the default). Zero workers means as many as needed. It does not consider a shorter deadline of the caller, attempts that
+// are given back because the whole fleet was in trouble (at most 8 more), and the check of a worker that broke off.
 // more), nor the look at a worker that broke off.
 func RetryBoundOf(cfg RetryConfig, workers int, timeout time.Duration) RetryBound {
 	cfg = cfg.withDefaults()
@@ -48,14 +45,13 @@ func RetryBoundOf(cfg RetryConfig, workers int, timeout time.Duration) RetryBoun
 	return w
 }
 
-// Load returns how many deliveries a second there are in the long run when rate
-// pieces of work a second come and every attempt fails.
+// Load returns the deliveries per second in the long run if rate pieces of work per second come and every attempt fails.
 func (w RetryBound) Load(rate float64) float64 {
 	return rate + min(w.Ratio*rate+w.Floor, rate*float64(w.Attempts-1))
 }
 
-// String writes the arithmetic in one line: "3 attempts × 30s + 30s of waiting =
-// 2m0s; at most 20 % and 3/s more deliveries".
+// String returns the arithmetic in one line: "3 attempts × 30s + 30s of waiting = 2m0s; at most 20 % and 3/s more
+// deliveries".
 func (w RetryBound) String() string {
 	total := w.Total.String()
 	if w.Total == math.MaxInt64 {
@@ -75,7 +71,7 @@ func (w RetryBound) String() string {
 // decimal writes x without an exponent, to the third decimal.
 func decimal(x float64) string { return strconv.FormatFloat(math.Round(1000*x)/1000, 'f', -1, 64) }
 
-// times is d·n, or the longest Duration.
+// times returns d·n, or the longest Duration.
 func times(d time.Duration, n int) time.Duration {
 	if n > 0 && d > math.MaxInt64/time.Duration(n) {
 		return math.MaxInt64
@@ -83,7 +79,7 @@ func times(d time.Duration, n int) time.Duration {
 	return d * time.Duration(n)
 }
 
-// add is a+b, or the longest Duration.
+// add returns a+b, or the longest Duration.
 func add(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

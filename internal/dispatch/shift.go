@@ -10,11 +10,12 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
-// Run keeps the lane until ctx ends: it sets workers apart while somebody waits,
-// more than one when many do, and lets those whose turn it is have them.
+// Run keeps the lane until ctx ends: it sets workers apart while suspects wait, more than one if many wait, and starts the
+// suspects whose turn it is.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	wg.Go(func() { d.listen(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -33,14 +34,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// held is how long a run may keep a lane worker to itself: longer only if it has
-// to decide, or may have no company.
+// held is how long a run may keep a lane worker to itself, unless its run decides or it must not have company.
 const held = 5 * time.Second
 
-// shift is one lane worker's time in the lane. It reports whether another lane worker
-// may have taken its place meanwhile.
+// shift is one lane worker's time in the lane. It reports whether another lane worker may have taken its place meanwhile.
 func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
-	// Look up now and then whether anybody still waits.
+	// Check now and then whether anybody still waits.
 	rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	w, err := d.cfg.Fleet.Reserve(rctx, fleet.LaneWant{Clean: d.lane.clean(), More: true, Streams: d.cfg.Ledger.Streams})
 	cancel()
@@ -63,7 +62,7 @@ func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
 	return s.parked
 }
 
-// laneShift is what happens on one lane worker.
+// laneShift is the state of one lane worker.
 type laneShift struct {
 	d         *Dispatcher
 	w         *fleet.Worker
@@ -76,12 +75,11 @@ type laneShift struct {
 	hold      time.Duration
 }
 
-// turn starts what may start, or waits for something to happen. It reports false
-// when the worker is to go back.
+// turn starts what may start, or waits for a change. It returns false if the worker must go back.
 func (s *laneShift) turn(ctx context.Context) bool {
 	now := time.Now()
 	if s.settled(now) {
-		return false // what is left are streams: the worker is not the lane's any more
+		return false // only streams are left: the worker is no longer the lane's
 	}
 	var after time.Duration
 	if !s.d.cfg.Fleet.Leaving(s.w) {
@@ -112,7 +110,7 @@ func (s *laneShift) turn(ctx context.Context) bool {
 	return true
 }
 
-// pick asks the queue what starts now beside what runs.
+// pick asks the queue what starts now, in addition to what runs.
 func (s *laneShift) pick(now time.Time) (picked []*entry, exclusive bool, after time.Duration) {
 	if left := s.d.companies.returning(now); left > 0 && len(s.running) == 0 {
 		return nil, s.exclusive, left
@@ -133,14 +131,13 @@ func (s *laneShift) pick(now time.Time) (picked []*entry, exclusive bool, after 
 	return picked, exclusive, after
 }
 
-// dragging reports whether e has had the worker to itself for long enough. What has
-// to decide keeps it.
+// dragging reports whether e has had the worker to itself for long enough. A run that decides keeps it.
 func (s *laneShift) dragging(e *entry, now time.Time) bool {
 	return !e.clean && e.Limit != 1 && e.window == 0 && now.Sub(e.started) >= held
 }
 
-// settled reports whether all that runs are answers that have been streaming for a
-// while: they may never end, and have not killed the worker so far.
+// settled reports whether all runs are answers that have been streaming for a while: they may never end, and have not
+// killed the worker so far.
 func (s *laneShift) settled(now time.Time) bool {
 	if len(s.running) == 0 {
 		return false
@@ -153,22 +150,21 @@ func (s *laneShift) settled(now time.Time) bool {
 	return true
 }
 
-// lookEvery is how often the lane looks at what runs: an answer may have begun, or had
-// the worker to itself for long enough.
+// lookEvery is how often the lane checks its runs: an answer may have begun, or a run may have had the worker to itself for
+// long enough.
 const lookEvery = 75 * time.Millisecond
 
-// breath is how long nothing must have been answered on a worker on which work runs
-// alone.
+// breath is how long a worker must not have answered before work runs alone on it.
 const breath = 30 * time.Millisecond
 
-// start lets picked run. One that has to decide waits until the worker is clean.
+// start starts picked. A run that decides waits until the worker is clean.
 func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 	switch e := picked[0]; {
 	case e.clean:
 		s.settle(ctx, e.quiet)
 		now = time.Now()
 	case s.exclusive:
-		s.settle(ctx, breath) // what was answered there just now may kill yet
+		s.settle(ctx, breath) // work that was answered just now may still kill
 		now = time.Now()
 	}
 	for _, e := range picked {
@@ -183,7 +179,7 @@ func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 	s.last, s.hold = now, picked[0].Hold
 }
 
-// settle waits until nothing has been answered on the worker for quiet.
+// settle waits until the worker has not answered for quiet.
 func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
 	left := quiet - s.w.Quiet()
 	if left <= 0 {
@@ -199,9 +195,8 @@ func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
 	}
 }
 
-// over ends e's run. After work that may kill late the worker is left alone for a
-// while, and another one may take the lane meanwhile. It reports false when the
-// worker is to go back.
+// over ends e's run. After work that may kill late, the worker gets no work for a while, and another worker may become the
+// lane meanwhile. It returns false if the worker must go back.
 func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	s.forget(e)
 	e.release(ctx)
@@ -234,10 +229,10 @@ func (s *laneShift) forget(e *entry) {
 	}
 }
 
-// leave ends the shift: what still runs goes on without the lane.
+// leave ends the shift: runs that are left go on outside the lane.
 func (s *laneShift) leave(ctx context.Context) {
 	if _, ended := s.w.End(); ended {
-		// Whoever ran there is about to learn it.
+		// The entries that ran there will learn of it.
 		for len(s.running) > 0 {
 			e := <-s.notice.ended
 			s.forget(e)

@@ -8,8 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// admit decides about the request before its body is read. It reports false when
-// the request has been answered. releaseAdmission is owed either way.
+// admit decides about the request before its body is read. It returns false if it has answered the request. The caller must
+// call releaseAdmission in either case.
 func (j *job) admit(now time.Time) bool {
 	t := j.route.policy
 	if t == nil {
@@ -22,7 +22,7 @@ func (j *job) admit(now time.Time) bool {
 		j.refuse(r)
 		return false
 	case j.admission.Waited > 0 && j.from.Gone():
-		j.from.Abort() // it gave up in the queue, and is not to be worked for
+		j.from.Abort() // the caller left while it waited
 		return false
 	}
 	if t.Cache != nil {
@@ -31,9 +31,8 @@ func (j *job) admit(now time.Time) bool {
 	return true
 }
 
-// refuse answers a request that is not admitted: with a fallback, or with why.
-// What is left of a short body is read by the wire, so that the connection goes
-// on.
+// refuse answers a request that is not admitted, with a fallback or with the reason. The wire reads the rest of a short
+// body, so that the connection can go on.
 func (j *job) refuse(r *admission.Refusal) {
 	j.rec.Rule = r.Body.Rule
 	if j.fallBack(r.Cause) {
@@ -61,12 +60,12 @@ func (j *job) prepare() error {
 	return nil
 }
 
-// do has the route's own fleet do the work.
+// do makes the route's own fleet do the work.
 func (j *job) do() dispatch.Answer {
 	if j.admission.Policy == nil && j.route.Guard == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
-	j.admission.Began, j.admission.Outcome = time.Now(), admission.Outcome{Failed: true} // if it panics
+	j.admission.Began, j.admission.Outcome = time.Now(), admission.Outcome{Failed: true} // holds if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.admission.Outcome = outcomeOf(a)
 	now := a.Result.At
@@ -94,16 +93,15 @@ func (j *job) releaseAdmission() {
 	j.admission.ChargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
 }
 
-// outcomeOf says what an answer tells about the fleet. A request's first failure
-// counts, whatever became of the next attempts: a second one is evidence against
-// the request, and so is a quarantine.
+// outcomeOf returns what an answer says about the fleet. The first failure of a request counts, even if a later attempt
+// succeeds. Further failures, and a quarantine, are evidence against the request.
 func outcomeOf(a dispatch.Answer) admission.Outcome {
 	switch a.Kind {
 	case dispatch.Answered:
 		return admission.Outcome{Failed: a.Result.Status >= 500, Dropped: a.Result.Status == 503 || a.Result.Status == 429}
 	case dispatch.TimedOut:
 		if a.Rule == dispatch.RuleDeadline {
-			return admission.Outcome{Ignored: true} // callers choose those
+			return admission.Outcome{Ignored: true} // callers choose their deadlines
 		}
 		return admission.Outcome{Failed: true, Dropped: true}
 	case dispatch.Failed, dispatch.Cut:
@@ -113,8 +111,7 @@ func outcomeOf(a dispatch.Answer) admission.Outcome {
 	return admission.Outcome{Ignored: true}
 }
 
-// ours adds the gateway's fields to an answer of a worker: as fields, and as
-// lines where the wire takes them.
+// ours adds the gateway's own fields to a worker's answer: as fields, or as lines if the wire accepts lines.
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.admission
 	if j.check != nil {
@@ -130,7 +127,7 @@ func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	if !s.Counted || s.Policy.HideLimits {
 		return fields, nil
 	}
-	if j.client.peer.cache == nil { // net/http's wire keeps what it is given
+	if j.client.peer.cache == nil { // net/http's wire keeps the slice
 		return s.QuotaFields(fields), nil
 	}
 	j.lines = s.QuotaLines(j.lines[:0])

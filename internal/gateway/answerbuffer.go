@@ -9,18 +9,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// MaxSpooled bounds the bytes of answers that wait on the disk for their callers, for
-// all requests of a gateway together. Beyond it workers wait for callers.
+// MaxSpooled bounds the bytes of answers that wait on disk for their callers, over all requests of a gateway. Beyond it,
+// workers wait for callers.
 const MaxSpooled = 1 << 30
 
-// flowAt is how much of an answer is gathered before any of it is passed on: until
-// then it can be taken back.
+// flowAt is how much of an answer is gathered before any of it is passed on. Until then it can be taken back.
 const flowAt = 8 << 10
 
-// answerBuffer is a caller's wire that takes an answer as fast as its worker gives it,
-// and passes it on as fast as the caller takes it, on a goroutine of its own. What
-// waits in between is held in memory up to a limit, and on the disk beyond that.
-// Streams go straight through.
+// answerBuffer is a caller's wire that takes an answer as fast as its worker sends it. A separate goroutine passes it on as
+// fast as the caller takes it. Waiting data are held in memory up to a limit, and on disk beyond it. Streams are not
+// buffered.
 type answerBuffer struct {
 	caller
 	g     *Gateway
@@ -30,8 +28,8 @@ type answerBuffer struct {
 	through bool // the answer is not buffered
 
 	mu       sync.Mutex // guards what follows
-	news     sync.Cond  // it has changed
-	mem      []byte     // what waits, before what is in the file
+	news     sync.Cond  // signals changes
+	mem      []byte     // waits before the data in the file
 	passing  int        // bytes that are being passed on
 	spool    spool
 	flows    bool // the writer has begun
@@ -39,12 +37,11 @@ type answerBuffer struct {
 	cut      bool // nothing more is passed on
 	trailers []h1.Field
 	sent     int64 // bytes that the caller's wire has taken
-	err      error // of the writer
-	done     bool  // the writer has ended
+	err      error // of the writing goroutine
+	done     bool  // the writing goroutine has ended
 }
 
-// bufferAnswer puts the buffer between the request and its wire, if the route wants
-// that.
+// bufferAnswer puts the buffer between the request and its wire, if the route wants it.
 func (j *job) bufferAnswer() {
 	if j.route.BufferAnswer <= 0 || j.req.Upgrade != "" || j.isGRPC() {
 		return
@@ -54,8 +51,7 @@ func (j *job) bufferAnswer() {
 	j.meter.caller, j.answer = b, b
 }
 
-// drain waits until the caller has got what is buffered, or cannot get it. Nothing
-// touches the caller's wire any more when it returns.
+// drain waits until the caller has got the buffered data, or cannot get them. After that nothing touches the caller's wire.
 func (j *job) drain() {
 	b := j.answer
 	if b == nil {
@@ -81,7 +77,7 @@ func (j *job) drain() {
 	}
 }
 
-// clear forgets what waits. mu is held.
+// clear drops the waiting data. The caller holds mu.
 func (b *answerBuffer) clear() {
 	b.g.held.Add(-int64(len(b.mem)))
 	b.mem = nil
@@ -103,7 +99,7 @@ func (b *answerBuffer) Begin(h *h1.Head) error {
 	return nil
 }
 
-// Write takes p. It waits for the caller only when there is no room at all.
+// Write takes p. It waits for the caller only if there is no room at all.
 func (b *answerBuffer) Write(p []byte) error {
 	if b.through {
 		return b.caller.Write(p)
@@ -127,7 +123,7 @@ func (b *answerBuffer) Write(p []byte) error {
 	return b.err
 }
 
-// take keeps as much of p as there is room for. mu is held.
+// take buffers as much of p as fits. The caller holds mu.
 func (b *answerBuffer) take(p []byte) int {
 	n := min(len(p), b.limit-len(b.mem)-b.passing)
 	if n > 0 && b.spool.size() == 0 && b.reserve(n) {
@@ -140,9 +136,9 @@ func (b *answerBuffer) take(p []byte) int {
 	}
 	b.g.spooled.Add(-int64(n))
 	if len(b.mem)+b.passing > 0 || b.spool.size() > 0 {
-		return 0 // what is passed on makes room
+		return 0 // data being passed on will make room
 	}
-	// Nothing would: this much passes through memory without a buffer, too.
+	// No other data would make room. Even without a buffer this much passes through memory.
 	n = min(n, readSize)
 	b.g.held.Add(int64(n))
 	b.mem = append(b.mem, p[:n]...)
@@ -158,7 +154,7 @@ func (b *answerBuffer) reserve(n int) bool {
 	return false
 }
 
-// flow has the writer begin, if it has not. mu is held.
+// flow starts the writing goroutine, if it does not run. The caller holds mu.
 func (b *answerBuffer) flow() {
 	if !b.flows && b.head != nil {
 		b.flows = true
@@ -192,15 +188,14 @@ func (b *answerBuffer) write() {
 	b.news.Broadcast()
 }
 
-// whole reports whether all of the answer has been passed on.
+// whole reports whether the complete answer has been passed on.
 func (b *answerBuffer) whole() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ended && !b.cut
 }
 
-// next returns what is to be passed on now, in buf or instead of it; nil when nothing
-// waits, and last when nothing more comes.
+// next returns the next data to pass on, in buf or instead of it; nil if none wait. last means that nothing more comes.
 func (b *answerBuffer) next(buf *[]byte) (p []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -226,7 +221,7 @@ func (b *answerBuffer) next(buf *[]byte) (p []byte, last bool) {
 	return nil, b.ended
 }
 
-// rest waits while there is nothing to do.
+// rest waits until there is something to do.
 func (b *answerBuffer) rest() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,7 +230,7 @@ func (b *answerBuffer) rest() {
 	}
 }
 
-// passed takes note that n bytes have been passed on.
+// passed records that n bytes have been passed on.
 func (b *answerBuffer) passed(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,7 +243,7 @@ func (b *answerBuffer) passed(n int, err error) {
 	b.news.Broadcast()
 }
 
-// Flush begins to pass on what has come.
+// Flush starts passing on the buffered data.
 func (b *answerBuffer) Flush() error {
 	if b.through {
 		return b.caller.Flush()
@@ -259,7 +254,7 @@ func (b *answerBuffer) Flush() error {
 	return b.err
 }
 
-// End says that the answer is whole. Its caller may have got little of it yet.
+// End marks the answer as complete. The caller may have got little of it yet.
 func (b *answerBuffer) End(trailers []h1.Field) error {
 	if b.through {
 		return b.caller.End(trailers)
@@ -292,7 +287,7 @@ func (b *answerBuffer) Abort() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.flows {
-		b.cut = true // drain does the rest
+		b.cut = true // drain ends the connection
 		b.news.Broadcast()
 		return
 	}
@@ -307,7 +302,7 @@ func (b *answerBuffer) Gone() bool {
 	return failed || b.caller.Gone()
 }
 
-// Close asks for the end of the connection after the answer, before that has begun.
+// Close makes the connection end after the answer. Call it before the answer begins.
 func (b *answerBuffer) Close() {
 	if !b.begun() {
 		b.caller.Close()
@@ -328,7 +323,7 @@ func (s *spool) write(p []byte) error {
 		if err != nil {
 			return err
 		}
-		_ = os.Remove(f.Name()) // where that fails, it is done at the end
+		_ = os.Remove(f.Name()) // if that fails, close removes it
 		s.f = f
 	}
 	if _, err := s.f.WriteAt(p, s.w); err != nil {
@@ -338,7 +333,7 @@ func (s *spool) write(p []byte) error {
 	return nil
 }
 
-// read returns the first bytes that wait, and how much of the disk is free again.
+// read returns the first waiting bytes, and how many bytes of the disk became free.
 func (s *spool) read(p []byte) (n int, freed int64, err error) {
 	n, err = s.f.ReadAt(p[:min(int64(len(p)), s.size())], s.r)
 	if s.r += int64(n); err == nil && s.r == s.w {
@@ -348,7 +343,7 @@ func (s *spool) read(p []byte) (n int, freed int64, err error) {
 	return n, freed, err
 }
 
-// close removes the file and returns how much of the disk is free again.
+// close removes the file and returns how many bytes of the disk became free.
 func (s *spool) close() (freed int64) {
 	freed = s.w
 	if s.f != nil {

@@ -110,7 +110,8 @@ func TestBufferedAnswersThatEndOtherwise(t *testing.T) {
 			if r.URL.Path == "/events" {
 				kind = admission.EventStream
 			}
-			c.send("HTTP/1.1 200 OK\nContent-Type: " + kind + "\nTransfer-Encoding: chunked\n\n1\na\n")
+			// This worker serves one request for each connection.
+			c.send("HTTP/1.1 200 OK\nConnection: close\nContent-Type: " + kind + "\nTransfer-Encoding: chunked\n\n1\na\n")
 			<-more
 			c.send("1\nb\n0\n\n")
 		}

@@ -11,18 +11,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h2"
 )
 
-// attempt is one delivery of a request, from the connection that it gets to the end of the
-// answer.
+// attempt is one delivery of a request, from getting a connection to the end of the answer.
 type attempt struct {
 	tries  int              // deliveries of the request so far
-	conn   *h1.Conn         // of an attempt that is about to begin
+	conn   *h1.Conn         // of the next attempt
 	place  *h2.Place        // or this
 	target *dispatch.Target // of Send
 	wait   wait
 	up     *upload // nil without one
 }
 
-// Connect readies a connection to the worker.
+// Connect gets a connection to the worker.
 func (a *attempt) Connect(ctx context.Context, t *dispatch.Target) (err error) {
 	switch pool := t.Worker.Conn().(type) {
 	case *h1.Pool:
@@ -35,7 +34,7 @@ func (a *attempt) Connect(ctx context.Context, t *dispatch.Target) (err error) {
 	return err
 }
 
-// Drop closes what Connect readied.
+// Drop closes the connection from Connect.
 func (a *attempt) Drop() {
 	if a.conn != nil {
 		a.conn.Release(false)
@@ -47,14 +46,13 @@ func (a *attempt) Drop() {
 	}
 }
 
-// wait bounds what Send waits for; it is the [h1.Watch] of the worker's
-// connection.
+// wait bounds the waits of Send. It is the [h1.Watch] of the worker's connection.
 type wait struct {
-	deadline time.Time // by when the head must be there
-	head     time.Time // when the head was there
-	long     time.Time // from when on an answer that goes on is a stream; zero until it has begun
-	by       time.Time // by when the caller wants all of the answer; zero for no such time
-	begun    bool      // the head is there: only a lost caller ends the wait
+	deadline time.Time // for the head
+	head     time.Time // when the head came
+	long     time.Time // an answer that goes on longer is a stream; zero: not begun
+	by       time.Time // the caller's deadline for the complete answer; zero: none
+	begun    bool      // the head has come: only a lost caller ends the wait
 }
 
 var (
@@ -63,7 +61,7 @@ var (
 	errTimeUp  = fmt.Errorf("%w: its deadline has passed", errGone)
 )
 
-// Bounds on how often a wait looks whether the caller is still there.
+// These bounds set how often a wait checks whether the caller is still there.
 const (
 	firstLook = 100 * time.Millisecond
 	slowLook  = time.Second

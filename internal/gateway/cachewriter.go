@@ -10,8 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stale"
 )
 
-// cacheWriter is a caller's wire that keeps a copy of the worker's answer while it
-// passes.
+// cacheWriter is a caller's wire that copies the worker's answer while it passes.
 type cacheWriter struct {
 	caller
 	job      *job
@@ -19,8 +18,7 @@ type cacheWriter struct {
 	fields   []stale.Field // the head's, used again
 }
 
-// recordAnswer puts the cacheWriter between the request and its wire, if a copy of the answer
-// can be of use to others.
+// recordAnswer puts the cacheWriter between the request and its wire, if a copy of the answer can be useful for others.
 func (j *job) recordAnswer() {
 	if j.req.Method != http.MethodGet || j.req.Length != 0 || j.req.Upgrade != "" {
 		return
@@ -34,7 +32,7 @@ func (j *job) recordAnswer() {
 	j.from = &j.cacheWriter
 }
 
-// Begin starts the copy, if it is a worker's answer and one of the route's own.
+// Begin starts the copy, if one of the route's own workers answers.
 func (c *cacheWriter) Begin(h *h1.Head) error {
 	if j := c.job; !j.admission.Head.IsZero() && j.marked.Name == "" {
 		c.fields = c.fields[:0]
@@ -68,9 +66,8 @@ func (c *cacheWriter) Reset() bool {
 	return c.caller.Reset()
 }
 
-// reads reports whether the request may be answered with a copy. The key of a
-// copy knows nothing of bodies, so that one with a body has none: searches are
-// sent as GET with a body, and their answers depend on it.
+// reads reports whether the request may be answered with a copy. A request with a body may not: the key of a copy does not
+// include bodies, but answers can depend on them, such as for searches that are sent as GET with a body.
 func (j *job) reads() bool {
 	return j.req.Length == 0 && (j.req.Method == http.MethodGet || j.req.Method == http.MethodHead)
 }
@@ -79,7 +76,7 @@ func (j *job) staleKey() [16]byte {
 	return j.route.policy.StaleKey(j.client.cache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
 
-// joined returns the field's lines as one.
+// joined returns the field's lines joined by commas.
 func (j *job) joined(name string) string {
 	value, n := "", 0
 	for i := range j.req.Fields {

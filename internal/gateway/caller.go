@@ -17,8 +17,7 @@ type Doer interface {
 	Do(ctx context.Context, w dispatch.Work, j dispatch.Job) dispatch.Answer
 }
 
-// Redriver runs work in the lane, whatever is held against it.
-// [dispatch.Dispatcher] is one.
+// Redriver runs work in the lane, even if it is quarantined. [dispatch.Dispatcher] is one.
 type Redriver interface {
 	Redrive(ctx context.Context, w dispatch.Work, j dispatch.Job) dispatch.Answer
 }
@@ -29,14 +28,14 @@ type Printer interface {
 	Client(id string) bezoar.Fingerprint
 }
 
-// caller is one request's wire. [h1.Exchange] is one, whose documentation says
-// what the methods promise; [stdwire.Exchange] is the one over net/http.
+// caller is one request's wire to the caller. [h1.Exchange] is one, and documents the methods; [stdwire.Exchange] is the
+// one over net/http.
 type caller interface {
 	bodySource
 	answerSink
 }
 
-// bodySource is where a request's body comes from.
+// bodySource provides a request's body.
 type bodySource interface {
 	Continue() error
 	Next() ([]byte, error)
@@ -49,7 +48,7 @@ type bodySource interface {
 	KeepHalfClosed()
 }
 
-// answerSink is where its answer goes to.
+// answerSink takes the answer to a request.
 type answerSink interface {
 	Hint(status int, reason string, fields []h1.Field) error
 	Begin(h *h1.Head) error
@@ -65,22 +64,21 @@ type answerSink interface {
 
 var _ caller = (*h1.Exchange)(nil)
 
-// peer is who is on the other end of a caller's connection.
+// peer is the other end of a caller's connection.
 type peer struct {
 	ip     string     // of the other end
-	secure bool       // it speaks TLS with us
-	http2  bool       // and HTTP/2
-	cache  *connCache // kept for the connection; nil when nothing is kept
+	secure bool       // the connection uses TLS
+	http2  bool       // the connection uses HTTP/2
+	cache  *connCache // kept for the connection; nil: none
 }
 
-// connCache holds what is expensive to compute and the same for all requests of a
-// connection.
+// connCache caches expensive facts that are the same for all requests of a connection.
 type connCache struct {
-	s          *settings // under which the rest is true
+	s          *settings // the settings for which the rest is valid
 	clients    admission.ClientCache
 	printer    Printer
 	id         string
 	client     bezoar.Fingerprint
-	trustKnown bool // the next field says something
+	trustKnown bool // trusted is known
 	trusted    bool // the peer is a trusted proxy
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// client is who sent a request, and what the request says about that.
+// client is the sender of a request, and what the request says about it.
 type client struct {
-	s    *settings // those of the request
+	s    *settings // of the request
 	req  *h1.Request
 	peer peer
-	own  *admission.ClientCache // where nothing is kept for the connection
+	own  *admission.ClientCache // used if nothing is kept for the connection
 }
 
 var (
@@ -31,8 +31,7 @@ func (c *client) HeaderValue(lower string) (value string, clear bool) {
 // Address returns the address of the caller.
 func (c *client) Address() string { return c.ip() }
 
-// cache returns what is remembered for the connection, or for the request when
-// nothing is kept for that.
+// cache returns the cache of the connection, or of the request if nothing is kept for the connection.
 func (c *client) cache() *admission.ClientCache {
 	if m := c.peer.cache; m != nil {
 		return &m.clients
@@ -43,8 +42,8 @@ func (c *client) cache() *admission.ClientCache {
 	return c.own
 }
 
-// name returns who called, as the route tells callers apart, "" when it does
-// not. admitted is the name that admission has found already, if any.
+// name returns the caller's identity by the route's key; "" if the route has none. admitted is the name that admission has
+// found already, if any.
 func (c *client) name(rt *route, admitted string) string {
 	switch {
 	case admitted != "":
@@ -55,8 +54,8 @@ func (c *client) name(rt *route, admitted string) string {
 	return rt.client.ID(c.cache(), c, rt.Name)
 }
 
-// fingerprint returns the fingerprint of who called, by address where the route does not
-// tell callers apart: what a caller has killed says where its work runs first.
+// fingerprint returns the fingerprint of the caller. A route without a key of callers uses the address: what a caller has
+// killed decides where its work runs first.
 func (c *client) fingerprint(rt *route, admitted string) bezoar.Fingerprint {
 	id := c.name(rt, admitted)
 	if id == "" {
@@ -73,7 +72,7 @@ func (c *client) fingerprint(rt *route, admitted string) bezoar.Fingerprint {
 	return m.client
 }
 
-// Protocol returns the version of HTTP that the caller speaks.
+// Protocol returns the caller's version of HTTP.
 func (c *client) Protocol() string {
 	if c.peer.http2 {
 		return "HTTP/2.0"

@@ -8,8 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// ip returns the address of the caller: the last one that a trusted proxy
-// vouches for.
+// ip returns the address of the caller: the last one that a trusted proxy vouches for.
 func (c *client) ip() string {
 	if !c.trusted() {
 		return c.peer.ip
@@ -21,7 +20,7 @@ func (c *client) ip() string {
 	return w.IP
 }
 
-// hops follows X-Forwarded-For, or Forwarded if there is none of the former.
+// hops follows X-Forwarded-For, or Forwarded if there is no X-Forwarded-For.
 func (c *client) hops() forwarded.Hops {
 	w := forwarded.Hops{Proxies: c.s.cfg.TrustedProxies, IP: c.peer.ip}
 	which := h1.Forwarded
@@ -36,8 +35,7 @@ func (c *client) hops() forwarded.Hops {
 	return w
 }
 
-// appendForwarded appends the addresses of the Forwarded fields as X-Forwarded-For
-// has them.
+// appendForwarded appends the addresses of the Forwarded fields in the form of X-Forwarded-For.
 func (c *client) appendForwarded(b []byte) []byte {
 	for i := range c.req.Fields {
 		if c.req.Fields[i].Key != h1.Forwarded {
@@ -61,21 +59,21 @@ func (c *client) appendForwarded(b []byte) []byte {
 	return b
 }
 
-// unreadEvery is how often what a proxy says unreadably is logged.
+// unreadEvery is how often an unreadable field of a proxy is logged.
 const unreadEvery = time.Minute
 
-// unreadable logs what a trusted proxy says of the caller and nobody understands.
+// unreadable logs an unreadable field of a trusted proxy.
 func (s *settings) unreadable(proxy, said string) {
 	now := time.Now().UnixNano()
 	last := s.unread.Load()
 	if last != 0 && now-last < int64(unreadEvery) || !s.unread.CompareAndSwap(last, now) {
 		return
 	}
-	s.cfg.Log.Warn("a trusted proxy says who calls in a way that cannot be read; such callers count as one",
+	s.cfg.Log.Warn("a trusted proxy names the caller in an unreadable form; such callers count as one",
 		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", forwarded.UnknownCaller)
 }
 
-// trusted reports whether the peer is a proxy whose word counts.
+// trusted reports whether the peer is a trusted proxy.
 func (c *client) trusted() bool {
 	if len(c.s.cfg.TrustedProxies) == 0 {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// conclude answers what the dispatcher did not have a worker answer.
+// conclude answers a request that no worker has answered.
 func (j *job) conclude(a dispatch.Answer) {
 	if a.Kind == dispatch.Answered {
 		return
@@ -64,7 +64,7 @@ func (j *job) conclude(a dispatch.Answer) {
 func (j *job) refused(a dispatch.Answer) {
 	p := problem.Document{
 		Type: "quarantined", Status: http.StatusServiceUnavailable,
-		Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
+		Detail: "Requests like this one have crashed workers. They are refused until one copy has been tried in isolation.",
 		Reason: a.Reason, Rule: a.Rule,
 	}
 	if v := a.Verdict; v != nil {
@@ -81,8 +81,7 @@ func (j *job) refused(a dispatch.Answer) {
 	j.problem(p, retryAfter(max(a.RetryAfter, time.Second)))
 }
 
-// aborted ends the exchange with a caller that hung up, or whose body could not
-// be read.
+// aborted ends the exchange with a caller that hung up, or whose body could not be read.
 func (j *job) aborted() {
 	if j.up != nil && j.up.lost {
 		j.badUpload(j.up.cause)
@@ -93,8 +92,8 @@ func (j *job) aborted() {
 
 // badUpload answers a request whose body could not be read.
 func (j *job) badUpload(err error) {
-	if errors.Is(err, errHeadTooLarge) { // which says nothing against the body
-		j.problem(problem.Document{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker takes."})
+	if errors.Is(err, errHeadTooLarge) { // the body is fine
+		j.problem(problem.Document{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker accepts."})
 		return
 	}
 	j.from.Close()
@@ -103,7 +102,7 @@ func (j *job) badUpload(err error) {
 	case errors.As(err, &e):
 		j.problem(problem.Document{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
 	case errors.Is(err, h1.ErrTooSlow) && j.deadline.late():
-		j.outOfTime("the body had not come by then")
+		j.outOfTime("the body had not arrived by then")
 	case errors.Is(err, h1.ErrTooSlow):
 		j.problem(problem.Document{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
 	case errors.Is(err, errTooLarge):
@@ -113,12 +112,12 @@ func (j *job) badUpload(err error) {
 	}
 }
 
-// outOfTime answers a caller whose own deadline has passed.
+// outOfTime answers a caller whose deadline has passed.
 func (j *job) outOfTime(reason string) {
 	j.rec.Rule = dispatch.RuleDeadline
 	j.problem(problem.Document{
 		Type: "deadline", Status: http.StatusGatewayTimeout, Rule: dispatch.RuleDeadline,
-		Detail: "The time that the caller gave the request is over.", Reason: publicReason(reason),
+		Detail: "The caller's deadline for the request has passed.", Reason: publicReason(reason),
 		Until: j.deadline.by.UTC().Format(time.RFC3339Nano),
 	})
 }
@@ -136,8 +135,7 @@ func retryAfter(d time.Duration) h1.Field {
 	return h1.Field{Name: "Retry-After", Value: strconv.Itoa(int(math.Ceil(d.Seconds())))}
 }
 
-// publicReason leaves out of a reason what only operators should read: causes,
-// which name addresses.
+// publicReason removes from a reason what only operators should read: causes, which name addresses.
 func publicReason(s string) string {
 	s, _, _ = strings.Cut(s, ": ")
 	return s[:min(len(s), 200)]

@@ -34,7 +34,7 @@ func TestProblems(t *testing.T) {
 			503, "2",
 			problem.Document{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
-				Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
+				Detail: "Requests like this one have crashed workers. They are refused until one copy has been tried in isolation.",
 				ID:     "q-0123456789ab", Cause: "crash", Reason: "it killed 2 workers", Until: "2031-02-03T04:05:06Z",
 			},
 		},
@@ -57,7 +57,7 @@ func TestProblems(t *testing.T) {
 			503, "1",
 			problem.Document{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
-				Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
+				Detail: "Requests like this one have crashed workers. They are refused until one copy has been tried in isolation.",
 				Reason: "a rule",
 			},
 		},

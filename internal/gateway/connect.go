@@ -16,19 +16,17 @@ type Upstream struct {
 	MaxIdle     int           // idle connections kept per worker; default 128
 	IdleTimeout time.Duration // how long; default 30 s
 	Fields      int           // of the head of an answer; default 1,000
-	// Dial connects to a worker, within DialTimeout and ready for the first byte of a
-	// request: for TLS, unix sockets and the like. nil means TCP.
+	// Dial connects to a worker, within DialTimeout, ready for the first byte of a request. It is for TLS, Unix sockets and
+	// others. nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// HTTP2 has requests sent over HTTP/2, many at once on one connection. Dial sees to
-	// ALPN where there is TLS.
+	// HTTP2 sends requests over HTTP/2, many at once on one connection. With TLS, Dial must negotiate it by ALPN.
 	HTTP2 bool
 }
 
-// Validate names every field that makes no sense.
+// Validate reports every invalid field.
 func (u Upstream) Validate() error { return u.pool().Validate() }
 
-// answerFields is the default of Upstream.Fields. Workers are trusted with more than
-// callers.
+// answerFields is the default of Upstream.Fields. Workers are trusted with more fields than callers.
 const answerFields = 1000
 
 func (u Upstream) pool() h1.PoolConfig {
@@ -38,9 +36,9 @@ func (u Upstream) pool() h1.PoolConfig {
 	return h1.PoolConfig{DialTimeout: u.DialTimeout, MaxIdle: u.MaxIdle, IdleTimeout: u.IdleTimeout, Limits: h1.Limits{Fields: u.Fields}, Dial: u.Dial}
 }
 
-// Connect makes what the gateway keeps for one life of a worker at addr,
-// "host:port", "http://host:port" or what Dial understands. It is the Connect of a
-// fleet's Config. The result is an [io.Closer] that closes all connections, and a [Prober].
+// Connect makes the gateway's state for one life of a worker at addr: "host:port", "http://host:port" or another form that
+// Dial accepts. It is the Connect of a fleet's Config. The result is a [Prober], and an [io.Closer] that closes all
+// connections.
 func (u Upstream) Connect(addr string) any {
 	if !u.HTTP2 {
 		return h1.NewPool(addr, u.pool())
@@ -54,8 +52,8 @@ func (u Upstream) Connect(addr string) any {
 	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, IdleTimeout: u.IdleTimeout, Fields: u.pool().Limits.Fields})
 }
 
-// Prober counts the idle connections that a worker holds open, and those that it
-// has closed since the last time: evidence of whether it lives.
+// Prober counts the idle connections that a worker holds open, and those that it has closed since the last call, as
+// evidence of whether the worker lives.
 type Prober interface {
 	Conns() (alive, broken int)
 }

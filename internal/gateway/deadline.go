@@ -10,13 +10,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// MaxDeadline bounds how far ahead a caller's deadline counts: what is longer
-// is cut to this, and a point in time further away, ahead or behind, is taken for
-// a mistake and ignored.
+// MaxDeadline bounds a caller's deadline: longer timeouts are cut to it. A point in time that is further away, in either
+// direction, is taken for a mistake and ignored.
 const MaxDeadline = 24 * time.Hour
 
-// ParseTimeout reads the value of an X-Request-Timeout field: "1.5s", "1500ms",
-// or seconds, "1.5". What is not above zero, or not one of these, is not ok.
+// ParseTimeout reads the value of an X-Request-Timeout field: "1.5s", "1500ms", or seconds, "1.5". ok is false for any
+// other form, and for values that are not above zero.
 func ParseTimeout(s string) (d time.Duration, ok bool) {
 	unit := time.Second
 	if rest, cut := strings.CutSuffix(s, "ms"); cut {
@@ -73,10 +72,9 @@ func ParseGRPCTimeout(s string) (d time.Duration, ok bool) {
 	return time.Duration(n) * unit, true
 }
 
-// ParseDeadline reads the value of an X-Request-Deadline field, milliseconds
-// since 1970, as what is left of the time, which may be less than nothing. Times
-// further than [MaxDeadline] from now are not ok: they are seconds, or from a
-// clock that is wrong.
+// ParseDeadline reads the value of an X-Request-Deadline field, milliseconds since 1970, and returns the time that is left,
+// which may be negative. ok is false for times further than [MaxDeadline] from now: they are in seconds, or from a wrong
+// clock.
 func ParseDeadline(s string, now time.Time) (left time.Duration, ok bool) {
 	n, ok := digits(s, 15)
 	if !ok {
@@ -104,14 +102,13 @@ func digits(s string, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// deadline is what a caller says of its time.
+// deadline is the deadline of a caller.
 type deadline struct {
-	by   time.Time // when it wants its answer; zero when it named no time
-	grpc bool      // it has a valid grpc-timeout
+	by   time.Time // when the caller wants its answer; zero: no deadline
+	grpc bool      // the caller sent a valid grpc-timeout
 }
 
-// read keeps by when the caller wants its answer: the earliest of what it
-// says. Values that make no sense say nothing.
+// read finds the caller's deadline: the earliest of its fields. Invalid values are ignored.
 func (d *deadline) read(now time.Time, fields []h1.Field) {
 	best, found := MaxDeadline, false
 	for i := range fields {
@@ -126,7 +123,7 @@ func (d *deadline) read(now time.Time, fields []h1.Field) {
 			d.grpc = d.grpc || ok
 		case h1.RequestDeadline:
 			left, ok = ParseDeadline(f.Value, now)
-		default: // not about this
+		default: // other fields
 		}
 		if ok {
 			best, found = min(best, left), true
@@ -140,8 +137,8 @@ func (d *deadline) read(now time.Time, fields []h1.Field) {
 // late reports whether the caller's deadline has passed.
 func (d *deadline) late() bool { return !d.by.IsZero() && !time.Now().Before(d.by) }
 
-// stamp ends the head for one attempt: with what is not the same for all of
-// them, if there is any. It reports false when there is no time left to send.
+// stamp ends the head for one attempt, with the fields that differ between attempts. It returns false if no time is left to
+// send.
 func (j *job) stamp(attempt int, by time.Time, parent span.Trace) bool {
 	b := j.head[:j.base]
 	if attempt > 1 {

@@ -5,8 +5,8 @@ import (
 	"github.com/bezoar-dev/bezoar/fingerprint"
 )
 
-// streamer is a [Printer] that can digest a body while it streams by, which
-// finishes the fingerprint that the body's head began.
+// streamer is a [Printer] that can digest a body while it streams. The digest completes the fingerprint, which began with
+// the first bytes of the body.
 type streamer interface {
 	Stream(work bezoar.Fingerprint) *fingerprint.Stream
 }

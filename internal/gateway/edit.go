@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
-// Edit changes header fields: it removes some, then it sets others, in place of
-// all that have their names.
+// Edit changes header fields: it removes some, then it sets others, which replace all fields with their names.
 type Edit struct {
 	Set    []Header
 	Remove []string
@@ -19,11 +19,11 @@ type Edit struct {
 // Header is one header field.
 type Header struct{ Name, Value string }
 
-// edit is an [Edit], ready to use.
+// edit is a compiled [Edit].
 type edit struct {
 	set   []h1.Field
 	lines []byte   // of set
-	drop  []string // names of both, in lower case
+	drop  []string // names of removed and set fields, in lower case
 }
 
 func newEdit(e Edit) edit {
@@ -39,7 +39,7 @@ func newEdit(e Edit) edit {
 	return out
 }
 
-// drops reports whether the field does not stay.
+// drops reports whether the field is removed.
 func (e *edit) drops(name string) bool {
 	for _, lower := range e.drop {
 		if h1.SameName(name, lower) {
@@ -58,21 +58,19 @@ func (e *edit) apply(fields []h1.Field) []h1.Field {
 	return append(fields, e.set...)
 }
 
-// faults are those of the edit of a request, or of an answer.
+// faults returns the faults of an edit of a request, or of an answer.
 func (e Edit) faults(what string) []error {
-	var errs []error
+	var errs faults.List
 	check := func(name string) {
 		if !h1.Token(name) {
-			errs = append(errs, fmt.Errorf("%s has %q, which is no header", what, name))
+			errs = append(errs, fmt.Errorf("%s has %q, which is not a header", what, name))
 		} else if !Editable(name) {
-			errs = append(errs, fmt.Errorf("%s has %s, which is the gateway's to write", what, name))
+			errs = append(errs, fmt.Errorf("%s has %s, which only the gateway writes", what, name))
 		}
 	}
 	for _, h := range e.Set {
 		check(h.Name)
-		if !h1.PlainText([]byte(h.Value)) {
-			errs = append(errs, fmt.Errorf("%s sets %s to what cannot be sent", what, h.Name))
-		}
+		errs.If(!h1.PlainText([]byte(h.Value)), "%s sets %s to a value that cannot be sent", what, h.Name)
 	}
 	for _, name := range e.Remove {
 		check(name)
@@ -80,8 +78,8 @@ func (e Edit) faults(what string) []error {
 	return errs
 }
 
-// Editable reports whether settings may set and remove the header field: not what
-// frames a message, ends at a proxy, or is written by the gateway.
+// Editable reports whether settings may set and remove the header field. They may not change fields that frame a message,
+// end at a proxy, or are written by the gateway.
 func Editable(name string) bool {
 	switch h1.KeyOf(name) {
 	case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.OfProxies:
@@ -91,7 +89,7 @@ func Editable(name string) bool {
 	}
 }
 
-// stripped returns the target for the worker: without the route's prefix.
+// stripped returns the target for the worker, without the route's prefix.
 func (r *route) stripped(target string) (string, bool) {
 	if r.StripPrefix == "" {
 		return target, false
@@ -103,7 +101,7 @@ func (r *route) stripped(target string) (string, bool) {
 			return target, false
 		}
 	}
-	// One slash: what begins with two could be taken for a host.
+	// Exactly one slash: a target that begins with two could be taken for a host.
 	rest = "/" + strings.TrimLeft(rest, "/")
 	if asked {
 		rest += "?" + query
@@ -111,7 +109,7 @@ func (r *route) stripped(target string) (string, bool) {
 	return rest, true
 }
 
-// withoutPrefix cuts whole segments off, in whatever capitals.
+// withoutPrefix removes whole segments, in any case of letters.
 func withoutPrefix(path, prefix string) (rest string, ok bool) {
 	if len(path) < len(prefix) || !strings.EqualFold(path[:len(prefix)], prefix) {
 		return path, false

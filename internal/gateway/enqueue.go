@@ -13,21 +13,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// StatusPath begins the paths under which callers ask what became of requests
-// that were put on a queue. A gateway with such a route answers them itself.
+// StatusPath begins the paths under which callers ask for the status of queued requests. A gateway with such a route
+// answers them itself.
 const StatusPath = "/.bezoar/requests/"
 
 // Enqueuer puts requests on a queue, for a [Route] that answers 202.
 type Enqueuer interface {
-	// Enqueue returns, once the work is durable, a ticket for its status: at
-	// most 256 unreserved characters. An *EnqueueError decides what the
-	// caller is told.
+	// Enqueue stores the work durably, and returns a ticket for its status: at most 256 unreserved characters. An
+	// *EnqueueError decides what the caller gets.
 	Enqueue(ctx context.Context, w Enqueued) (ticket string, err error)
-	// Status says what became of the work, or returns ErrNoTicket.
+	// Status returns the status of the work, or ErrNoTicket.
 	Status(ctx context.Context, ticket string) (Status, error)
 }
 
-// Enqueued is a request to be done later. It shares no memory with the wire.
+// Enqueued is a request for a queue. It shares no memory with the wire.
 type Enqueued struct {
 	ID          string // of the request
 	Method      string
@@ -46,7 +45,7 @@ const (
 	StateDead    = "dead" // set aside, with the reason
 )
 
-// Status is what became of enqueued work.
+// Status is the status of queued work.
 type Status struct {
 	State    string    `json:"state"`
 	Queue    string    `json:"queue"`
@@ -55,10 +54,10 @@ type Status struct {
 	Reason   string    `json:"reason,omitempty"`
 }
 
-// ErrNoTicket says that a ticket is not one of ours, or too old.
+// ErrNoTicket says that a ticket is not from this deployment, or too old.
 var ErrNoTicket = errors.New("no such ticket")
 
-// EnqueueError is a refusal that the caller can do something about.
+// EnqueueError is a refusal that the caller can act on.
 type EnqueueError struct {
 	Status int    // HTTP
 	Type   string // of the problem document
@@ -90,21 +89,21 @@ func (j *job) enqueue() {
 	}{j.id, StateQueued, status}, h1.Field{Name: "Location", Value: status})
 }
 
-// notWhole says why the body could not be held.
+// notWhole answers why the body could not be held.
 func (j *job) notWhole() {
-	j.from.Close() // the rest of it may come
+	j.from.Close() // the rest of the body may still come
 	switch {
 	case len(j.body.bytes) >= j.route.Buffer:
 		j.problem(problem.Document{
 			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
-			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
+			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue accepts.",
 		})
 	case j.g.held.Load() > j.s.cfg.MaxBuffered:
 		j.problem(problem.Document{
-			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "Too many bodies are on their way: there is no memory for this one now.",
+			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "There is no memory for the body now, because too many others are being received.",
 		}, retryAfter(time.Second))
 	default:
-		j.problem(problem.Document{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
+		j.problem(problem.Document{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not arrive in time."})
 	}
 }
 
@@ -123,8 +122,7 @@ func (j *job) notEnqueued(err error) {
 	}, retryAfter(time.Second))
 }
 
-// status answers a question about enqueued work; it reports false when the
-// path is none of ours.
+// status answers a question about queued work. It returns false if the path is not such a question.
 func (j *job) status() bool {
 	ticket, ok := strings.CutPrefix(j.req.Path, StatusPath)
 	if !ok || j.s.tickets == nil {
@@ -137,7 +135,7 @@ func (j *job) status() bool {
 	s, err := j.s.tickets.Status(j.ctx, ticket)
 	switch {
 	case errors.Is(err, ErrNoTicket):
-		j.problem(problem.Document{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
+		j.problem(problem.Document{Type: "no-ticket", Status: http.StatusNotFound, Detail: "There is no request with this status address."})
 	case err != nil:
 		j.s.cfg.Log.Error("status was not read", "request", j.id, "error", err)
 		j.problem(problem.Document{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))

@@ -11,17 +11,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// exchange is a request and its answer on the wire of a caller.
+// exchange is a request and its answer on the wire to a caller.
 type exchange struct {
 	from caller
 	req  *h1.Request
 	id   string // of the request
 
 	resp  h1.Head // of the answer
-	lines []byte  // of resp, that are ready
+	lines []byte  // encoded fields of resp
 }
 
-// problem answers with a problem document, whatever the caller accepts.
+// problem answers with a problem document, for any Accept field.
 func (x *exchange) problem(p problem.Document, extra ...h1.Field) {
 	p.Type = problem.Prefix + p.Type
 	p.Title = http.StatusText(p.Status)
@@ -34,7 +34,7 @@ func (x *exchange) problem(p problem.Document, extra ...h1.Field) {
 	x.document(p.Status, "application/problem+json", append(body, '\n'), extra)
 }
 
-// document answers with a body of the gateway's own.
+// document answers with a body that the gateway makes.
 func (x *exchange) document(status int, kind string, body []byte, extra []h1.Field) {
 	if x.isGRPC() {
 		x.grpcDocument(status, body, extra)
@@ -56,7 +56,7 @@ func (x *exchange) document(status int, kind string, body []byte, extra []h1.Fie
 	}
 }
 
-// json answers with a document of the gateway's own.
+// json answers with a JSON document that the gateway makes.
 func (x *exchange) json(status int, v any, extra ...h1.Field) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -66,7 +66,7 @@ func (x *exchange) json(status int, v any, extra ...h1.Field) {
 	x.document(status, "application/json", append(body, '\n'), extra)
 }
 
-// send answers with what is not a worker's.
+// send answers with something that is not from a worker.
 func (x *exchange) send(status int, fields []h1.Field, body []byte) {
 	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: x.id, Key: h1.RequestID})
 	x.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: admission.Bodiless(status)}
@@ -79,10 +79,9 @@ func (x *exchange) send(status int, fields []h1.Field, body []byte) {
 	}
 }
 
-// grpcDocument answers a call of gRPC with what would be a document: its code, and
-// its text as the message.
+// grpcDocument answers a gRPC call in place of a document: with its code, and its text as the message.
 func (x *exchange) grpcDocument(status int, body []byte, extra []h1.Field) {
-	var p problem.Document // and its like
+	var p problem.Document // or a similar document
 	message := strings.TrimSpace(string(body))
 	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
 		message = p.Detail
@@ -122,7 +121,7 @@ func (x *exchange) first(k h1.Key) string {
 	return ""
 }
 
-// wantsStream is AsksForStream of x.
+// wantsStream reports whether x asks for a stream.
 func (x *exchange) wantsStream() bool {
 	accept := ""
 	for i := range x.req.Fields {

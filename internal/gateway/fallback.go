@@ -11,19 +11,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Fallback is what is answered when no worker can be asked. One of Static, Stale
-// and Other is set.
+// Fallback is the answer if no worker can be asked. Exactly one of Static, Stale and Other is set.
 type Fallback struct {
 	On     []admission.FallbackCause // empty: all
 	Static *admission.Static         // always the same
 	Stale  *admission.Stale          // the last good answer to the same GET
-	Other  Doer                      // what another fleet says; its own limits are its own
-	Base   string                    // of Other's workers, as a Route's Base
-	Known  *redact.Values            // of Other's workers, as a Route's Known
+	Other  Doer                      // another fleet answers, within its own limits
+	Base   string                    // of Other's workers, in the form of a Route's Base
+	Known  *redact.Values            // of Other's workers, in the form of a Route's Known
 }
 
-// fallBack answers a request that no worker can be asked about, if there is
-// something to answer with.
+// fallBack answers a request for which no worker can be asked. It returns false if no fallback can answer.
 func (j *job) fallBack(on admission.FallbackCause) bool {
 	t := j.route.policy
 	if t == nil || on == "" {
@@ -74,11 +72,10 @@ func (j *job) fallStale(s *admission.Stale, on admission.FallbackCause) bool {
 	return true
 }
 
-// fallOther has another fleet do the work. It reports false when that has no
-// worker either.
+// fallOther makes another fleet do the work. It returns false if that fleet has no worker either.
 func (j *job) fallOther(f *Fallback, on admission.FallbackCause) bool {
 	j.admission.Release(time.Now()) // what follows says nothing about the route's own fleet
-	if j.other = f; j.prepared {    // for other workers
+	if j.other = f; j.prepared {    // prepared for other workers
 		j.secrets.forget()
 		j.forward()
 		j.know()

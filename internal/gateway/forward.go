@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// forward writes the head for the worker, the same for every attempt, and frames
-// what is held of the body if it has to go in chunks.
+// forward writes the head for the worker, which is the same for every attempt, and frames the held body if it must go in
+// chunks.
 func (j *job) forward() {
 	r := j.req
 	b := append(j.head[:0], r.Method...)
@@ -41,7 +41,7 @@ func (j *job) forward() {
 	j.head = j.endHead(b)
 }
 
-// basePath is what stands in front of paths for the workers that get the request.
+// basePath returns the prefix of paths for the workers that get the request.
 func (j *job) basePath() string {
 	if j.other != nil {
 		return j.other.Base
@@ -49,7 +49,7 @@ func (j *job) basePath() string {
 	return j.route.Base
 }
 
-// passFields appends the caller's fields that are meant for the worker.
+// passFields appends the caller's fields for the worker.
 func (j *job) passFields(b []byte) []byte {
 	r := j.req
 	named := namesFields(r.Fields)
@@ -58,20 +58,20 @@ func (j *job) passFields(b []byte) []byte {
 		switch f.Key {
 		case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.RequestDeadline:
 		case h1.RequestTimeout, h1.GRPCTimeout:
-			continue // every attempt has its own, unless what the caller says makes no sense
+			continue // every attempt writes its own, unless the caller's value is invalid
 		case h1.TraceParent:
 			if !j.tracing.valid || j.tracing.spans != nil {
-				continue // invalid, or every attempt has its own
+				continue // invalid, or every attempt writes its own
 			}
 		case h1.TraceState:
 			if !j.tracing.valid {
-				continue // it means nothing then
+				continue // it has no meaning then
 			}
 		case h1.Forwarded, h1.XForwarded, h1.OfProxies:
 			if !j.client.trusted() {
 				continue
 			}
-		default: // hop by hop, written anew, or taken for such a field
+		default: // hop by hop, written anew, or similar to such a field
 			continue
 		}
 		if named && h1.Named(r.Fields, f.Name) && !j.endToEnd(f) || j.route.request.drops(f.Name) ||
@@ -83,8 +83,8 @@ func (j *job) passFields(b []byte) []byte {
 	return b
 }
 
-// endToEnd reports whether a field is for the worker whatever a Connection field
-// says: those that say who calls and what is asked for.
+// endToEnd reports whether a field is passed on even if a Connection field names it: fields that identify the caller or
+// describe the request.
 func (j *job) endToEnd(f *h1.Field) bool {
 	if f.Key != h1.Other || j.identifies(f.Name) {
 		return true
@@ -102,7 +102,7 @@ func (j *job) endToEnd(f *h1.Field) bool {
 	return false
 }
 
-// identifies reports whether the field says who calls.
+// identifies reports whether the field identifies the caller.
 func (j *job) identifies(name string) bool {
 	if h1.Fold(name, "authorization") || h1.Fold(name, "cookie") {
 		return true
@@ -113,11 +113,11 @@ func (j *job) identifies(name string) bool {
 	return slices.ContainsFunc(j.route.policy.IdentityHeaders, func(lower string) bool { return h1.SameName(name, lower) })
 }
 
-// mayTrail reports whether a field may reach the worker behind a body: servers
-// that join head and trailers must not find there what the head cannot have.
+// mayTrail reports whether a trailer field may reach the worker. Servers that join head and trailers must not find there
+// what the head cannot have.
 func (j *job) mayTrail(f *h1.Field) bool { return f.Key == h1.Other && !j.identifies(f.Name) }
 
-// namesFields reports whether a Connection field holds more than the usual words.
+// namesFields reports whether a Connection field has more than the usual words.
 func namesFields(fields []h1.Field) bool {
 	for i := range fields {
 		if f := &fields[i]; f.Key == h1.Connection && f.Value != "" &&
@@ -128,8 +128,8 @@ func namesFields(fields []h1.Field) bool {
 	return false
 }
 
-// forwarded appends X-Forwarded-For, -Host and -Proto: what a trusted proxy
-// said and who that was, or else only what we see ourselves.
+// forwarded appends X-Forwarded-For, -Host and -Proto: what a trusted proxy said and its address, or else only what the
+// gateway sees itself.
 func (j *job) forwarded(b []byte) []byte {
 	proto := "http"
 	if j.client.peer.secure {
@@ -153,7 +153,7 @@ func (j *job) forwarded(b []byte) []byte {
 				host = f.Value
 			case h1.XForwardedProto:
 				proto = f.Value
-			default: // not about this
+			default: // other fields
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (j *job) forwarded(b []byte) []byte {
 	return h1.AppendField(b, "X-Forwarded-Proto", proto)
 }
 
-// frame appends the field that says where the body ends.
+// frame appends the field that frames the body.
 func (j *job) frame(b []byte) []byte {
 	r := j.req
 	j.body.framed = 0
@@ -180,7 +180,7 @@ func (j *job) frame(b []byte) []byte {
 	return append(b, "\r\n"...)
 }
 
-// endHead ends the head. Where the held body goes as a chunk, the length of that follows.
+// endHead ends the head. If the held body goes as a chunk, the chunk's size follows.
 func (j *job) endHead(b []byte) []byte {
 	b = append(b, "\r\n"...)
 	if j.body.framed > 0 && len(j.body.bytes) > 0 {
@@ -190,8 +190,7 @@ func (j *job) endHead(b []byte) []byte {
 	return b
 }
 
-// frameChunks makes one chunk of what is held of the body, and ends the body
-// with its trailers if that is all of it.
+// frameChunks makes one chunk of the held body. If that is the complete body, it also writes the end and the trailers.
 func (j *job) frameChunks(b []byte) []byte {
 	for i := range j.req.Fields {
 		if f := &j.req.Fields[i]; f.Key == h1.Trailer {

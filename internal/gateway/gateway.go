@@ -13,16 +13,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// Gateway takes requests in, has them done, and answers. Create it with [New].
-// It is an [http.Handler]; a [Server] serves it faster.
+// Gateway takes requests, has workers answer them, and passes the answers on. Create it with [New]. It is an
+// [http.Handler]; a [Server] is faster.
 type Gateway struct {
-	now    atomic.Pointer[settings] // for requests that begin
+	now    atomic.Pointer[settings] // for new requests
 	former former
 
-	own [32]byte // a secret for those that have no Printer
+	own [32]byte // a secret for routes without a Printer
 
 	held    atomic.Int64 // body bytes held for all requests
-	spooled atomic.Int64 // and those of answers on the disk
+	spooled atomic.Int64 // answer bytes on disk for all requests
 	jobs    sync.Pool    // of *job
 	large   sync.Pool    // of *[DefaultBuffer]byte
 	reads   sync.Pool    // of *[readSize]byte, for bodies over net/http
@@ -70,7 +70,7 @@ func (j *job) run(ctx context.Context, from caller, req *h1.Request, p peer) {
 	defer j.s.drop()
 	j.open()
 	defer j.close() // also when a Doer panics
-	defer j.drain() // once nothing else is held for the request
+	defer j.drain() // when nothing else is held for the request
 	j.g.answer(j)
 }
 
@@ -97,7 +97,7 @@ func (g *Gateway) answer(j *job) {
 	}
 	if rt.policy != nil {
 		defer j.releaseAdmission()
-		now := j.rec.Time // a moment ago
+		now := j.rec.Time // shortly before
 		if now.IsZero() {
 			now = time.Now()
 		}
@@ -127,7 +127,7 @@ func (g *Gateway) answer(j *job) {
 	j.conclude(j.do())
 }
 
-// errAnswered says that the request has its answer.
+// errAnswered says that the request has been answered.
 var errAnswered = errors.New("it has been answered")
 
 // noRoute answers a request that no route matches.
@@ -136,9 +136,9 @@ func (j *job) noRoute(status int) {
 	var extra []h1.Field
 	switch status {
 	case http.StatusBadRequest:
-		p.Type, p.Detail = "ambiguous", "Servers can read the path in more than one way, and so it could be another route's."
+		p.Type, p.Detail = "ambiguous", "Servers can read the path in more than one way, so it could belong to another route."
 	case http.StatusMethodNotAllowed:
-		p.Type, p.Detail = "method", "The route does not take this method."
+		p.Type, p.Detail = "method", "The route does not allow this method."
 		extra = []h1.Field{{Name: "Allow", Value: j.s.table.methods(j.req.Host, j.req.Path)}}
 	}
 	j.problem(p, extra...)

@@ -8,20 +8,19 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Limits on waiting for a body that is to be held.
+// These bound the wait for a body that is to be held.
 const (
-	// A caller that sends a body of unknown length and pauses may be waiting for
-	// us, as in a two-way stream: what has come is sent on.
+	// A caller that sends a body of unknown length and pauses may be waiting for the answer, as in a two-way stream. Then
+	// the part that has come is sent on.
 	maxPause = 100 * time.Millisecond
-	// Held bodies must arrive in this time, or buffers could be held for ever;
-	// others stream from then on.
+	// Held bodies must arrive within this time, otherwise buffers could be held for ever. Slower bodies stream from then
+	// on.
 	maxGather = 30 * time.Second
 
 	smallBody = 16 << 10 // buffers up to this size stay with their job
 )
 
-// gather holds the body, or as much of it as the route's limit and the memory
-// for all requests allow.
+// gather holds the body, or as much of it as the route's limit and the memory for all requests allow.
 func (j *job) gather() error {
 	j.body.most = j.route.Buffer
 	if j.req.Length == 0 {
@@ -65,9 +64,8 @@ func (j *job) gather() error {
 	}
 }
 
-// patient says how long to wait for the caller. A body that is known to fit is
-// waited for whole; one that is known not to, up to what is held of it, so that
-// its fingerprint does not depend on the network.
+// patient sets how long to wait for the caller. If the body is known to fit, gather waits for all of it; if it is known not
+// to fit, up to the limit. So the fingerprint does not depend on the network.
 func (j *job) patient(now time.Time) {
 	switch {
 	case j.fits():
@@ -81,8 +79,7 @@ func (j *job) patient(now time.Time) {
 	}
 }
 
-// fits reports whether the body is known to be short enough to be held, or has
-// to be.
+// fits reports whether the body is known to fit, or must be held.
 func (j *job) fits() bool {
 	return j.req.Length >= 0 && j.req.Length <= int64(j.route.Buffer) || j.req.Length < 0 && j.route.Enqueue != nil
 }

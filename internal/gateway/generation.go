@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// generation counts the requests that run with one generation of settings. It
-// has cache lines of its own: every request writes to it, and reads the settings.
+// generation counts the requests that run with one generation of settings. It has separate cache lines, because every
+// request writes to it and reads the settings.
 type generation struct {
 	_ [64]byte
 	n atomic.Int64
 	_ [64]byte
 }
 
-// former are the generations before the present one that are still in use.
+// former are earlier generations that are still in use.
 type former struct {
 	mu  sync.Mutex // guards all
 	all []*generation
 }
 
-// settledTick is how often Settled looks.
+// settledTick is how often Settled checks.
 const settledTick = 5 * time.Millisecond
 
-// hold returns the present settings, in use until drop.
+// hold returns the current settings. They are in use until drop.
 func (g *Gateway) hold() *settings {
 	for {
 		s := g.now.Load()
@@ -34,8 +34,7 @@ func (g *Gateway) hold() *settings {
 	}
 }
 
-// use counts one more user of s, unless s has been replaced: whoever waits for
-// its users must not be overtaken by another.
+// use counts one more user of s, unless s has been replaced: a caller that waits for its users must not miss a new one.
 func (g *Gateway) use(s *settings) bool {
 	s.used.n.Add(1)
 	if g.now.Load() == s {
@@ -47,7 +46,7 @@ func (g *Gateway) use(s *settings) bool {
 
 func (s *settings) drop() { s.used.n.Add(-1) }
 
-// replace makes s the present settings.
+// replace makes s the current settings.
 func (g *Gateway) replace(s *settings) {
 	g.former.mu.Lock()
 	defer g.former.mu.Unlock()
@@ -66,9 +65,8 @@ func inUse(all []*generation) []*generation {
 	return kept
 }
 
-// Settled waits until every request that began before the last [Gateway.Swap] has
-// ended, long ones and upgraded connections too. Then nothing refers to what the
-// settings before it had.
+// Settled waits until every request that began before the last [Gateway.Swap] has ended, including long ones and upgraded
+// connections. Then nothing refers to the previous settings.
 func (g *Gateway) Settled(ctx context.Context) error {
 	tick := time.NewTicker(settledTick)
 	defer tick.Stop()

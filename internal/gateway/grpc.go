@@ -7,10 +7,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// Callers of gRPC look at a status in the trailers and at nothing else. What the
-// gateway answers itself they get in this form: a head alone, which says all.
+// Callers of gRPC read the status only from the trailers. So the gateway's own answers to them are a head alone, with the
+// status in it.
 
-// The status codes of gRPC that the gateway answers with.
+// These are the gRPC status codes of the gateway's answers.
 const (
 	grpcUnknown          = 2
 	grpcInvalid          = 3
@@ -23,7 +23,7 @@ const (
 	grpcUnauthenticated  = 16
 )
 
-// grpcStatus returns the code for a status of HTTP.
+// grpcStatus returns the code for an HTTP status.
 func grpcStatus(status int, kind string) int {
 	if kind == problem.Prefix+"deadline" {
 		return grpcDeadlineExceeded
@@ -48,7 +48,7 @@ func grpcStatus(status int, kind string) int {
 	return grpcUnknown
 }
 
-// grpcMessage encodes a message for its field: printable ASCII stays, apart from %.
+// grpcMessage encodes a message for its field: printable ASCII stays, except %.
 func grpcMessage(s string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

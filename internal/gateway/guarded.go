@@ -10,8 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
-// guarded holds the request against the route's guard. errAnswered means that it
-// may not go on.
+// guarded checks the request against the route's guard. errAnswered means that the guard rejected it.
 func (j *job) guarded() error {
 	if j.route.Guard == nil {
 		return nil
@@ -39,14 +38,14 @@ func (j *job) guarded() error {
 	return nil
 }
 
-// checked sees to it that there is a check.
+// checked makes sure that there is a check.
 func (j *job) checked() {
 	if j.check == nil {
 		j.check = new(guardfront.Check)
 	}
 }
 
-// shape is the one that the guard has found, zero without one.
+// shape returns the shape that the guard has found; zero for none.
 func (j *job) shape() (f bezoar.Fingerprint) {
 	if j.check != nil {
 		f = j.check.Shape
@@ -54,7 +53,7 @@ func (j *job) shape() (f bezoar.Fingerprint) {
 	return f
 }
 
-// readShape has the guard read the shape of a request that it does not judge.
+// readShape makes the guard read the shape of a request that it does not judge.
 func (j *job) readShape() {
 	if j.route.Guard != nil {
 		q := j.query()
@@ -63,7 +62,7 @@ func (j *job) readShape() {
 	}
 }
 
-// query is the request as its guard has to know it.
+// query returns the request in the guard's form.
 func (j *job) query() guardfront.Request {
 	return guardfront.Request{
 		Head: j.req, Body: j.body.bytes, Whole: j.body.whole, Buffer: j.route.Buffer, ID: j.id, Route: j.route.Name,
@@ -71,7 +70,7 @@ func (j *job) query() guardfront.Request {
 	}
 }
 
-// reject answers a query that the guard does not let pass.
+// reject answers a query that the guard rejects.
 func (j *job) reject(no *guardfront.Rejection) {
 	if no.Rule != "" {
 		j.rec.Rule = no.Rule
@@ -86,7 +85,7 @@ func (j *job) reject(no *guardfront.Rejection) {
 	j.document(no.Status, no.Type, no.Body, j.admission.QuotaFields(no.Fields))
 }
 
-// lower sends what the guard has made of the query.
+// lower replaces the query by the guard's capped one.
 func (j *job) lower(v *guard.Verdict) {
 	if v.RawQuery != "" {
 		path, _, _ := strings.Cut(j.req.Target, "?")
@@ -105,7 +104,7 @@ func (j *job) lower(v *guard.Verdict) {
 	}
 }
 
-// observed tells the guard what became of a query that went on.
+// observed tells the guard how a query ended.
 func (j *job) observed(took time.Duration, a dispatch.Answer) {
 	if j.route.Guard == nil || j.check == nil {
 		return

@@ -6,29 +6,29 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
-// heldBody is what is held of a request's body. It is a room for its guard.
+// heldBody is the held part of a request's body. It is also the memory for its guard.
 type heldBody struct {
-	g    *Gateway // whose memory it counts in
+	g    *Gateway // whose memory limit applies
 	s    *settings
 	req  *h1.Request
-	most int // bytes that may be held: the route's
+	most int // limit of the route
 
 	bytes    []byte
-	whole    bool  // that is all of the body
-	crowded  bool  // there was no room for more of it
-	framed   int   // bytes behind it that frame it as chunks
-	reserved int64 // of Gateway.held
+	whole    bool  // bytes is the complete body
+	crowded  bool  // there was no memory for more
+	framed   int   // bytes after the body that frame it as chunks
+	reserved int64 // part of Gateway.held
 	lent     bool  // bytes are from Gateway.large
 	trailers []h1.Field
 
-	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
+	digest bezoar.Fingerprint // of a complete body that streamed; zero until then
 	size   int64              // of that body
 }
 
 var _ guardfront.Room = (*heldBody)(nil)
 
-// hold keeps p. It reports false when that was the last that may be held; p is
-// kept nevertheless, because it has been taken from the wire.
+// hold keeps p. It returns false if no more may be held after it; p is kept in any case, because it has been taken from the
+// wire.
 func (b *heldBody) hold(p []byte) bool {
 	need := len(b.bytes) + len(p)
 	fits := b.reserve(int64(need))
@@ -39,14 +39,14 @@ func (b *heldBody) hold(p []byte) bool {
 	return fits
 }
 
-// reserve claims room for n bytes in the memory for all requests.
+// reserve claims memory for n bytes within the limit for all requests.
 func (b *heldBody) reserve(n int64) bool {
 	more := n - b.reserved
 	if more <= 0 {
 		return true
 	}
 	if b.reserved == 0 && b.req.Length > n {
-		more = min(b.req.Length, int64(b.most)) // all at once, so that nobody starves halfway
+		more = min(b.req.Length, int64(b.most)) // all at once, so that no request gets stuck halfway
 	}
 	held := b.g.held.Add(more)
 	b.reserved += more
@@ -82,7 +82,7 @@ func (b *heldBody) giveBack() {
 	}
 }
 
-// release gives up what is held of the body.
+// release gives up the held body.
 func (b *heldBody) release() {
 	if b.reserved > 0 {
 		b.g.held.Add(-b.reserved)
@@ -94,7 +94,7 @@ func (b *heldBody) release() {
 	}
 }
 
-// tail appends behind the body.
+// tail appends after the body.
 func (b *heldBody) tail(parts ...string) {
 	for _, s := range parts {
 		if need := len(b.bytes) + len(s); need > cap(b.bytes) {
@@ -104,10 +104,10 @@ func (b *heldBody) tail(parts ...string) {
 	}
 }
 
-// payload is what goes out behind the head at once: the held body, framed.
+// payload returns what follows the head at once: the held body, framed.
 func (b *heldBody) payload() []byte { return b.bytes[:len(b.bytes)+b.framed] }
 
-// Take reserves memory that the guard needs beside the body.
+// Take reserves memory that the guard needs in addition to the body.
 func (b *heldBody) Take(n int) bool {
 	if !b.reserve(int64(len(b.bytes) + n)) {
 		b.crowded = true
@@ -115,14 +115,14 @@ func (b *heldBody) Take(n int) bool {
 	return !b.crowded
 }
 
-// Reserved is how much memory is reserved for the body.
+// Reserved returns how much memory is reserved.
 func (b *heldBody) Reserved() int64 { return b.reserved }
 
-// GiveBack reduces what is reserved to what it was.
+// GiveBack reduces the reserved memory to to bytes.
 func (b *heldBody) GiveBack(to int64) {
 	b.g.held.Add(to - b.reserved)
 	b.reserved = to
 }
 
-// Crowded reports whether there was no room for the body, or for what Take wanted.
+// Crowded reports whether there was no memory for the body or for Take.
 func (b *heldBody) Crowded() bool { return b.crowded }

@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/requestid"
 )
 
-// Identify returns the route and the fingerprints that a request would have,
-// for an operator who wants to refuse it before it comes.
+// Identify returns the route and the fingerprints that a request would have, so that an operator can refuse it before it
+// comes.
 func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.Fingerprint, err error) {
 	s := g.now.Load()
 	path, _, _ := strings.Cut(r.Target, "?")
@@ -36,8 +36,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	return rt.Name, w.Fingerprint, w.Shape, nil
 }
 
-// requestID returns the caller's X-Request-Id if it is one that can stand in
-// logs, or a new one.
+// requestID returns the caller's X-Request-Id if it is safe for logs, or a new id.
 func requestID(req *h1.Request) string {
 	for i := range req.Fields {
 		if f := &req.Fields[i]; f.Key == h1.RequestID && requestid.Valid(f.Value) {

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// identity is which work a request is.
+// identity is the identity of a request as work.
 type identity struct {
 	req  *h1.Request
 	body *heldBody
@@ -17,11 +17,10 @@ type identity struct {
 	input  fingerprint.Input
 	traits fingerprint.Traits
 	work   bezoar.Fingerprint // of the work
-	vals   []string           // what Values has returned
+	vals   []string           // buffer of Values
 }
 
-// identify gives the work its fingerprint, shape and traits. shape is the one that a guard has
-// found, zero without one. Its Client is known.
+// identify sets fingerprint, shape and traits of the work, whose Client is known. shape is the guard's; zero for none.
 func (w *identity) identify(to *dispatch.Work, p Printer, contentType string, shape bezoar.Fingerprint) {
 	w.input = fingerprint.Input{
 		Method:      w.req.Method,
@@ -45,12 +44,11 @@ func (w *identity) identify(to *dispatch.Work, p Printer, contentType string, sh
 	}
 }
 
-// NumField returns the number of fields, for the traits: those of the head, and trailers of
-// a body that is held.
+// NumField returns the number of fields for the traits: those of the head, and trailers of a held body.
 func (w *identity) NumField() int { return len(w.req.Fields) + len(w.body.trailers) }
 
-// Field returns one of them. A trailer is told from a field of its name in the head, since a
-// worker may die of one and not of the other.
+// Field returns field i. A trailer gets another name than a head field, because a worker may die of one and not of the
+// other.
 func (w *identity) Field(i int) (name, value string) {
 	if n := i - len(w.req.Fields); n >= 0 {
 		return "trailer " + w.body.trailers[n].Name, w.body.trailers[n].Value

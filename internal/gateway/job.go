@@ -12,41 +12,40 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
 )
 
-// job is one request on its way: what the dispatcher sends, again if need be.
-// Jobs are pooled; nothing may hold on to one once its request is answered.
+// job is one request in progress. The dispatcher sends it, several times if necessary. Jobs are pooled; nothing may keep a
+// job after its request is answered.
 //
-// Its parts each know one thing: exchange the wire to the caller, attempt the wire to a
-// worker, client who calls, admission and check what was decided, body what is held,
-// identity which work it is, deadline how long the caller waits, secrets what must not be
-// printed.
+// Each part has one subject: exchange the wire to the caller, attempt the wire to a worker, client the caller, admission
+// and check the decisions, body the held bytes, identity the identity as work, deadline the caller's deadline, secrets what
+// must not be printed.
 type job struct {
 	exchange
 	attempt
 
 	g     *Gateway
-	s     *settings       // those of when the request began
+	s     *settings       // from when the request began
 	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
 	route *route
 
 	client    client
 	admission admission.Admission // by the policy of the route
-	check     *guardfront.Check   // by the guard of the route; nil while the job has had no guarded route
+	check     *guardfront.Check   // by the guard of the route; nil until the job has had a guarded route
 	body      heldBody
 	identity  identity
 	deadline  deadline
 	secrets   secrets
-	other     *Fallback // whose workers get the request, instead of the route's; nil: those
+	other     *Fallback // whose workers get the request instead of the route's; nil: none
 
 	head     []byte // for the worker
-	base     int    // what of head is the same for all attempts
+	base     int    // length of the part of head that all attempts share
 	prepared bool   // body and head are
 
-	rec         accesslog.Record // filled in on the way
-	meter       meter            // in front of from
-	answer      *answerBuffer    // below meter; nil without one
-	cacheWriter cacheWriter      // likewise, where a copy is kept
+	rec         accesslog.Record // filled while the request runs
+	meter       meter            // around from
+	answer      *answerBuffer    // below meter; nil: none
+	cacheWriter cacheWriter      // likewise, if a copy is kept
 	marked      h1.Field         // of an answer that is not the route's own
-	ended       time.Time        // when a worker's answer had been sent; zero where that was not noted
+	ended       time.Time        // when a worker's answer had been sent; zero: unknown
 
 	tracing tracing
 }
@@ -59,12 +58,12 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.body.g, j.body.s, j.body.req = j.g, j.s, req
 	j.identity.req, j.identity.body = req, &j.body
 	if m := p.cache; m != nil && m.s != j.s {
-		*m = connCache{s: j.s} // what it remembers may be otherwise now
+		*m = connCache{s: j.s} // its content may differ now
 	}
 	j.id = requestID(req)
 }
 
-// end forgets the request, but keeps the small buffers.
+// end clears the job, but keeps the small buffers.
 func (j *job) end() {
 	j.body.release()
 	j.secrets.forget()
@@ -77,19 +76,19 @@ func (j *job) end() {
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
-	*j = job{} // in place: a literal with values in it is made elsewhere first
+	*j = job{} // in place: a literal with values would be built elsewhere and copied
 	j.g, j.head, j.body.bytes, j.identity.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.cacheWriter.fields = fields[:0], copied[:0]
 	j.check = check
 }
 
-// work tells the dispatcher what it needs to know.
+// work describes the request to the dispatcher.
 func (j *job) work() (w dispatch.Work) {
-	rt := j.route // in place: a literal is made elsewhere first
+	rt := j.route // in place: a literal would be built elsewhere and copied
 	w.Rule, w.Retry, w.Off, w.Budget = rt.Rule, rt.Retry, rt.Off, rt.Budget
 	w.Route, w.Timeout = rt.Name, rt.Timeout
 	if !j.body.whole {
-		w.Timeout = rt.Upload // wait watches the progress
+		w.Timeout = rt.Upload // wait checks the progress
 	}
 	w.Replayable, w.Deadline = j.replayable(), j.deadline.by
 	w.Caller, w.Client = j.admission.Hash, j.client.fingerprint(rt, j.admission.Caller)
@@ -98,8 +97,7 @@ func (j *job) work() (w dispatch.Work) {
 	return w
 }
 
-// replayable reports whether the request may run again after its first byte has
-// left.
+// replayable reports whether the request may run again after its first byte has left.
 func (j *job) replayable() bool {
 	if !j.body.whole || j.req.Upgrade != "" {
 		return false
@@ -121,10 +119,9 @@ func (j *job) replayable() bool {
 // Gone reports whether the caller has hung up.
 func (j *job) Gone() bool { return j.ctx.Err() != nil || j.from.Gone() }
 
-// Wait ends waits for the worker that are overdue or whose caller is gone. Before
-// a wait it sends on what has come of the answer, so that events reach the caller
-// as they happen. Whether the caller is there it asks only later: most waits are
-// over by then.
+// Wait ends waits for the worker that are overdue, or whose caller has left. Before a wait it sends on what has come of the
+// answer, so that the caller gets events as they happen. It checks for the caller only later, because most waits are over
+// by then.
 func (j *job) Wait(since, now time.Time) (time.Time, error) {
 	waited := now.Sub(since)
 	if waited > 0 && j.Gone() {

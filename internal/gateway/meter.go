@@ -7,13 +7,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// meter is a caller's wire that notes what passes in the job's record.
+// meter is a caller's wire that counts what passes, in the job's record.
 type meter struct {
 	caller
 	rec   *accesslog.Record
 	timed bool
 	bare  bool      // the answer has no body
-	head  time.Time // when the head had come that Begin gets; zero where that was not noted
+	head  time.Time // when the head for Begin had come; zero: unknown
 }
 
 func (m *meter) Next() ([]byte, error) {
@@ -41,7 +41,7 @@ func (m *meter) Write(p []byte) error {
 	return m.caller.Write(p)
 }
 
-// Reset takes back an answer of which nothing has left.
+// Reset takes back an answer if nothing of it has left.
 func (m *meter) Reset() bool {
 	ok := m.caller.Reset()
 	if ok {
@@ -55,8 +55,7 @@ func (m *meter) Abort() {
 	m.caller.Abort()
 }
 
-// open begins the request's record and its span, and reads what the caller
-// says of its time.
+// open begins the request's record and its span, and reads the caller's deadline.
 func (j *job) open() {
 	j.meter = meter{caller: j.from, rec: &j.rec}
 	j.from = &j.meter
@@ -88,7 +87,7 @@ func (j *job) open() {
 	}
 }
 
-// close ends the record and the span, the last that happens to a request.
+// close ends the record and the span, as the last step of a request.
 func (j *job) close() {
 	c := &j.s.cfg
 	if !j.meter.timed {

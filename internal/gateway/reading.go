@@ -9,28 +9,26 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
-// PathMode says what becomes of a request whose path leads to one route or to
-// another, depending on how a server reads it: with an encoded slash decoded or
-// not, with empty segments, dot segments, backslashes and parameters (";x") or
-// without, with capitals or trailing slashes told apart or not.
+// PathMode says what happens to a request whose path can lead to different routes, depending on how a server reads it: with
+// encoded slashes decoded or not; with empty segments, dot segments, backslashes and parameters (";x") kept or not; with or
+// without regard to capitals and trailing slashes.
 type PathMode string
 
-// The modes of paths. The mode of the route that the path leads to as it came
-// counts, and of the one that it leads to when everything is decoded.
+// These are the modes of paths. The modes of two routes count: of the route that the received path leads to, and of the
+// route that the decoded path leads to.
 const (
-	// PathsNormalise decodes and cleans the path until it can be read in one
-	// way, takes the route of that, and sends the worker that path. Capitals and
-	// trailing slashes stay as they are: the narrower route takes both. Default.
+	// PathsNormalise decodes and cleans the path until only one reading is left, takes the route of that, and sends the
+	// worker that path. Capitals and trailing slashes stay as they are, and the narrower route gets both spellings.
+	// Default.
 	PathsNormalise PathMode = "normalise"
 	// PathsStrict refuses the request with 400.
 	PathsStrict PathMode = "strict"
-	// PathsRaw takes the path as it came, for servers that read it so.
+	// PathsRaw takes the path as received, for servers that read it in the same way.
 	PathsRaw PathMode = "raw"
 )
 
-// choose returns the route of a request, and the path for the worker. Without a
-// route the status says why. A path that every reading takes to one route stays as
-// it came.
+// choose returns the route of a request, and the path for the worker. Without a route, the status gives the reason. If
+// every reading leads to one route, the path is unchanged.
 func (t table) choose(method, host, path string) (r *route, forward string, status int) {
 	plain, ambiguous := path, urlpath.Unclear(path)
 	if ambiguous {
@@ -60,8 +58,8 @@ func (t table) choose(method, host, path string) (r *route, forward string, stat
 	return found, forward, 0
 }
 
-// agree reports whether every reading of the path leads to the route. If not, other
-// is one that it also leads to, if any.
+// agree reports whether every reading of the path leads to the route. If not, other is another route that it leads to, if
+// there is one.
 func (t table) agree(method, host, path string, r *route) (other *route, same bool) {
 	all, ok := urlpath.Readings(path)
 	if !ok {
@@ -77,7 +75,7 @@ func (t table) agree(method, host, path string, r *route) (other *route, same bo
 
 func isStrict(r *route) bool { return r != nil && r.Paths == PathsStrict }
 
-// takePath makes path the request's.
+// takePath sets the request's path.
 func (j *job) takePath(path string) {
 	if path == j.req.Path {
 		return
@@ -89,8 +87,8 @@ func (j *job) takePath(path string) {
 	j.req.Path, j.req.Target = path, target
 }
 
-// refuseNames answers a request that has fields which workers may take for ones
-// that the gateway writes or believes, if the route wants that.
+// refuseNames answers a request with fields that workers may take for fields that the gateway writes or believes, if the
+// route refuses such requests.
 func (j *job) refuseNames() bool {
 	if j.route.Lookalikes != LookalikesRefuse {
 		return false
@@ -108,9 +106,8 @@ func (j *job) refuseNames() bool {
 	return false
 }
 
-// LookalikeMode says what becomes of header fields that servers in the way of CGI
-// take for others: X_Forwarded_For for X-Forwarded-For, Proxy for the setting of
-// that name.
+// LookalikeMode says what happens to header fields that CGI-like servers take for others: X_Forwarded_For for
+// X-Forwarded-For, Proxy for the environment variable.
 type LookalikeMode string
 
 // The modes of such fields.

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Redacted stands in dead letters for values that are not kept.
+// Redacted replaces values in dead letters that are not kept.
 const Redacted = bezoar.Redacted
 
 const maxSample = 200
@@ -63,7 +63,7 @@ func (j *job) Keep() bezoar.Request {
 	return r
 }
 
-// know makes the secrets of the request known where the output of its workers is read.
+// know registers the secrets of the request, so that they are removed from the output of its workers.
 func (j *job) know() {
 	to := j.route.Known
 	if j.other != nil {

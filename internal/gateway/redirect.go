@@ -12,16 +12,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// Redirect sends callers elsewhere. No worker is asked.
+// Redirect sends callers to another address, without a worker.
 type Redirect struct {
-	// To is where: a scheme and a host, with a path or not. {host} stands for the
-	// host that the caller asked, without its port. The path and the query of the
-	// request are put behind it.
+	// To is the new address: a scheme and a host, with or without a path. {host} stands for the requested host, without its
+	// port. The request's path and query are appended.
 	To     string
 	Status int // 301, 302, 307 or 308; default 308, which keeps method and body
 }
 
-// hostMark is what stands for the host.
+// hostMark is the placeholder for the host.
 const hostMark = "{host}"
 
 func (d *Redirect) check() error {
@@ -37,21 +36,21 @@ func (d *Redirect) check() error {
 	return nil
 }
 
-// CheckRedirect says what is wrong with where callers are sent.
+// CheckRedirect returns the fault of a redirect address.
 func CheckRedirect(to string) error {
 	u, err := url.Parse(strings.Replace(to, hostMark, "host.example", 1))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil:
 		return fmt.Errorf("is %.100q, want http:// or https:// and a host, such as https://%s", to, hostMark)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return errors.New("has a query or a fragment, and the request's query comes behind it")
+		return errors.New("has a query or a fragment, but the request's query is appended to it")
 	case strings.ContainsAny(strings.Replace(to, hostMark, "", 1), " {}\\"):
-		return fmt.Errorf("is %.100q, and only %s stands for something else, once", to, hostMark)
+		return fmt.Errorf("is %.100q, want no placeholder but %s, and that once", to, hostMark)
 	}
 	return nil
 }
 
-// redirect answers by sending the caller elsewhere.
+// redirect answers with the redirect.
 func (j *job) redirect() {
 	d := j.route.Redirect
 	host := strings.TrimSuffix(withoutPort(j.req.Host), ".")

@@ -36,7 +36,7 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("without a host: status %d", resp.StatusCode)
 	}
 	for to, want := range map[string]string{
-		"/x": "http:// or", "ftp://h": "http:// or", "https://": "http:// or", "https://h?q": "a query", "https://{host}.{host}": "http:// or", "https://h/{path}": "stands for",
+		"/x": "http:// or", "ftp://h": "http:// or", "https://": "http:// or", "https://h?q": "a query", "https://{host}.{host}": "http:// or", "https://h/{path}": "no placeholder",
 		"https://u:p@h": "http:// or",
 	} {
 		err := Config{Routes: []Route{{Redirect: &Redirect{To: to, Status: 308}}}}.Validate()

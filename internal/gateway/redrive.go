@@ -23,26 +23,24 @@ import (
 // Errors of [Gateway.Redrive].
 var (
 	ErrTruncated = errors.New("only the head of the body was kept")
-	ErrNoRoute   = errors.New("no route takes the request any more")
+	ErrNoRoute   = errors.New("no route matches the request any more")
 )
 
 // MaxRedriveBody bounds the answer's body in [Redriven].
 const MaxRedriveBody = 64 << 10
 
-// Redriven is what became of a kept request that was run again.
+// Redriven is the result of running a kept request again.
 type Redriven struct {
 	Answer    dispatch.Answer
-	Status    int    // of the worker's answer; 0 when it gave none
+	Status    int    // of the worker's answer; 0: none
 	Body      []byte // of the answer, at most MaxRedriveBody
 	Truncated bool   // the answer was longer
-	// Missing names what the kept copy does not have because it was redacted:
-	// headers by name, "target" for parameters. It was sent without the headers, and
-	// so it may not be the same request.
+	// Missing names what the kept copy lacks because it was redacted: headers by name, "target" for parameters. The request
+	// was sent without them, so it may not be the same request.
 	Missing []string
 }
 
-// Redrive runs the request of a dead letter again, in the lane. The answer goes
-// to nobody but the result.
+// Redrive runs the request of a dead letter again, in the lane. The answer is only in the result.
 func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, error) {
 	var out Redriven
 	kept := letter.Request
@@ -74,11 +72,10 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	j.readShape()
 	j.forward()
 	w := j.work()
-	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction
+	if !letter.Fingerprint.IsZero() { // of the original request, before redaction
 		w.Fingerprint, w.Shape = letter.Fingerprint, letter.Shape
 	}
-	// What lacks a part is another variant: that it runs clean says nothing for the
-	// one that killed.
+	// A request that lacks a part is another variant: if it runs clean, that says nothing about the variant that killed.
 	if w.Traits != nil && !letter.Variant.IsZero() && len(missing) == 0 {
 		w.Traits = keptTraits{w.Traits, letter.Variant}
 	}
@@ -111,7 +108,7 @@ func rebuild(kept bezoar.Request) (*h1.Request, *recorder, []string, error) {
 		switch k {
 		case h1.ContentLength, h1.TransferEncoding, h1.Upgrade, h1.Expect:
 			continue
-		case h1.RequestTimeout, h1.RequestDeadline, h1.GRPCTimeout: // nobody waits any more
+		case h1.RequestTimeout, h1.RequestDeadline, h1.GRPCTimeout: // the original caller no longer waits
 			continue
 		default:
 		}
@@ -132,15 +129,14 @@ func rebuild(kept bezoar.Request) (*h1.Request, *recorder, []string, error) {
 	}
 	length := int64(len(kept.Body))
 	if len(kept.Trailer) > 0 {
-		length = -1 // only chunks have trailers
+		length = -1 // only chunked bodies have trailers
 	}
 	req := new(h1.Request)
 	err := req.Make(kept.Method, kept.Target, kept.Host, fields, length)
 	return req, rec, kept.Missing(), err
 }
 
-// inOrder yields the fields of a kept request as they were sent, or by name where
-// that is not known.
+// inOrder yields the fields of a kept request in the order of sending, or by name if the order is not known.
 func inOrder(kept *bezoar.Request) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		next := make(map[string]int, len(kept.Header))
@@ -165,8 +161,7 @@ func inOrder(kept *bezoar.Request) iter.Seq2[string, string] {
 	}
 }
 
-// keptTraits are those of a request that is run again whole: it is the variant that
-// its letter names.
+// keptTraits are the traits of a request that is run again completely: it is the variant that its letter names.
 type keptTraits struct {
 	blame.Traits
 	variant bezoar.Fingerprint

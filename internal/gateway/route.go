@@ -11,13 +11,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
-// route is a [Route] with its defaults, ready to match.
+// route is a compiled [Route] with its defaults.
 type route struct {
 	Route
 	prefix bool // path matches as a prefix
 	path   string
-	client *admission.Key    // of Client; nil without one
-	policy *admission.Policy // nil when none are asked
+	client *admission.Key    // of Client; nil: none
+	policy *admission.Policy // nil: no rules
 
 	request, answer edit
 	sticky          sticky
@@ -59,8 +59,8 @@ func orDefault(d, deflt time.Duration) time.Duration {
 	return d
 }
 
-// table finds the route of a request. The most specific host wins, then the
-// longest path, an exact one before a prefix, then a route that names methods.
+// table finds the route of a request. The most specific host wins, then the longest path, an exact path before a prefix,
+// then a route that names methods.
 type table []*route
 
 func newTable(routes []Route) table {
@@ -90,8 +90,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// hostRank is higher the more a route says about the host: nothing, a pattern,
-// a name.
+// hostRank is higher the more specific the route's host is: none, a pattern, a name.
 func (r *route) hostRank() int {
 	rank := 0
 	for _, h := range r.Hosts {
@@ -103,9 +102,8 @@ func (r *route) hostRank() int {
 	return rank
 }
 
-// match returns the route that takes the path as it is written, and the first one
-// that takes it when capitals and a trailing slash do not matter, which may be
-// narrower. The status says why there is none.
+// match returns the route for the path as written, and the first route that matches when capitals and a trailing slash are
+// ignored, which may be narrower. The status says why there is none.
 func (t table) match(method, host, path string) (exact, loose *route, status int) {
 	status = http.StatusNotFound
 	for _, r := range t {
@@ -133,12 +131,12 @@ func (t table) match(method, host, path string) (exact, loose *route, status int
 	return exact, loose, status
 }
 
-// sole reports whether there is but one route, for every path.
+// sole reports whether there is only one route, for all paths.
 func (t table) sole() bool {
 	return len(t) == 1 && t[0].prefix && (t[0].path == "" || t[0].path == "/")
 }
 
-// methods lists what the routes that match but for the method allow.
+// methods lists the methods of the routes that match host and path.
 func (t table) methods(host, path string) string {
 	var all []string
 	path = urlpath.Resolve(path)
@@ -158,8 +156,7 @@ func (r *route) matchPath(path string) bool {
 	return path == r.path
 }
 
-// nearly is matchPath for servers that do not tell capitals and trailing slashes
-// apart.
+// nearly is matchPath for servers that ignore capitals and trailing slashes.
 func (r *route) nearly(path string) bool {
 	if r.prefix {
 		return len(path) >= len(r.path) && strings.EqualFold(path[:len(r.path)], r.path)
@@ -167,14 +164,14 @@ func (r *route) nearly(path string) bool {
 	return strings.EqualFold(strings.TrimSuffix(path, "/"), strings.TrimSuffix(r.path, "/"))
 }
 
-// alike reports whether the routes differ in spelling only.
+// alike reports whether the routes differ only in spelling.
 func (r *route) alike(o *route) bool {
 	return r.prefix == o.prefix && r.hostRank() == o.hostRank() &&
 		strings.EqualFold(strings.TrimSuffix(r.path, "/"), strings.TrimSuffix(o.path, "/"))
 }
 
-// takes reports whether the route is for the method. TRACE and TRACK, which echo
-// what proxies have added, have to be named.
+// takes reports whether the route allows the method. TRACE and TRACK must be named explicitly, because they echo what
+// proxies have added.
 func (r *route) takes(method string) bool {
 	if len(r.Methods) == 0 {
 		return method != http.MethodTrace && method != "TRACK"

@@ -7,13 +7,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// secrets are those of a request that are known where a worker's output is read: the same
-// values as a dead letter is kept without.
+// secrets are the secrets of a request that are registered where a worker's output is read: the same values that a dead
+// letter leaves out.
 type secrets struct {
 	held *redact.Held // nil: none
 }
 
-// know makes the secrets of a request known.
+// know registers the secrets of the request.
 func (k *secrets) know(to *redact.Values, names *redact.Names, req *h1.Request) {
 	for i := range req.Fields {
 		if f := &req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && names.Secret(f.Name) {
@@ -42,7 +42,7 @@ func (k *secrets) know(to *redact.Values, names *redact.Names, req *h1.Request) 
 	}
 }
 
-// hold returns where a value is made known, nil for one that is too short.
+// hold registers a value; nil if it is too short.
 func (k *secrets) hold(to *redact.Values, value string) *redact.Held {
 	if len(value) < redact.MinValue {
 		return nil
@@ -53,7 +53,7 @@ func (k *secrets) hold(to *redact.Values, value string) *redact.Held {
 	return k.held
 }
 
-// forget lets go of what know has made known.
+// forget removes what know registered.
 func (k *secrets) forget() {
 	if k.held != nil {
 		k.held.End()

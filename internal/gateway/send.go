@@ -16,7 +16,7 @@ import (
 // maxInterim bounds the interim answers (1xx) to one request.
 const maxInterim = 16
 
-// deliver is Send. parent is the span that the worker is told, if any.
+// deliver is Send. parent is the span that the worker gets, if any.
 func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace) dispatch.Result {
 	c, place := j.conn, j.place
 	j.conn, j.place = nil, nil
@@ -36,10 +36,10 @@ func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace
 	return j.deliverPlain(c, t)
 }
 
-// ready readies the head for the attempt, unless it is too late for it.
+// ready prepares the head for the attempt, unless it is too late.
 func (j *job) ready(t *dispatch.Target, parent span.Trace) (res dispatch.Result) {
 	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
-		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone} // it hung up while its turn came
+		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone} // the caller left while it waited
 	}
 	if (t.Attempt > 1 || !t.By.IsZero() || !parent.IsZero()) && !j.stamp(t.Attempt, t.By, parent) {
 		return dispatch.Result{Fault: dispatch.OverdueHead, Err: errTimeUp}
@@ -59,8 +59,8 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	case err == nil && (wrote < len(j.head)+len(payload) || !j.body.whole):
 		j.upload(c, j.unsent(wrote))
 	}
-	// After an error with part of the request written, an answer may still be
-	// there: a worker need not read all that it refuses.
+	// After an error with part of the request written, an answer may still come: a worker need not read all of a request
+	// that it refuses.
 	res := j.receive(c, t)
 	if j.up != nil {
 		res.At = time.Time{} // its end is waited for
@@ -77,8 +77,8 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	return res
 }
 
-// unsent returns what of head and payload is left after the first wrote bytes.
-// They are one slice only if the head is whole, so that the rest of a head goes
+// unsent returns the part of head and payload after the first wrote bytes. If part of the head is left, it makes a copy,
+// because the two are separate slices.
 // into a copy.
 func (j *job) unsent(wrote int) []byte {
 	payload := j.body.payload()
@@ -118,7 +118,7 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	return f
 }
 
-// begun notes when the head of the answer has come.
+// begun records when the head of the answer came.
 func (j *job) begun(t *dispatch.Target) time.Time {
 	now := time.Now()
 	j.wait.begin(now)
@@ -127,8 +127,7 @@ func (j *job) begun(t *dispatch.Target) time.Time {
 	return now
 }
 
-// receiveHead reads up to the final head and passes interim ones on, apart from
-// 100: the gateway has sent its own.
+// receiveHead reads up to the final head and passes interim heads on, except 100: the gateway has sent its own.
 func (j *job) receiveHead(c *h1.Conn) error {
 	for range maxInterim {
 		if err := c.ReadHead(j.req.Method); err != nil {
@@ -149,7 +148,7 @@ func (j *job) receiveHead(c *h1.Conn) error {
 	return &h1.Error{Status: 502, Rule: "too many interim answers"}
 }
 
-// answerHead readies the head for the caller.
+// answerHead prepares the head for the caller.
 func (j *job) answerHead(r *h1.Response) {
 	fields := j.route.answer.apply(passBack(j.resp.Fields[:0], r))
 	if !has(fields, h1.RequestID) {
@@ -171,7 +170,7 @@ func has(fields []h1.Field, k h1.Key) bool {
 	return false
 }
 
-// passBack appends the fields that are meant for the caller.
+// passBack appends the fields for the caller.
 func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
 	named := namesFields(r.Fields)
 	for i := range r.Fields {
@@ -207,14 +206,14 @@ func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 			return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
 		}
 	}
-	// The worker has done its part, whatever becomes of the last bytes.
+	// The worker has done its part, even if the last bytes do not reach the caller.
 	if err := j.from.End(c.Body.Trailers()); err != nil {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
 	}
 	return dispatch.Result{At: time.Now()}
 }
 
-// fault says which fault an error of the worker's connection is.
+// fault converts an error of the worker's connection to a fault.
 func fault(err error) dispatch.Result {
 	res := dispatch.Result{Fault: dispatch.BrokenConn, Err: err}
 	var e *h1.Error

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// sending is the body of a request over HTTP/2: what is held of it, and then what the
-// caller sends. net/http reads it on a goroutine of its own, and closes it.
+// sending is the body of a request over HTTP/2: the held part, and then what the caller sends. net/http reads it on its own
+// goroutine, and closes it.
 type sending struct {
 	j        *job
-	trailers http.Header // that are announced; net/http sends them behind the body
+	trailers http.Header // announced ones; net/http sends them after the body
 
 	closed atomic.Bool
-	done   atomic.Bool // all of it has come from the caller
+	done   atomic.Bool // the caller has sent everything
 
-	mu    sync.Mutex // held while it is read
+	mu    sync.Mutex // held during a read
 	held  []byte     // not sent yet
 	sum   digester
 	total int64 // bytes that have come
-	taken bool  // some of them from the caller, after the head: gone if they are not sent
+	taken bool  // some came from the caller after the head: they are lost if not sent
 }
 
 var errSendingOver = errors.New("the request is over")
@@ -42,8 +42,7 @@ func newSending(j *job, trailers http.Header) *sending {
 	return b
 }
 
-// trail sets a trailer that has been announced. It is called before the body has ended
-// for net/http.
+// trail sets an announced trailer. It must be called before the body ends for net/http.
 func (b *sending) trail(name, value string) {
 	name = http.CanonicalHeaderKey(name)
 	if values, ok := b.trailers[name]; ok {
@@ -51,14 +50,14 @@ func (b *sending) trail(name, value string) {
 	}
 }
 
-// ended reports whether the caller has sent all of the body.
+// ended reports whether the caller has sent the complete body.
 func (b *sending) ended() bool { return b.done.Load() }
 
-// kept reports whether the body can be sent again: nothing more is to come from the
-// caller, and nothing has since the head went out. Reads must have ended.
+// kept reports whether the body can be sent again: the caller sends nothing more, and sent nothing since the head went out.
+// Reads must have ended.
 func (b *sending) kept() bool { return b.ended() && !b.taken }
 
-// endAt takes note of the end of a body whose length is known.
+// endAt records the end of a body whose length is known.
 func (b *sending) endAt(length int64) {
 	if b.total == length {
 		b.finish()
@@ -76,10 +75,10 @@ func (b *sending) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed.Load() {
-		return 0, errSendingOver // net/http may ask still, when the job is another's
+		return 0, errSendingOver // net/http may still read when the job serves another request
 	}
 	if u := b.j.up; u != nil {
-		u.moved.Store(time.Now().UnixNano()) // what was read before has gone
+		u.moved.Store(time.Now().UnixNano()) // the bytes of the previous read have been sent
 	}
 	for len(b.held) == 0 {
 		if b.done.Load() {
@@ -94,7 +93,7 @@ func (b *sending) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more waits for more of the body from the caller. mu is held.
+// more waits for more of the body from the caller. The caller of more holds mu.
 func (b *sending) more() error {
 	j := b.j
 	j.up.caller.Store(true)
@@ -138,7 +137,7 @@ func (b *sending) Close() error {
 	return nil
 }
 
-// end ends the body. Nothing is read from the caller once it has returned.
+// end ends the body. After it, nothing is read from the caller.
 func (b *sending) end() {
 	b.stop()
 	b.mu.Lock()

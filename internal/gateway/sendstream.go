@@ -20,8 +20,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stdwire"
 )
 
-// stream is one attempt over HTTP/2. Everything that net/http does for it on
-// goroutines of its own has ended when its end returns.
+// stream is one attempt over HTTP/2. After end, none of net/http's goroutines touch it.
 type stream struct {
 	place  *h2.Place
 	cancel context.CancelFunc
@@ -30,19 +29,19 @@ type stream struct {
 	over   bool // the last event has come
 
 	answer *http.Response
-	pieces chan piece // what the reader of the answer's body has read
+	pieces chan piece // what was read of the answer's body
 	want   chan []byte
 	reader sync.WaitGroup
 	buf    [readSize]byte
 }
 
-// piece is what has been read of the body of an answer.
+// piece is a piece of the body of an answer.
 type piece struct {
 	n   int
 	err error
 }
 
-// event is what has come of an answer, up to the head.
+// event is an interim answer, or the head of the answer.
 type event struct {
 	status int // of an interim one
 	header http.Header
@@ -54,7 +53,7 @@ var errHeadTooLarge = errors.New("the head is larger than the worker takes")
 
 // deliverStream is deliver over HTTP/2.
 func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.Place) dispatch.Result {
-	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait looks at ctx
+	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait checks ctx
 	s := &stream{place: place, cancel: cancel, events: make(chan event, maxInterim+1)}
 	req, err := j.request(rctx, s)
 	if err != nil {
@@ -63,9 +62,9 @@ func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.P
 		return dispatch.Result{Fault: dispatch.BadAnswer, Err: err}
 	}
 	go func() {
-		answer, err := place.RoundTrip(req, s.hint) //nolint:bodyclose // end does
+		answer, err := place.RoundTrip(req, s.hint) //nolint:bodyclose // end closes it
 		if err != nil {
-			s.body.end() // net/http does, but for requests that it does not take
+			s.body.end() // net/http does it, except for requests that it does not take
 		}
 		s.events <- event{answer: answer, err: err}
 	}()
@@ -81,7 +80,7 @@ func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.P
 	return res
 }
 
-// request makes an HTTP/2 request of the head that has been written for HTTP/1.1.
+// request makes an HTTP/2 request from the head that was written for HTTP/1.1.
 func (j *job) request(ctx context.Context, s *stream) (*http.Request, error) {
 	var head h1.Request
 	if err := head.Parse(string(j.head), h1.Limits{Fields: answerFields, Target: 64 << 10}); err != nil {
@@ -118,8 +117,7 @@ func (j *job) request(ctx context.Context, s *stream) (*http.Request, error) {
 	return req.WithContext(ctx), nil
 }
 
-// urlOf returns a URL whose target is that of the head, byte for byte where net/http
-// lets that be.
+// urlOf returns a URL whose target is that of the head, byte for byte as far as net/http allows.
 func urlOf(head *h1.Request) *url.URL {
 	u := &url.URL{Scheme: "http", Host: cmp.Or(head.Host, "worker"), Opaque: head.Path, RawQuery: head.Query}
 	u.ForceQuery = strings.HasSuffix(head.Target, "?")
@@ -130,7 +128,7 @@ func urlOf(head *h1.Request) *url.URL {
 	return u
 }
 
-// announced adds the names of trailers to those that go out behind a body.
+// announced adds the names of trailers to those that are sent after a body.
 func announced(names string, to http.Header) http.Header {
 	for name := range strings.SplitSeq(names, ",") {
 		switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); {
@@ -145,7 +143,7 @@ func announced(names string, to http.Header) http.Header {
 	return to
 }
 
-// hint hands an interim answer over to who waits for the answer.
+// hint passes an interim answer to the goroutine that waits for the answer.
 func (s *stream) hint(status int, h http.Header) error {
 	select {
 	case s.events <- event{status: status, header: h}:
@@ -155,7 +153,7 @@ func (s *stream) hint(status int, h http.Header) error {
 	}
 }
 
-// await waits for what comes by ch, as long as the job's bounds allow.
+// await waits for a value from ch, within the job's bounds.
 func await[T any](j *job, ch <-chan T) (v T, err error) {
 	select {
 	case v = <-ch:
@@ -182,7 +180,7 @@ func await[T any](j *job, ch <-chan T) (v T, err error) {
 // receiveStream reads the answer and passes it on.
 func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	if err := j.receiveStreamHead(s); err != nil {
-		if h2.TooLarge(err) { // any worker says so: it is the caller's, as a body that is too long
+		if h2.TooLarge(err) { // every worker would say so: the request is at fault, like one with too long a body
 			j.up = &upload{cause: errHeadTooLarge, lost: true}
 			return dispatch.Result{Fault: dispatch.Unfit, Err: err}
 		}
@@ -208,7 +206,7 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	return f
 }
 
-// receiveStreamHead waits for the head of the answer and passes interim ones on.
+// receiveStreamHead waits for the head of the answer and passes interim heads on.
 func (j *job) receiveStreamHead(s *stream) error {
 	for {
 		e, err := await(j, s.events)
@@ -233,7 +231,7 @@ func (j *job) receiveStreamHead(s *stream) error {
 	}
 }
 
-// tooMany refuses answers with more fields than the fleet's may have.
+// tooMany refuses answers with more fields than the limit.
 func (s *stream) tooMany() error {
 	n := 0
 	for _, values := range s.answer.Header {
@@ -245,7 +243,7 @@ func (s *stream) tooMany() error {
 	return nil
 }
 
-// head returns the head of the answer as one of HTTP/1.1.
+// head converts the head of the answer to HTTP/1.1.
 func (s *stream) head(method string) h1.Response {
 	a := s.answer
 	r := h1.Response{
@@ -254,7 +252,7 @@ func (s *stream) head(method string) h1.Response {
 	}
 	for name := range a.Trailer {
 		r.Fields = append(r.Fields, h1.Field{Name: "Trailer", Value: name, Key: h1.Trailer})
-		r.Length = -1 // or HTTP/1.1 would have no place for it
+		r.Length = -1 // otherwise HTTP/1.1 could not send the trailers
 	}
 	return r
 }
@@ -273,7 +271,7 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 			j.admission.Continues()
 		}
 		s.want <- s.buf[:]
-		// Without a body the head is not sent on before its end: in gRPC both are one.
+		// Without a body the head is sent together with its end: in gRPC both are one.
 		j.wait.begun = !first || r.Length != 0
 		p, err := await(j, s.pieces)
 		j.wait.begun = true
@@ -298,7 +296,7 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 	return dispatch.Result{}
 }
 
-// read begins to read the answer's body, a piece whenever one is wanted.
+// read starts reading the answer's body, one piece per request.
 func (s *stream) read() {
 	s.want, s.pieces = make(chan []byte, 1), make(chan piece, 1)
 	body := s.answer.Body
@@ -310,8 +308,8 @@ func (s *stream) read() {
 	})
 }
 
-// end ends whatever goes on for the attempt: it resets the stream unless that is over,
-// and waits until nothing touches the job any more.
+// end ends everything that runs for the attempt. It resets the stream unless that is over, and waits until nothing touches
+// the job any more.
 func (s *stream) end(j *job) {
 	early := !s.body.ended()
 	s.body.stop()
@@ -329,6 +327,6 @@ func (s *stream) end(j *job) {
 	}
 	s.body.end()
 	if early {
-		j.from.Close() // where the body would end, nobody knows
+		j.from.Close() // the end of the body is unknown
 	}
 }

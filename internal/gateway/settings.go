@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
@@ -10,30 +11,24 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// settings is one generation of a gateway's configuration. It never changes: a
-// request keeps the one it began with to its end.
+// settings is one generation of a gateway's configuration. It never changes: a request keeps the one that it began with.
 type settings struct {
 	cfg    Config
 	table  table
 	redact redact.Names
-	// tickets knows what was enqueued; nil when no route does that.
+	// tickets answers status questions; nil if no route enqueues.
 	tickets Enqueuer
 	used    *generation
 	unread  atomic.Int64 // when an unreadable address was logged last, Unix nanoseconds
 }
 
-// newSettings returns the settings of cfg, or every fault of it. own keys the
-// hashes of callers where cfg has no Printer.
+// newSettings returns the settings of cfg, or every fault of it. own keys the hashes of callers if cfg has no Printer.
 func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if cfg.MaxBuffered == 0 {
-		cfg.MaxBuffered = DefaultMaxBuffered
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.MaxBuffered = cmp.Or(cfg.MaxBuffered, DefaultMaxBuffered)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: redact.NewNames(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {
@@ -47,13 +42,10 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	return s, nil
 }
 
-// Swap gives requests that begin after it the settings of cfg, all at once.
-// Those in flight end with the settings that they began with, also on
-// connections that stay open. An invalid cfg changes nothing; what cfg refers to
-// must not be changed afterwards. Pools, breakers, budgets and quotas that both
-// settings refer to keep what they know. What is held of bodies stays counted: it
-// is the process's memory, whatever the settings. [Gateway.Settled] tells when
-// nothing uses what the settings before referred to.
+// Swap gives new requests the settings of cfg, all at once. Requests in flight end with the settings that they began with,
+// also on connections that stay open. An invalid cfg changes nothing. What cfg refers to must not change afterwards. Pools,
+// breakers, budgets and quotas that both settings refer to keep their state. Held body bytes stay counted, because they are
+// memory of the process. [Gateway.Settled] tells when nothing uses the previous settings any more.
 func (g *Gateway) Swap(cfg Config) error {
 	s, err := newSettings(cfg, g.own)
 	if err != nil {
@@ -63,10 +55,9 @@ func (g *Gateway) Swap(cfg Config) error {
 	return nil
 }
 
-// secretOf makes the secret for the hashes of callers. It comes from the
-// deployment's, of which a Printer's hashes are made, so that all nodes count
-// under the same keys. The id has a byte that no caller's can have. Without a
-// Printer it is own.
+// secretOf makes the secret for the hashes of callers. It depends on the deployment's secret, through a Printer's hash, so
+// that all nodes count under the same keys. The hashed id has a byte that no caller's id can have. Without a Printer it is
+// own.
 func secretOf(routes []Route, own [32]byte) [32]byte {
 	for _, r := range routes {
 		if r.Printer != nil {

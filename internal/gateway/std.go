@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/stdwire"
 )
 
-// stdTimeout is how long a caller may take to send or take anything, where no server says.
+// stdTimeout is how long a caller may take to send or take any bytes, if no server sets a time.
 const stdTimeout = 60 * time.Second
 
 // readSize is the size of a buffer for a body.
@@ -19,14 +19,12 @@ const readSize = stdwire.ReadSize
 
 var _ caller = (*stdwire.Exchange)(nil)
 
-// ServeHTTP answers a request that came over net/http: as HTTP/2, or where a program
-// of yours mounts the gateway.
+// ServeHTTP answers a request that came over net/http: as HTTP/2, or where a program mounts the gateway.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serveStd(w, r, stdTimeout, stdTimeout)
 }
 
-// serveStd gives the caller so long to send more of its body, and to take
-// anything of its answer.
+// serveStd serves a request with the time that the caller has to send more of its body, and to take bytes of its answer.
 func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take time.Duration) {
 	s := stdwire.New(w, r, send, take, &g.reads)
 	req, err := s.Request()

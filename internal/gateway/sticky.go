@@ -8,10 +8,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// sticky is what a request's worker is chosen by: the value of a header or a cookie.
+// sticky is what chooses a request's worker: the value of a header or a cookie.
 type sticky struct {
-	header string // in lower case; "" for none
-	cookie string // and of this cookie, if it is not ""
+	header string // in lower case; "": none
+	cookie string // the cookie in this header; "": the complete value
 }
 
 // parseSticky reads header:NAME or cookie:NAME.
@@ -29,8 +29,8 @@ func parseSticky(s string) (out sticky, err error) {
 	return out, err
 }
 
-// stick returns the hash that chooses the worker; 0 when the request has no value to
-// choose by. It is the same on all nodes of a deployment.
+// stick returns the hash that chooses the worker; 0 if the request has no such value. It is the same on all nodes of a
+// deployment.
 func (j *job) stick() uint64 {
 	by := j.route.sticky
 	if by.header == "" {

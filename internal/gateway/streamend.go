@@ -9,23 +9,21 @@ import (
 	"github.com/bezoar-dev/bezoar/overload"
 )
 
-// The rules that end a stream, as [Record.Rule] names them.
+// The rules that end a stream, as in [accesslog.Record].
 const (
 	RuleStreamIdle  = "stream_idle"
 	RuleStreamTotal = "stream_total"
 )
 
-// errStreamOver ends a stream that has had its time. Nobody is to blame, as when its
-// caller leaves.
+// errStreamOver ends a stream that has used up its time. Nobody is to blame, as when its caller leaves.
 var errStreamOver = fmt.Errorf("%w: the time of the stream is over", errGone)
 
-// begin takes note that the head is there.
+// begin records that the head has come.
 func (w *wait) begin(now time.Time) {
 	w.begun, w.head, w.long = true, now, now.Add(overload.DefaultLong)
 }
 
-// ends returns when a stream has to end, if nothing moves, and by which rule; zero for
-// never.
+// ends returns when a stream must end if nothing moves, and by which rule; zero for never.
 func (r *Route) ends(began, moved time.Time) (at time.Time, rule string) {
 	if r.StreamIdle > 0 {
 		at, rule = moved.Add(r.StreamIdle), RuleStreamIdle
@@ -36,11 +34,11 @@ func (r *Route) ends(began, moved time.Time) (at time.Time, rule string) {
 	return at, rule
 }
 
-// streamEnds is the last part of Wait: next, or earlier, or the end of the stream.
+// streamEnds is the last part of Wait: it returns next, or an earlier time, or the end of the stream.
 func (j *job) streamEnds(since, now, next time.Time) (time.Time, error) {
 	if u := j.up; u != nil {
 		if t := time.Unix(0, u.moved.Load()); t.After(since) {
-			since = t // its other direction
+			since = t // of the other direction
 		}
 	}
 	switch at, rule := j.route.ends(j.wait.head, since); {
@@ -54,26 +52,25 @@ func (j *job) streamEnds(since, now, next time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// tunnelEnd ends a tunnel in which nothing has moved for too long, or that has gone on
-// for too long.
+// tunnelEnd ends a tunnel in which nothing has moved for too long, or that has gone on for too long.
 type tunnelEnd struct {
 	route *Route
 	began time.Time
 	moved atomic.Int64           // Unix nanoseconds
-	rule  atomic.Pointer[string] // that has ended it; nil: none
+	rule  atomic.Pointer[string] // the rule that has ended it; nil: none
 	end   func()
 
 	mu    sync.Mutex  // guards timer
-	timer *time.Timer // nil without bounds
+	timer *time.Timer // nil: no bounds
 }
 
-// watch begins to watch a tunnel. end ends it.
+// watch starts to watch a tunnel. It calls end at its end.
 func (t *tunnelEnd) watch(r *Route, end func()) {
 	now := time.Now()
 	t.route, t.began, t.end = r, now, end
 	t.move(now)
 	if at, _ := r.ends(now, now); !at.IsZero() {
-		t.mu.Lock() // look may be due before there is a timer
+		t.mu.Lock() // look may run before there is a timer
 		defer t.mu.Unlock()
 		t.timer = time.AfterFunc(time.Until(at), t.look)
 	}

@@ -11,20 +11,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// spans are those of one request. They are not kept with the job: without a
-// Tracer there are none.
+// spans are the spans of one request. They are not part of the job, because without a Tracer there are none.
 type spans struct {
 	request, attempt span.Span
 }
 
-// tracing is what a request has to do with distributed traces.
+// tracing is the state of a request's distributed tracing.
 type tracing struct {
 	valid bool   // the caller has a valid traceparent
-	spans *spans // nil without a Tracer
+	spans *spans // nil: no Tracer
 }
 
-// begin reads the caller's traceparent, and begins the request's span. A nil tracer
-// makes none.
+// begin reads the caller's traceparent, and begins the request's span. A nil tracer makes no span.
 func (t *tracing) begin(now time.Time, tracer span.Tracer, x *exchange, rec *accesslog.Record) {
 	text, parent := traceparent(x.req.Fields)
 	t.valid = text != ""
@@ -47,8 +45,7 @@ func (t *tracing) begin(now time.Time, tracer span.Tracer, x *exchange, rec *acc
 	t.spans = s
 }
 
-// traceparent returns the caller's, as text too; "" when it has none, an invalid
-// one, or two.
+// traceparent returns the caller's traceparent, also as text; "" if there is none, an invalid one, or two.
 func traceparent(fields []h1.Field) (text string, t span.Trace) {
 	n := 0
 	for i := range fields {
@@ -71,7 +68,7 @@ func (t *tracing) end(tracer span.Tracer, rec *accesslog.Record) {
 	tracer.End(s)
 }
 
-// Send delivers the request once, over what Connect readied.
+// Send delivers the request once, over the connection from Connect.
 func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	j.rec.Worker, j.rec.Lane = t.Worker.Name(), t.Lane
 	var res dispatch.Result

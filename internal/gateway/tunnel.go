@@ -11,12 +11,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// tunnelLinger is how long a caller may take to close after the worker has. It is
-// short because the attempt lasts as long, and a worker that closed may have died.
+// tunnelLinger is how long a caller may take to close after the worker has closed. It is short because the attempt lasts as
+// long, and a worker that closed may have died.
 const tunnelLinger = 250 * time.Millisecond
 
-// tunnel joins caller and worker after a 101 until one of them ends it. It is an
-// attempt in flight as long as it lasts, also when nothing moves.
+// tunnel connects caller and worker after a 101 until one of them ends it. It is an attempt in flight for all that time,
+// even if nothing moves.
 func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 	res := dispatch.Result{Status: 101}
 	caller, early, err := j.from.Tunnel()
@@ -50,7 +50,7 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 		}
 	}()
 	down.run(answered)
-	_ = caller.SetReadDeadline(time.Now().Add(tunnelLinger)) // closed already, or it ends soon
+	_ = caller.SetReadDeadline(time.Now().Add(tunnelLinger)) // the caller has closed already, or ends soon
 	if !down.ended {
 		caller.Close()
 	}
@@ -67,8 +67,8 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 	return res
 }
 
-// verdict says whose fault the end of a tunnel is. A worker that breaks off is
-// under suspicion to have died; one that said goodbye is not.
+// verdict tells whose fault the end of a tunnel is. A worker that breaks off may have died; one that sent a close frame has
+// not.
 func verdict(up, down *pipe, web bool) (dispatch.Fault, error) {
 	last := down.err
 	if up.at.Before(down.at) {
@@ -99,15 +99,15 @@ type pipe struct {
 	frames   frames
 	ends     *tunnelEnd
 
-	ended   bool      // from has finished sending, and to knows
-	err     error     // nil when from ended cleanly
+	ended   bool      // from has finished sending, and to has been told
+	err     error     // nil: from ended cleanly
 	writing bool      // err is of a write
 	at      time.Time // when it ended
 	moved   int64     // bytes
 }
 
-// run copies early and then what comes until an end. The time of the end is
-// taken before the other side can know of it, so that it shows what led to what.
+// run copies early and then everything from from. It takes the time of the end before the other side can know of it, so
+// that the times show which end caused the other.
 func (p *pipe) run(early []byte) {
 	buf := make([]byte, 16<<10)
 	n := copy(buf, early)
@@ -142,11 +142,10 @@ func (p *pipe) run(early []byte) {
 	}
 }
 
-// frames follows the frames of one direction of a WebSocket, as far as needed
-// to know whether a close frame has come.
+// frames parses the frames of one direction of a WebSocket, as far as necessary to find a close frame.
 type frames struct {
 	closed bool
-	lost   bool // not WebSocket frames after all
+	lost   bool // these are not WebSocket frames
 
 	head [14]byte
 	have int   // bytes of head
@@ -168,7 +167,7 @@ func (f *frames) scan(p []byte) {
 	}
 }
 
-// header takes the header apart once it is whole.
+// header parses the header once it is complete.
 func (f *frames) header() {
 	const opClose = 8
 	if f.have < 2 {

@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// upload sends the rest of a request's body, beyond what went out with the head,
-// while Send reads the answer. Its goroutine ends before Send returns.
+// upload sends the rest of a request's body, after the part that went out with the head, while Send reads the answer. Its
+// goroutine ends before Send returns.
 type upload struct {
 	done   chan struct{}
 	moved  atomic.Int64 // when a byte last went to the worker, Unix nanoseconds
@@ -19,15 +19,14 @@ type upload struct {
 	whole  atomic.Bool  // the caller's body has been read to its end
 
 	// Valid once done is closed.
-	cause error // of the end; nil when the whole body was sent
-	lost  bool  // by the caller, not by the worker
+	cause error // of the end; nil: the complete body was sent
+	lost  bool  // because of the caller, not the worker
 
-	small []byte // pieces that go out together
+	small []byte // pieces that are sent together
 	chunk []byte
 }
 
-// stalls returns when the worker will have made no progress for d; zero while
-// it is the caller who makes none.
+// stalls returns when the worker will have made no progress for d; zero while the upload waits for the caller.
 func (u *upload) stalls(d time.Duration) time.Time {
 	if u.caller.Load() {
 		return time.Time{}
@@ -52,24 +51,23 @@ func (u *upload) finished() bool {
 func (j *job) upload(c *h1.Conn, rest []byte) {
 	u := &upload{done: make(chan struct{})}
 	u.moved.Store(time.Now().UnixNano())
-	// Before the goroutine runs: the worker may have all of it and answer first.
+	// Set before the goroutine runs: the worker may have everything and answer first.
 	u.whole.Store(j.body.whole || int64(len(j.body.bytes)) == j.req.Length)
 	j.up = u
 	go func() {
 		defer close(u.done)
 		u.cause, u.lost = j.copyBody(u, c, rest)
 		if u.lost {
-			c.Shut() // the worker must not take it for whole
+			c.Shut() // the worker must not take the body for complete
 		}
 	}()
 }
 
-// finishing is how long the last write of an upload may take once the answer is
-// there.
+// finishing bounds the last write of an upload after the answer has come.
 const finishing = time.Second
 
-// join ends the upload and waits for it. One that has all of the caller's body
-// ends by itself: the worker may answer before the last write has returned.
+// join ends the upload and waits for it. An upload that has all of the caller's body ends by itself: the worker may answer
+// before the last write has returned.
 func (j *job) join(c *h1.Conn, failed bool) {
 	u := j.up
 	if u == nil {
@@ -88,18 +86,18 @@ func (j *job) join(c *h1.Conn, failed bool) {
 		}
 	}
 	j.from.Interrupt()
-	j.from.Close() // where the body would end, nobody knows
+	j.from.Close() // the end of the body is unknown
 	c.Shut()
 	<-u.done
 }
 
-// gatherAt is from when on a piece goes out alone. Small ones that have come
-// together go out together, or a caller could have a write made of every byte.
+// gatherAt is the size from which a piece is sent alone. Small pieces that come together are sent together; otherwise a
+// caller could cause a write for every byte.
 const gatherAt = 4 << 10
 
 var errTooLarge = errors.New("the body is longer than the route allows")
 
-// copyBody sends the body and says whose fault it is when that fails.
+// copyBody sends the body. If that fails, lost tells whether the caller is the cause.
 func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bool) {
 	if err := u.push(c, rest); err != nil || j.body.whole {
 		return err, false
@@ -160,7 +158,7 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 	return u.push(c, append(end, "\r\n"...)), false
 }
 
-// frame makes a chunk of p.
+// frame frames p as a chunk.
 func (u *upload) frame(p []byte) []byte {
 	b := strconv.AppendInt(u.chunk[:0], int64(len(p)), 16)
 	b = append(append(append(b, "\r\n"...), p...), "\r\n"...)
@@ -168,7 +166,7 @@ func (u *upload) frame(p []byte) []byte {
 	return b
 }
 
-// push writes p to the worker and notes the progress.
+// push writes p to the worker and records the progress.
 func (u *upload) push(c *h1.Conn, p []byte) error {
 	u.moved.Store(time.Now().UnixNano())
 	if len(p) == 0 {

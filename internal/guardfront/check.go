@@ -13,27 +13,27 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Check is what a guard makes of one request. Its zero value is ready.
+// Check is the guard's work on one request. Its zero value is ready.
 type Check struct {
-	Notes []h1.Field         // for whatever is answered
-	Shape bezoar.Fingerprint // of the query; zero when the guard could not read it
+	Notes []h1.Field         // for any answer
+	Shape bezoar.Fingerprint // of the query; zero: the guard could not read it
 
 	guard   *Guard
-	verdict *guard.Verdict // kept for the next request
-	judged  bool           // verdict is about this one
+	verdict *guard.Verdict // its memory is kept for the next request
+	judged  bool           // verdict is about this request
 	found   []string       // texts in fields
-	asked   string         // under whom the guard counts; "" when it was not asked
+	asked   string         // the caller's name in the guard's counters; "": the guard was not asked
 	line    *recordedQuery // for the record of queries; nil: none
 }
 
-// Reset readies the check for another request, and keeps its buffers.
+// Reset prepares the check for another request, and keeps its buffers.
 func (c *Check) Reset() {
 	clear(c.Notes)
 	clear(c.found)
 	*c = Check{Notes: c.Notes[:0], found: c.found[:0], verdict: c.verdict}
 }
 
-// Verdict is the guard's about the request, nil when it has not judged it.
+// Verdict returns the guard's verdict on the request; nil if it has not judged it.
 func (c *Check) Verdict() *guard.Verdict {
 	if !c.judged {
 		return nil
@@ -41,8 +41,8 @@ func (c *Check) Verdict() *guard.Verdict {
 	return c.verdict
 }
 
-// Judge holds the request against the guard. Without a rejection it may go on, and the
-// front owes the check an Observe; what was lowered is in the Verdict then.
+// Judge checks the request against the guard. Without a rejection the request may go on, and the front must call Observe.
+// The Verdict then says what was capped.
 func (c *Check) Judge(g *Guard, r *Request) *Rejection {
 	path, judged, why := g.path(r.Head.Path)
 	if !judged {
@@ -71,21 +71,20 @@ func (c *Check) Judge(g *Guard, r *Request) *Rejection {
 		return c.conclude(r)
 	}
 	if c.found, why = r.texts(c.found[:0], places); len(c.found) == 0 && why == "" && g.Kind == guard.SQL && len(r.Body) > 0 && !json.Valid(r.Body) {
-		c.found = append(c.found, string(r.Body)) // whatever it is, it is not what the worker expects
+		c.found = append(c.found, string(r.Body)) // whatever it is, the worker does not expect it
 	}
 	if len(c.found) > maxTexts && g.Guard.ReportOnly(q.Class, c.asked) {
 		c.note(Field, "report; predictor="+cost.BodyBytes.String())
 		c.found = c.found[:maxTexts]
 	}
 	if len(c.found) > maxTexts {
-		return g.unseen(r, http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, of which so many can be looked at.", maxTexts))
+		return g.unseen(r, http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, and more cannot be checked.", maxTexts))
 	}
 	c.judgeTexts(r, &q, &who, why)
 	return c.conclude(r)
 }
 
-// judgeTexts judges each text that was found in the request, and makes one verdict of all.
-// why says why more of them cannot be found, if so.
+// judgeTexts judges each text in the request, and joins the verdicts. why says why further texts cannot be found, if so.
 func (c *Check) judgeTexts(r *Request, q *guard.Query, who *guard.Caller, why string) {
 	g, v := c.guard, c.verdict
 	worst, dearest := guard.Verdict{Verdict: guard.Accepted}, 0.0
@@ -108,19 +107,19 @@ func (c *Check) judgeTexts(r *Request, q *guard.Query, who *guard.Caller, why st
 		one := only(*q, text)
 		judge(&one)
 	}
-	if g.Kind == guard.SQL && len(c.found) == 1 { // what the request is about; an expression is but a part of it
+	if g.Kind == guard.SQL && len(c.found) == 1 { // the statement is the whole query; an expression is only a part of it
 		c.Shape = v.Print
 	}
 	*v = worst
 	if v.Verdict == guard.Capped {
-		v.Verdict = guard.Rejected // within a field nothing is lowered
+		v.Verdict = guard.Rejected // a text within a field cannot be capped
 	}
 }
 
-// noRoom says what becomes of queries while the memory for bodies is used up.
-const noRoom = "There is no room to hold the query until it has been looked at. Try again in a moment."
+// noRoom is the answer to queries while the memory for bodies is used up.
+const noRoom = "There is no memory to hold the query while it is checked. Try again in a moment."
 
-// unheld rejects a query that is not there whole, or only reports it.
+// unheld rejects a query that is not held completely, or only reports it.
 func (c *Check) unheld(r *Request) *Rejection {
 	g, who := c.guard, r.asker()
 	if g.Guard.ReportOnly(g.Guard.Classify(who), g.askerName(r, &who)) {
@@ -132,20 +131,20 @@ func (c *Check) unheld(r *Request) *Rejection {
 		no = g.unseen(r, http.StatusServiceUnavailable, noRoom)
 	} else {
 		no = g.unseen(r, http.StatusRequestEntityTooLarge,
-			fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", r.Buffer))
+			fmt.Sprintf("The query is longer than the %d bytes that can be checked (the route's buffer), or arrived too slowly.", r.Buffer))
 	}
 	no.Close = true
 	return no
 }
 
-// check has the guard judge a query, and gives back the memory that this took.
+// check makes the guard judge a query, and gives back the memory that this took.
 func (g *Guard) check(r *Request, q *guard.Query, v *guard.Verdict) {
 	had := r.Room.Reserved()
 	g.Guard.Check(q, v)
 	r.Room.GiveBack(had)
 }
 
-// conclude says what follows from the verdict.
+// conclude acts on the verdict.
 func (c *Check) conclude(r *Request) *Rejection {
 	c.judged = true
 	switch v := c.verdict; v.Verdict {
@@ -164,13 +163,13 @@ func (c *Check) conclude(r *Request) *Rejection {
 	return nil
 }
 
-// note adds a field to whatever is answered.
+// note adds a field to the answer.
 func (c *Check) note(name, value string) {
 	c.Notes = append(c.Notes, h1.Field{Name: name, Value: value})
 }
 
-// Observe tells the guard what became of a query that went on: how long it took, how many
-// bytes its answer had, and whether a worker died of it.
+// Observe tells the guard how a query ended: how long it took, how many bytes its answer had, and whether a worker died of
+// it.
 func (c *Check) Observe(r *Request, took time.Duration, bytes int64, died bool) {
 	if c.asked == "" { // it was not looked at
 		return
@@ -190,8 +189,7 @@ func (c *Check) Observe(r *Request, took time.Duration, bytes int64, died bool) 
 	g.Observe(o)
 }
 
-// Recorded hands the query over to the record, once it is known how long it took; 0 says
-// that it did not run.
+// Recorded passes the query to the record when its time is known; 0 means that it did not run.
 func (c *Check) Recorded(took time.Duration) {
 	line := c.line
 	if line == nil {
@@ -221,7 +219,7 @@ func graver(a, b guard.Outcome) bool {
 // maxCapsField bounds a field's value.
 const maxCapsField = 1024
 
-// plainASCII makes what is written with arrows fit into a field.
+// plainASCII replaces arrows so that the text fits into a field.
 func plainASCII(s string) string {
 	s = strings.ReplaceAll(s, "→", "->")
 	s = strings.Map(func(r rune) rune {

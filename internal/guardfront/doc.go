@@ -1,7 +1,7 @@
-// Package guardfront holds the requests of a guarded route against their guard: it finds the
-// queries in a request, has them judged, and says what the caller is told, in the form that
-// clients of the backend understand.
+// Package guardfront applies the guard of a route to its requests. It finds the queries
+// in a request, has the guard judge them, and answers the caller in the form that clients
+// of the backend understand.
 //
-// A front makes a [Check] for each request: [Check.Judge] before a worker sees it, and
-// [Check.Observe] after. A [Recorder] keeps what was judged in a file.
+// A front makes a [Check] for each request. It calls [Check.Judge] before a worker gets
+// the request, and [Check.Observe] after. A [Recorder] writes judged requests to a file.
 package guardfront

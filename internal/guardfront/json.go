@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// jsonTexts appends the strings at a path in a body, and those in lists there. A
-// name that comes twice counts each time, and in any case of its letters: workers
-// differ in what they take. why says why the body cannot be searched.
+// jsonTexts appends the strings at a path in a body, and strings in lists there. A repeated name counts each time, in any
+// case of letters, because workers differ in which one they take. why says why the body cannot be searched.
 func jsonTexts(dst []string, body []byte, path string) (texts []string, why string) {
 	names, err := parsePath(path)
 	if err != nil {
@@ -30,7 +29,7 @@ type jsonWalk struct {
 	found []string
 }
 
-// value looks for names in the value that comes next, and ends behind it.
+// value searches the next value for names, and ends after it.
 func (w *jsonWalk) value(names []string) {
 	w.space()
 	switch c := w.text[w.at]; {
@@ -42,7 +41,7 @@ func (w *jsonWalk) value(names []string) {
 			rest = names[1:]
 		}
 		w.list(func() {
-			if w.space(); len(names) == 0 && w.text[w.at] == '[' { // no further down
+			if w.space(); len(names) == 0 && w.text[w.at] == '[' { // a list at the end of the path
 				w.skip()
 				return
 			}
@@ -66,7 +65,7 @@ func (w *jsonWalk) value(names []string) {
 	}
 }
 
-// list calls do at each element or member of what is open here.
+// list calls do for each element or member of the open list or object.
 func (w *jsonWalk) list(do func()) {
 	for w.at++; ; {
 		w.space()
@@ -76,7 +75,7 @@ func (w *jsonWalk) list(do func()) {
 			return
 		case c == ',':
 			w.at++
-		case len(w.found) > maxTexts: // so many are refused
+		case len(w.found) > maxTexts: // such a request is refused anyway
 			w.skip()
 			if w.space(); w.text[w.at] == ':' {
 				w.at++
@@ -120,7 +119,7 @@ func (w *jsonWalk) str() string {
 	return s
 }
 
-// skip goes behind the value that begins here.
+// skip moves past the value that begins here.
 func (w *jsonWalk) skip() {
 	for depth := 0; w.at < len(w.text); w.at++ {
 		switch w.text[w.at] {
@@ -137,7 +136,7 @@ func (w *jsonWalk) skip() {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // behind a number or word
+			if depth == 0 { // after a number or word
 				return
 			}
 			if depth--; depth == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/urlpath"
 )
 
-// checkPrefix says what is wrong with a prefix of paths.
+// checkPrefix returns the fault of a prefix of paths.
 func (g *Guard) checkPrefix() error {
 	switch p := g.Prefix; {
 	case p == "":
@@ -21,13 +21,12 @@ func (g *Guard) checkPrefix() error {
 	return nil
 }
 
-// path is what the guard takes a request's path for: without the prefix, and
-// decoded as servers decode, which might see a search in it that is not one as it
-// was received. judged is false for what carries no query; why says why a path
-// cannot be taken for one of the backend's.
+// path returns a request's path for the guard: without the prefix, and decoded as servers decode it, because they may see a
+// search where the received path shows none. judged is false for a path without a query. why says why a path cannot be one
+// of the backend's.
 func (g *Guard) path(received string) (path string, judged bool, why string) {
 	if hidesEndpoint(received) && (g.Kind == guard.Elasticsearch || g.Kind == guard.OpenSearch) {
-		return received, true, "an encoded slash before what begins like an endpoint: servers differ on where it leads"
+		return received, true, "an encoded slash comes before the beginning of an endpoint: servers read such paths in different ways"
 	}
 	if strings.IndexByte(received, '%') >= 0 || g.Prefix != "" && strings.Contains(received, "/.") {
 		decoded := received
@@ -44,8 +43,8 @@ func (g *Guard) path(received string) (path string, judged bool, why string) {
 	return g.within(received)
 }
 
-// hidesEndpoint reports whether a path has another endpoint when %2f is a slash:
-// a%2f_scripts%2fb/_search is a search of one odd index, or a script.
+// hidesEndpoint reports whether a path has another endpoint if %2f is a slash: a%2f_scripts%2fb/_search is either a search
+// of one odd index, or a script.
 func hidesEndpoint(received string) bool {
 	for i := 0; i+3 < len(received); i++ {
 		if received[i] != '%' || !strings.EqualFold(received[i:i+3], "%2f") {

@@ -13,11 +13,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxTexts bounds the texts of one request that are looked at; a request with
-// more is refused.
+// maxTexts bounds the texts of one request; a request with more is refused.
 const maxTexts = 64
 
-// checkPlace says what is wrong with a place of expressions.
+// checkPlace returns the fault of a place of expressions.
 func checkPlace(place string) error {
 	kind, name, ok := strings.Cut(place, ":")
 	switch {
@@ -32,11 +31,10 @@ func checkPlace(place string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%q is no place: want query:NAME, header:NAME, form:NAME or json:$.a.b", place)
+	return fmt.Errorf("%q is not a place: want query:NAME, header:NAME, form:NAME or json:$.a.b", place)
 }
 
-// texts appends what is at the places. why says why the body cannot be searched
-// for them, if so.
+// texts appends the texts at the places. why says why the body cannot be searched for them, if so.
 func (r *Request) texts(dst, places []string) (texts []string, why string) {
 	media, _, _ := strings.Cut(strings.ToLower(r.first(h1.ContentType)), ";")
 	media = strings.TrimSpace(media)
@@ -79,8 +77,7 @@ func (r *Request) texts(dst, places []string) (texts []string, why string) {
 	return dst, why
 }
 
-// mayBeJSON reports whether a worker may read a body of a media type as JSON.
-// Many do not look at the type.
+// mayBeJSON reports whether a worker may read a body of a media type as JSON. Many workers ignore the type.
 func mayBeJSON(media string, body []byte) bool {
 	if media == "" || strings.Contains(media, "json") || strings.HasPrefix(media, "text/") {
 		return true
@@ -89,10 +86,10 @@ func mayBeJSON(media string, body []byte) bool {
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
 }
 
-// maxFormParts bounds the parts of a form that are looked at.
+// maxFormParts bounds the parts of a form that are read.
 const maxFormParts = 1000
 
-// partsOf appends the values of a name in a form of several parts. Files are none.
+// partsOf appends the values of a name in a multipart form. It skips files.
 func partsOf(dst []string, contentType string, body []byte, name string) (texts []string, why string) {
 	_, params, err := mime.ParseMediaType(contentType)
 	if err != nil || params["boundary"] == "" {
@@ -121,9 +118,8 @@ func partsOf(dst []string, contentType string, body []byte, name string) (texts 
 	return dst, "a form of too many parts"
 }
 
-// valuesOf appends the decoded values of a parameter. What does not decode is
-// taken as it is: a worker may read it so. Some workers part at ; too: what is
-// between is taken as well.
+// valuesOf appends the decoded values of a parameter. A value that cannot be decoded is taken unchanged, because a worker
+// may do the same. Some workers also split at ; so those parts are taken as well.
 func valuesOf(dst []string, query, name string) []string {
 	for query != "" && len(dst) <= maxTexts {
 		var pair string
@@ -152,14 +148,13 @@ func valueOf(dst []string, pair, name string) []string {
 	return append(dst, value)
 }
 
-// called reports whether a worker may give a parameter the name: also as an item
-// of a list, name[].
+// called reports whether a worker may give a parameter this name, also as an item of a list, name[].
 func called(key, name string) bool {
 	rest, ok := strings.CutPrefix(key, name)
 	return ok && (rest == "" || rest[0] == '[')
 }
 
-// parsePath splits $.a["b"][*] into names; "" is every item of a list.
+// parsePath splits $.a["b"][*] into names; "" stands for every item of a list.
 func parsePath(path string) ([]string, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {

@@ -1,6 +1,7 @@
 package guardfront
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Bounds of a Recorder.
@@ -28,29 +30,23 @@ const (
 // RecorderConfig says where queries are recorded. Only File is required.
 type RecorderConfig struct {
 	File     string
-	MaxBytes int64 // of the file, which then becomes File.1, in place of the one before; default 64 MiB
+	MaxBytes int64 // of the file, which then becomes File.1 and replaces the previous one; default 64 MiB
 	Log      *slog.Logger
 }
 
 // Validate reports every impossible field.
 func (c RecorderConfig) Validate() error {
-	var errs []error
-	if c.File == "" {
-		errs = append(errs, errors.New("File is empty"))
-	}
-	if c.MaxBytes < 0 {
-		errs = append(errs, fmt.Errorf("MaxBytes is %d, want more than 0", c.MaxBytes))
-	}
+	var errs faults.List
+	errs.If(c.File == "", "File is empty")
+	errs.If(c.MaxBytes < 0, "MaxBytes is %d, want more than 0", c.MaxBytes)
 	return errors.Join(errs...)
 }
 
-// Recorder keeps the queries that guards have judged in a file, a line of
-// JSON for each, as guard.ParseRecord reads them: what limits would have done can
-// be asked later. What is in a query is in the file, which only its owner can
-// read; what says who may ask (Authorization, cookies) is not.
+// Recorder writes the queries that guards have judged to a file, as one line of JSON each, in the form of
+// guard.ParseRecord. So other limits can be tried on them later. The file contains complete queries, and only its owner can
+// read it. It does not contain credentials (Authorization, cookies).
 //
-// A request never waits for it: what cannot be written as fast as it comes is
-// dropped, and counted. It is safe for concurrent use.
+// A request never waits for it: what cannot be written fast enough is dropped, and counted. It is safe for concurrent use.
 type Recorder struct {
 	cfg     RecorderConfig
 	queue   chan *recordedQuery
@@ -58,32 +54,28 @@ type Recorder struct {
 
 	recorded, dropped atomic.Int64
 
-	file *os.File // below: Run's own
+	file *os.File // this and the following belong to Run
 	size int64
 	next time.Time // after a fault: when to try again
 }
 
-// NewRecorder makes a recorder. It writes while its Run runs.
+// NewRecorder makes a recorder. Run writes.
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("record of queries: %w", err)
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultRecordBytes
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultRecordBytes)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Recorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
 }
 
-// Stats says what became of queries.
+// Stats counts queries.
 type Stats struct {
 	Recorded int64 `json:"recorded"`
 	Dropped  int64 `json:"dropped"` // too long, not text, too fast for the disk
 }
 
-// Stats is what became of queries so far.
+// Stats returns the counters so far.
 func (r *Recorder) Stats() Stats {
 	return Stats{Recorded: r.recorded.Load(), Dropped: r.dropped.Load()}
 }
@@ -111,7 +103,7 @@ func (q *recordedQuery) bytes() int64 {
 	return int64(len(q.Body) + len(q.Path) + 512)
 }
 
-// record hands a query over, or drops it.
+// record queues a query, or drops it.
 func (r *Recorder) record(q *recordedQuery) {
 	n := q.bytes()
 	if r.waiting.Add(n) > recordWaiting {
@@ -147,8 +139,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// write appends a line. A disk that is full is tried again later: the gateway
-// goes on.
+// write appends a line. If the disk is full, it tries again later, and the gateway goes on.
 func (r *Recorder) write(q *recordedQuery) {
 	r.waiting.Add(-q.bytes())
 	line, err := json.Marshal(q)
@@ -167,7 +158,7 @@ func (r *Recorder) write(q *recordedQuery) {
 	}
 }
 
-// errWaiting says that the file had a fault a moment ago.
+// errWaiting says that the file had a fault recently.
 var errWaiting = errors.New("waits after a fault")
 
 func (r *Recorder) append(line []byte) error {
@@ -193,10 +184,10 @@ func (r *Recorder) append(line []byte) error {
 	return err
 }
 
-// open opens the file for its owner alone, whatever it was before.
+// open opens the file with access for its owner only, and changes an existing file's mode.
 func (r *Recorder) open() error {
-	if info, err := os.Stat(r.cfg.File); err == nil && !info.Mode().IsRegular() { // to open a pipe waits for a reader
-		return fmt.Errorf("%s is no file", r.cfg.File)
+	if info, err := os.Stat(r.cfg.File); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a reader
+		return fmt.Errorf("%s is not a file", r.cfg.File)
 	}
 	f, err := os.OpenFile(r.cfg.File, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -204,7 +195,7 @@ func (r *Recorder) open() error {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", r.cfg.File)
+		err = fmt.Errorf("%s is not a file", r.cfg.File)
 	}
 	if err == nil && info.Mode().Perm() != 0o600 {
 		err = f.Chmod(0o600)
@@ -219,7 +210,7 @@ func (r *Recorder) open() error {
 	return nil
 }
 
-// endLine ends a line of which a full disk, or the end of a process, left half.
+// endLine ends an incomplete line, left by a full disk or by the end of a process.
 func endLine(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -242,14 +233,13 @@ func (r *Recorder) close() {
 	r.file, r.size = nil, 0
 }
 
-// Record says which of a route's queries are recorded, and by whom.
+// Record says which of a route's queries are recorded, and by which recorder.
 type Record struct {
 	Recorder *Recorder
-	Sample   float64 // the share of them; 0 is all
+	Sample   float64 // share of the queries; 0 means all
 }
 
-// take makes a line of a query as it came, before anything in it was lowered, if
-// it is its turn. nil is none.
+// take returns the line of a query as received, before any cap, if the query is sampled; otherwise nil.
 func (g *Guard) take(q *guard.Query, who *guard.Caller) *recordedQuery {
 	c := g.Record
 	if c.Recorder == nil || c.Sample > 0 && c.Sample < 1 && rand.Float64() >= c.Sample {
@@ -272,7 +262,7 @@ func (g *Guard) take(q *guard.Query, who *guard.Caller) *recordedQuery {
 	return line
 }
 
-// target is where a query went.
+// target sets where a query went.
 func (q *recordedQuery) target(of *guard.Query) {
 	if q.Path = (&url.URL{Path: of.Path}).EscapedPath(); of.RawQuery != "" {
 		q.Path += "?" + of.RawQuery

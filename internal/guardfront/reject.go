@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
 )
 
-// document is the body of a query that is not passed on.
+// document is the body of the answer to a rejected query.
 type document struct {
 	problem.Document
 	Rule     string          `json:"rule"`
@@ -24,7 +24,7 @@ type document struct {
 	Errors   []graphqlError  `json:"errors,omitempty"`
 }
 
-// elasticError is what clients of Elasticsearch look for in an answer.
+// elasticError is the form of error that clients of Elasticsearch expect.
 type elasticError struct {
 	RootCause []elasticCause `json:"root_cause"`
 	elasticCause
@@ -35,24 +35,24 @@ type elasticCause struct {
 	Reason string `json:"reason"`
 }
 
-// graphqlError is what clients of GraphQL look for.
+// graphqlError is the form of error that clients of GraphQL expect.
 type graphqlError struct {
 	Message string `json:"message"`
 }
 
-// Rejection is the answer to a query that is not passed on.
+// Rejection is the answer to a rejected query.
 type Rejection struct {
 	Rule   string // for the record of the request
 	Status int
 	Type   string // of Body
-	Body   []byte // nil when there is none
+	Body   []byte // nil: none
 	Fields []h1.Field
-	Close  bool // the caller may be sending still
+	Close  bool // the caller may still be sending
 }
 
-// rejected is the answer to a query that costs too much.
+// rejected answers a query that costs too much.
 func (g *Guard) rejected(r *Request, v *guard.Verdict) *Rejection {
-	rule, detail := "", "The query is beyond the limits."
+	rule, detail := "", "The query exceeds the limits."
 	if len(v.Findings) > 0 {
 		f := v.Findings[0]
 		rule = "guard:" + f.Predictor
@@ -63,7 +63,7 @@ func (g *Guard) rejected(r *Request, v *guard.Verdict) *Rejection {
 	return g.reject(r, rule, problem.Document{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
 }
 
-// unseen is the answer to a query that is too long to be looked at.
+// unseen answers a query that is too long to be checked.
 func (g *Guard) unseen(r *Request, status int, detail string) *Rejection {
 	return g.reject(r, "guard:body_bytes", problem.Document{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
 }
@@ -90,7 +90,7 @@ func (g *Guard) reject(r *Request, rule string, p problem.Document, v *guard.Ver
 		}
 	case guard.GraphQL:
 		doc.Errors = []graphqlError{{Message: p.Detail}}
-	case guard.SQL, guard.Regex: // have no clients of their own
+	case guard.SQL, guard.Regex: // these have no special clients
 	}
 	if body, err := json.Marshal(doc); err == nil { // strings and numbers always encode
 		out.Body = append(body, '\n')
@@ -98,8 +98,7 @@ func (g *Guard) reject(r *Request, rule string, p problem.Document, v *guard.Ver
 	return out
 }
 
-// rejectionType is the type of a rejection. Clients of backends that have such
-// look for an error in the types of those only.
+// rejectionType returns the media type of a rejection. Clients of some backends look for errors only in these types.
 func rejectionType(kind guard.Kind, accept string) string {
 	const usual, elastic, graphql = "application/problem+json", "application/vnd.elasticsearch+json", "application/graphql-response+json"
 	backend := kind == guard.Elasticsearch || kind == guard.OpenSearch

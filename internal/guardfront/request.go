@@ -9,16 +9,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Request is a request of a guarded route, as far as a guard has to know it.
+// Request is a request of a guarded route, in the guard's view.
 type Request struct {
 	Head   *h1.Request
-	Body   []byte // what is held of it
-	Whole  bool   // that is all of it
-	Buffer int    // how many bytes of a body can be held
+	Body   []byte // the held part
+	Whole  bool   // Body is complete
+	Buffer int    // most bytes of a body that can be held
 	ID     string
 	Route  string
 
-	Caller    string // as the route tells callers apart; "" when it does not
+	Caller    string // the caller's identity by the route's key; "": none
 	Hash      uint64 // of Caller
 	ByAddress bool   // Caller is an address
 
@@ -33,13 +33,12 @@ type Client interface {
 
 // Room is the memory for bodies.
 type Room interface {
-	// Take reserves memory beside the body; see [guard.Query].
+	// Take reserves memory in addition to the body; see [guard.Query].
 	Take(n int) bool
-	// Reserved is how much memory is reserved for the request, and GiveBack reduces it to
-	// what it was.
+	// Reserved returns how much memory is reserved for the request. GiveBack reduces it to an earlier value.
 	Reserved() int64
 	GiveBack(to int64)
-	// Crowded reports whether there was no room for the body, or for what Take wanted.
+	// Crowded reports whether there was no memory for the body or for Take.
 	Crowded() bool
 }
 
@@ -53,7 +52,7 @@ func (r *Request) first(k h1.Key) string {
 	return ""
 }
 
-// query is the request as the guard reads it.
+// query returns the request in the guard's form.
 func (g *Guard) query(r *Request, path, why string) guard.Query {
 	return guard.Query{
 		Kind: g.Kind, Method: r.Head.Method, Path: path, RawQuery: r.Head.Query, Dialect: g.Dialect,
@@ -62,8 +61,7 @@ func (g *Guard) query(r *Request, path, why string) guard.Query {
 	}
 }
 
-// encoding is how the body is packed. Several fields are one list: a worker may
-// heed any of them.
+// encoding returns the content encoding of the body. Several fields are one list, because a worker may use any of them.
 func (r *Request) encoding() string {
 	all := ""
 	for i := range r.Head.Fields {
@@ -79,7 +77,7 @@ func (r *Request) encoding() string {
 	return all
 }
 
-// asker is what the guard's classes may ask about who sends a query.
+// asker returns what the guard's classes may know about the caller.
 func (r *Request) asker() guard.Caller {
 	c := guard.Caller{OpaqueID: r.Head.Get("X-Opaque-Id"), Header: r.Head.Get}
 	scheme, text, ok := strings.Cut(r.Head.Get("Authorization"), " ")
@@ -109,13 +107,12 @@ func (r *Request) asker() guard.Caller {
 // maxAsker bounds a name that a caller chose.
 const maxAsker = 256
 
-// askerName is under whom the query is counted: as callers call themselves, or
-// else as they are called in lists of callers that the route tells apart; and if
-// it does not, by their addresses.
+// askerName returns the name under which the query is counted: the caller's own name, or else its name in lists of callers
+// by the route's key, or else its address.
 func (g *Guard) askerName(r *Request, c *guard.Caller) string {
 	for _, name := range [...]string{c.OpaqueID, c.APIKey, c.User} {
 		switch {
-		case name == guard.Others: // there are such
+		case name == guard.Others: // somebody chose the reserved name
 			return strings.Trim(name, "()")
 		case len(name) > maxAsker:
 			return strings.ToValidUTF8(name[:maxAsker], "")

@@ -5,8 +5,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// Shape is the shape of a request that the guard can read, and zero otherwise. Nothing
-// is judged or counted.
+// Shape returns the shape of a request that the guard can read, and zero otherwise. It judges and counts nothing.
 func (g *Guard) Shape(r *Request) bezoar.Fingerprint {
 	if !r.Whole {
 		return bezoar.Fingerprint{}
@@ -27,7 +26,7 @@ func (g *Guard) Shape(r *Request) bezoar.Fingerprint {
 	return g.Guard.Print(&q)
 }
 
-// only is a query of one text within a request.
+// only returns a query for one text within a request.
 func only(q guard.Query, text string) guard.Query {
 	q.Method, q.Path, q.RawQuery, q.ContentType, q.ContentEncoding, q.Body = "", "", "", "", "", []byte(text)
 	return q

@@ -11,27 +11,26 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// MaxCases bounds the cases of a fact store, and roomFor is how many go at once when
-// there are so many.
+// MaxCases bounds the cases of a fact store. roomFor is how many are dropped at once when it is reached.
 const (
 	MaxCases = 10_000
 	roomFor  = 500
 )
 
-// Case is what is known of a payload.
+// Case is the state of a payload.
 type Case struct {
 	poison.Case
 	Times int          // how often in a row it ended in this failure
-	First int64        // when it did so first
+	First int64        // when it first did so
 	Voted bezoar.Class // and in which class
 }
 
 func (l *Local) caseKey(p bezoar.Fingerprint) string { return "case/" + l.cfg.Queue + "/" + p.String() }
 
-// message judges the payload: is it the message?
+// message judges the payload.
 func (l *Local) message(tx *facts.Tx, now time.Time, e Ending, s *Sentence) error {
 	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
-		e.Votes = 0 // what passes is no poison, however often it comes
+		e.Votes = 0 // a transient failure is never poison, however often it occurs
 	}
 	key := l.caseKey(e.Payload)
 	var c Case
@@ -60,7 +59,7 @@ func (l *Local) message(tx *facts.Tx, now time.Time, e Ending, s *Sentence) erro
 	return l.keep(tx, now, key, c)
 }
 
-// vote counts a failure, and reports whether it has come often enough.
+// vote counts a failure, and reports whether it has occurred often enough.
 func (c *Case) vote(e Ending, now time.Time) bool {
 	if e.Failure == "" || e.Failure != c.Failure || e.Class != c.Voted || c.Times == 0 {
 		c.Times, c.First, c.Voted = 0, now.UnixMicro(), e.Class
@@ -85,7 +84,7 @@ func (l *Local) keep(tx *facts.Tx, now time.Time, key string, c Case) error {
 	return tx.Put(key, c)
 }
 
-// makeRoom drops what is forgotten anyway, and then what was touched longest ago.
+// makeRoom drops expired cases first, and then the ones that were touched longest ago.
 func (l *Local) makeRoom(tx *facts.Tx, now time.Time) {
 	type found struct {
 		key string

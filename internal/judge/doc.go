@@ -3,7 +3,7 @@
 //
 //	is it everything?      package outage: many payloads fail alike, so the queue pauses
 //	is it the downstream?  package breaker: its group fails, so the group's queues pause
-//	is it the message?     package poison: who keeps the message asks, with its lease
+//	is it the message?     package poison: the queue's store decides, with the lease
 //
 // A Judge answers the first two, for any number of queues and groups, and keeps
 // the retry budgets:
@@ -14,21 +14,21 @@
 //	  │ refused, or leave for one Trial ──► Waste, if it finds     │ else the message is to be judged
 //	  │                                     no message             │
 //
-// What it finds out it keeps in marks, small documents of a store that all
-// processes share. A trial is claimed in the store before it is delivered: one
-// process at a time tries whether something works again. What others found out
-// is known after Config.Trust. A store that fails makes each process go on with
-// what it knows. The windows in which failures are counted are each process's own.
-//
+// It keeps its findings in marks, small documents of a store that all processes share. A
+// trial is claimed in the store before it is delivered: one process at a time tries
+// whether something works again. Findings of other processes are known after
+// Config.Trust. If the store fails, each process goes on with what it knows. Each process
+// counts failures in its own windows.
 // A [Local] judges one queue that does not judge itself: any queue but
-// Bezoar's. It adds the third question, with cases of payloads in the fact
-// store that all workers of a folder share, and says what becomes of the message:
-// again after a delay, or dead. The queue's own count of receives goes on: an
-// attempt that is excused here still counts there.
+// A [Local] judges a queue that does not judge itself: any queue but Bezoar's. It adds
+// the third question. The cases of payloads are in the fact store that all workers of a
+// folder share. It decides what becomes of the message: again after a delay, or dead. The
+// queue's own count of receives goes on: an attempt that is excused here still counts
+// there.
 //
 // # Bounds
 //
-// Config.Max queues and groups; of others nothing is known, and they are never
-// paused. A Local keeps at most MaxCases cases: what was touched longest ago goes
-// first, watched before suspects, convicts last.
+// At most Config.Max queues and groups are known; others are never paused. A Local keeps
+// at most MaxCases cases. When there are more, it drops the ones that were touched
+// longest ago: watched ones first, then suspects, then convicts.
 package judge

@@ -16,30 +16,28 @@ type Failure struct {
 	Class   bezoar.Class
 	Failure string // failure fingerprint
 	Payload bezoar.Fingerprint
-	ID      uint64 // stands for the payload when it has no fingerprint
+	ID      uint64 // identifies the payload if it has no fingerprint
 	Group   string // the downstream that failed; "": the source's
-	Before  bool   // it failed in an earlier life: that it fails again says nothing about the rest
-	Trial   *Trial // that it was, or nil
+	Before  bool   // it failed in an earlier life, so another failure says nothing about other messages
+	Trial   *Trial // nil: the delivery was no trial
 }
 
-// Ruling is what a failure is taken for.
+// Ruling is the judgement on a failure.
 type Ruling struct {
-	Excused bool      // an outage's, or nobody's: nothing else is to be judged
-	Until   time.Time // with Excused: until when the queue is paused; zero: it is not
+	Excused bool      // an outage is the cause, or nobody: do not judge it further
+	Until   time.Time // with Excused: end of the queue's pause; zero: not paused
 	Why     string    // for people
 	Broke   bool      // the retry budget is used up
 }
 
-// warning is for the log, once no lock is held: a log may block, or ask the
-// judge how it is.
+// warning is a log line for later, when no lock is held: a log may block, or ask the judge for its state.
 type warning struct {
 	text string
 	args []any
 }
 
-// Failed judges a delivery that did not end well: is it everything, is it the
-// downstream? If it is neither, it is for the caller to ask whether it is the
-// message.
+// Failed judges a delivery that did not end well: does everything fail, or the downstream? If neither, the caller must ask
+// whether the message is the cause.
 func (j *Judge) Failed(ctx context.Context, now time.Time, src Source, f Failure) (r Ruling) {
 	if Excused(f.Class) {
 		j.Returned(ctx, now, f.Trial, f.Class, "")
@@ -77,7 +75,7 @@ func (j *Judge) Failed(ctx context.Context, now time.Time, src Source, f Failure
 	return r
 }
 
-// failed asks whether all kinds of messages fail alike. The caller holds the lock.
+// failed checks whether all kinds of messages fail in the same way. The caller holds the lock.
 func (s *queueState) failed(now time.Time, f Failure, told *[]warning, queue string) (r Ruling, tripped bool) {
 	alike := Alike(f.Class, f.Failure)
 	if !s.guard.Excuses(alike) {
@@ -92,11 +90,10 @@ func (s *queueState) failed(now time.Time, f Failure, told *[]warning, queue str
 		*told = append(*told, warning{"queue paused: it looks like an outage", []any{"queue", queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why}})
 	}
 	pause, _ := s.guard.Paused()
-	return Ruling{Excused: true, Until: pause.Until, Why: "it is the outage's: " + pause.Why}, tripped
+	return Ruling{Excused: true, Until: pause.Until, Why: "an outage is the cause: " + pause.Why}, tripped
 }
 
-// afford takes one retry from the budgets of a queue and a group. The caller
-// holds the lock.
+// afford takes one retry from the budgets of a queue and a group. The caller holds the lock.
 func afford(now time.Time, src Source, qs *queueState, gs *groupState) bool {
 	ok := true
 	if qs != nil {
@@ -110,7 +107,7 @@ func afford(now time.Time, src Source, qs *queueState, gs *groupState) bool {
 	return ok
 }
 
-// First counts first deliveries, which retry budgets are a share of.
+// First counts first deliveries. Retry budgets are a share of them.
 func (j *Judge) First(now time.Time, src Source, n int) {
 	if n == 0 || j.Quiet() {
 		return
@@ -128,7 +125,7 @@ func (j *Judge) First(now time.Time, src Source, n int) {
 	}
 }
 
-// Worked takes a delivery that was done. t is the trial that it was, or nil.
+// Worked records a delivery that was done. t is its trial; nil if it was none.
 func (j *Judge) Worked(ctx context.Context, now time.Time, src Source, payload bezoar.Fingerprint, id uint64, t *Trial) {
 	if j.Quiet() {
 		return
@@ -154,8 +151,7 @@ func (j *Judge) worked(now time.Time, src Source, payload bezoar.Fingerprint, id
 	return changed
 }
 
-// Returned takes how a trial ended of which nothing else is to be judged:
-// [bezoar.Interrupted] if nobody knows.
+// Returned records how a trial ended if nothing else of the delivery is judged: [bezoar.Interrupted] if it is not known.
 func (j *Judge) Returned(ctx context.Context, now time.Time, t *Trial, class bezoar.Class, failure string) {
 	if t == nil {
 		return
@@ -188,11 +184,10 @@ func (j *Judge) tried(now time.Time, t *Trial, class bezoar.Class, failure strin
 	return changed
 }
 
-// count counts the result of a call to a group that was no probe. The caller
-// holds the lock.
+// count counts the result of a call to a group that was no probe. The caller holds the lock.
 func (s *groupState) count(now time.Time, failed bool) (changed bool) {
 	if s == nil || s.breaker.State(now) != breaker.Closed {
-		return false // what was sent before says nothing now
+		return false // earlier calls say nothing now
 	}
 	ticket, _ := s.breaker.Allow(now)
 	return s.breaker.Done(now, ticket, breaker.Result{Failed: failed}, rand.Float64())

@@ -11,38 +11,36 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// Source is where messages come from.
+// Source describes where messages come from.
 type Source struct {
-	Queue  string        // "": none, as of a task of a flow
+	Queue  string        // "": none, as for a task of a flow
 	Group  string        // the downstream that its messages depend on; "": none
 	Budget budget.Config // of retries
 }
 
-// Trial is leave for one message, which shows whether a queue, or a group, works
-// again.
+// Trial is permission for one message, which shows whether a queue or a group works again.
 type Trial struct {
-	// Alone says that the message is a suspect, or failed before: that it fails
-	// again says nothing. Whoever delivers it sets it.
+	// Alone says that the message is suspect, or failed before, so that a failure says nothing. The code that delivers it
+	// sets Alone.
 	Alone bool
 
 	queue  string
 	canary uint64
 	group  string
 	ticket breaker.Ticket
-	probe  bool // ticket is one
+	probe  bool // ticket is a probe
 }
 
 // Pass is the answer of a gate.
 type Pass struct {
 	Open  bool
-	Trial *Trial        // with Open: one message only, if not nil
+	Trial *Trial        // with Open: permission for one message only; nil: for any number
 	Wait  time.Duration // if not Open: when to ask again
 	Why   string        // if not Open, for people
 }
 
-// Gate asks whether messages of src may be delivered: whether an outage pauses its
-// queue, or the breaker of its group is open. Of what is tried again, one message
-// at a time may be, for at least limit.
+// Gate asks whether messages of src may be delivered: whether an outage pauses its queue, or the breaker of its group is
+// open. If one of them is tried again, one message at a time may be delivered, for at least limit.
 func (j *Judge) Gate(ctx context.Context, now time.Time, src Source, limit time.Duration) Pass {
 	if j.Quiet() {
 		return Pass{Open: true}
@@ -70,7 +68,7 @@ func (j *Judge) Gate(ctx context.Context, now time.Time, src Source, limit time.
 	return Pass{Open: true, Trial: t}
 }
 
-// probe asks a group's breaker for leave, and the store if that takes a claim.
+// probe asks a group's breaker for permission, and the store if that needs a claim.
 func (j *Judge) probe(ctx context.Context, now time.Time, s *groupState, t *Trial, limit time.Duration) Pass {
 	var ticket breaker.Ticket
 	var d breaker.Decision
@@ -85,7 +83,7 @@ func (j *Judge) probe(ctx context.Context, now time.Time, s *groupState, t *Tria
 	})
 	switch {
 	case lost:
-		return Pass{Wait: askAgain, Why: "others try whether " + s.name + " works"}
+		return Pass{Wait: askAgain, Why: "another process is testing whether " + s.name + " works"}
 	case !d.Allowed:
 		return Pass{Wait: d.RetryAfter, Why: "the breaker of " + s.name + " is open: " + d.Reason}
 	}
@@ -93,7 +91,7 @@ func (j *Judge) probe(ctx context.Context, now time.Time, s *groupState, t *Tria
 	return Pass{Open: true}
 }
 
-// canary asks a paused queue's guard for leave, and the store.
+// canary asks a paused queue's guard for permission, and the store.
 func (j *Judge) canary(ctx context.Context, now time.Time, s *queueState, t *Trial, limit time.Duration) Pass {
 	var granted uint64
 	var pause outage.Pause
@@ -117,7 +115,7 @@ func (j *Judge) canary(ctx context.Context, now time.Time, s *queueState, t *Tri
 	})
 	switch {
 	case lost:
-		return Pass{Wait: askAgain, Why: "others try whether it works"}
+		return Pass{Wait: askAgain, Why: "another process is testing whether it works"}
 	case refused:
 		return Pass{Wait: max(pause.Until.Sub(now), time.Millisecond), Why: pause.Why}
 	}
@@ -125,8 +123,7 @@ func (j *Judge) canary(ctx context.Context, now time.Time, s *queueState, t *Tri
 	return Pass{Open: true}
 }
 
-// keeps returns the canary that nothing has been found for yet, 0 if there is
-// none. The caller holds the lock.
+// keeps returns the canary that has no message yet; 0 if there is none. The caller holds the lock.
 func (s *queueState) keeps(now time.Time) uint64 {
 	is := s.guard.Snapshot()
 	pause, _ := s.guard.Paused()
@@ -136,13 +133,12 @@ func (s *queueState) keeps(now time.Time) uint64 {
 	return 0
 }
 
-// snapshot reads what a mark holds.
+// snapshot decodes the content of a mark.
 func snapshot[S any](m marks.Mark) (s S, ok bool) {
 	return s, m.Version != 0 && json.Unmarshal(m.Doc, &s) == nil
 }
 
-// Waste gives back a leave that was not used. A canary is kept for the next
-// receive, so that an empty queue does not write.
+// Waste gives back unused permission. A canary is kept for the next receive, so that an empty queue causes no writes.
 func (j *Judge) Waste(ctx context.Context, now time.Time, t *Trial) {
 	if t == nil {
 		return
@@ -159,8 +155,8 @@ func (j *Judge) Waste(ctx context.Context, now time.Time, t *Trial) {
 	j.publish(ctx, now, changed...)
 }
 
-// Leave gives back what no message was found for, so that others need not wait until
-// its time is over. It is for a process that receives nothing more.
+// Leave gives back canaries without a message, so that other processes need not wait until their time is over. It is for a
+// process that receives nothing more.
 func (j *Judge) Leave(ctx context.Context, now time.Time) {
 	var changed []state
 	j.mu.Lock()

@@ -14,26 +14,25 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// DefaultMax is how many queues, and how many groups, something is known of
-// unless Config.Max says otherwise.
+// DefaultMax is the default of Config.Max.
 const DefaultMax = 10_000
 
-// Config says how to judge. Store is required; the rest is useful at zero.
+// Config says how to judge. Only Store is required.
 type Config struct {
-	Store  marks.Store // what all processes know
-	Shared bool        // others write to Store
-	// Trust is how long what was read from a shared store is believed, and so how
-	// late this process learns what others found out; 0: it is read each time.
+	Store  marks.Store // shared by all processes
+	Shared bool        // other processes write to Store
+	// Trust is how long data from a shared store are valid, and how late this process learns what others found out; 0: it
+	// reads them each time.
 	Trust   time.Duration
 	Outage  outage.Config
 	Breaker breaker.Config // Node is this process's name
-	Max     int            // queues, and groups, that something is known of; default DefaultMax
+	Max     int            // known queues, and known groups; default DefaultMax
 
-	// Also is read with the marks, before Refresh returns. nil: nothing.
+	// Also is called when the marks are read, before Refresh returns. nil: nothing.
 	Also func(context.Context) error
-	// Changed is called when a gate may have opened, without a lock. nil: nobody waits.
+	// Changed is called without a lock when a gate may have opened. nil: nobody waits.
 	Changed func()
-	// Complain is told what failed, without a lock. nil: it is logged.
+	// Complain gets errors, without a lock. nil: they are logged.
 	Complain func(ctx context.Context, doing string, err error)
 	Log      *slog.Logger // nil discards
 }
@@ -57,7 +56,7 @@ func (c Config) withDefaults() Config {
 // Judge knows what holds queues and groups back. It is safe for concurrent use.
 type Judge struct {
 	cfg  Config
-	some atomic.Bool // something is known
+	some atomic.Bool // any state exists
 
 	mu     sync.Mutex // guards all below, and every state; never held while waiting
 	queues map[string]*queueState
@@ -71,15 +70,14 @@ func New(c Config) *Judge {
 	return &Judge{cfg: c.withDefaults(), queues: map[string]*queueState{}, groups: map[string]*groupState{}}
 }
 
-// Quiet reports whether nothing ever failed: there is nothing to ask or to tell.
+// Quiet reports whether nothing ever failed, so that there is nothing to ask or to tell.
 func (j *Judge) Quiet() bool { return !j.some.Load() }
 
-// Excused reports whether a delivery that ended in class blames nothing and
-// nobody.
+// Excused reports whether a delivery that ended in class blames nobody.
 func Excused(c bezoar.Class) bool { return c == bezoar.Interrupted || c == bezoar.SpawnFailed }
 
-// BlamesDownstream reports whether a failure counts for the breaker of a group.
-// Poison does not: one bad message would stop all.
+// BlamesDownstream reports whether a failure counts for the breaker of a group. Poison does not count: one bad message
+// would stop all.
 func BlamesDownstream(c bezoar.Class) bool {
 	switch c {
 	case bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Timeout:
@@ -89,9 +87,8 @@ func BlamesDownstream(c bezoar.Class) bool {
 	return false
 }
 
-// Alike is a failure as it is compared with others; "" is like no other.
-// Malformed messages fail alike without an outage, and whoever can send them could
-// pause the queue.
+// Alike returns a failure in the form that is compared with others; "" equals no other. Malformed messages fail in the same
+// way without an outage, and their sender could pause the queue.
 func Alike(class bezoar.Class, failure string) string {
 	switch {
 	case class == bezoar.Invalid:

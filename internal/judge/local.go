@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/state/facts"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
@@ -21,12 +22,11 @@ import (
 // maxLocalGroups bounds the downstream groups of a Local.
 const maxLocalGroups = 1000
 
-// LocalConfig says how to judge. Facts and Queue are required; the rest is useful
-// at zero.
+// LocalConfig says how to judge. Only Facts and Queue are required.
 type LocalConfig struct {
 	Facts      *facts.Store
-	Queue      string // its name; cases and pauses are its own
-	Downstream string // the group that its messages depend on; "" for none
+	Queue      string // its name; cases and pauses belong to it
+	Downstream string // the group that its messages depend on; "": none
 	Poison     poison.Config
 	Outage     outage.Config
 	Breaker    breaker.Config // its Node is this process's name
@@ -46,7 +46,7 @@ func (c LocalConfig) Validate() error {
 
 // ValidatePolicies reports every policy that is at fault.
 func (c LocalConfig) ValidatePolicies() error {
-	var faults []error
+	var errs faults.List
 	for _, f := range []struct {
 		name string
 		err  error
@@ -57,16 +57,13 @@ func (c LocalConfig) ValidatePolicies() error {
 		{"Retry", c.Retry.Validate()},
 		{"Budget", c.Budget.Validate()},
 	} {
-		if f.err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", f.name, f.err))
-		}
+		errs.If(f.err != nil, "%s: %w", f.name, f.err)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// Local judges one queue that does not judge itself: a [Judge] whose marks are in
-// the workers' fact store, and the cases of payloads beside them. No call waits
-// longer than the fact store does. It is safe for concurrent use.
+// Local judges one queue that does not judge itself: a [Judge] whose marks are in the workers' fact store, and the cases of
+// payloads in the same store. No call waits longer than the fact store does. It is safe for concurrent use.
 type Local struct {
 	cfg   LocalConfig
 	judge *Judge
@@ -98,26 +95,25 @@ func (l *Local) Gate(now time.Time) Pass {
 	return l.judge.Gate(context.Background(), now, l.src, 0)
 }
 
-// Waste gives back a leave for which there was no message.
+// Waste gives back permission for which there was no message.
 func (l *Local) Waste(now time.Time, t *Trial) { l.judge.Waste(context.Background(), now, t) }
 
 // Leave is for a worker that receives nothing more.
 func (l *Local) Leave(now time.Time) { l.judge.Leave(context.Background(), now) }
 
-// Returned gives back a leave whose message says nothing.
+// Returned gives back permission whose message says nothing.
 func (l *Local) Returned(now time.Time, t *Trial) {
 	l.judge.Returned(context.Background(), now, t, bezoar.Interrupted, "")
 }
 
-// Admission is what may be done with a message that was received.
+// Admission says what may be done with a received message.
 type Admission struct {
 	Refuse bool // set it aside, undelivered
 	Alone  bool // its payload is suspect
 	Case   Case
 }
 
-// Admit asks what may be done with a message. brief says that its body is: see
-// [poison.Case.Brief].
+// Admit decides about a message. brief says that its body is brief: see [poison.Case.Brief].
 func (l *Local) Admit(now time.Time, payload bezoar.Fingerprint, brief bool, t *Trial) (a Admission, err error) {
 	if payload.IsZero() {
 		return a, nil
@@ -146,17 +142,17 @@ func (l *Local) Admit(now time.Time, payload bezoar.Fingerprint, brief bool, t *
 	return a, err
 }
 
-// First counts a first attempt, on which the retry budget rests.
+// First counts a first attempt. The retry budget is a share of them.
 func (l *Local) First(now time.Time) { l.judge.First(now, l.src, 1) }
 
-// Done takes a message that was done.
+// Done records a message that was done.
 func (l *Local) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
 	l.judge.Worked(context.Background(), now, l.src, payload, l.hash(id), t)
 	if !l.known(payload) {
 		return nil
 	}
 	return l.cfg.Facts.Update(func(tx *facts.Tx) error {
-		tx.Drop(l.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
+		tx.Drop(l.caseKey(payload)) // proven and unknown are the same here, because no copies wait
 		return nil
 	})
 }
@@ -165,32 +161,32 @@ func (l *Local) known(payload bezoar.Fingerprint) (known bool) {
 	if payload.IsZero() {
 		return false
 	}
-	_ = l.cfg.Facts.View(func(tx *facts.Tx) error { // what cannot be read is read again, and complained of, by the update
+	_ = l.cfg.Facts.View(func(tx *facts.Tx) error { // Update reads again and reports the error
 		known = tx.Has(l.caseKey(payload))
 		return nil
 	})
 	return known
 }
 
-// Ending is how a message's run ended that did not end well.
+// Ending is how the run of a message ended, if it did not end well.
 type Ending struct {
 	ID         string
 	Payload    bezoar.Fingerprint
 	Class      bezoar.Class
 	Failure    string // failure fingerprint
 	Reason     string
-	Votes      int           // how often in a row the same failure is enough; 0: however often
-	Span       time.Duration // over which time at least
-	Weak       bool          // nobody knows what it died of
+	Votes      int           // how often in a row the same failure must occur; 0: never enough
+	Span       time.Duration // least time over which they must occur
+	Weak       bool          // the cause of the death is unknown
 	Downstream string        // the group that failed; "": the queue's
-	RetryAfter time.Duration // no earlier
+	RetryAfter time.Duration // not earlier
 	Receives   int
 	Received   time.Time
-	Holding    int // as in package queue: of a worker that died
+	Holding    int // as in package queue: messages of a worker that died
 	Trial      *Trial
 }
 
-// Sentence is what becomes of a message.
+// Sentence says what happens to a message.
 type Sentence struct {
 	Dead  bool
 	Delay time.Duration // until it is tried again
@@ -223,6 +219,5 @@ func (l *Local) Failed(now time.Time, e Ending) (s Sentence, err error) {
 	return s, err
 }
 
-// hash stands for a message whose payload is not recognised. It means nothing
-// outside of this process, where the guard keeps it.
+// hash identifies a message whose payload is not recognised. It is valid only in this process, where the guard keeps it.
 func (l *Local) hash(id string) uint64 { return maphash.String(l.seed, id) }

@@ -9,10 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/marks"
 )
 
-// localMarks keeps marks in a fact store. They stay until somebody deletes them.
+// localMarks keeps marks in a fact store. They stay until they are deleted.
 type localMarks struct {
 	facts *facts.Store
-	keys  []string // those that Marks looks for: all that the gate of one queue asks
+	keys  []string // those that Marks looks up: all that the gate of one queue needs
 }
 
 const factMarks = "mark/"

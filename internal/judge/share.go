@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// markFor is how long a mark is kept that nobody touches: longer than
-	// any pause or trip.
+	// markFor is how long an untouched mark is kept: longer than any pause or trip.
 	markFor = 7 * 24 * time.Hour
-	// storeFor is how long a mark may take to be written.
+	// storeFor bounds the write of a mark.
 	storeFor = 5 * time.Second
 	maxSwaps = 5 // attempts to write one mark
-	// askAgain is when to ask again if others are faster again and again.
+	// askAgain is when to ask again if others were faster repeatedly.
 	askAgain = time.Second
 )
 
-// publish brings the store and this process together about states.
+// publish synchronises states between the store and this process.
 func (j *Judge) publish(ctx context.Context, now time.Time, states ...state) {
 	if len(states) == 0 {
 		return
@@ -29,7 +28,7 @@ func (j *Judge) publish(ctx context.Context, now time.Time, states ...state) {
 	defer cancel()
 	for _, s := range states {
 		if err := j.publishOne(ctx, now, s); err != nil {
-			j.cfg.Complain(ctx, "tell others about "+s.at().key, err)
+			j.cfg.Complain(ctx, "tell other processes about "+s.at().key, err)
 		}
 	}
 	j.cfg.Changed()
@@ -51,9 +50,8 @@ func (j *Judge) publishOne(ctx context.Context, now time.Time, s state) error {
 	return marks.ErrConflict
 }
 
-// swap writes a state unless somebody else has been faster; then it takes from
-// what they wrote what is newer. It reports whether the store says now what s
-// says. The caller has the mark's turn.
+// swap writes a state unless another process has been faster; then it takes over what is newer there. It reports whether
+// the store now says the same as s. The caller has the mark's turn.
 func (j *Judge) swap(ctx context.Context, now time.Time, s state) (same bool, err error) {
 	j.mu.Lock()
 	says := newDraft(s)
@@ -72,21 +70,20 @@ func (j *Judge) swap(ctx context.Context, now time.Time, s state) (same bool, er
 	return same, err
 }
 
-// draft is what a state says, and the version that this was made of.
+// draft is the document of a state, and the version that it was made from.
 type draft struct {
 	mark marks.Mark
 	err  error
 }
 
-// newDraft returns what is to be put of a state. The caller holds the lock, and
-// had it when the state became so: with a version that was learned in between,
-// a claim would replace another's without a conflict.
+// newDraft returns the document to put for a state. The caller has held the lock since the state changed: with a version
+// that was learned in between, a claim would replace another process's claim without a conflict.
 func newDraft(s state) draft {
 	doc, err := json.Marshal(s.document())
 	return draft{marks.Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}, err}
 }
 
-// put writes a draft of a state, or returns marks.ErrConflict and the mark that is there.
+// put writes a draft of a state, or returns marks.ErrConflict and the existing mark.
 func (j *Judge) put(ctx context.Context, s state, d draft) (marks.Mark, error) {
 	if d.err != nil {
 		return d.mark, d.err
@@ -94,17 +91,15 @@ func (j *Judge) put(ctx context.Context, s state, d draft) (marks.Mark, error) {
 	stored, err := j.cfg.Store.PutMark(ctx, d.mark)
 	if err == nil {
 		j.mu.Lock()
-		s.at().version = max(s.at().version, stored.Version) // others may have been heard of since
+		s.at().version = max(s.at().version, stored.Version) // newer versions may have been read since
 		j.mu.Unlock()
 	}
 	return stored, err
 }
 
-// claim has the store give this process what offer changed in s, unless another one
-// is faster: then concede takes it back, and offer is asked again. Both are called
-// under the lock; offer reports whether it changed anything. claim reports whether
-// others were faster to the end. A store that is not there is no reason to stand
-// still.
+// claim stores the change that offer made in s. If another process is faster, concede undoes the change, and offer is
+// called again. Both are called under the lock; offer reports whether it changed anything. claim reports whether others
+// were faster every time. If the store does not answer, this process goes on alone.
 func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string, offer func(time.Time) bool, concede func(time.Time, marks.Mark)) (lost bool) {
 	select {
 	case s.at().turn <- struct{}{}:
@@ -138,13 +133,12 @@ func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string,
 	return true
 }
 
-// Refresh reads what others found out, at most every Config.Trust. A store that
-// fails leaves what was known last.
+// Refresh reads what others found out, at most every Config.Trust. If the store fails, the last known state stays.
 func (j *Judge) Refresh(ctx context.Context, now time.Time) {
 	j.mu.Lock()
 	fresh := !j.read.IsZero() && (now.Sub(j.read) < j.cfg.Trust || j.loaded && !j.cfg.Shared)
 	if !fresh && !j.read.IsZero() {
-		j.read = now // one reads, the others go on with what is known
+		j.read = now // one goroutine reads, the others go on with the known state
 	}
 	j.mu.Unlock()
 	if fresh {
@@ -161,7 +155,7 @@ func (j *Judge) Refresh(ctx context.Context, now time.Time) {
 		all = append(all, some...)
 	}
 	if err != nil {
-		j.cfg.Complain(ctx, "read what others know of queues", err)
+		j.cfg.Complain(ctx, "read what other processes know of queues", err)
 		if ctx.Err() == nil {
 			j.mu.Lock()
 			j.read = now
@@ -174,10 +168,10 @@ func (j *Judge) Refresh(ctx context.Context, now time.Time) {
 	}
 }
 
-// learn takes from all marks what is newer, and reports whether anything was.
+// learn takes newer content from all marks, and reports whether there was any.
 func (j *Judge) learn(ctx context.Context, now time.Time, all []marks.Mark) (changed bool) {
 	failed := map[string]error{}
-	defer func() { // when the lock is no longer held: a log may block
+	defer func() { // after the lock is released: a log may block
 		for key, err := range failed {
 			j.cfg.Complain(ctx, "read mark "+key, err)
 		}

@@ -11,26 +11,26 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// Keys of marks begin so.
+// Prefixes of the keys of marks.
 const (
 	outageMarks  = "outage/"
 	breakerMarks = "breaker/"
 )
 
-// state is what a mark holds.
+// state is the content of a mark.
 type state interface {
 	at() *mark
 	document() any
-	// merge takes from a stored document what is newer, and reports whether
-	// it now says the same, and whether anything has changed.
+	// merge takes over what is newer in a stored document, and reports whether both now say the same, and whether anything
+	// has changed.
 	merge(now time.Time, doc []byte) (same, changed bool, err error)
 }
 
 // mark is where a state is kept.
 type mark struct {
 	key     string
-	version int64         // that was read last
-	turn    chan struct{} // held by who writes it
+	version int64         // the version that was read last
+	turn    chan struct{} // held by the goroutine that writes it
 }
 
 func newMark(prefix, name string) mark {
@@ -39,13 +39,12 @@ func newMark(prefix, name string) mark {
 
 func (m *mark) at() *mark { return m }
 
-// queueState is what is known of a queue that had a failure. One that never had
-// one has none, and costs nothing.
+// queueState is the state of a queue that had a failure. A queue that never had one has no state, and costs nothing.
 type queueState struct {
 	mark
 	guard  outage.Guard
 	budget budget.Budget
-	unused uint64 // a canary that nothing has been found for yet; 0: none
+	unused uint64 // a canary without a message so far; 0: none
 }
 
 func (s *queueState) document() any { return s.guard.Snapshot() }
@@ -64,7 +63,7 @@ func (s *queueState) paused() bool {
 	return paused
 }
 
-// groupState is what is known of a downstream group.
+// groupState is the state of a downstream group.
 type groupState struct {
 	mark
 	name    string
@@ -83,8 +82,7 @@ func (s *groupState) merge(now time.Time, doc []byte) (same, changed bool, err e
 	return s.breaker.Snapshot() == stored, changed, nil
 }
 
-// queueState returns what is known of a queue, nil for nothing unless create.
-// The caller holds the lock.
+// queueState returns the state of a queue; nil if there is none and create is false. The caller holds the lock.
 func (j *Judge) queueState(name string, create bool) *queueState {
 	if name == "" {
 		return nil
@@ -98,7 +96,7 @@ func (j *Judge) queueState(name string, create bool) *queueState {
 	return s
 }
 
-// groupState does so for a group.
+// groupState does the same for a group.
 func (j *Judge) groupState(name string, create bool) *groupState {
 	if name == "" {
 		return nil
@@ -112,7 +110,7 @@ func (j *Judge) groupState(name string, create bool) *groupState {
 	return s
 }
 
-// stateOf returns the state that a mark is of, nil if there is none.
+// stateOf returns the state for a mark's key; nil if there is none.
 func (j *Judge) stateOf(key string) state {
 	if name, ok := strings.CutPrefix(key, outageMarks); ok {
 		if name, err := url.PathUnescape(name); err == nil {

@@ -10,22 +10,22 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
-// ErrFull says that something is known of as many groups as may be.
-var ErrFull = errors.New("there are as many groups as there may be")
+// ErrFull says that the number of known groups has reached its limit.
+var ErrFull = errors.New("the limit on groups is reached")
 
-// Condition is something that holds a queue back, or the queues of a group.
+// Condition is a reason why a queue, or the queues of a group, deliver nothing or less.
 type Condition struct {
-	Queue   string // one of the two
+	Queue   string // either Queue or Group is set
 	Group   string
 	State   string // paused, trying (a canary is out), open, half-open; closed, when forced
 	Why     string // with the arithmetic
 	Failure string
-	Level   int // times in a row
+	Level   int // how often in a row
 	Until   time.Time
 	Forced  bool // by an operator
 }
 
-// Conditions lists what holds queues and groups back, in no order.
+// Conditions lists what holds queues and groups back, in random order.
 func (j *Judge) Conditions(now time.Time) (all []Condition) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -74,8 +74,8 @@ func (j *Judge) Resume(ctx context.Context, now time.Time, queue string) (bool, 
 	return true, j.publishOne(ctx, now, s)
 }
 
-// Force holds the breaker of a group open or closed until a time; one that is not
-// after now ends that. by is who wants it.
+// Force holds the breaker of a group open or closed until a time. A time that is not after now ends that. by names the
+// person who wants it.
 func (j *Judge) Force(ctx context.Context, now time.Time, group string, state breaker.State, until time.Time, by string) error {
 	j.mu.Lock()
 	s := j.groupState(group, true)
@@ -92,7 +92,7 @@ func (j *Judge) Force(ctx context.Context, now time.Time, group string, state br
 	return j.publishOne(ctx, now, s)
 }
 
-// Forget forgets a queue that is gone, here and in the store.
+// Forget drops the state of a deleted queue, here and in the store.
 func (j *Judge) Forget(ctx context.Context, queue string) error {
 	j.mu.Lock()
 	s := j.queues[queue]

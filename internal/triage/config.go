@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/errlog"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -36,27 +37,21 @@ type Config struct {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Queue == nil {
-		faults = append(faults, errors.New("Queue: is missing"))
-	}
-	if c.PollEvery < 0 || c.PollEvery > time.Minute {
-		faults = append(faults, fmt.Errorf("PollEvery: %v is not within 0 to 1m", c.PollEvery))
-	}
-	return errors.Join(append(faults, checkSources(c.Sources))...)
+	var errs faults.List
+	errs.If(c.Queue == nil, "Queue: is missing")
+	errs.If(c.PollEvery < 0 || c.PollEvery > time.Minute, "PollEvery: %v is not within 0 to 1m", c.PollEvery)
+	return errors.Join(append(errs, checkSources(c.Sources))...)
 }
 
 func checkSources(sources []Source) error {
-	var faults []error
+	var errs faults.List
 	seen := map[string]bool{}
 	for i, s := range sources {
 		name := s.Name()
-		if !strings.Contains(name, ":") || seen[name] {
-			faults = append(faults, fmt.Errorf("Sources[%d]: the name %.100q has no colon, or is there twice", i, name))
-		}
+		errs.If(!strings.Contains(name, ":") || seen[name], "Sources[%d]: the name %.100q has no colon, or is there twice", i, name)
 		seen[name] = true
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // SetSources replaces those of the Config. A task on a source that is not there

@@ -1,6 +1,7 @@
 package outboxtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,7 @@ import (
 
 // fast is c with waits for tests.
 func fast(c outbox.Config) outbox.Config {
-	if c.Lease == 0 {
-		c.Lease = 5 * time.Second
-	}
+	c.Lease = cmp.Or(c.Lease, 5*time.Second)
 	c.Retry = backoff.Config{Strategy: backoff.Fixed, Base: time.Millisecond, Cap: time.Millisecond}
 	c.Pause = backoff.Config{Strategy: backoff.Fixed, Base: 2 * time.Millisecond, Cap: 2 * time.Millisecond}
 	return c
@@ -32,9 +31,7 @@ func (s *suite) relay(c outbox.Config) (r *outbox.Relay, stop func()) {
 	if c.Store == nil {
 		c.Store = s.Store
 	}
-	if c.Owner == "" {
-		c.Owner = "relay"
-	}
+	c.Owner = cmp.Or(c.Owner, "relay")
 	r, err := outbox.New(c)
 	s.check(err)
 	ctx, cancel := context.WithCancel(s.ctx())

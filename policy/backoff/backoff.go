@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Config says how waits grow. The zero value means full jitter between 1 s and
-// 5 min.
+// Config says how waits grow. The zero value means full jitter between 1 s and 5 min.
 type Config struct {
 	Strategy Strategy      // default FullJitter
-	Base     time.Duration // what the waits grow from; default 1 s
-	Cap      time.Duration // upper end of every wait; default 5 min
+	Base     time.Duration // the first ceiling; default 1 s
+	Cap      time.Duration // bound of every wait; default 5 min
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Base == 0 {
 		c.Base = time.Second
@@ -26,7 +25,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	errs := []error{c.Strategy.Valid()}
@@ -39,7 +38,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// growth returns the first ceiling and the factor of the next ones.
+// growth returns the first ceiling and the factor between ceilings.
 func (c Config) growth() (first time.Duration, factor int64) {
 	switch c.Strategy {
 	case Immediate:
@@ -53,7 +52,7 @@ func (c Config) growth() (first time.Duration, factor int64) {
 	return min(c.Base, c.Cap), 2
 }
 
-// grow is min(Cap, d·factor), without an overflow.
+// grow returns min(Cap, d·factor), without overflow.
 func (c Config) grow(d time.Duration, factor int64) time.Duration {
 	if d > c.Cap/time.Duration(factor) {
 		return c.Cap
@@ -61,8 +60,7 @@ func (c Config) grow(d time.Duration, factor int64) time.Duration {
 	return d * time.Duration(factor)
 }
 
-// Ceiling is the longest possible wait before the attempt-th retry, counted
-// from 0.
+// Ceiling returns the longest possible wait before the attempt-th retry, counted from 0.
 func (c Config) Ceiling(attempt int) time.Duration {
 	c = c.WithDefaults()
 	d, factor := c.growth()
@@ -78,16 +76,14 @@ func (c Config) Ceiling(attempt int) time.Duration {
 	return d
 }
 
-// Wait is the wait before the attempt-th retry, counted from 0, for random in
-// [0, 1). It is [Config.After] for callers that do not keep the wait before.
+// Wait returns the wait before the attempt-th retry, counted from 0. random is in [0, 1). Use it if you do not keep the
+// previous wait; otherwise use [Config.After].
 func (c Config) Wait(attempt int, random float64) time.Duration {
 	return c.After(attempt, 0, random)
 }
 
-// After is the wait before the attempt-th retry, counted from 0, when previous
-// was the wait before that, for random in [0, 1). Only decorrelated jitter asks
-// for previous: 0 means that it is not known, and then stands for the middle of
-// what it can have been.
+// After returns the wait before the attempt-th retry, counted from 0. previous is the wait before that, and random is in
+// [0, 1). Only decorrelated jitter uses previous: 0 means unknown, and stands for the middle of its possible values.
 func (c Config) After(attempt int, previous time.Duration, random float64) time.Duration {
 	c = c.WithDefaults()
 	ceiling := c.Ceiling(attempt)
@@ -106,8 +102,8 @@ func (c Config) After(attempt int, previous time.Duration, random float64) time.
 	return share(ceiling, random)
 }
 
-// decorrelated is min(ceiling, uniform(Base, 3·previous)). The upper end may be
-// beyond the ceiling, so that many waits are the ceiling itself.
+// decorrelated returns min(ceiling, uniform(Base, 3·previous)). The upper end may exceed the ceiling, so many waits equal
+// the ceiling.
 func (c Config) decorrelated(ceiling, previous time.Duration, random float64) time.Duration {
 	more := random * (3*float64(previous) - float64(c.Base))
 	if more >= float64(ceiling-c.Base) {
@@ -117,8 +113,8 @@ func (c Config) decorrelated(ceiling, previous time.Duration, random float64) ti
 }
 
 func share(d time.Duration, random float64) time.Duration {
-	return min(time.Duration(random*float64(d)), d) // a rounded float may be above d
+	return min(time.Duration(random*float64(d)), d) // a rounded float may exceed d
 }
 
-// maxDuration stands for every sum that does not fit.
+// maxDuration replaces every sum that does not fit.
 const maxDuration = time.Duration(math.MaxInt64)

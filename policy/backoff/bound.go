@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// maxTerms is how many different waits [Config.Explain] writes out.
+// maxTerms is how many different waits [Config.Explain] lists.
 const maxTerms = 6
 
-// run is count waits of at most each in a row.
+// run is count waits in a row, of at most each.
 type run struct {
 	each  time.Duration
 	count int
@@ -22,9 +22,8 @@ func (r run) String() string {
 	return fmt.Sprintf("%d × %v", r.count, r.each)
 }
 
-// runs returns the ceilings of the waits between attempts deliveries; those
-// that do not grow any more are the last run. It has at most 64, since what
-// grows doubles at least.
+// runs returns the ceilings of the waits between attempts deliveries. Ceilings that no longer grow are the last run. The
+// result has at most 64 runs, because growing ceilings at least double.
 func (c Config) runs(attempts int) []run {
 	c = c.WithDefaults()
 	var out []run
@@ -39,9 +38,8 @@ func (c Config) runs(attempts int) []run {
 	return out
 }
 
-// RetryBound is the longest that all waits between attempts deliveries can take
-// together. The deliveries themselves come on top. What is longer than a
-// [time.Duration] can be is the longest Duration.
+// RetryBound returns the longest time that all waits between attempts deliveries can take together, without the deliveries
+// themselves. A sum that exceeds a [time.Duration] is the longest Duration.
 func (c Config) RetryBound(attempts int) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range c.runs(attempts) {
@@ -53,8 +51,7 @@ func (c Config) RetryBound(attempts int) time.Duration {
 	return sum
 }
 
-// Explain writes the arithmetic of [Config.RetryBound] in one line:
-// "1s + 2s + 4s + 8s = 15s".
+// Explain returns the arithmetic of [Config.RetryBound] in one line: "1s + 2s + 4s + 8s = 15s".
 func (c Config) Explain(attempts int) string {
 	runs := c.runs(attempts)
 	if len(runs) == 0 {

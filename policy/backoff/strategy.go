@@ -21,14 +21,14 @@ const (
 
 const fullJitter = "full-jitter"
 
-// Strategies returns the names of all strategies, as a settings file has them.
+// Strategies returns the names of all strategies, as in a settings file.
 func Strategies() []string {
 	return []string{
 		string(Immediate), string(Fixed), string(Exponential), fullJitter, string(EqualJitter), string(Decorrelated),
 	}
 }
 
-// String returns the name of s in a settings file.
+// String returns the name of s, as in a settings file.
 func (s Strategy) String() string {
 	if s == FullJitter {
 		return fullJitter
@@ -36,7 +36,7 @@ func (s Strategy) String() string {
 	return string(s)
 }
 
-// Valid explains what is wrong with s.
+// Valid returns an error if s is not a strategy.
 func (s Strategy) Valid() error {
 	names := Strategies()
 	if slices.Contains(names, s.String()) {
@@ -49,7 +49,7 @@ func (s Strategy) Valid() error {
 // MarshalText encodes the name.
 func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText decodes a name; nothing is full-jitter.
+// UnmarshalText decodes a name; an empty text is full-jitter.
 func (s *Strategy) UnmarshalText(text []byte) error {
 	named := Strategy(text)
 	if err := named.Valid(); err != nil {

@@ -3,10 +3,10 @@
 //
 // # Choice
 //
-// The worker with the lowest [Load] is chosen, of all or of two at random
-// (Mitzenmacher, "The Power of Two Choices", 2001). A fresh worker's share
-// grows over a time ([Ramp]): Load makes it s times the share of the others,
-// whether the fleet idles or is busy.
+// The worker with the lowest [Load] is chosen, among all or among two at random
+// (Mitzenmacher, "The Power of Two Choices", 2001). The share of a fresh worker grows
+// over a time ([Ramp]): Load gives it s times the share of the others, in an idle and in
+// a busy fleet.
 //
 // # Ejection
 //
@@ -16,19 +16,19 @@
 //	└──────┘ ◄─────────────────────────────────────────── └─────────┘
 //	                    the time is over: a clean record
 //
-// A [Record] holds what one worker's answers were like. A worker is an outlier
-// when it fails more than the others do, not when it fails: work that fails
-// everywhere says nothing about a worker. By either rule of [Eject]:
+// A [Record] holds the results of one worker's answers. A worker is an outlier when it
+// fails more than the others do: work that fails everywhere says nothing about a worker.
+// One of the rules of [Eject] must hold:
 //
-//   - a streak of failures, Consecutive at least, that the median worker would
-//     have once in 10⁹ (the more that one fails, the longer);
-//   - a failure ratio over the window that is Above that of the median worker,
-//     and five standard deviations away from it.
+//   - a streak of at least Consecutive failures that the median worker would have once in
+//     10⁹ (the more the median worker fails, the longer the streak must be);
+//   - a failure ratio over the window that is Above that of the median worker, and five
+//     standard deviations away from it.
 //
-// The median is the upper one, of workers with at least five results. It counts
-// one failure and one success more than there were, and the last few results
-// alone if these are worse: little evidence, and the first moment of an outage,
-// make it cautious. With nobody to compare with, nobody is an outlier.
+// The median is the upper one, of workers with at least five results. It is computed with
+// one more failure and one more success than there were, and from the last few results
+// alone if these are worse. So it is cautious when there is little evidence and at the
+// start of an outage. A worker that cannot be compared with others is no outlier.
 //
 // # Poison must not eject
 //

@@ -13,20 +13,20 @@ const Off = -1
 
 const maxExcuse = 8
 
-// Eject says when a worker is taken for an outlier and for how long it is kept
-// out. The zero value means the defaults below; with both rules Off, nobody is.
+// Eject says when a worker counts as an outlier and how long it is ejected. The zero value means the defaults below. With
+// both rules Off, no worker is ejected.
 type Eject struct {
-	Consecutive int           // failures in a row, at least; default 5, Off
-	Above       float64       // failure ratio above the median of the others; more than 0 to 1, default 0.3, Off
-	MinVolume   int           // results in the window below which a ratio says nothing; default 20
-	Window      time.Duration // what counts together; 1 s to 1 h, default 10 s
-	Excuse      int           // callers, those that failed most, whose failures are not held against the worker; default 2, at most 8, Off
+	Consecutive int           // least failures in a row; default 5, Off
+	Above       float64       // failure ratio above the median of the others; above 0, up to 1, default 0.3, Off
+	MinVolume   int           // least results in the window for the ratio rule; default 20
+	Window      time.Duration // length of the window; 1 s to 1 h, default 10 s
+	Excuse      int           // number of callers with most failures whose failures do not count; default 2, at most 8, Off
 	For         time.Duration // the first ejection; default 30 s
-	MaxFor      time.Duration // the longest; default 5 min, never above 24 h
-	MaxEject    float64       // share of the workers that may be out at once; 0 to 0.5, default 0.1
+	MaxFor      time.Duration // the longest; default 5 min, at most 24 h
+	MaxEject    float64       // share of the workers that may be ejected at once; above 0, up to 0.5, default 0.1
 }
 
-// WithDefaults returns e with every zero field set to its default.
+// WithDefaults returns e with defaults in place of zero fields.
 func (e Eject) WithDefaults() Eject {
 	e.Consecutive = cmp.Or(e.Consecutive, 5)
 	e.Above = cmp.Or(e.Above, 0.3)
@@ -39,7 +39,7 @@ func (e Eject) WithDefaults() Eject {
 	return e
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (e Eject) Validate() error {
 	e = e.WithDefaults()
 	var errs faults.List
@@ -64,8 +64,8 @@ func (e *Eject) Allowed(up int) int {
 	return n
 }
 
-// outFor is how long the times-th ejection in a row lasts, jittered downwards by
-// a fifth for random in [0, 1), so that workers do not come back together.
+// outFor returns the length of the times-th ejection in a row, reduced at random by up to a fifth, so that workers do not
+// come back together. random is in [0, 1).
 func (e *Eject) outFor(times int, random float64) time.Duration {
 	d := e.For
 	for range times - 1 {

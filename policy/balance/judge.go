@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	atRandom    = 1e-9 // how likely a streak may be among the others to say nothing
+	atRandom    = 1e-9 // the largest probability of a streak that still ejects
 	sigmas      = 5    // standard deviations between a ratio and the median
-	leastOthers = 5    // results of another worker for it to be compared with
+	leastOthers = 5    // least results of another worker for a comparison
 )
 
-// Judge reports whether the worker is an outlier among the others, and why. e
-// must have its defaults. It reorders others and costs a sort of them.
+// Judge reports whether the worker is an outlier among the others, and why. e must have its defaults. Judge reorders
+// others; its cost is a sort of them.
 func (e *Eject) Judge(now time.Time, r *Record, others []Sample) (why string, outlier bool) {
 	mine := r.Sample(now, e.Window)
 	callers := mine.seen
@@ -30,7 +30,7 @@ func (e *Eject) Judge(now time.Time, r *Record, others []Sample) (why string, ou
 	slices.SortFunc(others, func(a, b Sample) int { return cmp.Compare(a.chance(), b.chance()) })
 	median := others[len(others)/2]
 	p := median.chance()
-	// One caller's failures are excused only if there are others to bear witness.
+	// One caller's failures are excused only if other callers are there to confirm that the worker is fine.
 	excuse := max(0, min(e.Excuse, bits.OnesCount32(callers)-1))
 
 	if e.Consecutive != Off && r.streak >= e.Consecutive && r.streak-r.excused(excuse) >= rare(p) {
@@ -47,8 +47,7 @@ func (e *Eject) Judge(now time.Time, r *Record, others []Sample) (why string, ou
 	return fmt.Sprintf("%.0f %% of %d failed, while %.0f %% fail on the median worker", 100*ratio, n, 100*median.ratio()), true
 }
 
-// rare returns how long a streak of failures of probability p must be not to
-// happen at random.
+// rare returns how long a streak of failures of probability p must be to be unlikely at random.
 func rare(p float64) int {
 	if p >= 1 {
 		return math.MaxInt
@@ -56,8 +55,7 @@ func rare(p float64) int {
 	return int(math.Ceil(math.Log(atRandom) / math.Log(p)))
 }
 
-// excused returns how many failures of the streak came from the callers that
-// have most of them.
+// excused returns how many failures of the streak came from the callers with most of them.
 func (r *Record) excused(callers int) int {
 	struck, sum := r.struck, uint32(0)
 	for range callers {
@@ -73,11 +71,10 @@ func (r *Record) excused(callers int) int {
 	return int(sum)
 }
 
-// rest returns the window's results without those of the callers that failed
-// most.
+// rest returns the window's results without those of the callers that failed most.
 func (r *Record) rest(excuse int) (n, failed int) {
 	n, failed = r.now.n+r.before.n, r.now.failed+r.before.failed
-	var out uint32 // groups that are excused
+	var out uint32 // excused groups
 	for range excuse {
 		most, least := -1, uint32(0)
 		for g := range groups {

@@ -2,48 +2,45 @@ package balance
 
 import "time"
 
-// Outcome is how one attempt went.
+// Outcome is the result of one attempt.
 type Outcome struct {
-	Status  int           // of the answer; 0 when there was none. 500 and above is a failure
-	Failed  bool          // it failed whatever its status: broken off, overdue
+	Status  int           // of the answer; 0: none. 500 and above is a failure
+	Failed  bool          // it failed with any status: broken off, overdue
 	Latency time.Duration // until the answer began, or the failure
-	Caller  uint64        // hash of who sent it; 0 means unknown
-	// Repeat says that the same request has failed before, on this worker or
-	// another. Its failures count against nobody.
+	Caller  uint64        // hash of the caller; 0: unknown
+	// Repeat says that the same request has failed before, on this worker or another. Then its failures do not count.
 	Repeat bool
 }
 
 func (o *Outcome) failed() bool { return o.Failed || o.Status >= 500 }
 
-// groups are what callers are told apart by: their hash decides.
+// groups is the number of groups of callers. A caller's hash selects its group.
 const groups = 32
 
-// Record is what is known of one worker's answers. The zero Record knows
-// nothing. It is not safe for concurrent use.
+// Record holds the recent results of one worker. The zero Record is empty. It is not safe for concurrent use.
 type Record struct {
-	began   time.Time // of the half window that is under way
+	began   time.Time // of the current half window
 	now     counts
-	before  counts // the half before
+	before  counts // the previous half window
 	streak  int
 	struck  [groups]uint32 // of the streak, by caller
 	recent  float64        // failure ratio, moving average over about 8 results
 	latency float64        // seconds, moving average over about 16
-	judged  time.Time      // when it was last worth a look
+	judged  time.Time      // when it was last compared
 	times   int            // ejections in a row
 	until   time.Time      // of the newest
 }
 
-// counts are results, by caller. Unknown callers are assigned to the groups in
-// turn, so that no group is theirs, and are not seen.
+// counts are results by group of callers. Results of unknown callers go to the groups in turn, and do not mark a group as
+// seen.
 type counts struct {
 	by        [groups]struct{ n, failed uint32 }
 	n, failed int
 	seen      uint32 // a bit for each group of known callers
 }
 
-// Add takes one outcome into account. It reports whether the worker might be an
-// outlier now, so that a comparison ([Eject.Judge]) is worth its price. e must
-// have its defaults.
+// Add adds one outcome. It reports whether the worker might be an outlier now, so that a comparison ([Eject.Judge]) is
+// worthwhile. e must have its defaults.
 func (r *Record) Add(now time.Time, e *Eject, o Outcome) (suspect bool) {
 	failed := o.failed()
 	if failed && o.Repeat {
@@ -77,7 +74,7 @@ func (r *Record) Add(now time.Time, e *Eject, o Outcome) (suspect bool) {
 	return r.suspect(now, e)
 }
 
-// turn begins the next half window when it is time.
+// turn begins the next half window if it is due.
 func (r *Record) turn(now time.Time, window time.Duration) {
 	age := now.Sub(r.began)
 	switch {
@@ -91,8 +88,8 @@ func (r *Record) turn(now time.Time, window time.Duration) {
 	r.now, r.began = counts{}, now
 }
 
-// pause is the part of the window between two looks at the same worker: when
-// everything fails, looking must not be what overloads us.
+// pause is the least part of the window between two comparisons of the same worker: when everything fails, comparing must
+// not overload the process.
 const pause = 100
 
 func (r *Record) suspect(now time.Time, e *Eject) bool {
@@ -109,14 +106,14 @@ func (r *Record) suspect(now time.Time, e *Eject) bool {
 	return true
 }
 
-// Sample is the part of a [Record] that others are compared with.
+// Sample is the part of a [Record] for comparisons.
 type Sample struct {
 	N, Failed int // results in the window
 	seen      uint32
 	recent    float64
 }
 
-// Sample returns what the window that ends now holds.
+// Sample returns the content of the window that ends now.
 func (r *Record) Sample(now time.Time, window time.Duration) Sample {
 	r.turn(now, window)
 	return Sample{
@@ -132,9 +129,9 @@ func (s Sample) ratio() float64 {
 	return float64(s.Failed) / float64(s.N)
 }
 
-// chance is how likely one result was to fail, rather too high than too low: with
-// one failure and one success added (Laplace's rule of succession), and of late
-// if that is more, because an outage does not reach all workers' windows at once.
+// chance returns how likely a result was to fail, rather too high than too low. It adds one failure and one success
+// (Laplace's rule of succession), and uses the recent ratio if that is higher, because an outage does not reach all
+// workers' windows at once.
 func (s Sample) chance() float64 {
 	return max(float64(s.Failed+1)/float64(s.N+2), s.recent)
 }
@@ -145,12 +142,12 @@ func (r *Record) Latency() time.Duration { return time.Duration(r.latency * floa
 // Eject begins an ejection and returns when it ends. random is in [0, 1).
 func (r *Record) Eject(now time.Time, e *Eject, random float64) (until time.Time) {
 	if now.Sub(r.until) > e.MaxFor {
-		r.times = 0 // it has been well for long enough to be forgiven
+		r.times = 0 // it has been well for long enough
 	}
 	r.times++
 	*r = Record{times: r.times, latency: r.latency, until: now.Add(e.outFor(r.times, random))}
 	return r.until
 }
 
-// Times returns how many ejections in a row there were.
+// Times returns the number of ejections in a row.
 func (r *Record) Times() int { return r.times }

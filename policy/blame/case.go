@@ -57,6 +57,7 @@ type workCase struct {
 	doubted  bool  // a death was not counted because its worker may have been sick
 	late     bool  // it may kill after its answer: the lane keeps time free behind it
 	clean    bool  // its next run in the lane is to decide
+	flight   bool  // it was in flight at a death, and not only answered before some
 }
 
 type count struct {
@@ -248,7 +249,7 @@ func (state *State) refresh(now int64, i uint32) {
 func (state *State) setClear(i uint32) {
 	c := &state.cases[i]
 	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
-	c.late, c.clean, c.beside = false, false, 0
+	c.late, c.clean, c.flight, c.beside = false, false, false, 0
 	state.dropDetail(i)
 }
 
@@ -258,6 +259,9 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 	c := &state.cases[i]
 	if w.Rule != nil {
 		c.work.Rule = w.Rule // settings may have changed
+	}
+	if state.acquitted(now, i) {
+		return Decision{}, false
 	}
 	d := Decision{Score: c.score(), Largest: c.largest()}
 	switch c.state {
@@ -287,6 +291,7 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 		return Decision{}, false
 	}
 	if c.late && d.Action == ToLane {
+		d.Score += float64(state.company.seen[c.work.Fingerprint].deaths) // each takes the lane for seconds: the likeliest first
 		d.Window = time.Duration(max(0, state.window(now)))
 	}
 	return d, true
@@ -316,7 +321,7 @@ func (state *State) cleared(now int64, i uint32, lane bool) {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
 		state.emitCase(Pardoned, now, i, nil)
-		c.state, c.crashes, c.doubted, c.late, c.clean = unheld, 0, false, false, false
+		c.state, c.crashes, c.doubted, c.late, c.clean, c.flight = unheld, 0, false, false, false, false
 		c.beside = 0
 		state.dropDetail(i)
 	case quarantined:

@@ -109,11 +109,37 @@ func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool 
 	if a.popular() {
 		need++
 	}
+	if alone && c.crashes < 2 && n > 1 && c.state != quarantined && (c.pardons > 0 || !state.backed(&a.work)) {
+		return false
+	}
 	if alone && (c.laneCrashes() >= need || c.state == quarantined) {
 		return true
 	}
 	const slack = 1e-4
 	return n == 1 && a.ticket != none && a.share >= 1-slack && !a.proven() && c.pardons == 0 && !state.gateClosed(now)
+}
+
+// backed reports whether more than one death speaks against work that was in no other: its
+// caller or its shape is escalated, or others of its fingerprint or shape stand convicted.
+func (state *State) backed(w *Work) bool {
+	if g := state.groups.find(w.Client); g != nil && g.state == suspected {
+		return true
+	}
+	if g := state.shapeOf(w); g != nil && g.state == suspected {
+		return true
+	}
+	for _, fp := range [...]bezoar.Fingerprint{w.Fingerprint, w.Shape} {
+		h := state.histories.find(fp)
+		if h != nil && slices.ContainsFunc(h.killers, func(k killer) bool { return k.variant != w.variant() && state.convicted(k.variant) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (state *State) convicted(variant bezoar.Fingerprint) bool {
+	i, ok := state.byVariant[variant]
+	return ok && state.cases[i].state == quarantined
 }
 
 func suspicionReason(crashes int, score float64) string {
@@ -152,6 +178,9 @@ func (state *State) convict(now int64, i uint32, cause bezoar.Class, reason stri
 	state.proven.forget(c.work.Variant)
 	state.changes++
 	state.explain(c.work.Variant)
+	if c.late {
+		state.acquitCompany(now, i)
+	}
 	state.emitCase(Convicted, now, i, ev)
 	state.gate.convicted(now, i, again)
 }

@@ -34,6 +34,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	late := state.lateCallers(at, ep)
 	open := ep.answers.latest()
 	fresh := ep.answered == 0
+	state.Silent(id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
 	*ep = epoch{head: none, answers: answers{all: ep.answers.all[:0]}}
@@ -206,6 +207,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 	if a.ticket == none {
 		state.left(k, a, &ev)
 	}
+	k.flight = k.flight || !a.late
 	if f.Gated {
 		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
 	}

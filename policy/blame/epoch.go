@@ -24,6 +24,7 @@ type epoch struct {
 	firsts        map[bezoar.Fingerprint]int64 // when it first answered what, since deaths go unexplained; bounded
 	abandoned     [maxAbandoned]abandonedAttempt
 	nextAbandoned int
+	mute          bool // it answers neither its work nor a look at it
 }
 
 type abandonedAttempt struct {

@@ -112,7 +112,7 @@ func (state *State) Overtaken(now time.Time, t Ticket) bool {
 		case quarantined:
 			return true
 		case suspected:
-			if tk.caseIndex != i {
+			if tk.caseIndex != i || state.acquitted(now.UnixNano(), i) {
 				return true
 			}
 		case conditional:

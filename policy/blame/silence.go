@@ -70,3 +70,47 @@ func (s *silence) weight(started int64) float64 {
 func (s *silence) bystander(started int64) bool {
 	return s.since != 0 && s.gap != 0 && started-s.since > max(int64(leastSilent), gapsSilent*s.gap)
 }
+
+// Silent says that the worker of an epoch answers neither its work nor a look at it, or does
+// again.
+func (state *State) Silent(id uint64, mute bool) {
+	i, ok := state.byEpoch[id]
+	if !ok || state.epochs[i].mute == mute {
+		return
+	}
+	state.epochs[i].mute = mute
+	if mute {
+		state.mutes++
+	} else {
+		state.mutes--
+	}
+}
+
+// silences reports whether a worker has fallen silent with unproven work of the same caller,
+// unless that caller is known to be a good one. It will be known only at a deadline whether it
+// hangs. Until then more of this may do the same to others, so that it runs apart.
+func (state *State) silences(now int64, w *Work) bool {
+	if w.Client.IsZero() {
+		return false
+	}
+	if g := state.groups.find(w.Client); g != nil {
+		g.touch(state.second(now))
+		if g.established() {
+			return false
+		}
+	}
+	for _, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if !e.mute {
+			continue
+		}
+		quiet := state.silenceOf(e, bezoar.Timeout)
+		for t := e.head; t != none; t = state.tickets[t].next {
+			tk := &state.tickets[t]
+			if tk.work.Client == w.Client && !tk.work.Exempt && 1/float64(tk.prior)-2 < provenEnough && !quiet.bystander(tk.started) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -39,6 +39,7 @@ type State struct {
 
 	fleet     int // workers, for the gate
 	canaries  int
+	mutes     int // epochs that answer nothing
 	leading   int // tickets that duplicates wait for, or that run beside them
 	successes uint64
 	attempts  uint64
@@ -263,6 +264,9 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 	if s < provenEnough {
 		if until, wait := state.mustWait(now, v.Fingerprint); wait {
 			return duplicate(until), caseIndex, group
+		}
+		if state.mutes > 0 && state.silences(now, v.Work) {
+			return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
 		}
 	}
 	return d, caseIndex, group

@@ -49,6 +49,7 @@ const (
 	ByVerdict
 	ByFeatureVerdict
 	ByShapeVerdict // by an operator's order
+	BySilence      // a worker has fallen silent with unproven work of its caller, of whom little is known
 )
 
 // Decision answers [State.Admit].

@@ -12,47 +12,45 @@ type Breaker struct {
 	Config Config
 
 	is      Snapshot
-	before  Snapshot // what the last claim of the half-open lease replaced
-	refusal string   // why it refuses while it is not closed
-	forced  string   // why it refuses while forced open
-	life    uint64   // counts the states of this process: tickets of older ones are void
-	wake    int64    // when the state ends, by this process's clock; not for closed
-	out     uint64   // slots of the probes that are out, a bit each
+	before  Snapshot // the state that the last claim of the half-open lease replaced
+	refusal string   // reason for refusals while it is not closed
+	forced  string   // reason for refusals while forced open
+	life    uint64   // counts the states in this process: tickets of older states are void
+	wake    int64    // when the state ends, by this process's clock; not used while closed
+	out     uint64   // slots of the probes in flight, one bit each
 	good    int      // probes that succeeded
-	alone   bool     // one probe at a time: the claim of the lease may not have come through yet
+	alone   bool     // one probe at a time: the claim of the lease may not be stored yet
 	window  window
 }
 
-// Ticket is for the result of one call. The zero Ticket's result changes
-// nothing.
+// Ticket identifies one call for its result. The result of the zero Ticket changes nothing.
 type Ticket struct {
 	life  uint64
 	slot  uint8
 	probe bool
 }
 
-// IsProbe reports whether the call tries a downstream that failed before.
+// IsProbe reports whether the call tests a downstream that failed before.
 func (t Ticket) IsProbe() bool { return t.probe }
 
-// Decision answers [Breaker.Allow].
+// Decision is the result of [Breaker.Allow].
 type Decision struct {
 	Allowed    bool
-	Probe      bool          // the call tries a downstream that failed before
-	Changed    bool          // the state changed: tell the others; with Probe, claim the lease first
-	RetryAfter time.Duration // of a refusal: when to ask again; spread it
+	Probe      bool          // the call tests a downstream that failed before
+	Changed    bool          // the state changed: store it; with Probe, claim the lease first
+	RetryAfter time.Duration // of a refusal: when to ask again; add jitter
 	Reason     string        // of a refusal
-	Forced     bool          // a refusal that an operator ordered
+	Forced     bool          // an operator forced the refusal
 }
 
 // Result is how a call ended.
 type Result struct {
 	Failed  bool
-	Slow    bool // took longer than the caller calls slow
-	Ignored bool // says nothing about the downstream, whatever the others say
+	Slow    bool // it took longer than the caller's limit
+	Ignored bool // says nothing about the downstream; overrides the other fields
 }
 
-// Allow asks whether a call may be made at now. The ticket of an allowed call
-// goes to [Breaker.Done], once.
+// Allow decides whether a call may be made at now. Pass the ticket of an allowed call to [Breaker.Done], once.
 func (b *Breaker) Allow(now time.Time) (Ticket, Decision) {
 	if f := &b.is.Forced; f.holds(now) {
 		if f.State == Open {
@@ -66,7 +64,7 @@ func (b *Breaker) Allow(now time.Time) (Ticket, Decision) {
 	c := b.Config.WithDefaults()
 	changed := false
 	left := b.left(&c, now)
-	b.wake = now.UnixNano() + int64(left) // shortens what a clock that stepped back made long
+	b.wake = now.UnixNano() + int64(left) // shortens the wait after the clock has stepped back
 	if left <= 0 {
 		changed = true
 		b.wakeUp(now, &c)
@@ -78,12 +76,12 @@ func (b *Breaker) Allow(now time.Time) (Ticket, Decision) {
 			b.out |= 1 << slot
 			return Ticket{life: b.life + 1, slot: uint8(slot), probe: true}, Decision{Allowed: true, Probe: true, Changed: changed}
 		}
-		left = min(left, c.Open) // the probes may be back long before the lease is over
+		left = min(left, c.Open) // the probes may return long before the lease is over
 	}
 	return Ticket{}, Decision{Changed: changed, RetryAfter: left, Reason: b.refusal}
 }
 
-// vacant reports whether one more probe may go out.
+// vacant reports whether one more probe may be sent.
 func (b *Breaker) vacant(c *Config) bool {
 	if b.alone {
 		return b.out == 0
@@ -91,8 +89,8 @@ func (b *Breaker) vacant(c *Config) bool {
 	return bits.OnesCount64(b.out)+b.good < c.Probes
 }
 
-// Done takes the result of an allowed call; random, in [0, 1), jitters the time
-// that a trip lasts. It reports whether the state changed.
+// Done records the result of an allowed call. random, in [0, 1), jitters the length of a trip. It reports whether the state
+// changed.
 func (b *Breaker) Done(now time.Time, t Ticket, r Result, random float64) (changed bool) {
 	if t.life != b.life+1 {
 		return false
@@ -117,10 +115,10 @@ func (b *Breaker) Done(now time.Time, t Ticket, r Result, random float64) (chang
 	return true
 }
 
-// probed takes a probe's result.
+// probed records a probe's result.
 func (b *Breaker) probed(now time.Time, t Ticket, r Result, random float64) (changed bool) {
 	if b.out&(1<<t.slot) == 0 {
-		return false // done twice
+		return false // Done was called twice
 	}
 	b.out &^= 1 << t.slot
 	c := b.Config.WithDefaults()
@@ -147,8 +145,7 @@ func (b *Breaker) probed(now time.Time, t Ticket, r Result, random float64) (cha
 	return true
 }
 
-// State is where b stands at now. An open breaker whose time is over is
-// half-open already.
+// State returns the state at now. An open breaker whose time is over is half-open.
 func (b *Breaker) State(now time.Time) State {
 	if f := &b.is.Forced; f.holds(now) {
 		return f.State
@@ -161,7 +158,7 @@ func (b *Breaker) State(now time.Time) State {
 	return b.is.State
 }
 
-// left is how long the state lasts after now.
+// left returns how long the state lasts after now.
 func (b *Breaker) left(c *Config, now time.Time) time.Duration {
 	limit := c.MaxOpen
 	if b.is.State == HalfOpen {
@@ -170,7 +167,7 @@ func (b *Breaker) left(c *Config, now time.Time) time.Duration {
 	return min(time.Duration(b.wake-now.UnixNano()), limit)
 }
 
-// trip opens the breaker, once more than level times in a row.
+// trip opens the breaker. It is the (level+1)-th trip in a row.
 func (b *Breaker) trip(now time.Time, c *Config, level uint8, reason string, random float64) {
 	next := b.is
 	next.Generation++
@@ -181,12 +178,11 @@ func (b *Breaker) trip(now time.Time, c *Config, level uint8, reason string, ran
 	b.enter(now, next)
 }
 
-// wakeUp ends a state whose time is over. What ends by itself needs no jitter:
-// it ends when a call comes.
+// wakeUp ends a state whose time is over. It needs no jitter, because it happens when a call comes.
 func (b *Breaker) wakeUp(now time.Time, c *Config) {
 	mine := b.is.State == HalfOpen && b.is.Node == c.Node
 	if mine && b.out != 0 {
-		b.trip(now, c, b.is.Level, fmt.Sprintf("a probe was not back within %v", c.ProbeFor), 0)
+		b.trip(now, c, b.is.Level, fmt.Sprintf("a probe did not return within %v", c.ProbeFor), 0)
 		return
 	}
 	good := 0
@@ -202,7 +198,7 @@ func (b *Breaker) wakeUp(now time.Time, c *Config) {
 	b.good, b.alone = good, c.Node != ""
 }
 
-// enter begins a state: nothing of the one before counts.
+// enter begins a state: nothing of the previous state counts.
 func (b *Breaker) enter(now time.Time, next Snapshot) {
 	c := b.Config.WithDefaults()
 	b.is = next
@@ -214,9 +210,9 @@ func (b *Breaker) enter(now time.Time, next Snapshot) {
 	case next.State == Open:
 		b.refusal = "the circuit is open: " + next.Reason
 	case next.State == HalfOpen && next.Node == c.Node:
-		b.refusal = fmt.Sprintf("the circuit is half-open: no more than %d calls try it; it was open because %s", c.Probes, next.Reason)
+		b.refusal = fmt.Sprintf("the circuit is half-open: at most %d calls test it; it was open because %s", c.Probes, next.Reason)
 	case next.State == HalfOpen:
-		b.refusal = fmt.Sprintf("the circuit is half-open: node %q tries it; it was open because %s", next.Node, next.Reason)
+		b.refusal = fmt.Sprintf("the circuit is half-open: node %q is testing it; it was open because %s", next.Node, next.Reason)
 	}
 	if f := &next.Forced; f.State == Open && f.holds(now) {
 		b.forced = fmt.Sprintf("the circuit is forced open until %s", f.Until.Format(time.RFC3339))

@@ -176,7 +176,7 @@ func TestProbesThatSucceedCloseIt(t *testing.T) {
 		}
 		tickets = append(tickets, tk)
 	}
-	if d := r.refused(); !strings.Contains(d.Reason, "half-open: no more than 3 calls try it; it was open because 2 calls in a row failed") {
+	if d := r.refused(); !strings.Contains(d.Reason, "half-open: at most 3 calls test it; it was open because 2 calls in a row failed") {
 		t.Errorf("the fourth call got %+v", d)
 	}
 	for i, tk := range tickets {
@@ -230,7 +230,7 @@ func TestAProbeThatHangsCountsAsFailed(t *testing.T) {
 	r.pass(30*time.Second - 1)
 	r.allowed()
 	r.pass(1)
-	if d := r.refused(); !d.Changed || d.RetryAfter != 10*time.Second || !strings.Contains(d.Reason, "a probe was not back within 30s") {
+	if d := r.refused(); !d.Changed || d.RetryAfter != 10*time.Second || !strings.Contains(d.Reason, "a probe did not return within 30s") {
 		t.Errorf("got %+v", d)
 	}
 	if r.Done(r.now, tk, good, 0) {

@@ -13,22 +13,21 @@ const MaxProbes = 64
 // Off turns a rule of [Config] off.
 const Off = -1
 
-// Config says when a breaker trips and how it comes back. The zero value means
-// the defaults below.
+// Config says when a breaker trips and how it closes again. The zero value means the defaults below.
 type Config struct {
-	Window       time.Duration // what the rules look back on; 1 ms to 1 h, default 10 s
-	MinVolume    int           // results in the window below which ratios say nothing; default 20
+	Window       time.Duration // length of the window; 1 ms to 1 h, default 10 s
+	MinVolume    int           // least results in the window for the ratio rules; default 20
 	FailureRatio float64       // trips at this share of failures; default 0.5, Off
 	SlowRatio    float64       // trips at this share of slow calls; default 0.8, Off
-	Consecutive  int           // trips at this many failures in a row, whatever the volume; default 10, Off
-	Open         time.Duration // how long the first trip refuses; default 5 s
-	MaxOpen      time.Duration // how long any trip refuses at most; default 5 min, never above 24 h
-	Probes       int           // calls that try a half-open downstream, all of which must succeed; default 3, at most MaxProbes
+	Consecutive  int           // trips at this many failures in a row, for any volume; default 10, Off
+	Open         time.Duration // length of the first trip; default 5 s
+	MaxOpen      time.Duration // length of the longest trip; default 5 min, at most 24 h
+	Probes       int           // calls that test a half-open downstream, all of which must succeed; default 3, at most MaxProbes
 	ProbeFor     time.Duration // when a probe without a result counts as failed; default 30 s, at most 24 h
-	Node         string        // tells the processes that share the breaker apart; "" for one that is not shared
+	Node         string        // name of this process among those that share the breaker; "": not shared
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Window == 0 {
 		c.Window = 10 * time.Second
@@ -60,7 +59,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
@@ -77,8 +76,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// openFor is how long the level-th trip in a row refuses, jittered downwards by
-// a fifth for random in [0, 1), so that nodes do not come back together.
+// openFor returns the length of the level-th trip in a row, reduced at random by up to a fifth, so that nodes do not come
+// back together. random is in [0, 1).
 func (c *Config) openFor(level uint8, random float64) time.Duration {
 	d := c.Open
 	for range level - 1 {

@@ -14,17 +14,16 @@
 //	                    └───────────┘ ◄─┐
 //	                          └─────────┘ the lease is over and no probe is out
 //
-// Each arrow begins a new generation. An operator's [Breaker.Force] lies over
-// all that until it expires.
+// Each arrow begins a new generation. An operator's [Breaker.Force] overrides the state
+// until it expires.
 //
 // # Rules
 //
-// Over the last Window: FailureRatio and SlowRatio, from MinVolume results on;
-// and Consecutive failures in a row, whatever the volume; a gap of more than
-// Window breaks a row. A half-open breaker
-// hands out Probes calls at most, until they have succeeded; one that fails, or
-// is slow while SlowRatio is on, opens it again. The level, and with it the time
-// of the next trip, is forgotten when the breaker has been closed for MaxOpen.
+// Over the last Window: FailureRatio and SlowRatio, from MinVolume results on; and
+// Consecutive failures in a row, for any volume. A gap of more than Window breaks a row.
+// A half-open breaker hands out at most Probes calls until they have succeeded. A probe
+// that fails, or is slow while SlowRatio is on, opens it again. The level decides how
+// long the next trip lasts; it is reset when the breaker has been closed for MaxOpen.
 //
 // # Counting
 //
@@ -42,13 +41,13 @@
 //
 // # Sharing
 //
-// A [Snapshot] is what the processes that call one downstream have in common;
-// the window is not, so each trips on what it has seen itself. Merge takes the
-// newer of two: the higher generation, open before half-open before closed in
-// the same one. It is commutative, associative and idempotent, so snapshots may
-// be lost, repeated and reordered. Give every process its own Config.Node, and
-// whenever Decision.Changed or the result of Done says so, and every second or
-// so, let a store that can compare and swap bring them together:
+// The processes that call one downstream share a [Snapshot]. They do not share the
+// window, so each trips on its own results. Merge takes the newer of two snapshots: the
+// higher generation, and within one generation open before half-open before closed. It is
+// commutative, associative and idempotent, so snapshots may be lost, repeated and
+// reordered. Give every process its own Config.Node. Merge with a store that can compare
+// and swap every second or so, and whenever Decision.Changed or the result of Done asks
+// for it:
 //
 //	for {
 //		stored, version := store.Get(name)
@@ -59,9 +58,9 @@
 //		}
 //	}
 //
-// Half-open is a lease that one node holds: the others refuse until it is over.
-// A decision with Probe and Changed claims it. Swap before sending, and concede
-// if another node was faster:
+// Half-open is a lease that one node holds: the others refuse until it is over. A
+// decision with Probe and Changed claims it. Swap before you send, and concede if another
+// node was faster:
 //
 //	ticket, d := b.Allow(now)
 //	for d.Probe && d.Changed && !store.Swap(name, version, b.Snapshot()) {
@@ -79,7 +78,7 @@
 //
 // # Bounds
 //
-// A breaker is about 600 bytes, whatever comes. Allow and Done allocate only
-// when they change the state, for the reason they give. However far the clock
-// steps, no refusal of the breaker's own lasts longer than MaxOpen or ProbeFor.
+// A breaker takes about 600 bytes. Allow and Done allocate only when they change the
+// state, for the text of the reason. However far the clock steps, no refusal of the
+// breaker itself lasts longer than MaxOpen or ProbeFor.
 package breaker

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// maxLevel bounds how many trips in a row are counted.
+// maxLevel bounds the count of trips in a row.
 const maxLevel = 63
 
-// maxText bounds the name of who forces a breaker.
+// maxText bounds the name of the person who forces a breaker.
 const maxText = 128
 
-// Snapshot is what the processes that share a breaker agree on. Snapshots are
-// equal (==) when they say the same; the zero one is that of a new breaker.
+// Snapshot is the state that processes share. Equal snapshots (==) say the same; the zero one is that of a new breaker.
 type Snapshot struct {
 	Generation uint64    `json:"generation"` // counts the changes of State
 	State      State     `json:"state"`
@@ -25,8 +24,8 @@ type Snapshot struct {
 	Forced     Forced    `json:"forced,omitzero"`
 }
 
-// Forced is an operator's override. While it holds the breaker neither counts
-// nor changes; then it goes on where it was.
+// Forced is an operator's override. While it lasts, the breaker neither counts nor changes; then it continues in its old
+// state.
 type Forced struct {
 	Serial uint64    `json:"serial"` // counts overrides
 	State  State     `json:"state"`  // Open or Closed
@@ -36,8 +35,8 @@ type Forced struct {
 
 func (f *Forced) holds(now time.Time) bool { return !f.Until.IsZero() && now.Before(f.Until) }
 
-// Force holds the breaker open or closed until a time; one that is not after
-// now ends an override. by is who wants it so, for the reason of refusals.
+// Force holds the breaker open or closed until a time. A time that is not after now ends an override. by names the person
+// who wants it, for the reason of refusals.
 func (b *Breaker) Force(now time.Time, s State, until time.Time, by string) error {
 	if s != Open && s != Closed {
 		return errors.New("force circuit breaker: it can be forced open or closed, not " + s.String())
@@ -51,11 +50,10 @@ func (b *Breaker) Force(now time.Time, s State, until time.Time, by string) erro
 	return nil
 }
 
-// Snapshot is what to tell the others.
+// Snapshot returns the state to share.
 func (b *Breaker) Snapshot() Snapshot { return b.is }
 
-// Merge takes from s what is newer than what b knows, and reports whether
-// anything was.
+// Merge takes over what is newer in s, and reports whether anything was.
 func (b *Breaker) Merge(now time.Time, s Snapshot) (changed bool) {
 	s.Until, s.Forced.Until, s.Level = clean(s.Until), clean(s.Forced.Until), min(s.Level, maxLevel)
 	next := b.is
@@ -74,8 +72,8 @@ func (b *Breaker) Merge(now time.Time, s Snapshot) (changed bool) {
 	return true
 }
 
-// Concede takes back the claim that t was given with, because the store holds
-// stored instead. b is as it was before, and then as stored says.
+// Concede undoes the claim that came with t, because the store has stored instead. It restores the state before the claim,
+// and merges stored.
 func (b *Breaker) Concede(now time.Time, t Ticket, stored Snapshot) {
 	if t.probe && t.life == b.life+1 {
 		back := b.before
@@ -85,8 +83,7 @@ func (b *Breaker) Concede(now time.Time, t Ticket, stored Snapshot) {
 	b.Merge(now, stored)
 }
 
-// compare orders what is not forced: a total order, so that merging comes to
-// the same whatever comes first.
+// compare orders snapshots, without their Forced. It is a total order, so the order of merges does not matter.
 func (s *Snapshot) compare(o *Snapshot) int {
 	return cmp.Or(
 		cmp.Compare(s.Generation, o.Generation),
@@ -107,8 +104,7 @@ func (f *Forced) compare(o *Forced) int {
 	)
 }
 
-// clean makes t equal to itself after a trip through a store: no monotonic
-// clock, no zone, microseconds.
+// clean makes t equal to its value after a round trip through a store: no monotonic clock, no zone, microseconds.
 func clean(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -116,5 +112,5 @@ func clean(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// text makes s short, and equal to itself after a trip through JSON.
+// text shortens s, and makes it equal to its value after a round trip through JSON.
 func text(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }

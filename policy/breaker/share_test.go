@@ -271,12 +271,12 @@ func TestALeaseOfADeadHolderPassesOn(t *testing.T) {
 	a, b := tripped(t, breaker.Config{Node: "a"}), newRig(t, breaker.Config{Node: "b"})
 	a.pass(5 * time.Second)
 	a.allowed()
-	if d := a.refused(); !strings.Contains(d.Reason, "no more than 3") {
+	if d := a.refused(); !strings.Contains(d.Reason, "at most 3") {
 		t.Errorf("while the claim is on its way a second call got %+v", d)
 	}
 	b.now = a.now
 	b.Merge(b.now, a.Snapshot())
-	if d := b.refused(); !strings.Contains(d.Reason, `node "a" tries it`) || d.RetryAfter != 5*time.Second {
+	if d := b.refused(); !strings.Contains(d.Reason, `node "a" is testing it`) || d.RetryAfter != 5*time.Second {
 		t.Errorf("got %+v", d)
 	}
 	b.pass(30 * time.Second)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// State is where a breaker stands.
+// State is the state of a breaker.
 type State uint8
 
 // The states.
 const (
 	Closed   State = iota // calls pass
-	HalfOpen              // a few calls pass, to see
+	HalfOpen              // a few calls pass as a test
 	Open                  // calls are refused
 )
 
@@ -42,7 +42,7 @@ func (s *State) UnmarshalText(text []byte) error {
 	return fmt.Errorf("state %.40q of a circuit breaker is unknown, want closed, half-open or open", text)
 }
 
-// Counts are the results that the rules look at, of this process alone.
+// Counts are the results in the window of this process.
 type Counts struct {
 	Calls  int `json:"calls"`
 	Failed int `json:"failed"`
@@ -50,7 +50,7 @@ type Counts struct {
 	InARow int `json:"in_a_row"` // failures since the last success
 }
 
-// Counts returns what the window holds at now. A state that ends forgets it.
+// Counts returns the content of the window at now. The end of a state clears the window.
 func (b *Breaker) Counts(now time.Time) Counts {
 	c := b.Config.WithDefaults()
 	at := now.UnixNano()

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// buckets is into how many pieces the window is cut: what a rule looks back on
-// is up to a tenth shorter than Config.Window.
+// buckets is the number of parts of the window. So the effective window is up to a tenth shorter than Config.Window.
 const buckets = 10
 
 // bucket counts the results of one tenth of the window.
@@ -15,7 +14,7 @@ type bucket struct {
 	calls, failed, slow uint32
 }
 
-// window counts results. A clock that steps back only makes it forget.
+// window counts results. If the clock steps back, it only forgets results.
 type window struct {
 	ring [buckets]bucket
 	row  int   // failures in a row
@@ -48,7 +47,7 @@ func (w *window) add(now int64, width time.Duration, r Result) tally {
 	return w.sum(cell)
 }
 
-// sum counts what is not older than the window that ends with cell.
+// sum adds up the window that ends with cell.
 func (w *window) sum(cell int64) (sum tally) {
 	for i := range w.ring {
 		if age := cell - w.ring[i].at; age >= 0 && age < buckets {
@@ -60,7 +59,7 @@ func (w *window) sum(cell int64) (sum tally) {
 	return sum
 }
 
-// breach says which rule the window breaks, or "".
+// breach returns the rule that the window breaks, or "".
 func (c *Config) breach(row int, t tally) string {
 	if c.Consecutive > 0 && row >= c.Consecutive {
 		return fmt.Sprintf("%d calls in a row failed, the limit is %d", row, c.Consecutive)

@@ -7,14 +7,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Config is a share of the traffic and a floor for when there is little. The
-// zero value means 20 % and 3 retries a second.
+// Config is a share of the traffic, and a floor for times of little traffic. The zero value means 20 % and 3 retries per
+// second.
 type Config struct {
 	Ratio float64 // retries allowed per first attempt; 0 to 1, default 0.2
-	Floor float64 // retries a second allowed whatever the traffic; default 3
+	Floor float64 // retries per second allowed with any traffic; default 3
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Ratio == 0 {
 		c.Ratio = 0.2
@@ -25,7 +25,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
@@ -34,7 +34,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// window is how much traffic a budget remembers.
+// window is how many seconds of traffic a budget remembers.
 const window = 10
 
 // Budget counts first attempts and retries over the last ten seconds. The zero
@@ -62,8 +62,8 @@ func (b *Budget) slot(now time.Time) int {
 // First counts a first attempt.
 func (b *Budget) First(now time.Time) { b.seconds[b.slot(now)].first++ }
 
-// Retry takes one retry from the budget, or reports false. Call it when a retry
-// is decided on, not when it is made: those that wait for their turn count.
+// Retry takes one retry from the budget, or returns false. Call it when a retry is decided on, not when it is made: retries
+// that wait count as well.
 func (b *Budget) Retry(now time.Time) bool {
 	c := b.Config.WithDefaults()
 	i := b.slot(now)
@@ -75,8 +75,7 @@ func (b *Budget) Retry(now time.Time) bool {
 	return true
 }
 
-// Count counts a retry that is made whatever the budget says. There is less
-// left for others then.
+// Count counts a retry that is made even beyond the budget. It leaves less for others.
 func (b *Budget) Count(now time.Time) { b.seconds[b.slot(now)].retries++ }
 
 // Return gives back a retry that was taken at now and will not be made.
@@ -86,7 +85,7 @@ func (b *Budget) Return(now time.Time) {
 	}
 }
 
-// Recent returns the first attempts and the retries that the budget remembers.
+// Recent returns the first attempts and the retries of the last ten seconds.
 func (b *Budget) Recent(now time.Time) (first, retries float64) {
 	for _, s := range b.seconds {
 		if now.Unix()-s.at < window {
@@ -97,8 +96,7 @@ func (b *Budget) Recent(now time.Time) (first, retries float64) {
 	return first, retries
 }
 
-// Used returns how much of the retries that are allowed now is used, from 0;
-// above 1 when some were made that were not asked for.
+// Used returns the used share of the allowed retries, from 0. It exceeds 1 if retries were made beyond the budget.
 func (b *Budget) Used(now time.Time) float64 {
 	c := b.Config.WithDefaults()
 	first, retries := b.Recent(now)

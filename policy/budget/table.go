@@ -2,21 +2,18 @@ package budget
 
 import "time"
 
-// Table holds one budget for each of many callers. Create it with [NewTable];
-// the caller holds the lock.
+// Table holds one budget for each of many callers. Create it with [NewTable]. The caller holds the lock.
 //
-// It remembers a bounded number of them. One that has been granted a retry in
-// the last ten seconds keeps its place: newcomers never displace it, so that
-// nobody gets a fresh budget by way of a flood of other callers. When no
-// place is to be had, newcomers share one budget until there is. Callers without
-// retries may lose theirs, and with it the attempts that were counted: they are
-// granted less then, never more.
+// The number of callers is bounded. A caller that was granted a retry in the last ten seconds keeps its place: newcomers
+// never displace it, so that many other callers cannot reset anybody's budget. While no place is free, newcomers share one
+// budget. Callers without retries may lose their places, and with them the counted attempts: then they are granted fewer
+// retries, never more.
 type Table struct {
 	size   int
 	places []place
-	index  map[uint64]int // of the caller in places
+	index  map[uint64]int // index in places, by caller
 	next   int            // where the next search for a place begins
-	others Budget         // of all that have no place
+	others Budget         // of all callers without a place
 }
 
 type place struct {
@@ -27,8 +24,7 @@ type place struct {
 // probes bounds the search for a place.
 const probes = 16
 
-// NewTable returns a table for at most size callers, and at least one. A place
-// takes about 300 bytes, from when it is first used.
+// NewTable returns a table for at most size callers, and at least one. A place takes about 300 bytes from its first use on.
 func NewTable(cfg Config, size int) *Table {
 	return &Table{size: max(size, 1), index: map[uint64]int{}, others: Budget{Config: cfg}}
 }
@@ -36,7 +32,7 @@ func NewTable(cfg Config, size int) *Table {
 // First counts a first attempt of the caller.
 func (t *Table) First(now time.Time, caller uint64) { t.of(now, caller).First(now) }
 
-// Retry takes one retry from the caller's budget, or reports false.
+// Retry takes one retry from the caller's budget, or returns false.
 func (t *Table) Retry(now time.Time, caller uint64) bool { return t.of(now, caller).Retry(now) }
 
 // Return gives back a retry that was taken at now and will not be made.
@@ -63,8 +59,7 @@ func (t *Table) of(now time.Time, caller uint64) *Budget {
 	return &t.places[i].budget
 }
 
-// vacant returns the place of a caller that has not been granted a retry lately,
-// the idlest of those it looks at, or -1.
+// vacant returns the place of a caller without a recent retry, the least active of those that it examines, or -1.
 func (t *Table) vacant(now time.Time) int {
 	best, least := -1, 0.0
 	for range min(probes, len(t.places)) {

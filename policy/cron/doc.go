@@ -15,11 +15,10 @@
 //
 // # Daylight saving
 //
-// A schedule that names hours is due by the wall clock, and each time on it counts
-// once. Times that the clock skips in spring are due when it has skipped them, all
-// of them together as one. Times that the clock shows twice in autumn are due the
-// first time.
+// A schedule that names hours is due by the wall clock, and each time on the clock counts
+// once. If the clock skips due times in spring, they are due once, together, right after
+// the gap. If the clock shows a time twice in autumn, it is due the first time.
 //
-// A schedule for every hour (* in the hour's field) is due by real time: it is also
-// due in the hour that is repeated, and has no time that is skipped.
+// A schedule for every hour (* in the hour's field) is due by real time: it is also due
+// in the repeated hour, and no time is skipped.
 package cron

@@ -2,15 +2,13 @@ package cron
 
 import "time"
 
-// horizon is how many days are looked at: 29 February is missing for eight years
-// around 2100.
+// horizon is how many days are searched: around 2100, there is no 29 February for eight years.
 const horizon = 9 * 366
 
 // everyHour is the hour's field of a schedule that goes by real time.
 const everyHour = 1<<24 - 1
 
-// Next returns when the schedule is due next, after a time, in a time zone. It is
-// the zero time if the schedule is the zero Schedule.
+// Next returns the next due time after a time, in a time zone. For the zero Schedule it is the zero time.
 func (s Schedule) Next(after time.Time, zone *time.Location) time.Time {
 	after = after.In(zone)
 	if s.hours == everyHour {
@@ -20,7 +18,7 @@ func (s Schedule) Next(after time.Time, zone *time.Location) time.Time {
 	year, month, day := after.AddDate(0, 0, -1).Date()
 	for range horizon {
 		date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-		year, month, day = date.Date() // what is beyond the end of a month is in the next one
+		year, month, day = date.Date() // a date after the end of a month is in the next month
 		if s.fits(date) {
 			if t := s.nextOn(date, after); !t.IsZero() {
 				return t.In(zone)
@@ -43,8 +41,8 @@ func (s Schedule) fits(date time.Time) bool {
 	return byDay || byWeekday
 }
 
-// nextOn returns the first time on a date that is after another one; zero if there
-// is none. The date is that of a wall clock, written down in UTC.
+// nextOn returns the first due time on a date that is after another time; zero if there is none. Times are those of a wall
+// clock, as UTC.
 func (s Schedule) nextOn(date, after time.Time) time.Time {
 	for hour := range 24 {
 		if s.hours&(1<<hour) == 0 {
@@ -63,16 +61,16 @@ func (s Schedule) nextOn(date, after time.Time) time.Time {
 	return time.Time{}
 }
 
-// first returns when a wall clock in a time zone shows a time first, or has just
-// skipped it. wall is that time written down in UTC.
+// first returns the first time at which a wall clock in a time zone shows wall, or has just skipped it. wall is given as
+// UTC.
 func first(wall time.Time, zone *time.Location) time.Time {
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, zone)
 	start, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch shown := t.Add(time.Duration(offset) * time.Second).UTC(); {
-	case shown.After(wall): // skipped, and taken for a time before the clock was changed
+	case shown.After(wall): // skipped, and read as a time before the change
 		return start
-	case shown.Before(wall): // skipped, and taken for a time after that
+	case shown.Before(wall): // skipped, and read as a time after the change
 		return end
 	}
 	if start.IsZero() {
@@ -91,7 +89,7 @@ func (s Schedule) nextReal(after time.Time) time.Time {
 	for end := after.AddDate(0, 0, horizon); t.Before(end); {
 		year, month, day := t.Date()
 		if date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); !s.fits(date) {
-			// To the start of the next day, which is not always midnight.
+			// Go to the start of the next day, which is not always midnight.
 			t = first(date.AddDate(0, 0, 1), t.Location())
 			continue
 		}

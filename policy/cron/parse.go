@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Schedule says when something is due. Its zero value never is; see [Parse].
+// Schedule says when something is due. The zero value is never due; see [Parse].
 type Schedule struct {
 	minutes, hours, days, months, weekdays uint64 // a bit for each number
 	anyDay, anyWeekday                     bool   // the field begins with *
 }
 
-// Error says where a schedule is wrong.
+// Error says where a schedule is wrong, and why.
 type Error struct {
 	At   int // the byte in the text
 	Text string
@@ -21,7 +21,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.At+1, e.Text) }
 
-// field is one of the five.
+// field is one of the five fields.
 type field struct {
 	name     string
 	min, max int
@@ -38,7 +38,7 @@ func fields() [5]field {
 	}
 }
 
-// named returns what a name such as @daily stands for.
+// named returns the schedule for a name such as @daily.
 func named(name string) string {
 	switch strings.ToLower(name) {
 	case "@hourly":
@@ -55,7 +55,7 @@ func named(name string) string {
 	return ""
 }
 
-// maxText bounds a schedule's text.
+// maxText bounds the text of a schedule.
 const maxText = 1000
 
 // Parse reads a schedule. Its error is an [*Error].
@@ -91,7 +91,7 @@ func Parse(text string) (Schedule, error) {
 	return s, nil
 }
 
-// split cuts a text at its spaces. at says where each word begins.
+// split splits a text at its spaces. at has the position of each word.
 func split(text string) (words []string, at []int) {
 	for i := 0; i < len(text); {
 		if text[i] == ' ' || text[i] == '\t' {
@@ -108,7 +108,7 @@ func split(text string) (words []string, at []int) {
 	return words, at
 }
 
-// parse reads one field, which begins at a byte of the text.
+// parse reads one field, which begins at byte at of the text.
 func (f field) parse(text string, at int) (set uint64, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		got, err := f.item(item, at)
@@ -126,7 +126,7 @@ func (f field) item(text string, at int) (set uint64, err error) {
 	span, stepText, stepped := strings.Cut(text, "/")
 	from, to := f.min, f.max
 	if f.max == 7 && span == "*" {
-		to = 6 // not Sunday twice
+		to = 6 // so that Sunday does not count twice
 	}
 	if span != "*" {
 		a, b, isRange := strings.Cut(span, "-")
@@ -178,7 +178,7 @@ func (f field) number(text string, at int) (int, error) {
 	return n, nil
 }
 
-// possible reports whether there is a day in the calendar that fits.
+// possible reports whether any day in the calendar fits.
 func (s Schedule) possible() bool {
 	if s.anyDay || !s.anyWeekday {
 		return true

@@ -7,22 +7,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// buckets is into how many pieces the window is cut: what is looked back on is
-// up to a tenth shorter than Rules.Window.
+// buckets is the number of parts of the window. So the effective window is up to a tenth shorter than Rules.Window.
 const buckets = 10
 
-// Rules says how measured calls are judged. The zero value means the defaults
-// below.
+// Rules says how measured calls are judged. The zero value means the defaults below.
 type Rules struct {
-	Window    time.Duration // what is looked back on; 1 s to 1 h, default 30 s
-	MinVolume int           // calls in the window below which they say nothing; default 20
-	Errors    Limits        // of the share that failed, timeouts among them; default degraded 0.05 to 0.02, failing 0.5 to 0.25, calm 10 s
+	Window    time.Duration // length of the window; 1 s to 1 h, default 30 s
+	MinVolume int           // least calls in the window for a judgement; default 20
+	Errors    Limits        // of the share that failed, including timeouts; default degraded 0.05 to 0.02, failing 0.5 to 0.25, calm 10 s
 	Timeouts  Limits        // of the share that got no answer in time; default degraded 0.05 to 0.02, failing 0.25 to 0.1, calm 10 s
 	Latency   Limits        // of the quantile, in seconds; default off, calm 10 s
 	Quantile  float64       // default 0.99
 }
 
-// WithDefaults returns r with every zero field set to its default.
+// WithDefaults returns r with defaults in place of zero fields.
 func (r Rules) WithDefaults() Rules {
 	const calm = 10 * time.Second
 	off := Band{Upper: Off, Lower: Off}
@@ -41,7 +39,7 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (r Rules) Validate() error {
 	r = r.WithDefaults()
 	var errs faults.List
@@ -60,16 +58,16 @@ func (r Rules) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Reading is what the calls of a window say.
+// Reading is the result of the calls in a window.
 type Reading struct {
 	Calls         uint64
-	Errors        float64 // share that failed, timeouts among them
+	Errors        float64 // share that failed, including timeouts
 	Timeouts      float64 // share
 	Latency       time.Duration
 	ErrorsState   State
 	TimeoutsState State
 	LatencyState  State
-	Few           bool // too few calls to say anything
+	Few           bool // too few calls for a judgement
 	State         State
 }
 
@@ -79,9 +77,8 @@ type bucket struct {
 	Tally
 }
 
-// Calls judges the measured calls to one callee. The zero value with the zero
-// Rules is ready. It is about 8 KiB, whatever comes, and not safe for concurrent
-// use.
+// Calls judges the measured calls to one callee. The zero value with the zero Rules is ready. It takes about 8 KiB, and is
+// not safe for concurrent use.
 type Calls struct {
 	Rules Rules
 
@@ -107,9 +104,8 @@ func cellOf(now time.Time, window time.Duration) int64 {
 	return now.UnixNano() / int64(window/buckets)
 }
 
-// Step judges the window at now. Too few calls speak for health, as time without
-// any does: a service that its own readiness took out of traffic would
-// never come back otherwise.
+// Step judges the window at now. Too few calls count as healthy. Otherwise a service that its own readiness took out of
+// traffic would never come back.
 func (c *Calls) Step(now time.Time) Reading {
 	r := c.Rules.WithDefaults()
 	cell := cellOf(now, r.Window)

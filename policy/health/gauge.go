@@ -12,15 +12,14 @@ type Gauge struct {
 	degraded, failing latch
 }
 
-// latch is one band: on or off, and what speaks for the other.
+// latch is the state of one band, and the evidence for a change.
 type latch struct {
 	on    bool
 	n     int       // samples in a row that speak for a change
-	since time.Time // when the first of them was
+	since time.Time // when the first of them came
 }
 
-// Step takes one sample and returns the state. What is not a number is no
-// sample.
+// Step takes one sample and returns the state. NaN is ignored.
 func (g *Gauge) Step(now time.Time, value float64) State {
 	if !math.IsNaN(value) {
 		g.degraded.step(now, value, g.Limits.Degraded, &g.Limits)
@@ -29,7 +28,7 @@ func (g *Gauge) Step(now time.Time, value float64) State {
 	return g.State()
 }
 
-// State is where the gauge stands.
+// State returns the state of the gauge.
 func (g *Gauge) State() State {
 	switch {
 	case g.failing.on:
@@ -40,9 +39,8 @@ func (g *Gauge) State() State {
 	return OK
 }
 
-// Set puts the gauge into the state that a value has by its upper thresholds
-// alone, at once: for the first sample of something that was never known to be
-// well.
+// Set sets the state from the upper thresholds alone, at once. It is for the first sample of something that was never known
+// to be well.
 func (g *Gauge) Set(value float64) State {
 	for _, l := range [...]struct {
 		latch *latch
@@ -68,7 +66,7 @@ func (l *latch) step(now time.Time, value float64, b Band, limits *Limits) {
 		l.n = 0
 		return
 	}
-	if l.n == 0 || now.Before(l.since) { // a clock that stepped back starts the wait anew
+	if l.n == 0 || now.Before(l.since) { // the wait begins again if the clock has stepped back
 		l.since = now
 	}
 	l.n++

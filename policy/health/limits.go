@@ -9,34 +9,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Off turns a band of [Limits] off, as its Upper.
+// Off as the Upper of a band turns the band of [Limits] off.
 const Off = -1
 
-// Band is two thresholds of a number of which more is worse: the state begins
-// at Upper and ends below Lower. In between nothing changes.
+// Band has two thresholds of a number that is worse when it is higher: the state begins at Upper and ends below Lower. In
+// between nothing changes.
 type Band struct {
 	Upper float64
 	Lower float64
 }
 
-// On reports whether the band says anything.
+// On reports whether the band is on.
 func (b Band) On() bool { return b.Upper > 0 }
 
-// Limits says when a number is too high. The zero value means the defaults of
-// whoever takes it.
+// Limits says when a number is too high. The zero value means the defaults of the code that uses it.
 type Limits struct {
 	Degraded Band
 	Failing  Band
-	Times    int           // samples in a row at or above Upper, before a state begins; default 1
-	For      time.Duration // and for how long
-	Calm     time.Duration // how long below Lower, before it ends
+	Times    int           // samples in a row at or above Upper before a state begins; default 1
+	For      time.Duration // least time over which they must come
+	Calm     time.Duration // least time below Lower before a state ends
 }
 
-// On reports whether the limits say anything.
+// On reports whether any band is on.
 func (l Limits) On() bool { return l.Degraded.On() || l.Failing.On() }
 
-// Or returns l with every zero field set to that of others. A band with only an
-// Upper gets the same Lower: no room in between.
+// Or returns l with the values of others in place of zero fields. A band with only an Upper gets the same Lower.
 func (l Limits) Or(others Limits) Limits {
 	if l.Degraded == (Band{}) {
 		l.Degraded = others.Degraded
@@ -53,7 +51,7 @@ func (l Limits) Or(others Limits) Limits {
 	return l
 }
 
-// Validate reports every impossible field of limits that are complete.
+// Validate reports every invalid field. The limits must be complete.
 func (l Limits) Validate() error {
 	var errs faults.List
 

@@ -2,13 +2,13 @@ package health
 
 import "fmt"
 
-// State is how something is.
+// State is the state of a check.
 type State uint8
 
 // The states, from good to bad.
 const (
 	OK       State = iota
-	Degraded       // works, and somebody should look
+	Degraded       // works, but a person should look at it
 	Failing        // does not work
 )
 
@@ -39,8 +39,7 @@ func (s *State) UnmarshalText(text []byte) error {
 	return fmt.Errorf("state %.40q of health is unknown, want ok, degraded or failing", text)
 }
 
-// With is the state of a whole that was s without one more part: as bad as the
-// worst, but what is optional only degrades it.
+// With returns the state of a whole after adding a part: as bad as the worst part, but an optional part only degrades it.
 func (s State) With(part State, optional bool) State {
 	if optional {
 		part = min(part, Degraded)

@@ -11,7 +11,7 @@ type Result uint8
 // The results.
 const (
 	Good    Result = iota
-	Failed         // an error that is the callee's
+	Failed         // the callee's error
 	Timeout        // no answer in time
 	Ignored        // says nothing about the callee: the caller gave up, the request was wrong
 )
@@ -29,17 +29,17 @@ func (r Result) String() string {
 	return "ignored"
 }
 
-// The cells of a histogram of latencies: four to each doubling, from 2^16 ns
-// (66 µs) to 2^37 ns (137 s), one below and one above.
+// These are the cells of a histogram of latencies: four for each doubling, from 2^16 ns (66 µs) to 2^37 ns (137 s), one
+// below and one above.
 const (
 	lowest  = 16
 	highest = 37
 	perPow  = 4
-	// Cells is how many there are.
+	// Cells is the number of cells.
 	Cells = (highest-lowest)*perPow + 2
 )
 
-// Cell returns the cell that a latency falls into.
+// Cell returns the cell of a latency.
 func Cell(latency time.Duration) int {
 	if latency < 1<<lowest {
 		return 0
@@ -52,8 +52,8 @@ func Cell(latency time.Duration) int {
 	return 1 + (pow-lowest)*perPow + quarter
 }
 
-// Edge returns the latency at which a cell ends; what is in it is up to a fifth
-// less. The last cell has no end, and gives where it begins.
+// Edge returns the latency at which a cell ends; latencies in it are up to a fifth less. The last cell has no end; for it,
+// Edge returns its beginning.
 func Edge(cell int) time.Duration {
 	if cell <= 0 {
 		return 1 << lowest
@@ -63,8 +63,8 @@ func Edge(cell int) time.Duration {
 	return time.Duration(1<<pow + (quarter+1)<<(pow-2))
 }
 
-// Tally counts calls. Latency holds the calls that got an answer or waited for
-// one in vain: an error that comes at once would make a sick callee look fast.
+// Tally counts calls. Latency counts calls with an answer or a timeout. An immediate error would make a sick callee look
+// fast.
 type Tally struct {
 	Good, Failed, Timeouts uint64
 	Latency                [Cells]uint64
@@ -85,10 +85,10 @@ func (t *Tally) Add(latency time.Duration, r Result) {
 	}
 }
 
-// Calls is how many were counted.
+// Calls returns the number of counted calls.
 func (t *Tally) Calls() uint64 { return t.Good + t.Failed + t.Timeouts }
 
-// Merge adds what another has counted.
+// Merge adds the counts of another tally.
 func (t *Tally) Merge(o *Tally) {
 	t.Good += o.Good
 	t.Failed += o.Failed
@@ -98,8 +98,8 @@ func (t *Tally) Merge(o *Tally) {
 	}
 }
 
-// Quantile returns a latency that at least the share q of the calls did not
-// exceed, up to a quarter too high; 0 without calls.
+// Quantile returns a latency that at least the share q of the calls did not exceed, up to a quarter too high; 0 without
+// calls.
 func (t *Tally) Quantile(q float64) time.Duration {
 	var total uint64
 	for _, n := range t.Latency {

@@ -1,14 +1,10 @@
-// Package lane decides in which order suspects run on a drained worker, and which
-// of them may run together. It is pure.
+// Package lane decides in which order suspects run on a drained worker, and which of them may run together. It is pure.
 //
-// Few suspects run one after the other, each alone ([Pick]). Many would wait too
-// long for that: then they start one shortly after the other and run beside each
-// other ([Next]). Most killers kill soon after their start, so a death falls on the
-// last that started; these start first next, with time around each so that a death
-// is seen to be its doing, and the others go on. When those ran clean, the killer is
-// slow: everything that died together runs in company of half
-// the size from then on, so that one slow killer among n costs at most 1+log2(n)
-// workers (Hwang's binary splitting, 1972).
+// Few suspects run one after the other, each alone ([Pick]). If there are many, that would take too long: then they start
+// shortly after each other and run in company ([Next]). Most killers kill soon after their start, so a death falls on the
+// suspects that started last. These start first the next time, with time around each, so that a death can be assigned to
+// one of them. If they all run clean, the killer is slow: then everything that died together runs in company of half the
+// size. So one slow killer among n costs at most 1+log2(n) workers (Hwang's binary splitting, 1972).
 package lane
 
 import (
@@ -19,15 +15,15 @@ import (
 // BatchBelow is the score below which proven work may share a batch.
 const BatchBelow = 1.0 / 8
 
-// MaxBatch bounds how much runs together.
+// MaxBatch bounds how much work runs together.
 const MaxBatch = 64
 
 // Patience is how long work lets more suspicious work go first.
 const Patience = 2 * time.Second
 
-// latePatience is how long work that takes time behind it lets more suspicious work of its
-// kind go first. Each run takes a worker for seconds: in the order of arrival the killer
-// would come last as often as first, and all others wait with it.
+// latePatience is how long late work lets more suspicious late work go first. Late work may kill after its answer, so each
+// run takes a worker for seconds. In the order of arrival the killer would come last as often as first, and all others
+// would wait for it.
 const latePatience = 10 * time.Second
 
 // Entry is one piece of work that waits for the lane.
@@ -37,27 +33,23 @@ type Entry struct {
 	Single bool      // must run alone: a probe, or it was in a batch that crashed
 	Died   int       // workers that died on it in the lane so far
 	Since  time.Time // when it began to wait
-	Limit  int       // how much may run together where it runs, itself included; 0: as much as may
-	Late   bool      // it may kill after its answer, and takes the worker's time behind it: it goes last
-	Ran    int       // how often its caller had the lane lately: who had it less goes first
-	Likely float64   // its share in the death of its company, if it is one of few that may have killed
-	// Hold is how long it must be the last that started, and how long before it
-	// nothing may have started: a death is then its doing. 0: as long as the delay.
+	Limit  int       // how much may run with it, including itself; 0: no limit
+	Late   bool      // it may kill after its answer, so it needs the worker for longer: it goes last
+	Ran    int       // how often its caller has used the lane lately: callers with fewer uses go first
+	Likely float64   // its share in the death of its company, if it is one of the few likely killers
+	// Hold is the time around its start: nothing may start this long after it, and nothing may have started this long
+	// before it. So a death can be assigned to it. 0: the normal delay.
 	Hold time.Duration
 }
 
-// batchable reports whether e may share the lane. Work that has never
-// succeeded always runs alone, so that a pill hidden among many suspects costs
-// one more worker and not two.
+// batchable reports whether e may share the lane. Work that has never succeeded always runs alone, so that a pill among
+// many suspects costs one more worker and not two.
 func (e *Entry) batchable() bool { return e.Proven && !e.Single && e.Score < BatchBelow }
 
-// Pick returns the indices of the entries to run next, together: the most
-// suspicious one alone, or, when only little is held against the rest or they
-// have waited for [Patience] and longer than it, up to [MaxBatch] of them at
-// once, longest wait first. Among those that run alone, too, who has waited for
-// Patience comes before who is more suspicious: a stream of pills must not keep
-// innocents from their turn. It returns nil for no entries. dst is reused for
-// the answer.
+// Pick returns the indices of the entries to run next, together. Usually it is only the most suspicious one. If the others
+// have little blame, or have waited for [Patience] and longer than it, it is up to [MaxBatch] of them, longest wait first.
+// Among work that runs alone, work that has waited for Patience comes before more suspicious work: a stream of pills must
+// not keep innocents from their turn. It returns nil for no entries. dst is reused for the result.
 func Pick(now time.Time, entries []Entry, dst []int) []int {
 	dst = dst[:0]
 	single, oldest := -1, -1
@@ -83,7 +75,7 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 
 func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patience }
 
-// ripe reports whether e has waited for so long that others are no longer let in first.
+// ripe reports whether e has waited for so long that no other work goes before it.
 func (e *Entry) ripe(now time.Time) bool {
 	if e.Late {
 		return now.Sub(e.Since) >= latePatience
@@ -91,10 +83,9 @@ func (e *Entry) ripe(now time.Time) bool {
 	return e.overdue(now)
 }
 
-// before orders work that runs alone: what has not killed the lane yet comes
-// first, since its success tells a sick fleet from sick work; then the likeliest
-// killer of its company; then what needs no time behind it; then what has waited for
-// Patience, or for latePatience; then the highest score, then the longest wait.
+// before orders work that runs alone. First comes work that has not killed the lane yet, because its success tells a sick
+// fleet from sick work. Then, in this order: the likeliest killer of its company; work that needs no time after it; work
+// that has waited for Patience or latePatience; the highest score; the longest wait.
 func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
@@ -120,24 +111,23 @@ func before(now time.Time, a, b *Entry) bool {
 
 // Bounds of staggered starts.
 const (
-	crowdWait  = 2 * time.Second        // expected wait from which suspects run beside each other
+	crowdWait  = 2 * time.Second        // expected wait from which suspects run in company
 	drainGoal  = 3 * time.Second        // time in which all of them should have started
 	leastDelay = 2 * time.Millisecond   // between two starts
-	mostDelay  = 100 * time.Millisecond // …; the suspicion has halved four times then
+	mostDelay  = 100 * time.Millisecond // also between two starts; the suspicion has halved four times by then
 )
 
 // Bounds of the time around work that may have killed in company.
 const (
-	decisive  = 0.75 // share of the blame from which it runs alone, on a clean worker
+	decisive  = 0.75 // share of the blame from which work runs alone, on a clean worker
 	leastHold = 250 * time.Millisecond
 	mostHold  = 5 * time.Second
 )
 
-// Doubt says how one of the few that may have killed a lane worker runs again: alone if
-// it has most of the blame, and otherwise with time around it, twice as long as it ran
-// before, so that a death is seen to be its doing and the others wait no longer than that.
-// again says that it ran with time around it already: the many that run beside it have little
-// of the blame each, and together so much that it never has most.
+// Doubt says how one of the few possible killers of a lane worker runs again. With most of the blame it runs alone.
+// Otherwise it runs with time around it, twice as long as it ran before, so that a death can be assigned to it and the
+// others wait no longer than that. again says that it has already run with time around it: then the many that run with it
+// have so much blame together that it never has most of it.
 func Doubt(share float64, ran time.Duration, again bool) (single bool, hold time.Duration) {
 	if share >= decisive || again {
 		return true, 0
@@ -152,10 +142,9 @@ const (
 	settledSlowly = time.Second
 )
 
-// Settled returns how long an answer must have been streaming for its worker to go back to
-// the fleet with it, by the work's largest share of the blame for one death. It may never
-// end, so that it cannot be waited for; but what has much of the blame has to outlive the
-// observation window: else it kills among others.
+// Settled returns how long an answer must have been streaming for its worker to go back to the fleet with it. share is the
+// work's largest share of the blame for one death. The answer may never end, so the lane cannot wait for its end. But work
+// with much of the blame must outlive the observation window, because otherwise it would kill in company.
 func Settled(share float64) time.Duration {
 	if share >= watched {
 		return settledSlowly
@@ -163,30 +152,28 @@ func Settled(share float64) time.Duration {
 	return settled
 }
 
-// Running is what runs on one lane worker.
+// Running describes the work on one lane worker.
 type Running struct {
 	Count     int
-	Exclusive bool          // nothing may start beside it
-	Limit     int           // the smallest limit among what runs; 0: none
-	Last      time.Time     // when the last of it started
-	Hold      time.Duration // that one's
+	Exclusive bool          // nothing else may start
+	Limit     int           // the smallest limit of the running work; 0: none
+	Last      time.Time     // when the newest of it started
+	Hold      time.Duration // of the newest
 }
 
-// Crowded reports whether suspects that take so long together, one after the other
-// on lanes workers, would wait too long.
+// Crowded reports whether suspects that take expected together, one after the other on lanes workers, would wait too long.
 func Crowded(expected time.Duration, lanes int) bool {
 	return expected/time.Duration(max(1, lanes)) >= crowdWait
 }
 
-// Delay is the time between two starts on one of lanes workers.
+// Delay returns the time between two starts on one of lanes workers.
 func Delay(waiting, lanes int) time.Duration {
 	return min(mostDelay, max(leastDelay, drainGoal*time.Duration(max(1, lanes))/time.Duration(max(1, waiting))))
 }
 
-// Next returns what starts now on a lane worker where run runs: on an empty one
-// what [Pick] says, or, in a crowd, one that may have company. exclusive says that
-// nothing may start beside it. When nothing starts, after says when to ask again if
-// nothing happens; 0 means that only an event will tell.
+// Next returns what starts now on a lane worker with the running work run: on an empty worker the result of [Pick] or, in a
+// crowd, one entry that may have company. exclusive says that nothing else may start with it. If nothing starts, after says
+// when to ask again; 0 means that only an event can change that.
 func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.Duration, dst []int) (idx []int, exclusive bool, after time.Duration) {
 	if run.Count == 0 {
 		idx = Pick(now, entries, dst)
@@ -208,7 +195,7 @@ func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.
 	if best < 0 {
 		return nil, false, 0
 	}
-	// What must run alone, or in less company, does so when this has run empty.
+	// An entry that must run alone, or in less company, starts when the worker is empty.
 	e := &entries[best]
 	if e.Single || e.Limit > 0 && run.Count >= e.Limit || !crowded && e.Hold == 0 {
 		return nil, false, 0

@@ -7,18 +7,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Config says when a guard trips and how long it pauses. The zero value means
-// the defaults below.
+// Config says when a guard trips and how long it pauses. The zero value means the defaults below.
 type Config struct {
-	Window    time.Duration // what counts together; 1 s to 24 h, default 1 min
-	Least     int           // distinct payloads that must fail alike; 2 to 100, default 5
-	Share     float64       // and their share of all that ended; more than 0 to 1, default 0.2
+	Window    time.Duration // length of the window; 1 s to 24 h, default 1 min
+	Least     int           // distinct payloads that must fail in the same way; 2 to 100, default 5
+	Share     float64       // their least share of all that ended; above 0, up to 1, default 0.2
 	Pause     time.Duration // the first pause; default 30 s
-	Cap       time.Duration // the longest pause; default 10 min, never above 24 h
-	CanaryFor time.Duration // when a canary without a result is given up; default 1 min, at most 24 h
+	Cap       time.Duration // the longest pause; default 10 min, at most 24 h
+	CanaryFor time.Duration // when a canary without a result counts as lost; default 1 min, at most 24 h
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Window == 0 {
 		c.Window = time.Minute
@@ -41,7 +40,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
@@ -55,7 +54,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// pause is how long the level-th pause in a row lasts.
+// pause returns the length of the level-th pause in a row.
 func (c *Config) pause(level uint8) time.Duration {
 	d := c.Pause
 	for range level - 1 {

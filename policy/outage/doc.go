@@ -13,8 +13,8 @@
 //	     └─────────────────────────────────────────────────────────── │ canary out  │ ◄─┐ lost, or not
 //	                                                                  └─────────────┘ ──┘ back in time
 //
-// Each arrow begins a new generation; a canary's result counts in its own one
-// alone.
+// Each arrow begins a new generation. The result of a canary counts only in its own
+// generation.
 //
 // # When it trips
 //
@@ -32,19 +32,18 @@
 //
 // # Duties of the caller
 //
-// While [Guard.Paused], deliver nothing but what [Guard.Canary] allows: one
-// message, of a payload that is not suspect and, after a canary that failed,
-// another one. Keep the generation it returns with that delivery and tell
-// [Guard.Returned] how it ended. Do not count an attempt whose failure
-// [Guard.Excuses], and give back those within Trip.Since that failed with
-// Trip.Failure.
+// While [Guard.Paused], deliver only what [Guard.Canary] allows: one message, of a
+// payload that is not suspect. After a canary that failed, take another payload. Keep the
+// generation that Canary returns with that delivery, and tell [Guard.Returned] how it
+// ended. Do not count an attempt whose failure [Guard.Excuses], and give back the
+// attempts within Trip.Since that failed with Trip.Failure.
 //
 // # Sharing
 //
-// A [Snapshot] is what the processes that serve one queue have in common; what
-// ended is counted by each for itself. Merge takes the newer of two and is
-// commutative, associative and idempotent. When a method reports a change, and
-// every second or so, let a store that can compare and swap bring them together:
+// The processes that serve one queue share a [Snapshot]. Each process counts ends for
+// itself. Merge takes the newer of two snapshots and is commutative, associative and
+// idempotent. When a method reports a change, and every second or so, merge with a store
+// that can compare and swap:
 //
 //	for {
 //		stored, version := store.Get(queue)
@@ -55,7 +54,7 @@
 //		}
 //	}
 //
-// For one canary among all, swap before delivering it, and concede if another
+// To have one canary in all processes, swap before you deliver it, and concede if another
 // process was faster:
 //
 //	if generation, ok := g.Canary(now); ok && !store.Swap(queue, version, g.Snapshot()) {
@@ -75,7 +74,6 @@
 // traffic falls by orders of magnitude, a thinned sample needs up to two windows to fill
 // again; until then the guard sees less and does not trip.
 //
-// Succeeded takes constant time, amortised; Failed looks at the whole sample, in
-// about a microsecond. However far the clock steps, no pause lasts longer than
-// Cap.
+// Succeeded takes constant time, amortised. Failed examines the whole sample, in about a
+// microsecond. However far the clock steps, no pause lasts longer than Cap.
 package outage

@@ -24,7 +24,7 @@ func Example() {
 	_, paused := g.Paused()
 	fmt.Println("paused:", paused)
 	// Output:
-	// 5 of 5 distinct payloads that ended within 1m0s failed alike (100 %); that many are an outage from 5 on: the larger of 5 and 20 % of 5
+	// 5 of 5 distinct payloads that ended within 1m0s failed alike (100 %); an outage begins at 5, the larger of 5 and 20 % of 5
 	// a canary: true
 	// paused: false
 }

@@ -14,26 +14,26 @@ type Guard struct {
 	Config Config
 
 	is     Snapshot
-	before Snapshot // what the last canary replaced
+	before Snapshot // the state that the last canary replaced
 	wake   int64    // when a pause or a canary's time ends, by this process's clock
 	sample sample
 }
 
-// Pause is what holds a queue back.
+// Pause describes the pause of a queue.
 type Pause struct {
-	Until   time.Time // the end of the pause, or of the time that the canary has
+	Until   time.Time // the end of the pause, or of the canary's time
 	Trying  bool      // a canary is out
-	Failure string    // what failed when the guard tripped
+	Failure string    // the failure that tripped the guard
 	Level   uint8     // pauses in a row
 	Why     string
 }
 
-// Trip is the moment at which a guard takes failures for an outage.
+// Trip describes the decision that failures are an outage.
 type Trip struct {
 	Pause
 	Alike, Ended int       // distinct payloads, in the sample
-	Sampled      int       // the sample is one in so many of all payloads
-	Since        time.Time // attempts that ended in Failure since then are to be given back
+	Sampled      int       // the sample is one in this many of all payloads
+	Since        time.Time // give back the attempts since then that ended in Failure
 }
 
 // Result is how a canary ended.
@@ -42,12 +42,12 @@ type Result uint8
 // The results.
 const (
 	Worked Result = iota
-	Failed        // in whatever way
+	Failed        // in any way
 	Lost          // interrupted, or never sent: says nothing
 )
 
-// Failed records that payload ended in failure, and returns a Trip when that
-// makes an outage of it. id stands for the payload when its fingerprint is zero.
+// Failed records that payload ended in failure, and returns a Trip if that makes it an outage. id identifies the payload if
+// its fingerprint is zero.
 func (g *Guard) Failed(now time.Time, failure string, payload bezoar.Fingerprint, id uint64) *Trip {
 	if g.is.State != Running {
 		return nil
@@ -73,22 +73,21 @@ func (g *Guard) Failed(now time.Time, failure string, payload bezoar.Fingerprint
 	return t
 }
 
-// sampled is how many payloads stand behind one in the sample.
+// sampled returns how many payloads each one in the sample stands for.
 func sampled(shift uint8) int { return 1 << min(shift, 62) }
 
-// why is the arithmetic of a trip.
+// why returns the arithmetic of a trip.
 func (t *Trip) why(c *Config) string {
 	need := max(c.Least, int(math.Ceil(c.Share*float64(t.Ended)-1e-9)))
 	of := ""
 	if t.Sampled > 1 {
 		of = fmt.Sprintf(", in a sample of 1 in %d", t.Sampled)
 	}
-	return fmt.Sprintf("%d of %d distinct payloads that ended within %v failed alike (%.0f %%%s); that many are an outage from %d on: the larger of %d and %.4g %% of %d",
+	return fmt.Sprintf("%d of %d distinct payloads that ended within %v failed alike (%.0f %%%s); an outage begins at %d, the larger of %d and %.4g %% of %d",
 		t.Alike, t.Ended, c.Window, 100*float64(t.Alike)/float64(t.Ended), of, need, c.Least, 100*c.Share, t.Ended)
 }
 
-// Succeeded records that payload was done. id stands for the payload when its
-// fingerprint is zero.
+// Succeeded records that payload was done. id identifies the payload if its fingerprint is zero.
 func (g *Guard) Succeeded(now time.Time, payload bezoar.Fingerprint, id uint64) {
 	if g.is.State != Running {
 		return
@@ -100,7 +99,7 @@ func (g *Guard) Succeeded(now time.Time, payload bezoar.Fingerprint, id uint64) 
 	g.sample.add(now.UnixNano(), window, hashPayload(payload, id), 0)
 }
 
-// Paused reports whether nothing but canaries may be delivered.
+// Paused reports whether only canaries may be delivered.
 func (g *Guard) Paused() (Pause, bool) {
 	if g.is.State == Running {
 		return Pause{}, false
@@ -111,15 +110,13 @@ func (g *Guard) Paused() (Pause, bool) {
 	}, true
 }
 
-// Excuses reports whether an attempt that ends in failure now is not to be
-// counted: it is the outage's.
+// Excuses reports whether an attempt that ends in failure now must not count, because the outage is the cause.
 func (g *Guard) Excuses(failure string) bool {
 	return g.is.State != Running && failure != "" && text(failure) == g.is.Failure
 }
 
-// Canary reports whether one message may be delivered although the queue is
-// paused. Its result goes to [Guard.Returned] with the generation, from any
-// process.
+// Canary reports whether one message may be delivered although the queue is paused. Pass its result with the generation to
+// [Guard.Returned], in any process.
 func (g *Guard) Canary(now time.Time) (generation uint64, ok bool) {
 	if g.is.State == Running {
 		return 0, false
@@ -130,7 +127,7 @@ func (g *Guard) Canary(now time.Time) (generation uint64, ok bool) {
 		limit = c.CanaryFor
 	}
 	left := min(time.Duration(g.wake-now.UnixNano()), limit)
-	g.wake = now.UnixNano() + int64(left) // shortens what a clock that stepped back made long
+	g.wake = now.UnixNano() + int64(left) // shortens the wait after the clock has stepped back
 	if left > 0 {
 		return 0, false
 	}
@@ -143,9 +140,8 @@ func (g *Guard) Canary(now time.Time) (generation uint64, ok bool) {
 	return next.Generation, true
 }
 
-// Returned takes the result of the canary of a generation: Worked ends the
-// pause, Failed makes it longer, Lost lets another one go at once. Of an older
-// generation it changes nothing. It reports whether anything changed.
+// Returned records the result of the canary of a generation: Worked ends the pause, Failed makes it longer, Lost permits
+// another canary at once. For an older generation it changes nothing. It reports whether anything changed.
 func (g *Guard) Returned(now time.Time, generation uint64, r Result, failure string) (changed bool) {
 	if g.is.State != Trying || g.is.Generation != generation {
 		return false
@@ -170,8 +166,7 @@ func (g *Guard) Returned(now time.Time, generation uint64, r Result, failure str
 	return true
 }
 
-// Resume ends a pause because an operator says so, and reports whether there
-// was one.
+// Resume ends a pause by an operator's order, and reports whether there was one.
 func (g *Guard) Resume(now time.Time) (changed bool) {
 	if g.is.State == Running {
 		return false
@@ -181,7 +176,7 @@ func (g *Guard) Resume(now time.Time) (changed bool) {
 	return true
 }
 
-// run ends a pause. A trip within the longest pause goes on at its level.
+// run ends a pause. If the guard trips again within the longest pause, the level goes on from here.
 func (g *Guard) run(now time.Time, c *Config) {
 	g.enter(Snapshot{Generation: g.is.Generation + 1, Level: g.is.Level, Until: clean(now.Add(c.Cap))})
 }
@@ -195,7 +190,7 @@ func (g *Guard) pause(now time.Time, c *Config, next Snapshot, level uint8) {
 	g.enter(next)
 }
 
-// enter begins a state: what ended before it counts no more.
+// enter begins a state: earlier ends no longer count.
 func (g *Guard) enter(next Snapshot) {
 	g.is = next
 	g.wake = next.Until.UnixNano()

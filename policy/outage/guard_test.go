@@ -167,7 +167,7 @@ func TestATripSaysItsArithmetic(t *testing.T) {
 	succeed(&g, start, 100, 116)
 	trip := fail(&g, start, "connect: refused", 0, 10)
 	const why = "5 of 21 distinct payloads that ended within 1m0s failed alike (24 %); " +
-		"that many are an outage from 5 on: the larger of 5 and 20 % of 21"
+		"an outage begins at 5, the larger of 5 and 20 % of 21"
 	want := outage.Trip{
 		Pause: outage.Pause{Until: start.Add(30 * time.Second), Failure: "connect: refused", Level: 1, Why: why},
 		Alike: 5, Ended: 21, Sampled: 1, Since: start.Add(-time.Minute),

@@ -8,39 +8,35 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// The size of a sample. It is a hash table, so that a third of its slots stays
-// empty.
+// The size of a sample. It is a hash table, so a third of its slots stays empty.
 const (
 	slots = 1024
-	most  = slots * 5 / 8 // entries, those that have expired included
-	keep  = 512           // entries that are left after a sweep without thinning out
+	most  = slots * 5 / 8 // entries, including expired ones
+	keep  = 512           // entries that a sweep leaves without thinning out
 )
 
-// slot is one payload as it ended last.
+// slot is one payload with its last end.
 type slot struct {
-	hash    uint64 // of the payload; 0 for an empty slot
-	failure uint64 // hash of the failure; 0 for none that counts
+	hash    uint64 // of the payload; 0: empty slot
+	failure uint64 // hash of the failure; 0: none that counts
 	at      int64
 }
 
-// sample is an even sample of the distinct payloads that ended in the window:
-// those whose hash is below a threshold.
+// sample is an even sample of the distinct payloads that ended in the window: those whose hash is below a threshold.
 type sample struct {
 	slots []slot
 	used  int
 	swept int64
-	// The thresholds, as shifts of the whole range: of all payloads 1/2^admit
-	// enter, and 1/2^trust count. What a lowered shift lets in is not complete
-	// before trustAt.
+	// The thresholds, as right shifts of the whole range: 1/2^admit of all payloads enter, and 1/2^trust count. After admit
+	// is lowered, the additional payloads are not complete before trustAt.
 	admit, trust uint8
 	trustAt      int64
 }
 
-// below is the highest hash that a threshold lets through.
+// below returns the highest hash that a threshold accepts.
 func below(shift uint8) uint64 { return math.MaxUint64 >> shift }
 
-// within reports whether at is in the window around now: of a clock that
-// stepped back by more, nothing is left.
+// within reports whether at is in the window around now. If the clock has stepped back by more than the window, nothing is.
 func within(now, at int64, window time.Duration) bool {
 	age := now - at
 	return age < int64(window) && age > -int64(window)
@@ -71,7 +67,7 @@ func (s *sample) add(now int64, window time.Duration, hash, failure uint64) {
 	*e = slot{hash, failure, now}
 }
 
-// find returns the slot of hash, or the empty one where it belongs.
+// find returns the slot of hash, or the empty slot for it.
 func (s *sample) find(hash uint64) *slot {
 	for i := hash % slots; ; i = (i + 1) % slots {
 		if e := &s.slots[i]; e.hash == hash || e.hash == 0 {
@@ -80,9 +76,8 @@ func (s *sample) find(hash uint64) *slot {
 	}
 }
 
-// sweep drops what has left the window. When that leaves too many it halves
-// the sample, so that a sweep pays for at least most - keep additions; when it
-// leaves few, more may enter.
+// sweep drops entries that have left the window. If that leaves too many, it halves the sample, so that a sweep is needed
+// at most every most - keep additions. If it leaves few, more payloads may enter.
 func (s *sample) sweep(now int64, window time.Duration) {
 	var live [most]slot
 	n := 0
@@ -112,15 +107,14 @@ func (s *sample) sweep(now int64, window time.Duration) {
 	}
 }
 
-// settle trusts what has been let in for a whole window.
+// settle sets trust to admit after a complete window.
 func (s *sample) settle(now int64) {
 	if now >= s.trustAt {
 		s.trust = s.admit
 	}
 }
 
-// count returns how many payloads ended in the window, and how many of them in
-// a failure.
+// count returns how many payloads ended in the window, and how many of them in a failure.
 func (s *sample) count(now int64, window time.Duration, failure uint64) (alike, ended int) {
 	s.settle(now)
 	limit := below(s.trust)
@@ -137,13 +131,13 @@ func (s *sample) count(now int64, window time.Duration, failure uint64) (alike, 
 	return alike, ended
 }
 
-// reset forgets everything but keeps the room.
+// reset drops all entries but keeps the memory.
 func (s *sample) reset() {
 	clear(s.slots)
 	*s = sample{slots: s.slots}
 }
 
-// hashPayload is uniform: the fingerprint is a keyed hash, and an id is mixed.
+// hashPayload returns a uniform hash: the fingerprint is a keyed hash, and an id is mixed.
 func hashPayload(payload bezoar.Fingerprint, id uint64) uint64 {
 	h := binary.LittleEndian.Uint64(payload[:8])
 	if payload.IsZero() {
@@ -152,11 +146,10 @@ func hashPayload(payload bezoar.Fingerprint, id uint64) uint64 {
 		h = (h ^ h>>27) * 0x94d049bb133111eb
 		h ^= h >> 31
 	}
-	return max(h, 1) // 0 is an empty slot
+	return max(h, 1) // 0 marks an empty slot
 }
 
-// hashFailure is FNV-1a. Whoever finds two failures with the same hash has two
-// that count as one.
+// hashFailure is FNV-1a. Two failures with the same hash count as one.
 func hashFailure(failure string) uint64 {
 	if failure == "" {
 		return 0

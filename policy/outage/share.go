@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// maxLevel bounds how many pauses in a row are counted.
+// maxLevel bounds the count of pauses in a row.
 const maxLevel = 63
 
 // maxText bounds the failures and reasons that are kept.
 const maxText = 256
 
-// State is where a guard stands.
+// State is the state of a guard.
 type State uint8
 
 // The states.
 const (
 	Running State = iota
-	Trying        // paused, with a canary out
+	Trying        // paused, with a canary in flight
 	Paused
 )
 
@@ -50,8 +50,7 @@ func (s *State) UnmarshalText(text []byte) error {
 	return fmt.Errorf("state %.40q of an outage guard is unknown, want running, trying or paused", text)
 }
 
-// Snapshot is what the processes that share a queue agree on. Snapshots are
-// equal (==) when they say the same; the zero one is that of a new guard.
+// Snapshot is the state that processes share. Equal snapshots (==) say the same; the zero one is that of a new guard.
 type Snapshot struct {
 	Generation uint64    `json:"generation"` // counts the changes of State
 	State      State     `json:"state"`
@@ -61,11 +60,11 @@ type Snapshot struct {
 	Why        string    `json:"why,omitempty"`
 }
 
-// Snapshot is what to tell the others.
+// Snapshot returns the state to share.
 func (g *Guard) Snapshot() Snapshot { return g.is }
 
-// Merge takes s if it is newer than what g knows, and reports whether it was.
-// In one generation paused is newer than trying, and that than running.
+// Merge takes over s if it is newer, and reports whether it was. In one generation paused is newer than trying, and trying
+// is newer than running.
 func (g *Guard) Merge(now time.Time, s Snapshot) (changed bool) {
 	s.Until, s.Level = clean(s.Until), min(s.Level, maxLevel)
 	s.Failure, s.Why = text(s.Failure), text(s.Why)
@@ -78,12 +77,12 @@ func (g *Guard) Merge(now time.Time, s Snapshot) (changed bool) {
 	if s.State == Trying {
 		limit = c.CanaryFor
 	}
-	g.wake = min(g.wake, now.Add(limit).UnixNano()) // another's clock does not prolong it
+	g.wake = min(g.wake, now.Add(limit).UnixNano()) // another process's clock does not prolong it
 	return true
 }
 
-// Concede takes back the canary of a generation, because the store holds stored
-// instead. g is as it was before, and then as stored says.
+// Concede undoes the canary of a generation, because the store has stored instead. It restores the state before, and merges
+// stored.
 func (g *Guard) Concede(now time.Time, generation uint64, stored Snapshot) {
 	if g.is.State == Trying && g.is.Generation == generation {
 		g.enter(g.before)
@@ -91,8 +90,7 @@ func (g *Guard) Concede(now time.Time, generation uint64, stored Snapshot) {
 	g.Merge(now, stored)
 }
 
-// compare is a total order, so that merging comes to the same whatever comes
-// first.
+// compare is a total order, so the order of merges does not matter.
 func (s *Snapshot) compare(o *Snapshot) int {
 	return cmp.Or(
 		cmp.Compare(s.Generation, o.Generation),
@@ -104,8 +102,7 @@ func (s *Snapshot) compare(o *Snapshot) int {
 	)
 }
 
-// clean makes t equal to itself after a trip through a store: no monotonic
-// clock, no zone, microseconds.
+// clean makes t equal to its value after a round trip through a store: no monotonic clock, no zone, microseconds.
 func clean(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -113,7 +110,7 @@ func clean(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// text makes s short, and equal to itself after a trip through JSON.
+// text shortens s, and makes it equal to its value after a round trip through JSON.
 func text(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxText)], "")
 }

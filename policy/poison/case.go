@@ -7,12 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// State says what is known about a payload.
+// State is the state of a payload.
 type State uint8
 
 // The states.
 const (
-	Watched     State = iota // it has copies; the first one goes first
+	Watched     State = iota // it has copies: one runs first, the others wait
 	Suspect                  // it runs alone
 	Quarantined              // it is refused until Until, then one copy probes
 )
@@ -30,12 +30,12 @@ func (s State) String() string {
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
 
-// Case is what is known about one payload in one queue. Times are microseconds since 1970.
+// Case is the state of one payload in one queue. Times are microseconds since 1970.
 type Case struct {
 	State   State
-	Proven  bool  // a copy succeeded and nothing failed since: copies need not wait
-	Strikes int   // in halves
-	Level   int   // convictions so far
+	Proven  bool  // a copy succeeded and nothing has failed since, so copies need not wait
+	Strikes int   // in half strikes
+	Level   int   // number of convictions
 	Since   int64 // when State began
 	Touched int64 // when the case last changed
 	Until   int64 // when the quarantine ends
@@ -51,15 +51,14 @@ type Admission uint8
 // The admissions.
 const (
 	Deliver Admission = iota
-	Alone             // deliver it, and nothing with it
-	Wait              // not now; a copy has to end first
+	Alone             // deliver it, and nothing else with it
+	Wait              // not now; a copy must end first
 	Refuse            // set it aside, undelivered
 )
 
-// Admit decides about a message whose payload has the case c, nil when there is
-// none. copy says that a copy of it is in flight or has just been picked, first
-// that nothing has been picked so far. When it answers Wait because of a copy
-// and c is nil, the caller opens a case with [Watch].
+// Admit decides about a message whose payload has the case c; nil for none. copied says that a copy of it is in flight or
+// was just picked; first says that nothing has been picked so far. If it returns Wait because of a copy and c is nil, the
+// caller must open a case with [Watch].
 func (cfg Config) Admit(c *Case, copied, first bool, now int64) Admission {
 	switch {
 	case cfg.Off:
@@ -77,30 +76,27 @@ func (cfg Config) Admit(c *Case, copied, first bool, now int64) Admission {
 	return Alone
 }
 
-// Watch opens the case of a payload that has copies.
+// Watch returns the case of a payload that has copies.
 func Watch(now int64) Case { return Case{State: Watched, Since: now, Touched: now} }
 
-// End is how a delivery ended that did not end well.
+// End is the end of a delivery that did not end well.
 type End struct {
 	Class   bezoar.Class
 	Failure string
 	Reason  string
-	// Weak says that nobody knows what it died of: it is half a strike less.
+	// Weak says that the cause of its death is unknown: then it counts half a strike less.
 	Weak bool
-	// Lone says that its worker vanished and was one of two at most: somebody may
-	// have stopped it on purpose. The first such end makes its payload a suspect
-	// and is no strike.
+	// Lone says that its worker vanished and was one of at most two: somebody may have stopped it on purpose. The first
+	// such end makes its payload a suspect and is no strike.
 	Lone    bool
-	Holding int // with how many messages, itself included, its worker was when it vanished; 0: it did not
-	// Received is when the delivery began. One in company that began before
-	// its payload was suspected adds nothing: copies that went to one worker
-	// die one death.
+	Holding int // how many messages, including itself, its vanished worker had; 0: its worker did not vanish
+	// Received is when the delivery began. An end in company counts nothing if the delivery began before its payload became
+	// suspect: copies on one worker die one death.
 	Received int64
 }
 
-// Fail judges the end of a delivery. c is nil when the payload has no case; it
-// returns the case as it is from then on, nil for none, and whether the message
-// is to be set aside.
+// Fail judges the end of a delivery. c is nil if the payload has no case. It returns the new case, nil for none, and
+// whether the message must be set aside.
 func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 	cfg = cfg.WithDefaults()
 	if cfg.Off || !blames(e.Class) {
@@ -114,7 +110,7 @@ func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 	if e.Holding > 1 && n.State != Watched && e.Received < n.Since {
 		return &n, false
 	}
-	alone := e.Holding <= 1 || n.State != Watched // suspects were sent alone, whatever else their worker held
+	alone := e.Holding <= 1 || n.State != Watched // suspects were sent alone, whatever else their worker had
 	halves := e.strike()
 	if strike(e.Class) > 0 && n.State == Watched {
 		n.State, n.Since = Suspect, now
@@ -151,8 +147,7 @@ func (c *Case) convict(cfg Config, now int64) {
 	c.Level++
 }
 
-// Work judges a delivery that ended well: the payload is innocent. It returns
-// what is left to know, nil for nothing.
+// Work judges a delivery that ended well: the payload is innocent. It returns the new case; nil for none.
 func (cfg Config) Work(c *Case, now int64) *Case {
 	if cfg.Off || c == nil {
 		return c
@@ -167,7 +162,7 @@ func (cfg Config) Work(c *Case, now int64) *Case {
 	return &n
 }
 
-// Accuse makes a payload suspect that proved to be poison elsewhere.
+// Accuse makes a payload suspect that is poison elsewhere.
 func (cfg Config) Accuse(c *Case, class bezoar.Class, reason string, now int64) *Case {
 	if cfg.Off || c != nil && c.State != Watched {
 		return c
@@ -177,20 +172,18 @@ func (cfg Config) Accuse(c *Case, class bezoar.Class, reason string, now int64) 
 	return &n
 }
 
-// Forgotten reports whether nothing has happened for so long that a case is
-// dropped. A convict is kept for one more term beyond its quarantine, so that
-// its next conviction is longer.
+// Forgotten reports whether nothing has happened for so long that a case may be dropped. A convict is kept for one more
+// term after its quarantine, so that its next conviction is longer.
 func (cfg Config) Forgotten(c *Case, now int64) bool {
 	last := max(c.Touched, c.Until)
 	return now-last >= cfg.WithDefaults().Forget.Microseconds()
 }
 
-// briefPart is the part of a quarantine after which a brief payload is probed.
+// briefPart is the divisor of the quarantine of a brief payload.
 const briefPart = 15
 
-// Brief is a case as it applies to a payload that is so short that different
-// work may share it: its quarantine is over, and a copy probes, after a fifteenth
-// of the term. What works releases it.
+// Brief returns a case as it applies to a payload that is so short that different work may share it: its quarantine ends
+// after a fifteenth of the term, and then a copy probes. A success releases it.
 func (c *Case) Brief() *Case {
 	if c == nil || c.State != Quarantined {
 		return c
@@ -200,13 +193,12 @@ func (c *Case) Brief() *Case {
 	return &n
 }
 
-// Left is how long a quarantine goes on.
+// Left returns how much of a quarantine is left.
 func (c *Case) Left(now int64) time.Duration {
 	return time.Duration(max(c.Until-now, 0)) * time.Microsecond
 }
 
-// blames reports whether a failure may be the payload's fault. The rest is the
-// downstream's, or nobody's.
+// blames reports whether a failure may be the payload's fault. Otherwise it is the downstream's, or nobody's.
 func blames(c bezoar.Class) bool {
 	switch c {
 	case bezoar.Crash, bezoar.OOM, bezoar.Timeout, bezoar.Bug, bezoar.Invalid:
@@ -216,7 +208,7 @@ func blames(c bezoar.Class) bool {
 	return false
 }
 
-// strike is what a death counts, in halves.
+// strike returns how many half strikes a death counts.
 func strike(c bezoar.Class) int {
 	switch c {
 	case bezoar.Crash, bezoar.OOM:
@@ -235,7 +227,7 @@ func (e *End) strike() int {
 	return 1
 }
 
-// enough is how often in a row the same failure ends the retries.
+// enough returns how often in a row the same failure ends the retries.
 func enough(c bezoar.Class) int {
 	switch c {
 	case bezoar.Crash, bezoar.OOM:
@@ -246,5 +238,5 @@ func enough(c bezoar.Class) int {
 		return SameBug
 	case bezoar.Done, bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Timeout, bezoar.Interrupted, bezoar.SpawnFailed:
 	}
-	return 1 << 30 // timeouts keep the whole budget
+	return 1 << 30 // timeouts get the complete budget
 }

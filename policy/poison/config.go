@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Config says when a payload is refused, and for how long. The zero value means
-// two strikes, 15 min and 24 h.
+// Config says when a payload is refused, and for how long. The zero value means two strikes, 15 min and 24 h.
 type Config struct {
-	Off    bool          // no payload waits or is suspected
+	Off    bool          // no payload waits or becomes suspect
 	After  int           // strikes; 1 to 8, default 2
 	For    time.Duration // the first quarantine; doubles with every conviction; default 15 min
 	Max    time.Duration // the longest quarantine; default 24 h
@@ -30,7 +29,7 @@ const (
 	SameBug     = 3
 )
 
-// WithDefaults returns cfg with every zero field set to its default.
+// WithDefaults returns cfg with defaults in place of zero fields.
 func (cfg Config) WithDefaults() Config {
 	if cfg.After == 0 {
 		cfg.After = 2
@@ -47,7 +46,7 @@ func (cfg Config) WithDefaults() Config {
 	return cfg
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (cfg Config) Validate() error {
 	cfg = cfg.WithDefaults()
 	var faults []error

@@ -1,6 +1,6 @@
-// Package poison decides what becomes of a queue's payloads: which copies wait,
-// which are tried alone and which are refused, whatever message they come in.
-// It is pure: the time is an argument, a store keeps the [Case].
+// Package poison decides what happens to payloads of a queue: which copies wait, which
+// are tried alone and which are refused, in any message. It is pure: the time is an
+// argument, and a store keeps the [Case].
 //
 // A payload's life, in one queue:
 //

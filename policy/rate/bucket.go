@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// maxRate bounds a token bucket: beyond it, steps of 2⁻³² ns would be coarse.
-const maxRate = 1e12 // a second
+// maxRate bounds a token bucket: above it, steps of 2⁻³² ns would be too coarse.
+const maxRate = 1e12 // per second
 
 // Bucket limits to Burst at once, and to Limit per Per in the long run.
 //
-// The state of a key is two words: the instant at which all of it is there
-// again, in nanoseconds since 1970 and, in the low half of the second word, 2⁻³²
-// of them. The high half, and further words, are the caller's.
+// The state of a key is two words: the instant at which the bucket is full again, in nanoseconds since 1970, and in the low
+// half of the second word the fraction in 2⁻³² ns. The high half, and further words, belong to the caller.
 type Bucket struct {
-	Limit int64         // 1 to MaxLimit, at most 10¹² a second
+	Limit int64         // 1 to MaxLimit, at most 10¹² per second
 	Per   time.Duration // MinPer to MaxPer
 	Burst int64         // 1 to MaxLimit; fills within MaxPer
 }
@@ -25,7 +24,7 @@ type Bucket struct {
 // BucketWords is the length of the state of a [Bucket].
 const BucketWords = 2
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (b Bucket) Validate() error {
 	errs := validate(b.Limit, b.Per, MinPer)
 	if errs == nil && float64(b.Limit)/b.Per.Seconds() > maxRate {
@@ -40,8 +39,7 @@ func (b Bucket) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Scale returns b with Limit and Burst scaled as by [Scaled], so that it takes
-// as long to fill.
+// Scale returns b with Limit and Burst multiplied as by [Scaled], so that it takes the same time to fill.
 func (b Bucket) Scale(scale float64) Bucket {
 	b.Limit, b.Burst = Scaled(b.Limit, scale), Scaled(b.Burst, scale)
 	return b
@@ -56,7 +54,7 @@ type span struct {
 // never is longer than any bucket takes to fill.
 const never = math.MaxInt64 / 4
 
-// span is how long it takes until n are there, rounded down.
+// span returns how long n take to fill, rounded down.
 func (b *Bucket) span(n int64) span {
 	hi, lo := bits.Mul64(uint64(max(n, 0)), uint64(b.Per))
 	limit := uint64(b.Limit)
@@ -78,13 +76,13 @@ func (a span) plus(b span) span {
 	return span{a.ns + b.ns + int64(carry), frac}
 }
 
-// minus is a - b for b ≤ a.
+// minus returns a - b for b ≤ a.
 func (a span) minus(b span) span {
 	frac, borrow := bits.Sub32(a.frac, b.frac, 0)
 	return span{a.ns - b.ns - int64(borrow), frac}
 }
 
-// up is a in whole nanoseconds, rounded up.
+// up returns a in whole nanoseconds, rounded up.
 func (a span) up() int64 {
 	if a.frac > 0 {
 		return a.ns + 1
@@ -92,17 +90,16 @@ func (a span) up() int64 {
 	return a.ns
 }
 
-// Full is how long an empty bucket takes to fill.
+// Full returns how long an empty bucket takes to fill.
 func (b *Bucket) Full() time.Duration { return time.Duration(b.span(b.Burst).up()) }
 
-// Longest is how long [Bucket.Check] can tell anybody to wait: for twice the
-// burst, or for the burst and Per, whichever is more. What [Bucket.Add] takes
-// beyond that is forgiven.
+// Longest returns the longest wait that [Bucket.Check] can return: the time for twice the burst, or for the burst and Per,
+// whichever is more. What [Bucket.Add] takes beyond that is forgiven.
 func (b *Bucket) Longest() time.Duration { return time.Duration(b.longest(b.span(b.Burst))) }
 
 func (b *Bucket) longest(full span) int64 { return full.up() + max(full.up(), int64(b.Per)) }
 
-// missing is how long it takes until everything is there again.
+// missing returns how long it takes until the bucket is full.
 func (b *Bucket) missing(s []int64, now int64, full span) span {
 	if s[0] < now {
 		return span{}
@@ -114,7 +111,7 @@ func (b *Bucket) missing(s []int64, now int64, full span) span {
 	return d
 }
 
-// Check says whether n more, 0 or more, fit at now. It changes nothing.
+// Check decides whether n more, 0 or more, fit at now. It changes nothing.
 func (b *Bucket) Check(s []int64, now, n int64) Decision {
 	full := b.span(b.Burst)
 	missing := b.missing(s, now, full)
@@ -134,7 +131,7 @@ func (b *Bucket) Check(s []int64, now, n int64) Decision {
 	return d
 }
 
-// used is what is missing, in what is counted, rounded up.
+// used returns the amount that is missing, rounded up.
 func (b *Bucket) used(missing span) int64 {
 	hi, lo := bits.Mul64(uint64(missing.ns), uint64(b.Limit))
 	fhi, flo := bits.Mul64(uint64(missing.frac), uint64(b.Limit))
@@ -154,7 +151,7 @@ func (b *Bucket) used(missing span) int64 {
 	return int64(min(q, most))
 }
 
-// there is the most that fits into a span.
+// there returns the largest amount that fits into a span.
 func (b *Bucket) there(room span) int64 {
 	n := b.Burst
 	if used := b.used(room); used < n {
@@ -166,8 +163,8 @@ func (b *Bucket) there(room span) int64 {
 	return n
 }
 
-// Take is Check, then Add when that allows it; of what it took, Used, Remaining
-// and Reset count it. It also returns what Add does.
+// Take is Check followed, if it allows n, by Add. Then Used, Remaining and Reset include n. It also returns the results of
+// Add.
 func (b *Bucket) Take(s []int64, now, n int64) (d Decision, ns int64, frac uint32) {
 	d = b.Check(s, now, n)
 	if d.Allowed && n > 0 {
@@ -179,8 +176,8 @@ func (b *Bucket) Take(s []int64, now, n int64) (d Decision, ns int64, frac uint3
 	return d, ns, frac
 }
 
-// Add takes n, 0 or more, at now. It returns by how much later everything is
-// there again: in nanoseconds, and 2⁻³² of them.
+// Add takes n, 0 or more, at now. It returns by how much later the bucket is full again: nanoseconds, and the fraction in
+// 2⁻³² ns.
 func (b *Bucket) Add(s []int64, now, n int64) (ns int64, frac uint32) {
 	full := b.span(b.Burst)
 	before := b.missing(s, now, full)

@@ -12,21 +12,20 @@ const (
 	MaxPer   = 366 * 24 * time.Hour //
 )
 
-// most is where counts stop growing.
+// most is the largest count.
 const most = 1 << 60
 
-// Decision says whether n more fit. Its numbers do not count them.
+// Decision says whether n more fit. Its numbers do not include n.
 type Decision struct {
 	Allowed   bool
-	Never     bool          // of a refusal: n is above all there is, no waiting helps
-	Used      int64         // may be above the limit
-	Remaining int64         // what would be allowed now
-	Wait      time.Duration // of a refusal: until n fit, if nothing else comes; exact
-	Reset     time.Duration // until nothing counts any more, if nothing else comes
+	Never     bool          // of a refusal: n is more than the limit, so waiting does not help
+	Used      int64         // may exceed the limit
+	Remaining int64         // how much more would be allowed now
+	Wait      time.Duration // of a refusal: time until n fit, if nothing else comes; exact
+	Reset     time.Duration // time until nothing counts any more, if nothing else comes
 }
 
-// Scaled is limit times scale, at least 1 and at most [MaxLimit]. A scale of 0,
-// or one that is no positive number, is 1.
+// Scaled returns limit times scale, at least 1 and at most [MaxLimit]. A scale that is not a positive number counts as 1.
 func Scaled(limit int64, scale float64) int64 {
 	if scale == 1 || !(scale > 0) {
 		return limit
@@ -38,7 +37,7 @@ func Scaled(limit int64, scale float64) int64 {
 	return max(int64(f), 1)
 }
 
-// add is a + b for a and b from 0, up to most.
+// add returns a + b for a and b from 0, at most most.
 func add(a, b int64) int64 {
 	if a > most-min(b, most) {
 		return most
@@ -46,7 +45,7 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
-// later is now + d, up to the end of time.
+// later returns now + d, at most the largest time.
 func later(now, d int64) int64 {
 	if d > 0 && now > math.MaxInt64-d {
 		return math.MaxInt64

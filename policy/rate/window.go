@@ -10,20 +10,18 @@ import (
 // MaxBuckets bounds [Window.Buckets].
 const MaxBuckets = 60
 
-// Window limits to Limit in any Per, with the error that the package's
-// documentation derives.
+// Window limits to Limit in any Per, with the error that the package's documentation derives.
 //
-// The state of a key is [Window.Words] words: the number of the newest bucket,
-// counted from 1970, then Buckets+1 buckets as a ring, by their number. More
-// rings of the same length may follow in the same slice: they are the caller's,
-// and forget together with the first.
+// The state of a key is [Window.Words] words: the number of the newest bucket, counted from 1970, then Buckets+1 buckets as
+// a ring, by their number. More rings of the same length may follow in the same slice. They belong to the caller, and Slide
+// clears them together with the first.
 type Window struct {
 	Limit   int64         // 1 to MaxLimit
 	Per     time.Duration // MinPer × Buckets to MaxPer
 	Buckets int           // 1 to MaxBuckets; 0 means 1
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (w Window) Validate() error {
 	errs := validate(w.Limit, w.Per, MinPer*time.Duration(max(w.Buckets, 1)))
 	if w.Buckets < 0 || w.Buckets > MaxBuckets {
@@ -42,15 +40,15 @@ func validate(limit int64, per, least time.Duration) (errs []error) {
 	return errs
 }
 
-// Words is the length of the state.
+// Words returns the length of the state.
 func (w *Window) Words() int { return 2 + w.ring() }
 
 func (w *Window) buckets() int64 { return int64(max(w.Buckets, 1)) }
 
-// ring is the number of buckets after the first of the ring.
+// ring returns the number of buckets after the first of the ring.
 func (w *Window) ring() int { return int(w.buckets()) }
 
-// Width is how long a bucket lasts. A Per that Buckets do not divide is cut.
+// Width returns the length of a bucket. If Buckets do not divide Per, it is rounded down.
 func (w *Window) Width() time.Duration {
 	if w.Buckets <= 1 {
 		return w.Per
@@ -58,7 +56,7 @@ func (w *Window) Width() time.Duration {
 	return w.Per / time.Duration(w.Buckets)
 }
 
-// BucketAt is the number of the bucket that now is in.
+// BucketAt returns the number of the bucket that contains now.
 func (w *Window) BucketAt(now int64) int64 {
 	width := int64(w.Width())
 	b := now / width
@@ -68,8 +66,7 @@ func (w *Window) BucketAt(now int64) int64 {
 	return b
 }
 
-// Slot is where in the first ring the bucket is, and in each ring after that
-// one ring's length further.
+// Slot returns the index of the bucket in the first ring. In each further ring the index is one ring's length larger.
 func (w *Window) Slot(bucket int64) int {
 	n := w.buckets() + 1
 	i := bucket % n
@@ -79,8 +76,7 @@ func (w *Window) Slot(bucket int64) int {
 	return 1 + int(i)
 }
 
-// Slide forgets what has left the window. It returns how much of the newest
-// bucket has passed.
+// Slide clears buckets that have left the window. It returns how much of the newest bucket has passed.
 func (w *Window) Slide(s []int64, now int64) (passed int64) {
 	width := int64(w.Width())
 	b := w.BucketAt(now)
@@ -91,7 +87,7 @@ func (w *Window) Slide(s []int64, now int64) (passed int64) {
 	case steps > n || steps < -n: // nothing is left, or the clock was set
 		clear(s[1:])
 	case steps < 0:
-		return 0 // the clock has to catch up
+		return 0 // the clock must catch up
 	default:
 		for i := s[0] + 1; i <= b; i++ {
 			for at := w.Slot(i); at < len(s); at += int(n) + 1 {
@@ -103,11 +99,11 @@ func (w *Window) Slide(s []int64, now int64) (passed int64) {
 	return now - b*width
 }
 
-// view is what a window holds at an instant.
+// view is the content of a window at an instant.
 type view struct {
-	width, left   int64 // of a bucket, and how much of the oldest still counts
-	newest        int   // its place
-	oldest, newer int64 // counts of the bucket that is being left, and of all others
+	width, left   int64 // of a bucket, and the part of the oldest that still counts
+	newest        int   // its index
+	oldest, newer int64 // counts of the oldest bucket, and of all others
 	used          int64
 }
 
@@ -130,7 +126,7 @@ func (w *Window) view(s []int64, now int64) (v view) {
 	return v
 }
 
-// weigh is what still counts of a bucket of which left is left, rounded up.
+// weigh returns the part of a bucket's count that still counts if left of width is left, rounded up.
 func weigh(count, left, width int64) int64 {
 	if count == 0 {
 		return 0
@@ -143,20 +139,19 @@ func weigh(count, left, width int64) int64 {
 	return int64(q)
 }
 
-// Used is what counts at now.
+// Used returns the count at now.
 func (w *Window) Used(s []int64, now int64) int64 {
 	v := w.view(s, now)
 	return v.used
 }
 
-// Check says whether n more, 0 or more, fit at now. It only forgets.
+// Check decides whether n more, 0 or more, fit at now. It only clears old buckets.
 func (w *Window) Check(s []int64, now, n int64) Decision {
 	v := w.view(s, now)
 	return w.check(s, n, &v)
 }
 
-// Take is Check, then Add when that allows it; of what it took, Used, Remaining
-// and Reset count it.
+// Take is Check followed, if it allows n, by Add. Then Used, Remaining and Reset include n.
 func (w *Window) Take(s []int64, now, n int64) Decision {
 	v := w.view(s, now)
 	if n <= 0 || n > w.Limit-v.used {
@@ -186,13 +181,12 @@ func (w *Window) check(s []int64, n int64, v *view) Decision {
 	return d
 }
 
-// wait is how long it takes until no more than room is used.
+// wait returns how long it takes until at most room is used.
 func (w *Window) wait(s []int64, room int64, v *view) int64 {
 	waited, left, oldest, newer := int64(0), v.left, v.oldest, v.newer
 	for b := s[0] - w.buckets(); ; {
 		if newer <= room {
-			// The least time after which what is left of the oldest weighs
-			// no more than fits.
+			// This is the least time after which the rest of the oldest bucket weighs no more than what fits.
 			fits := left
 			if oldest > 0 {
 				hi, lo := bits.Mul64(uint64(min(room-newer, oldest)), uint64(v.width))
@@ -212,7 +206,7 @@ func (w *Window) wait(s []int64, room int64, v *view) int64 {
 	}
 }
 
-// reset is how long it takes until the newest count has left.
+// reset returns how long it takes until the newest count has left.
 func (w *Window) reset(s []int64, v *view) int64 {
 	after, at := w.buckets(), v.newest
 	for ; after > 0 && s[at] == 0; after-- {

@@ -1,9 +1,9 @@
 package shard
 
-// Name hashes a worker's name for [Assign]: the same in every process, so that
-// all nodes give a caller the same shard.
+// Name hashes a worker's name for [Assign]. It is the same in every process, so that all nodes give a caller the same
+// shard.
 func Name(name string) uint64 {
-	h := uint64(0xcbf29ce484222325) // FNV-1a; its low bits are weak, mix makes up for it
+	h := uint64(0xcbf29ce484222325) // FNV-1a; its low bits are weak, and mix corrects that
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 0x100000001b3
 	}
@@ -19,15 +19,14 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Assign gives caller its k of the workers, whose names are hashed by [Name]. It
-// appends their indices to dst, the most preferred first, and returns it. With
-// k at least len(workers) it gives all.
+// Assign gives caller k of the workers, whose names are hashed by [Name]. It appends their indices to dst, the most
+// preferred first, and returns dst. If k is at least len(workers), it gives all.
 func Assign(caller uint64, workers []uint64, k int, dst []int) []int {
 	return AssignAmong(caller, workers, k, dst, nil)
 }
 
-// AssignAmong gives only workers of which may reports true; nil means all. What it
-// gives is the shard of a fleet that has no others.
+// AssignAmong gives only workers for which may returns true; nil means all. The result is the shard of a fleet with only
+// these workers.
 func AssignAmong(caller uint64, workers []uint64, k int, dst []int, may func(i int) bool) []int {
 	if k <= 0 {
 		return dst
@@ -35,7 +34,7 @@ func AssignAmong(caller uint64, workers []uint64, k int, dst []int, may func(i i
 	from := len(dst)
 	salt := mix(caller)
 	score := func(i int) uint64 { return mix(salt ^ workers[i]) }
-	var least uint64 // of those chosen, once there are k
+	var least uint64 // the lowest score of those chosen, once there are k
 	for i := range workers {
 		if may != nil && !may(i) {
 			continue
@@ -59,9 +58,8 @@ func AssignAmong(caller uint64, workers []uint64, k int, dst []int, may func(i i
 	return dst
 }
 
-// Default is how many of n workers a caller should get when nobody says
-// otherwise: 2 up to 8 workers, 3 up to 15, 4 from 16 on, and never more than
-// there are.
+// Default returns the default size of a shard in a fleet of n workers: 2 up to 8 workers, 3 up to 15, 4 from 16 on, and
+// never more than n.
 func Default(n int) int {
 	switch {
 	case n <= 2:

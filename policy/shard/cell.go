@@ -1,8 +1,7 @@
 package shard
 
-// Cell returns which of the cells, from 0, caller belongs to. When a cell is
-// added, only callers that move to it move. It is the jump consistent hash of
-// Lamping and Veach ("A Fast, Minimal Memory, Consistent Hash Algorithm", 2014).
+// Cell returns the cell of caller, from 0. If a cell is added, only callers of the new cell move. It is the jump consistent
+// hash of Lamping and Veach ("A Fast, Minimal Memory, Consistent Hash Algorithm", 2014).
 func Cell(caller uint64, cells int) int {
 	key := mix(caller)
 	at, next := 0, 0
@@ -14,9 +13,8 @@ func Cell(caller uint64, cells int) int {
 	return at
 }
 
-// WorkerCell returns the cell of the i-th worker. Workers are assigned in turn, so
-// that cells differ by one worker at most, nobody moves when one is added at the
-// end, and people can tell by the number.
+// WorkerCell returns the cell of the i-th worker. Workers are assigned in turn, so cells differ by at most one worker, no
+// worker moves when one is added at the end, and people can compute the cell.
 func WorkerCell(i, cells int) int {
 	if cells <= 1 {
 		return 0

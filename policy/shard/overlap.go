@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Table says how much the shards of two callers have in common.
+// Table describes how many workers the shards of two callers share.
 type Table struct {
 	Workers, Size int
 	// Shared is, for each j from 0 to Size, the probability that two callers
@@ -14,8 +14,7 @@ type Table struct {
 	Shared []float64
 }
 
-// Overlap returns the table of shards of k out of n workers. k is brought
-// between 0 and n.
+// Overlap returns the table for shards of k out of n workers. k is limited to 0 to n.
 func Overlap(n, k int) Table {
 	n = max(n, 0)
 	k = min(max(k, 0), n)
@@ -27,21 +26,20 @@ func Overlap(n, k int) Table {
 	return t
 }
 
-// choose returns the logarithm of the binomial coefficient: the coefficient
-// itself leaves the range of a float64 at 1,030 workers.
+// choose returns the logarithm of the binomial coefficient. The coefficient itself exceeds a float64 at 1,030 workers.
 func choose(n, k int) float64 {
 	f := func(x int) float64 { l, _ := math.Lgamma(float64(x) + 1); return l }
 	return f(n) - f(k) - f(n-k)
 }
 
-// Shards returns how many different shards there are.
+// Shards returns the number of different shards.
 func (t Table) Shards() float64 { return math.Round(math.Exp(choose(t.Workers, t.Size))) }
 
-// Whole returns the probability that another caller shares the whole shard: the
-// share of callers that lose everything when one caller kills all it touches.
+// Whole returns the probability that another caller shares the complete shard: the share of callers that lose all workers
+// when one caller kills all of its own.
 func (t Table) Whole() float64 { return t.Shared[t.Size] }
 
-// String draws the table for people.
+// String formats the table for people.
 func (t Table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d workers, shards of %d: %.0f different ones\n", t.Workers, t.Size, t.Shards())

@@ -10,24 +10,24 @@ import (
 // MaxLimit bounds every limit.
 const MaxLimit = 1 << 20
 
-// Config says how much work runs at once. The zero value finds out.
+// Config says how much work runs at once. The zero value means an adaptive limit.
 type Config struct {
-	Fixed int // the limit; 0: adaptive, by what follows
+	Fixed int // the limit; 0: adaptive, with the following fields
 
-	Min       int           // of an adaptive limit; default 4
-	Max       int           // likewise; default 1000
-	Initial   int           // where it begins; default 20, within Min and Max
-	Tolerance float64       // how many times the baseline counts as normal latency; 1 to 10, default 1.5
-	Smoothing float64       // how much of the way to its goal the limit goes in a window; default 0.2
-	Backoff   float64       // what a dropped result multiplies the limit by; default 0.9
-	Window    time.Duration // how long a window lasts at least; default 100 ms, 1 ms to 1 min
-	Samples   int           // results in a window at least; default 32, 4 to 10,000
-	Recheck   time.Duration // how long latency may be too high before the baseline is questioned; default 10 s
+	Min       int           // least adaptive limit; default 4
+	Max       int           // largest adaptive limit; default 1000
+	Initial   int           // first value; default 20, within Min and Max
+	Tolerance float64       // latencies up to this many times the baseline are normal; 1 to 10, default 1.5
+	Smoothing float64       // share of the way to its goal that the limit moves per window; default 0.2
+	Backoff   float64       // factor of the limit after a dropped result; default 0.9
+	Window    time.Duration // least length of a window; default 100 ms, 1 ms to 1 min
+	Samples   int           // least results in a window; default 32, 4 to 10,000
+	Recheck   time.Duration // how long latency may be too high before the baseline is tested; default 10 s
 
-	Turn time.Duration // in which every caller of a priority is refused last once; default 1 h, 1 s to 30 days
+	Turn time.Duration // time in which every caller of a priority is first once; default 1 h, 1 s to 30 days
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	set(&c.Min, 4)
 	set(&c.Max, max(1000, c.Min))
@@ -49,7 +49,7 @@ func set[T comparable](field *T, to T) {
 	}
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List

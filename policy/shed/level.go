@@ -3,32 +3,31 @@ package shed
 import "time"
 
 const (
-	interval    = 100 * time.Millisecond // between two settings of the cut, at least
-	maxInterval = 2 * time.Second        // and at most, while work waits
-	minDone     = 16                     // results in an interval, at least
+	interval    = 100 * time.Millisecond // least time between two settings of the cut
+	maxInterval = 2 * time.Second        // longest time, while work waits
+	minDone     = 16                     // least results in an interval
 )
 
-// Level is the rank from which on work does not even wait. Make it by
-// [NewLevel]. It is not safe for concurrent use.
+// Level is the rank from which work is refused without waiting. Make it with [NewLevel]. It is not safe for concurrent use.
 type Level struct {
 	seen [Ranks]uint32  // arrivals in this interval
-	rate [Ranks]float32 // arrivals a second, of the last seconds: who asks
-	cut  int            // the first rank that is shed in part; Ranks: none
-	edge float64        // the part of the cut's rank that is not shed
+	rate [Ranks]float32 // arrivals per second, over the last seconds, by rank
+	cut  int            // the first rank that is partly shed; Ranks: none
+	edge float64        // the share of the cut's rank that is not shed
 
 	began    time.Time // of the interval
 	done     int       // results in it
-	check    int       // at how many to look at the clock
+	check    int       // number of results at which the clock is read
 	arrived  int       // arrivals in it
 	refused  int       // refusals in it
 	standing int       // the shortest queue in it
 	queued   int       // the queue now
 
-	total   float64 // arrivals a second, of the last second: how much is asked
-	allow   float64 // of which the cut lets through
-	load    float64 // arrivals by results, of the last interval; 1 when nothing was refused
-	served  float64 // results a second, of the last interval; 0: not known
-	settled bool    // an interval has ended: rate is known
+	total   float64 // arrivals per second, over the last second
+	allow   float64 // the part of total that passes the cut
+	load    float64 // arrivals per result in the last interval; 1 if nothing was refused
+	served  float64 // results per second in the last interval; 0: unknown
+	settled bool    // an interval has ended, so rate is known
 }
 
 // NewLevel returns a level that sheds nothing.
@@ -45,14 +44,13 @@ func (l *Level) Arrived(r Rank) {
 // Refused counts a refusal.
 func (l *Level) Refused() { l.refused++ }
 
-// Queued takes the length of the queue whenever it changes.
+// Queued records the length of the queue; call it at every change.
 func (l *Level) Queued(n int) {
 	l.queued = n
 	l.standing = min(l.standing, n)
 }
 
-// Done counts work that left its slot, and reports whether it is time for
-// [Level.Step].
+// Done counts work that left its slot, and reports whether [Level.Step] is due.
 func (l *Level) Done() (due bool) {
 	l.done++
 	if l.done < l.check {
@@ -62,30 +60,27 @@ func (l *Level) Done() (due bool) {
 	return true
 }
 
-// Overdue reports whether the interval has lasted too long for lack of results.
+// Overdue reports whether the interval has lasted too long because results are missing.
 func (l *Level) Overdue(now time.Time) bool { return now.Sub(l.began) > maxInterval }
 
-// Sheds reports whether work of r is refused without waiting; random is in
-// [0, 1).
+// Sheds reports whether work of rank r is refused without waiting; random is in [0, 1).
 func (l *Level) Sheds(r Rank, random float64) bool {
 	return int(r) > l.cut || int(r) == l.cut && random >= l.edge
 }
 
-// Cut is how much is shed, from 0, nothing, to 1, everything but CriticalPlus.
+// Cut returns how much is shed, from 0, nothing, to 1, everything but CriticalPlus.
 func (l *Level) Cut() float64 { return float64(Ranks-l.cut) / (Ranks - Cohorts) }
 
-// Load is how many times as much work came as was done, at least 1. It is 1
-// while nothing is refused.
+// Load returns how much more work came than was done, as a factor of at least 1. It is 1 while nothing is refused.
 func (l *Level) Load() float64 { return l.load }
 
-// Served is how much work is done in a second, 0 while unknown.
+// Served returns how much work is done per second; 0 while unknown.
 func (l *Level) Served() float64 { return l.served }
 
-// Began is when the interval began: what Load and Served say ended then.
+// Began returns when the interval began. Load and Served are about the interval before.
 func (l *Level) Began() time.Time { return l.began }
 
-// Step ends the interval if it is long enough, and sets the cut for the next
-// one; limit is how much runs at once.
+// Step ends the interval if it is long enough, and sets the cut for the next one; limit is how much runs at once.
 func (l *Level) Step(now time.Time, limit int) {
 	age := now.Sub(l.began)
 	if age >= 0 && age < interval || age < maxInterval && l.done < max(minDone, min(limit, 1024)) {
@@ -100,9 +95,9 @@ func (l *Level) Step(now time.Time, limit int) {
 	l.count(seconds)
 	target := float64(limit) / 4
 	switch standing := float64(l.standing); {
-	case standing > 0: // no slot was ever idle: what was done is what can be done
+	case standing > 0: // no slot was idle, so done is the capacity
 		l.allow = l.served + (target-standing)/(2*seconds)
-	case l.cut < Ranks: // somebody was refused too many
+	case l.cut < Ranks: // too much was refused
 		l.allow = max(l.allow, l.served)*1.1 + 1
 	default:
 		l.allow = l.total
@@ -112,11 +107,11 @@ func (l *Level) Step(now time.Time, limit int) {
 	l.arrived, l.refused, l.standing = 0, 0, l.queued
 }
 
-// count takes the interval's arrivals into the rates. Who asks changes more
-// slowly than how much is asked, and is remembered for longer, so that the cut
-// does not wander with every fluctuation and the same ones stay refused.
+// count adds the interval's arrivals to the rates. The distribution over ranks changes more slowly than the total, and is
+// averaged over a longer time, so that the cut does not move with every fluctuation and always the same callers are
+// refused.
 func (l *Level) count(seconds float64) {
-	const much, who = 0.8, 8.0 // seconds to remember
+	const much, who = 0.8, 8.0 // averaging times in seconds
 	weight, slow := min(1, seconds/much), float32(min(1, seconds/who))
 	if !l.settled {
 		weight, slow, l.settled = 1, 1, true

@@ -5,45 +5,44 @@ import (
 	"time"
 )
 
-// Outcome is how work ended.
+// Outcome is the result of work.
 type Outcome struct {
-	Latency time.Duration // of the work itself, without waiting for a slot; 0: not measured
-	Dropped bool          // the downstream was too busy: a time-out, a refusal of its own, a 503
+	Latency time.Duration // of the work itself, without the wait for a slot; 0: not measured
+	Dropped bool          // the downstream was too busy: a timeout, its own refusal, a 503
 	Ignored bool          // says nothing about the downstream: the caller hung up, poison
 }
 
-// outlier bounds what one result may count: this many times the baseline.
+// outlier bounds the weight of one result: this many times the baseline.
 const outlier = 10
 
-// Limit is how much work may run at once. Make it by [NewLimit]. It is not safe
-// for concurrent use.
+// Limit is how much work may run at once. Make it with [NewLimit]. It is not safe for concurrent use.
 type Limit struct {
 	cfg   Config // with defaults
 	limit float64
-	base  float64 // latency without a queue in the downstream, in ns; 0: not known yet
+	base  float64 // latency without a queue in the downstream, in ns; 0: unknown
 	last  float64 // average of the last window
 
 	began time.Time // of the window
 	n     int       // results in it
-	check int       // at how many results to look at the clock
+	check int       // number of results at which the clock is read
 	sum   float64   // of their latencies
-	peak  int       // the most in flight
+	peak  int       // most work in flight
 	round int       // results until another drop counts
 
 	high  time.Time // since when latency has been too high; zero: it is not
 	probe probe
 }
 
-// probe is the experiment that questions the baseline.
+// probe is the experiment that tests the baseline.
 type probe struct {
 	on     bool
-	first  bool    // there is no baseline yet to compare with
-	settle int     // results to skip before the window: they began under the limit before
+	first  bool    // there is no baseline yet
+	settle int     // results to skip before the window: they began under the previous limit
 	before float64 // average before the limit was halved
-	back   float64 // the limit to return to
+	back   float64 // the limit to restore
 }
 
-// NewLimit returns a limit at its beginning. The config must be valid.
+// NewLimit returns a limit with its initial value. The config must be valid.
 func NewLimit(now time.Time, cfg Config) Limit {
 	l := Limit{cfg: cfg.WithDefaults(), began: now}
 	l.limit = float64(l.cfg.Initial)
@@ -51,14 +50,14 @@ func NewLimit(now time.Time, cfg Config) Limit {
 	return l
 }
 
-// Update takes another config. What has been learned is kept within it.
+// Update changes the config. Learned values stay, within its bounds.
 func (l *Limit) Update(cfg Config) {
 	l.cfg = cfg.WithDefaults()
 	l.clamp()
 	l.next()
 }
 
-// Now is the limit.
+// Now returns the limit.
 func (l *Limit) Now() int {
 	if l.cfg.Fixed > 0 {
 		return l.cfg.Fixed
@@ -66,18 +65,17 @@ func (l *Limit) Now() int {
 	return int(l.limit)
 }
 
-// Baseline is the latency that counts as normal, 0 while unknown.
+// Baseline returns the latency that counts as normal; 0 while unknown.
 func (l *Limit) Baseline() time.Duration { return time.Duration(l.base) }
 
-// Latency is the average of the last window, 0 while unknown.
+// Latency returns the average of the last window; 0 while unknown.
 func (l *Limit) Latency() time.Duration { return time.Duration(l.last) }
 
-// Probing reports whether the limit is lowered to question the baseline.
+// Probing reports whether the limit is lowered to test the baseline.
 func (l *Limit) Probing() bool { return l.probe.on }
 
-// Done takes a result; inFlight counts the work that ran with it, itself
-// included. It reports whether it is time for [Limit.Step]; so the caller reads
-// the clock only now and then.
+// Done records a result. inFlight is how much work ran with it, including itself. It reports whether [Limit.Step] is due,
+// so that the caller reads the clock only now and then.
 func (l *Limit) Done(inFlight int, o Outcome) (due bool) {
 	l.round--
 	switch {
@@ -104,11 +102,11 @@ func (l *Limit) Done(inFlight int, o Outcome) (due bool) {
 	if l.n < l.check {
 		return false
 	}
-	l.check += max(l.n/4, 1) // not at every result from here on
+	l.check += max(l.n/4, 1) // from here on not at every result
 	return true
 }
 
-// drop shrinks the limit, once for all the work that ran together.
+// drop shrinks the limit, once for all work that ran together.
 func (l *Limit) drop() {
 	if l.round > 0 || l.cfg.Fixed > 0 {
 		return
@@ -132,7 +130,7 @@ func (l *Limit) Step(now time.Time) {
 		l.judge(now, mean)
 	case l.base == 0:
 		l.base = mean
-		if busy { // it may be a queue already that was measured
+		if busy { // the measured latency may include a queue
 			l.startProbe(mean, true)
 		}
 	default:
@@ -150,7 +148,7 @@ func (l *Limit) next() {
 	l.n, l.sum, l.peak, l.check = 0, 0, 0, l.cfg.Samples
 }
 
-// learn moves the baseline, or questions it.
+// learn moves the baseline, or starts a test of it.
 func (l *Limit) learn(now time.Time, mean float64, busy bool) {
 	const rate = 0.1
 	normal := mean <= l.cfg.Tolerance*l.base
@@ -182,11 +180,11 @@ func (l *Limit) clamp() {
 	l.limit = min(max(l.limit, float64(l.cfg.Min)), float64(l.cfg.Max))
 }
 
-// startProbe halves the limit and measures what runs under it.
+// startProbe halves the limit and measures the latency under it.
 func (l *Limit) startProbe(mean float64, first bool) {
 	l.high = time.Time{}
 	if l.cfg.Fixed > 0 {
-		l.base = mean // nothing to experiment with; it is only shown
+		l.base = mean // no experiment is possible; the value is only shown
 		return
 	}
 	l.probe = probe{on: true, first: first, back: l.limit}
@@ -207,9 +205,9 @@ func (l *Limit) judge(now time.Time, mean float64) {
 	case mean <= same*l.base && !l.probe.first: // the load was the cause
 		l.base = min(l.base, mean)
 	case mean > fell*l.probe.before, l.Now() == l.cfg.Min:
-		l.base = mean // the cause is not the load
+		l.base = mean // the load is not the cause
 	default:
-		l.halve(mean) // a good part of it was: look below that
+		l.halve(mean) // the load was a large part of the cause: go lower
 		return
 	}
 	l.limit = l.probe.back

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Priority says how bad it is to refuse work. Higher is more important. The
-// zero value is Critical, which is what work that says nothing gets.
+// Priority says how bad it is to refuse work. Higher is more important. The zero value is Critical, the default.
 type Priority int8
 
 // The criticalities of Google's "Site Reliability Engineering", chapter 21.
 const (
-	CriticalPlus  Priority = 1  // users notice at once: serve it to the end
+	CriticalPlus  Priority = 1  // users notice at once: refuse it last
 	Critical      Priority = 0  // users notice
 	SheddablePlus Priority = -1 // may wait minutes or hours: batches
 	Sheddable     Priority = -2 // may fail, often
@@ -25,8 +24,7 @@ func Priorities() [Tiers]Priority {
 	return [Tiers]Priority{CriticalPlus, Critical, SheddablePlus, Sheddable}
 }
 
-// Tier numbers priorities from 0, CriticalPlus, to 3, Sheddable. What is beyond
-// them counts as the nearest.
+// Tier returns 0 for CriticalPlus to 3 for Sheddable. Other values count as the nearest priority.
 func (p Priority) Tier() int { return int(CriticalPlus - min(max(p, Sheddable), CriticalPlus)) }
 
 // String returns the name that headers and settings use.
@@ -44,10 +42,10 @@ func (p Priority) String() string {
 	return fmt.Sprintf("priority(%d)", int8(p))
 }
 
-// MarshalText is [Priority.String].
+// MarshalText encodes the name.
 func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is [ParsePriority].
+// UnmarshalText decodes a name, as [ParsePriority] does.
 func (p *Priority) UnmarshalText(text []byte) error {
 	got, err := ParsePriority(string(text))
 	if err == nil {

@@ -2,21 +2,19 @@ package shed
 
 import "time"
 
-// burst is how long a queue may stand before it is overload.
+// burst is how long a queue may stand before it counts as overload.
 const burst = 100 * time.Millisecond
 
 // none ends a list.
 const none = -1
 
-// Queue is the work that waits, by priority. Its size is the caller's business:
-// see [Queue.Victim]. The zero value is empty. It is not safe for concurrent
-// use.
+// Queue is waiting work, by priority. The caller bounds its size: see [Queue.Victim]. The zero value is empty. It is not
+// safe for concurrent use.
 //
-// Places are numbered from 0 and used again; there are never more than the
-// most that waited at once.
+// Places are numbered from 0 and reused; there are never more than the largest number of waiting pieces of work.
 type Queue struct {
 	places []place
-	free   int // first of the list of free places, plus 1
+	free   int // first free place, plus 1
 	lines  [Tiers]line
 	n      int
 	since  time.Time // when it last became non-empty
@@ -29,22 +27,21 @@ type place struct {
 	deadline     time.Time
 }
 
-// line is one priority's work, oldest first; places plus 1, 0: empty.
+// line is one priority's work, oldest first. It has places plus 1; 0 means empty.
 type line struct{ oldest, newest, n int }
 
-// Len is how much waits.
+// Len returns how much waits.
 func (q *Queue) Len() int { return q.n }
 
-// LenOf is how much of p waits.
+// LenOf returns how much of p waits.
 func (q *Queue) LenOf(p Priority) int { return q.lines[p.Tier()].n }
 
-// Overloaded reports whether the queue has stood so long that the newest go
-// first.
+// Overloaded reports whether the queue has stood so long that the newest work goes first.
 func (q *Queue) Overloaded(now time.Time) bool {
 	return q.n > 0 && now.Sub(q.since) >= burst
 }
 
-// Ahead is how much would be started before work of p that comes at now.
+// Ahead returns how much would start before work of p that comes at now.
 func (q *Queue) Ahead(now time.Time, p Priority) int {
 	tier, n := p.Tier(), 0
 	for t := range tier {
@@ -56,7 +53,7 @@ func (q *Queue) Ahead(now time.Time, p Priority) int {
 	return n
 }
 
-// Push adds work and returns its place. A zero deadline is none.
+// Push adds work and returns its place. A zero deadline means none.
 func (q *Queue) Push(now time.Time, p Priority, deadline time.Time) int {
 	if q.n == 0 {
 		q.since = now
@@ -86,7 +83,7 @@ func (q *Queue) take() int {
 	return id
 }
 
-// Remove takes work out. A place that is free already is left alone.
+// Remove removes work. It does nothing if the place is free.
 func (q *Queue) Remove(id int) {
 	if id < 0 || id >= len(q.places) || !q.places[id].taken {
 		return
@@ -109,8 +106,8 @@ func (q *Queue) Remove(id int) {
 	q.free = id + 1
 }
 
-// Pop takes out what is next, and reports whether it is late: nearer to its
-// deadline than quick. Late work must not be started; ask again.
+// Pop removes the next work, and reports whether it is late: nearer to its deadline than quick. Late work must not be
+// started; call Pop again.
 func (q *Queue) Pop(now time.Time, quick time.Duration) (id int, late, ok bool) {
 	for t := range q.lines {
 		l := &q.lines[t]
@@ -128,8 +125,8 @@ func (q *Queue) Pop(now time.Time, quick time.Duration) (id int, late, ok bool) 
 	return none, false, false
 }
 
-// Victim is who gives way in a full queue to work of p: the oldest of the lowest
-// priority, if that is lower than p, or the same and the queue is overloaded.
+// Victim returns the work that gives way in a full queue to work of p: the oldest of the lowest priority, if that is lower
+// than p, or the same while the queue is overloaded.
 func (q *Queue) Victim(now time.Time, p Priority) (id int, ok bool) {
 	for t := Tiers - 1; t >= p.Tier(); t-- {
 		if q.lines[t].n == 0 {

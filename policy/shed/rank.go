@@ -2,7 +2,7 @@ package shed
 
 import "time"
 
-// Cohorts is the number of groups that callers of one priority fall into.
+// Cohorts is the number of groups of callers within one priority.
 const Cohorts = 128
 
 // Ranks is the number of ranks.
@@ -11,10 +11,10 @@ const Ranks = Tiers * Cohorts
 // Rank orders all work: 0 is refused last, Ranks-1 first.
 type Rank int
 
-// RankOf is the rank of work of p by the caller whose hash is caller, at a turn
-// of [TurnAt]. It depends on nothing else, so that all machines agree.
+// RankOf returns the rank of work of p by a caller with this hash, at a turn of [TurnAt]. It depends on nothing else, so
+// all machines agree.
 func RankOf(p Priority, caller, turn uint64) Rank {
-	// The finalizer of splitmix64: callers' hashes may be weak in their high bits.
+	// This is the finalizer of splitmix64: callers' hashes may be weak in their high bits.
 	h := caller
 	h ^= h >> 30
 	h *= 0xbf58476d1ce4e5b9
@@ -24,14 +24,14 @@ func RankOf(p Priority, caller, turn uint64) Rank {
 	return Rank(p.Tier()*Cohorts + int((h+turn)%Cohorts))
 }
 
-// Tier is the tier of the rank's priority.
+// Tier returns the tier of the rank's priority.
 func (r Rank) Tier() int { return int(r) / Cohorts }
 
-// TurnAt counts the steps of the rotation whose full turn takes turn: one cohort
-// at each step goes from the front to the end.
+// TurnAt counts the steps of the rotation, of which a complete one takes turn. Each step moves one cohort from the front to
+// the end.
 func TurnAt(now time.Time, turn time.Duration) uint64 {
 	step := max(turn/Cohorts, 1)
 	steps := now.UnixNano() / int64(step)
-	// The front cohort, 0, is to become 127: count downwards.
+	// The front cohort, 0, must become 127, so count downwards.
 	return -uint64(steps)
 }

@@ -2,21 +2,20 @@ package shed
 
 import "time"
 
-// trust is how long a measured service time is believed when no newer one comes;
-// after that it halves every trust.
+// trust is how long a measured service time is used if no newer one comes. After that it halves every trust.
 const trust = time.Second
 
-// Service estimates how long quick work takes: a quarter of all work is faster.
-// The zero value knows nothing. It is not safe for concurrent use.
+// Service estimates how long quick work takes: a quarter of all work is faster. The zero value has no estimate. It is not
+// safe for concurrent use.
 type Service struct {
 	quick float64 // ns
-	fresh bool    // a result has come since the clock was last looked at
+	fresh bool    // a result has come since the clock was last read
 	at    time.Time
 }
 
-// Done takes a latency.
+// Done records a latency.
 func (s *Service) Done(latency time.Duration) {
-	const step = 0.05 // of itself, so that the estimate fits whatever the scale
+	const step = 0.05 // relative, so that it works at any scale
 	x := float64(max(latency, 1))
 	switch {
 	case s.quick == 0:
@@ -29,8 +28,8 @@ func (s *Service) Done(latency time.Duration) {
 	s.fresh = true
 }
 
-// Quick is the estimate, 0 while unknown. It fades when nothing is done, so that
-// an estimate that lets nothing through cannot live on for lack of results.
+// Quick returns the estimate; 0 while unknown. It fades while nothing is done. Otherwise an estimate that lets nothing
+// through could stay for ever.
 func (s *Service) Quick(now time.Time) time.Duration {
 	if s.fresh || now.Before(s.at) {
 		s.fresh, s.at = false, now
@@ -45,10 +44,9 @@ func (s *Service) Quick(now time.Time) time.Duration {
 	return time.Duration(s.quick)
 }
 
-// RetryAfter is how long to tell a refused caller to wait: two seconds for each
-// time that the load exceeds what can be done, a minute at most, half of it more
-// or less by random in [0, 1). So those who were refused together do not come
-// back together, also when it is rounded to seconds.
+// RetryAfter returns how long a refused caller should wait: two seconds times the load, at most a minute, plus or minus up
+// to half of it by random in [0, 1). So callers that were refused together do not come back together, even if the time is
+// rounded to seconds.
 func RetryAfter(load, random float64) time.Duration {
 	const unit, most = 2 * time.Second, time.Minute
 	base := time.Duration(min(max(load, 1), float64(most/unit)) * float64(unit))

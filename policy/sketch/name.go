@@ -5,15 +5,13 @@ import "unicode/utf8"
 // MaxName bounds a [Name], in bytes.
 const MaxName = 63
 
-// A Name is what a key is called, kept in place so that taking a counter
-// allocates nothing. Two keys may have the same name.
+// A Name is the name of a key, stored in place so that taking a counter allocates nothing. Two keys may have the same name.
 type Name struct {
 	n    uint8
 	text [MaxName]byte
 }
 
-// MakeName returns s as a name. What is longer than [MaxName] is cut, between
-// two characters, and ends in "…".
+// MakeName returns s as a name. Text beyond [MaxName] is cut between two characters, and ends in "…".
 func MakeName(s string) (n Name) {
 	const end = "…"
 	if len(s) <= MaxName {
@@ -29,5 +27,5 @@ func MakeName(s string) (n Name) {
 	return n
 }
 
-// String returns the name. It was written by whoever calls.
+// String returns the name. It comes from callers and may be hostile.
 func (n *Name) String() string { return string(n.text[:n.n]) }

@@ -5,14 +5,14 @@ import "math/bits"
 // MaxCounters bounds the counters of one sketch.
 const MaxCounters = 1 << 14
 
-// A Sketch counts the weights of the keys that have most. Create it with [New].
-// It is not safe for concurrent use.
+// A Sketch counts the weights of the keys with the largest weights. Create it with [New]. It is not safe for concurrent
+// use.
 type Sketch struct {
-	counters []counter // in the order in which they were first used
-	names    []Name    // of the counters; apart, because they are seldom looked at
+	counters []counter // in the order of first use
+	names    []Name    // of the counters; separate, because they are rarely read
 	heap     []node    // the smallest count first
-	index    []uint16  // a hash table of places in counters, plus one
-	shift    int       // from a hash to a place in index
+	index    []uint16  // a hash table of indices of counters, plus one
+	shift    int       // from a hash to an index of index
 	total    uint64
 	evicted  uint64
 }
@@ -20,33 +20,33 @@ type Sketch struct {
 type counter struct {
 	key  uint64
 	over uint64
-	at   int // its place in the heap
+	at   int // its index in the heap
 }
 
 type node struct {
 	count uint64
-	place uint16 // in counters
+	place uint16 // index in counters
 }
 
-// Count is what is known of a key.
+// Count is the counter of a key.
 type Count struct {
 	Key   uint64
 	Name  Name
-	Count uint64 // at most; never too low
-	Over  uint64 // by how much Count may be too high
+	Count uint64 // upper bound; never too low
+	Over  uint64 // largest error of Count
 }
 
-// New returns a sketch with k counters, of which there are 1 to [MaxCounters].
+// New returns a sketch with k counters, limited to 1 to [MaxCounters].
 func New(k int) *Sketch {
 	k = min(max(k, 1), MaxCounters)
-	width := bits.Len(uint(2*k - 1)) // half of the index stays empty, so that a search is short
+	width := bits.Len(uint(2*k - 1)) // half of the index stays empty, so that searches are short
 	return &Sketch{
 		counters: make([]counter, 0, k), names: make([]Name, 0, k), heap: make([]node, 0, k),
 		index: make([]uint16, 1<<width), shift: 64 - width,
 	}
 }
 
-// Add counts w for the key. The name is kept when the key takes a counter.
+// Add adds w to the key. The name is stored if the key takes a counter.
 func (s *Sketch) Add(key uint64, name *Name, w uint64) {
 	if w == 0 {
 		return
@@ -79,7 +79,7 @@ func (s *Sketch) Add(key uint64, name *Name, w uint64) {
 	}
 }
 
-// Min returns what a key without a counter may have at most.
+// Min returns the largest possible count of a key without a counter.
 func (s *Sketch) Min() uint64 {
 	if len(s.counters) < cap(s.counters) {
 		return 0
@@ -87,7 +87,7 @@ func (s *Sketch) Min() uint64 {
 	return s.heap[0].count
 }
 
-// Total returns all that was added.
+// Total returns the sum of all weights.
 func (s *Sketch) Total() uint64 { return s.total }
 
 // Evicted returns how often a key lost its counter to another one.
@@ -96,8 +96,7 @@ func (s *Sketch) Evicted() uint64 { return s.evicted }
 // Len returns how many keys have a counter.
 func (s *Sketch) Len() int { return len(s.counters) }
 
-// All calls yield for each key that has a counter, in no order, until it
-// returns false.
+// All calls yield for each key with a counter, in random order, until it returns false.
 func (s *Sketch) All(yield func(Count) bool) {
 	for i := range s.counters {
 		c := &s.counters[i]
@@ -107,19 +106,19 @@ func (s *Sketch) All(yield func(Count) bool) {
 	}
 }
 
-// Reset forgets everything but how often counters were lost.
+// Reset clears everything but the number of evictions.
 func (s *Sketch) Reset() {
 	s.counters, s.names, s.heap, s.total = s.counters[:0], s.names[:0], s.heap[:0], 0
 	clear(s.index)
 }
 
-// home is where the search for a key begins. Keys may be anything, also small
-// numbers: multiplied, their high bits depend on all of them.
+// home returns where the search for a key begins. Keys may be small numbers; the multiplication makes the high bits depend
+// on all bits.
 func (s *Sketch) home(key uint64) int {
 	return int((key * 0x9e3779b97f4a7c15) >> s.shift)
 }
 
-// find returns where the key is in the index, or where it would be.
+// find returns the index of the key, or where it would be.
 func (s *Sketch) find(key uint64) (at int, found bool) {
 	mask := len(s.index) - 1
 	for at = s.home(key); s.index[at] != 0; at = (at + 1) & mask {
@@ -130,8 +129,8 @@ func (s *Sketch) find(key uint64) (at int, found bool) {
 	return at, false
 }
 
-// forget takes a key out of the index, and moves up what would not be found
-// behind the gap (Knuth, volume 3, algorithm 6.4R).
+// forget removes a key from the index, and moves up entries that could not be found after the gap (Knuth, volume 3,
+// algorithm 6.4R).
 func (s *Sketch) forget(key uint64) {
 	gap, found := s.find(key)
 	if !found {
@@ -148,7 +147,7 @@ func (s *Sketch) forget(key uint64) {
 	s.index[gap] = 0
 }
 
-// up moves a node to where nothing above it is larger.
+// up moves a node up until no node above it is larger.
 func (s *Sketch) up(i int) {
 	n := s.heap[i]
 	for i > 0 && n.count < s.heap[(i-1)/2].count {
@@ -158,7 +157,7 @@ func (s *Sketch) up(i int) {
 	s.put(i, n)
 }
 
-// down moves a node to where nothing below it is smaller.
+// down moves a node down until no node below it is smaller.
 func (s *Sketch) down(i int) {
 	n := s.heap[i]
 	for {

@@ -13,8 +13,8 @@ import (
 // Config says how much a [Window] remembers.
 type Config struct {
 	Counters int           // of each slot; default 128
-	Slots    int           // that are over and still count; default 6
-	Slot     time.Duration // how long one is; default 10 s
+	Slots    int           // number of past slots that still count; default 6
+	Slot     time.Duration // length of a slot; default 10 s
 }
 
 // Bounds of a [Config].
@@ -32,7 +32,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Counters < 0 || c.Counters > MaxCounters, "Counters is %d, want 1 to %d", c.Counters, MaxCounters)
@@ -41,18 +41,18 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// A Window counts over the last Slots × Slot and what has passed of the slot
-// that runs. Create it with [NewWindow]. It is not safe for concurrent use.
+// A Window counts over the last Slots × Slot and the current slot. Create it with [NewWindow]. It is not safe for
+// concurrent use.
 type Window struct {
 	cfg   Config
 	slots []Slot // a ring
-	now   int    // the slot that runs
+	now   int    // index of the current slot
 	first time.Time
 }
 
 // Slot is a part of a [Window].
 type Slot struct {
-	began   time.Time // zero: it holds nothing
+	began   time.Time // zero: empty
 	total   uint64
 	counted *Sketch
 }
@@ -70,10 +70,10 @@ func NewWindow(cfg Config) (*Window, error) {
 	return w, nil
 }
 
-// Add counts n for the key.
+// Add adds n to the key.
 func (w *Window) Add(now time.Time, key uint64, name *Name, n uint64) { w.Slot(now).Add(key, name, n) }
 
-// Add counts n for the key. A nil name is nobody: it adds to the total alone.
+// Add adds n to the key. With a nil name it adds only to the total.
 func (s *Slot) Add(key uint64, name *Name, n uint64) {
 	s.total += n
 	if name != nil {
@@ -81,9 +81,8 @@ func (s *Slot) Add(key uint64, name *Name, n uint64) {
 	}
 }
 
-// Slot returns the slot that runs now, for who has much to add at once. It is
-// good until the next call of any method of w. A clock that goes back changes
-// nothing.
+// Slot returns the current slot, for callers that add much at once. It is valid until the next call of any method of w. If
+// the clock steps back, nothing changes.
 func (w *Window) Slot(now time.Time) *Slot {
 	if w.first.IsZero() {
 		w.first = now
@@ -106,22 +105,22 @@ func (w *Window) Slot(now time.Time) *Slot {
 	return s
 }
 
-// Sum is what a window holds.
+// Sum is the content of a window.
 type Sum struct {
-	Since  time.Time // what came earlier does not count
+	Since  time.Time // earlier additions do not count
 	Total  uint64    // of everybody
-	Error  uint64    // no count is too high by more, and nobody who has more is missing
+	Error  uint64    // largest error of a count; keys with more than this are always listed
 	Counts []Count   // the largest first
 }
 
-// Sum adds up what the window holds now.
+// Sum adds up the current content of the window.
 func (w *Window) Sum(now time.Time) Sum {
 	w.Slot(now)
 	sum := Sum{Since: w.first}
 	type about struct {
 		Count
-		low     uint64 // what it has at least
-		without uint64 // the sum of the smallest counts of slots in which it has a counter
+		low     uint64 // lower bound
+		without uint64 // sum of the smallest counts of the slots in which it has a counter
 	}
 	all := map[uint64]*about{}
 	for i := range w.slots {

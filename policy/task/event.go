@@ -5,29 +5,29 @@ type Event uint8
 
 // The events.
 const (
-	NeedsMet    Event = iota // all that it needs lets it run
-	NeedsHeld                // something that it needs waits for a person
-	NeedsFailed              // something that it needs failed for good
+	NeedsMet    Event = iota // its needs let it run
+	NeedsHeld                // one of its needs waits for a person
+	NeedsFailed              // one of its needs failed for good
 	Release                  // what held it, or failed, goes on again
-	Begin                    // an attempt is written down, or its instances go on
+	Begin                    // an attempt was written down, or its instances go on
 	Succeed                  //
-	SetAside                 // it is not tried again by itself
-	GiveUp                   // likewise, and its failure is permitted
+	SetAside                 // there is no further attempt without a person
+	GiveUp                   // the same, and its failure is permitted
 	TryAgain                 // it failed, and has a next attempt
-	LookAgain                // what a sensor waits for is not there
+	LookAgain                // a sensor has not found what it waits for
 	Interrupt                // the infrastructure ended its attempt
 	Due                      // its time has come
 	HoldBack                 // its siblings, or its instances, wait for a person
-	Retry                    // a person says so
+	Retry                    // a person wants it
 	Skip                     // likewise
 	Cancel                   // likewise
 	Deadline                 // the run's deadline is over
 )
 
-// Events is how many events there are.
+// Events is the number of events.
 const Events = int(Deadline) + 1
 
-// String names the event.
+// String returns the event's name.
 func (e Event) String() string {
 	names := [...]string{
 		"needs met", "needs held", "needs failed", "release", "begin", "succeed", "set aside", "give up", "try again", "look again",
@@ -39,8 +39,7 @@ func (e Event) String() string {
 	return "unknown"
 }
 
-// Next returns the state that follows s when e happens, and whether e can
-// happen in s. If it cannot, the state remains.
+// Next returns the state after s when e happens, and whether e can happen in s. If it cannot, the state stays.
 func (s State) Next(e Event) (State, bool) {
 	next := s.next(e)
 	if next == "" {
@@ -130,7 +129,7 @@ func (s State) waiting(e Event) State {
 	}
 }
 
-// stopped is where only people, or what it needs, make it go on.
+// stopped handles states that only people or needs can end.
 func (s State) stopped(e Event) State {
 	switch e {
 	case Retry:

@@ -37,8 +37,8 @@ type Failure struct {
 // ran at the same time may be the cause as well.
 func (h History) Alone() bool { return h.Lost >= MaxTogether }
 
-// Again is the history after a person retried the task: its budgets are fresh,
-// and what failed before is remembered, but counts no more.
+// Again returns the history after a person retried the task: its budgets are fresh. Earlier failures are remembered but no
+// longer count.
 func (h History) Again() History {
 	return History{Attempts: h.Attempts, Last: h.Last}
 }

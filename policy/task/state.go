@@ -2,10 +2,10 @@ package task
 
 import "slices"
 
-// State is where one task of a run stands.
+// State is the state of one task of a run.
 type State string
 
-// The states. Stores hold a CHECK of this list.
+// The states. The stores have a CHECK constraint with this list.
 const (
 	Pending        State = "PENDING"         // something that it needs is not over
 	Ready          State = "READY"           // waits for a slot
@@ -32,7 +32,7 @@ func States() []State {
 // Known reports whether s is a state.
 func (s State) Known() bool { return slices.Contains(States(), s) }
 
-// Over reports whether a task goes on by itself no more, and nobody waits for it.
+// Over reports whether a task has ended and waits for nobody.
 func (s State) Over() bool {
 	switch s {
 	case Success, Failed, UpstreamFailed, Skipped, Cancelled:
@@ -42,7 +42,7 @@ func (s State) Over() bool {
 	}
 }
 
-// Lets reports whether what needs a task in this state may run.
+// Lets reports whether tasks that need a task in this state may run.
 func (s State) Lets(permitted bool) bool {
 	return s == Success || s == Skipped || s == Failed && permitted
 }

@@ -10,29 +10,28 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// Budgets that tasks do not choose. Each is of its own: what the infrastructure
-// did costs no attempt of the task.
+// These budgets are the same for all tasks. Each is separate: what the infrastructure did costs the task no attempt.
 const (
 	MaxKilled    = 5  // kills by the infrastructure
-	MaxTogether  = 5  // deaths of Bezoar itself, or its machine, that may have been the fault of any attempt that ran
-	MaxAlone     = 15 // such deaths beyond MaxTogether: the task ran alone
+	MaxTogether  = 5  // deaths of Bezoar or its machine for which any running attempt may be the cause
+	MaxAlone     = 15 // further such deaths, while the task ran alone
 	MaxOverdue   = 2  // stops at the timeout
 	MaxUnstarted = 2  // failed starts
 )
 
-// weakSpan is how long failures of a weak quality must go on before they count
-// as repeated: a short outage is not a verdict.
+// weakSpan is how long failures of a weak quality must go on before they count as repeated: a short outage must not
+// convict.
 const weakSpan = 30 * time.Second
 
-// minSamples is how many runs make a percentile.
+// minSamples is the least number of runs for a percentile.
 const minSamples = 5
 
 // Rules say how a task is judged.
 type Rules struct {
-	Attempts    int // bound of attempts that fail by themselves
+	Attempts    int // bound of attempts that fail by the task's fault
 	Backoff     backoff.Config
 	NoPoison    bool
-	After       int // identical failures that end the retries; 0: by their quality
+	After       int // identical failures that end the retries; 0: depends on their quality
 	MinAttempts int
 	Permit      bool          // its failure is permitted
 	Timeout     time.Duration // of one attempt; 0: none
@@ -42,7 +41,7 @@ type Rules struct {
 	Build       string        // of the code
 }
 
-// End says how an attempt ended.
+// End is the end of an attempt.
 type End struct {
 	Class       bezoar.Class
 	Reason      string
@@ -52,21 +51,21 @@ type End struct {
 	RetryAfter  time.Duration
 	NotYet      bool // a sensor did not find what it waits for
 	Lost        bool // with Interrupted: Bezoar itself was killed
-	Free        bool // with Interrupted: Bezoar ended it because it stops
+	Free        bool // with Interrupted: Bezoar ended it because Bezoar stops
 }
 
-// Room is the time that is available.
+// Room is the available time.
 type Room struct {
 	Now      time.Time
 	First    time.Time     // when the task first ran
 	Deadline time.Time     // zero: none
 	Run      time.Duration // p95 of successful runs of the task; 0: unknown
-	Rest     time.Duration // p95 of the longest path that follows
+	Rest     time.Duration // p95 of the longest path after it
 	P99      time.Duration // of successful runs
-	Samples  int           // successful runs behind P99
+	Samples  int           // number of successful runs for P99
 }
 
-// Verdict says what becomes of a task after an attempt.
+// Verdict says what happens to a task after an attempt.
 type Verdict struct {
 	Event        Event
 	Wait         time.Duration // of TryAgain, LookAgain and Interrupt
@@ -110,7 +109,7 @@ func (r Rules) Judge(h History, e End, room Room, random float64) (History, Verd
 		why = fmt.Sprintf("the same failure %d times in one build (%s): it repeats itself", n, short(e))
 	}
 	if why == "" && r.Once && e.Class != bezoar.SpawnFailed {
-		why = "its side effect may have happened: a person has to decide about a second attempt"
+		why = "its side effect may have happened: a person must decide about a second attempt"
 	}
 	if why != "" {
 		return h, r.over(v, why)
@@ -125,14 +124,13 @@ func (r Rules) Judge(h History, e End, room Room, random float64) (History, Verd
 	return h, v
 }
 
-// Refuse is the verdict on a task that cannot begin, because its definition does
-// not fit its data.
+// Refuse returns the verdict on a task that cannot begin, because its definition does not fit its data.
 func (r Rules) Refuse(h History, reason string, now time.Time) (History, Verdict) {
 	h.Last = slices.Clone(h.Last)
 	return h.with(r.failure(End{Class: bezoar.Invalid, Reason: reason}, now)), r.over(Verdict{}, reason)
 }
 
-// over is the verdict that nothing is tried again.
+// over returns the verdict that there is no further attempt.
 func (r Rules) over(v Verdict, why string) Verdict {
 	v.Event, v.Why = SetAside, joined(why, v.Why)
 	if r.Permit {
@@ -144,7 +142,7 @@ func (r Rules) over(v Verdict, why string) Verdict {
 func (r Rules) look(h History, room Room) (History, Verdict) {
 	h.Looks++
 	if end := room.First.Add(r.Patience); r.Patience > 0 && room.Now.Add(r.Every).After(end) {
-		return h, r.over(Verdict{}, fmt.Sprintf("what it waits for was not there within %v (%d looks)", r.Patience, h.Looks))
+		return h, r.over(Verdict{}, fmt.Sprintf("its sensor found nothing within %v (%d looks)", r.Patience, h.Looks))
 	}
 	if late := room.late(r.Every); late != "" {
 		return h, r.over(Verdict{Late: true}, late)
@@ -166,7 +164,7 @@ func (r Rules) interrupted(h History, e End, random float64) (History, Verdict) 
 		v.Wait = r.Backoff.Wait(h.Killed-1, random)
 	}
 	if why == "" && r.Once {
-		why = "its side effect may have happened: a person has to decide about a second attempt"
+		why = "its side effect may have happened: a person must decide about a second attempt"
 	}
 	if why != "" {
 		v.Wait = 0
@@ -181,7 +179,7 @@ func (r Rules) failure(e End, now time.Time) Failure {
 	}
 }
 
-// with adds a failure, and forgets the oldest one beyond MaxFailures.
+// with adds a failure, and drops the oldest one beyond MaxFailures.
 func (h History) with(f Failure) History {
 	h.Last, h.Fresh = append(h.Last, f), min(h.Fresh+1, MaxFailures)
 	if n := len(h.Last) - MaxFailures; n > 0 {
@@ -190,8 +188,8 @@ func (h History) with(f Failure) History {
 	return h
 }
 
-// identity is what makes two failures the same one. An attempt that the executor
-// calls malformed has no trace; its reason stands for one.
+// identity returns what makes two failures the same. An attempt that the executor calls malformed has no trace; its reason
+// is used instead.
 func identity(e End) string {
 	if e.Fingerprint == "" && e.Class == bezoar.Invalid {
 		return "invalid: " + e.Reason
@@ -206,7 +204,7 @@ func quality(e End) string {
 	return e.Quality
 }
 
-// Counts reports whether failures of a class can be poison at all.
+// Counts reports whether failures of a class can be poison.
 func Counts(c bezoar.Class) bool {
 	switch c {
 	case bezoar.Bug, bezoar.Crash, bezoar.OOM, bezoar.Invalid:
@@ -216,7 +214,7 @@ func Counts(c bezoar.Class) bool {
 	}
 }
 
-// votes is how many identical failures of a quality are enough; 0: however many.
+// votes returns how many identical failures of a quality are enough; 0: no number.
 func votes(quality string) int {
 	switch quality {
 	case "A":
@@ -228,8 +226,7 @@ func votes(quality string) int {
 	}
 }
 
-// repeats returns how often the last failure has repeated itself if that is
-// enough to end the retries, else 0.
+// repeats returns how often the last failure has occurred in a row if that is enough to end the retries; otherwise 0.
 func (r Rules) repeats(h History, e End, now time.Time) int {
 	enough := votes(quality(e))
 	if r.NoPoison || enough == 0 || !Counts(e.Class) {
@@ -251,8 +248,7 @@ func (r Rules) repeats(h History, e End, now time.Time) int {
 	return n
 }
 
-// Alike is what siblings that fail of one cause have in common; "": nothing
-// that proves it.
+// Alike returns a key for siblings that fail from one cause; "" if nothing proves one cause.
 func (f Failure) Alike() string {
 	if f.Fingerprint == "" || f.Quality != "A" && f.Quality != "B" {
 		return ""
@@ -265,17 +261,16 @@ func (f Failure) Alike() string {
 	}
 }
 
-// shareOfEnded is the share of ended siblings that must have died alike.
+// shareOfEnded: one in this many ended siblings must have died in the same way.
 const shareOfEnded = 5
 
-// SiblingsPoisoned reports whether dead instances that failed alike, among ended
-// ones, are reason to hold the others back. Few among many that work are
-// anomalies.
+// SiblingsPoisoned reports whether dead instances that failed in the same way, among ended ones, are a reason to hold the
+// others back. A few among many successes are anomalies.
 func SiblingsPoisoned(after, dead, ended int) bool {
 	return after > 0 && dead >= after && dead*shareOfEnded >= ended
 }
 
-// late says why an attempt after wait does not fit the deadline, or "".
+// late returns why an attempt after wait does not fit the deadline, or "".
 func (room Room) late(wait time.Duration) string {
 	if room.Deadline.IsZero() {
 		return ""
@@ -284,7 +279,7 @@ func (room Room) late(wait time.Duration) string {
 	if need <= left {
 		return ""
 	}
-	return fmt.Sprintf("no retry fits the deadline: wait %v + p95 of a run %v + p95 of what follows %v = %v, but %v are left",
+	return fmt.Sprintf("no retry fits the deadline: wait %v + p95 of a run %v + p95 of the tasks after it %v = %v, but %v are left",
 		round(wait), round(room.Run), round(room.Rest), round(need), round(max(left, 0)))
 }
 
@@ -313,7 +308,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// short tells a failure in a few words.
+// short describes a failure in a few words.
 func short(e End) string {
 	reason, _, _ := strings.Cut(e.Reason, "\n")
 	if len(reason) > 120 {
@@ -329,7 +324,7 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// round drops digits that nobody needs.
+// round drops insignificant digits.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:

@@ -122,7 +122,7 @@ func TestARetryMustFitTheDeadline(t *testing.T) {
 		if v.Event != want || v.Late != (want == task.SetAside) {
 			t.Errorf("with %v left: %s, %q, want %s", left, v.Event, v.Why, want)
 		}
-		if v.Late && !strings.Contains(v.Why, "wait 1s + p95 of a run 20s + p95 of what follows 40s = 1m1s, but") {
+		if v.Late && !strings.Contains(v.Why, "wait 1s + p95 of a run 20s + p95 of the tasks after it 40s = 1m1s, but") {
 			t.Errorf("%q, want the arithmetic", v.Why)
 		}
 	}
@@ -163,7 +163,7 @@ func TestSensors(t *testing.T) {
 		h, v = r.Judge(h, task.End{NotYet: true}, at(30*k), 0)
 		looks++
 		if v.Event == task.SetAside {
-			if !strings.Contains(v.Why, "not there within 1h0m0s") {
+			if !strings.Contains(v.Why, "found nothing within 1h0m0s") {
 				t.Errorf("why %q", v.Why)
 			}
 			break

@@ -9,27 +9,26 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Off as Config.MinUptime lets a worker be restarted however young it is.
+// Off as Config.MinUptime permits restarts of workers of any age.
 const Off = -1
 
 // maxPerHour bounds Config.PerHour.
 const maxPerHour = 1000
 
-// Config says when workers are restarted. The zero value means the defaults
-// below.
+// Config says when workers are restarted. The zero value means the defaults below.
 type Config struct {
-	Limits     Limits        // default Descriptors 0.9 alone, when none is set
-	For        time.Duration // how long a breach has to last; 1 s to 24 h, default 30 s
-	Window     time.Duration // what growth looks back on; 10 s to 24 h, default 10 min or as long as growth at its limit takes for 16 MiB
-	Share      float64       // of the fleet that may be away; at most 0.5, default 0.25
-	MinUptime  time.Duration // of a worker before it is restarted; Off, up to 24 h, default 2 min
-	MaxBackoff time.Duration // what MinUptime is doubled to at most; up to 24 h, default 1 h
+	Limits     Limits        // default: only Descriptors, 0.9, if none is set
+	For        time.Duration // how long a breach must last; 1 s to 24 h, default 30 s
+	Window     time.Duration // time over which growth is measured; 10 s to 24 h, default 10 min, or the time in which growth at its limit adds 16 MiB
+	Share      float64       // share of the fleet that may be away; at most 0.5, default 0.25
+	MinUptime  time.Duration // least age of a worker for a restart; Off, up to 24 h, default 2 min
+	MaxBackoff time.Duration // bound of the doubled MinUptime; up to 24 h, default 1 h
 	PerHour    int           // restarts of the fleet; 1 to 1000, default 6
-	Strikes    int           // restarts in a row that do not help until a worker is given up; 1 to 100, default 3
-	Calm       time.Duration // without a breach until what was given up is watched again; 1 min to 7 days, default 1 h
+	Strikes    int           // restarts in a row without effect after which a worker is given up; 1 to 100, default 3
+	Calm       time.Duration // time without a breach after which what was given up is watched again; 1 min to 7 days, default 1 h
 }
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Limits == (Limits{}) {
 		c.Limits.Descriptors = 0.9
@@ -52,7 +51,7 @@ const (
 	maxWindow     = 24 * time.Hour
 )
 
-// windowFor is the shortest window in which growth at its limit stands out.
+// windowFor returns the shortest window in which growth at its limit exceeds the noise.
 func windowFor(l Limits) time.Duration {
 	w := defaultWindow
 	if l.Growth > 0 {
@@ -61,12 +60,12 @@ func windowFor(l Limits) time.Duration {
 	return min(w, maxWindow)
 }
 
-// hours is how long it takes to grow by bytes.
+// hours returns how long growth by bytes takes.
 func hours(bytes float64, perHour int64) time.Duration {
 	return time.Duration(min(bytes/float64(perHour)*float64(time.Hour), float64(1<<62)))
 }
 
-// Validate reports every impossible field.
+// Validate reports every invalid field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
@@ -96,13 +95,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// soon is the life of a worker after a restart that did not help: what lives so
-// short would be restarted continuously.
+// soon is how soon after a restart a worker may be due again so that the restart counts as useless. A worker with such a
+// short life would be restarted continuously.
 func (c *Config) soon() time.Duration {
 	return max(c.MinUptime, 2*c.For, time.Hour/time.Duration(c.PerHour))
 }
 
-// backoff is how long a worker must be up after restarts that did not help.
+// backoff returns how long a worker must be up after restarts that did not help.
 func (c *Config) backoff(strikes int) time.Duration {
 	if strikes == 0 {
 		return max(0, c.MinUptime)

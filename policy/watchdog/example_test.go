@@ -36,5 +36,5 @@ func Example() {
 	// Output:
 	// 12:00:30 restart search-2: memory is 812 MiB, above 512 MiB for 30s
 	// 12:01:05 wait search-2: memory is 812 MiB, above 512 MiB for 30s
-	//   until 12:04:30: the last restart did not help, so that it backs off
+	//   until 12:04:30: the last restart did not help, so it waits longer
 }

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// MaxWorkers bounds the workers of one Fleet; more are not looked at.
+// MaxWorkers bounds the workers of one Fleet; further ones are ignored.
 const MaxWorkers = 1024
 
-// Worker is one worker at one moment.
+// Worker describes one worker at one moment.
 type Worker struct {
 	Name    string
-	Life    uint64    // differs from one process of the worker to the next
-	Up      time.Time // when this life became ready; zero: it is not
+	Life    uint64    // differs between processes of the worker
+	Up      time.Time // when this life became ready; zero: not ready
 	Serving bool      // it gets work
 	Sample  Sample
 	Unseen  bool // there is no sample this time
 }
 
-// Scene is a fleet at one moment.
+// Scene describes a fleet at one moment.
 type Scene struct {
 	Workers []Worker
-	Held    string // why nothing may be restarted now, such as a rollout; "" when it may
+	Held    string // why nothing may be restarted now, such as a rollout; "": no reason
 }
 
-// Action is what to do.
+// Action is the action to take.
 type Action uint8
 
 // The actions.
 const (
 	Idle    Action = iota // all is well
 	Wait                  // a worker is due, and waits
-	GiveUp                // restarts do not help: an operator is wanted
-	Restart               // this one, now: Done is owed
+	GiveUp                // restarts do not help: an operator must act
+	Restart               // restart this worker now, and then call Done
 )
 
 // String returns the action's name.
@@ -41,13 +41,13 @@ func (a Action) String() string {
 	return [...]string{"idle", "wait", "give-up", "restart"}[min(a, Restart)]
 }
 
-// Decision answers [Fleet.Step].
+// Decision is the result of [Fleet.Step].
 type Decision struct {
 	Action Action
 	Worker string
 	Breach Breach
 	Why    string    // of Wait and GiveUp
-	Until  time.Time // of Wait, when that is over; zero when nobody knows
+	Until  time.Time // of Wait: its end; zero: unknown
 }
 
 // entry is one restart of the last hour.
@@ -57,25 +57,25 @@ type entry struct {
 	useless bool
 }
 
-// Fleet decides about the workers of one fleet. The zero value with the zero
-// Config is ready. It is not safe for concurrent use.
+// Fleet decides about the workers of one fleet. The zero value with the zero Config is ready. It is not safe for concurrent
+// use.
 type Fleet struct {
 	Config Config
 
 	workers map[string]*worker
-	order   []*worker // as the last scene had them
+	order   []*worker // in the order of the last scene
 	recent  []entry   // restarts of the last hour, PerHour at most
-	busy    string    // being restarted; "" when none is
-	gaveUp  time.Time // on the whole fleet; zero: not
+	busy    string    // being restarted; "": none
+	gaveUp  time.Time // when it gave up on the whole fleet; zero: it did not
 	why     string    // for that
-	spent   bool      // the budget makes a worker wait
-	harm    time.Time // the last moment in which a worker was in a breach
+	spent   bool      // a worker waits because the budget is spent
+	harm    time.Time // when a worker was last in a breach
 
 	restarts, failed, useless uint64
 }
 
-// Step takes the fleet as it is at now and decides what to do. After Restart,
-// the caller owes a Done, and Step does not answer Restart again before it.
+// Step takes the state of the fleet at now and decides what to do. After Restart, the caller must call Done; until then
+// Step does not return Restart again.
 func (f *Fleet) Step(now time.Time, s Scene) Decision {
 	c := f.Config.WithDefaults()
 	f.see(now, &c, s.Workers)
@@ -111,7 +111,7 @@ func (f *Fleet) Step(now time.Time, s Scene) Decision {
 	return out
 }
 
-// see updates what is known, and forgets who is gone.
+// see updates the workers, and drops those that are gone.
 func (f *Fleet) see(now time.Time, c *Config, in []Worker) {
 	if f.workers == nil {
 		f.workers = map[string]*worker{}
@@ -134,17 +134,17 @@ func (f *Fleet) see(now time.Time, c *Config, in []Worker) {
 	}
 }
 
-// forget drops restarts that the budget does not remember.
+// forget drops restarts that no longer count for the budget.
 func (f *Fleet) forget(now time.Time, c *Config) {
 	f.recent = slices.DeleteFunc(f.recent, func(e entry) bool {
 		return now.Sub(e.at) >= time.Hour
 	})
-	if n := len(f.recent) - c.PerHour; n > 0 { // it was lowered
+	if n := len(f.recent) - c.PerHour; n > 0 { // the budget was lowered
 		f.recent = slices.Delete(f.recent, 0, n)
 	}
 }
 
-// mark notes that the last restart of a worker did not help.
+// mark records that the last restart of a worker did not help.
 func (f *Fleet) mark(name string) {
 	f.useless++
 	for i := len(f.recent) - 1; i >= 0; i-- {
@@ -155,7 +155,7 @@ func (f *Fleet) mark(name string) {
 	}
 }
 
-// calm takes back what was given up long ago.
+// calm watches again what was given up long ago.
 func (f *Fleet) calm(now time.Time, c *Config) {
 	if !f.gaveUp.IsZero() && now.Sub(later(f.gaveUp, f.harm)) >= c.Calm {
 		f.gaveUp, f.why, f.recent = time.Time{}, "", nil
@@ -174,7 +174,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// pardon forgets what speaks against the worker's restarts.
+// pardon clears the record of the worker's restarts.
 func (w *worker) pardon() {
 	w.gaveUp, w.strikes, w.asked, w.struck = time.Time{}, 0, time.Time{}, false
 }
@@ -197,9 +197,9 @@ func (f *Fleet) consider(now time.Time, c *Config, held string, w *worker) Decis
 	case f.busy != "":
 		d.Why = f.busy + " is being restarted, and they are restarted one at a time"
 	case serving < 2:
-		d.Why = fmt.Sprintf("%d of %d workers serve, and 2 have to", serving, len(f.order))
+		d.Why = fmt.Sprintf("only %d of %d workers serve, and at least 2 must", serving, len(f.order))
 	case away+1 > allowed:
-		d.Why = fmt.Sprintf("%d of %d workers are away already, and %d may be", away, len(f.order), allowed)
+		d.Why = fmt.Sprintf("%d of %d workers are away already, the limit is %d", away, len(f.order), allowed)
 	case now.Before(ready):
 		d.Why, d.Until = f.young(now, w), ready
 	case len(f.recent) >= c.PerHour:
@@ -225,9 +225,9 @@ func (f *Fleet) count(w *worker) (serving, away int) {
 
 func (f *Fleet) young(now time.Time, w *worker) string {
 	if w.strikes > 0 {
-		return fmt.Sprintf("the last %s did not help, so that it backs off", plural(w.strikes, "restart"))
+		return fmt.Sprintf("the last %s did not help, so it waits longer", plural(w.strikes, "restart"))
 	}
-	return fmt.Sprintf("it has been up for %v only", now.Sub(w.base()).Round(time.Second))
+	return fmt.Sprintf("it has been up for only %v", now.Sub(w.base()).Round(time.Second))
 }
 
 func plural(n int, what string) string {
@@ -237,7 +237,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// budget decides when the budget of the hour is spent.
+// budget decides what to do if the budget of the hour is spent.
 func (f *Fleet) budget(now time.Time, c *Config, d *Decision) {
 	useless := 0
 	for _, e := range f.recent {
@@ -256,7 +256,7 @@ func (f *Fleet) budget(now time.Time, c *Config, d *Decision) {
 	d.Until = f.recent[0].at.Add(time.Hour)
 }
 
-// begin notes a restart.
+// begin records a restart.
 func (f *Fleet) begin(now time.Time, w *worker) {
 	f.busy = w.name
 	f.restarts++
@@ -265,7 +265,7 @@ func (f *Fleet) begin(now time.Time, w *worker) {
 	w.asked, w.struck = now, false
 }
 
-// Done says that the restart of a worker has ended, well or not.
+// Done records that the restart of a worker has ended, well or not.
 func (f *Fleet) Done(now time.Time, name string, ok bool) {
 	if f.busy != name {
 		return
@@ -276,13 +276,13 @@ func (f *Fleet) Done(now time.Time, name string, ok bool) {
 	}
 	if w := f.workers[name]; w != nil {
 		w.asked = now
-		// A life that goes on has to show it again.
+		// A life that goes on must breach its limit again.
 		w.over, w.breach, w.due = [signals]streak{}, nil, false
 	}
 }
 
-// Clear watches a worker again that was given up, or for "" all and the fleet.
-// It reports whether there was anything to clear.
+// Clear watches a worker again that was given up, or for "" all workers and the fleet. It reports whether there was
+// anything to clear.
 func (f *Fleet) Clear(name string) bool {
 	found := false
 	for _, w := range f.order {

@@ -273,19 +273,19 @@ func TestRules(t *testing.T) {
 	}{
 		{"nothing", 4, func(*stage) {}, "", false},
 		{"a rollout", 4, func(s *stage) { s.held = "a rolling restart is under way" }, "a rolling restart is under way", false},
-		{"the only worker", 1, func(*stage) {}, "1 of 1 workers serve, and 2 have to", false},
+		{"the only worker", 1, func(*stage) {}, "only 1 of 1 workers serve, and at least 2 must", false},
 		{"two workers", 2, func(*stage) {}, "", false},
-		{"two, of which one serves", 2, func(s *stage) { s.worker("w-2").Serving = false }, "1 of 2 workers serve, and 2 have to", false},
-		{"three, of which two serve", 3, func(s *stage) { s.worker("w-3").Serving = false }, "1 of 3 workers are away already, and 1 may be", false},
+		{"two, of which one serves", 2, func(s *stage) { s.worker("w-2").Serving = false }, "only 1 of 2 workers serve, and at least 2 must", false},
+		{"three, of which two serve", 3, func(s *stage) { s.worker("w-3").Serving = false }, "1 of 3 workers are away already, the limit is 1", false},
 		{"it is the one that does not serve", 3, func(s *stage) { s.worker("w-1").Serving = false }, "", false},
 		{"eight, of which seven serve", 8, func(s *stage) { s.worker("w-3").Serving = false }, "", false},
 		{"eight, of which six serve", 8, func(s *stage) {
 			s.worker("w-3").Serving, s.worker("w-4").Serving = false, false
-		}, "2 of 8 workers are away already, and 2 may be", false},
+		}, "2 of 8 workers are away already, the limit is 2", false},
 		{"one that is down", 4, func(s *stage) {
 			*s.worker("w-3") = Worker{Name: "w-3"}
-		}, "1 of 4 workers are away already, and 1 may be", false},
-		{"young", 4, func(s *stage) { s.worker("w-1").Up = s.now }, "it has been up for 40s only", true},
+		}, "1 of 4 workers are away already, the limit is 1", false},
+		{"young", 4, func(s *stage) { s.worker("w-1").Up = s.now }, "it has been up for only 40s", true},
 		{"old enough", 4, func(s *stage) { s.worker("w-1").Up = s.now.Add(-2 * time.Minute) }, "", false},
 	} {
 		s := newStage(t, limited(), tc.n)

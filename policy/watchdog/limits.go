@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Signal is what is measured of a worker.
+// Signal is a measured quantity of a worker.
 type Signal uint8
 
 // The signals.
@@ -34,10 +34,10 @@ func (s Signal) String() string {
 	return "signal(" + strconv.Itoa(int(s)) + ")"
 }
 
-// MarshalText writes the signal's name.
+// MarshalText encodes the signal's name.
 func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Say says a value of the signal for people: "512 MiB", "93 %".
+// Say formats a value of the signal for people: "512 MiB", "93 %".
 func (s Signal) Say(v float64) string {
 	switch s {
 	case Memory:
@@ -63,7 +63,7 @@ func sayBytes(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64) + " B"
 }
 
-// Limits are what a worker may take. What is 0 is not looked at.
+// Limits are the largest allowed values. 0 means no limit.
 type Limits struct {
 	Memory      int64   // resident bytes
 	Growth      int64   // resident bytes per hour, while it lasts
@@ -86,15 +86,14 @@ func (l *Limits) of(s Signal) float64 {
 	return 0
 }
 
-// Sample is what was measured of one worker at one moment. What is 0 is not
-// known, and never a breach.
+// Sample is the measurement of one worker at one moment. 0 means unknown, and is never a breach.
 type Sample struct {
 	Memory      int64   `json:"memory,omitempty"` // resident bytes
 	Descriptors float64 `json:"descriptors,omitempty"`
 	Threads     int     `json:"threads,omitempty"`
 }
 
-// of returns one signal of a sample; growth is not in it.
+// of returns one signal of a sample. Growth is not part of a sample.
 func (s *Sample) of(sig Signal) float64 {
 	switch sig {
 	case Memory:
@@ -117,7 +116,7 @@ type Breach struct {
 	Lasted time.Duration `json:"lasted_ns"`
 }
 
-// String says it for people: "memory is 812 MiB, above 512 MiB for 31s".
+// String formats it for people: "memory is 812 MiB, above 512 MiB for 31s".
 func (b Breach) String() string {
 	is := "is"
 	if s := b.Signal; s == Descriptors || s == Threads {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is where a worker, or the whole fleet, stands.
+// State is the state of a worker, or of the whole fleet.
 type State string
 
 // The states. A fleet is OK, Restarting or GaveUp.
@@ -19,7 +19,7 @@ const (
 	GaveUp     State = "gave-up"    // not restarted any more: an operator is wanted
 )
 
-// Status is how the watch over a fleet stands.
+// Status is the state of the watch over a fleet.
 type Status struct {
 	State      State          `json:"state"`
 	Alarm      string         `json:"alarm,omitempty"`      // why an operator should look
@@ -33,7 +33,7 @@ type Status struct {
 	Workers    []WorkerStatus `json:"workers"`
 }
 
-// WorkerStatus is how the watch over one worker stands.
+// WorkerStatus is the state of the watch over one worker.
 type WorkerStatus struct {
 	Name     string    `json:"name"`
 	State    State     `json:"state"`
@@ -46,8 +46,7 @@ type WorkerStatus struct {
 	Growth   float64   `json:"growth,omitempty"` // resident bytes per hour; 0 unless it counts as growth
 }
 
-// Status returns how the watch stood at the last Step, with what was Done and
-// cleared since.
+// Status returns the state of the watch after the last Step, including later calls of Done and Clear.
 func (f *Fleet) Status() Status {
 	c := f.Config.WithDefaults()
 	s := Status{
@@ -107,7 +106,7 @@ func (w *worker) status(busy string) WorkerStatus {
 	return st
 }
 
-// names lists a few.
+// names lists a few names.
 func names(all []string) string {
 	const few = 3
 	if len(all) > few {

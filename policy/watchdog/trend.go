@@ -6,34 +6,32 @@ import (
 	"time"
 )
 
-// How a window is cut, and what in it is no growth.
+// How a window is divided, and what does not count as growth.
 const (
 	blocks  = 24
 	parts   = 4
 	perPart = blocks / parts
 	minSeen = blocks * 3 / 4 // blocks with samples
 	noise   = 4 << 20        // bytes
-	even    = 8              // no rise from part to part is less than the whole by this
-	slowing = 0.6            // of the first half's rate: what is slower levels off
+	even    = 8              // each rise between parts is at least the whole rise divided by this
+	slowing = 0.6            // times the first half's rate: a slower second half levels off
 	doubt   = 4              // standard errors by which it must not be slower
 	slopes  = blocks * (blocks - 1) / 2
 )
 
-// trend is how one number of bytes has gone over a window. The package comment
-// says what counts as growth.
+// trend records a number of bytes over a window. The package comment says what counts as growth.
 type trend struct {
 	width     time.Duration // of a block
 	began     time.Time
-	at        int64 // which block is open
+	at        int64 // number of the open block
 	low, high int64 // of the open block; low 0: no sample
 	lows      [blocks]int64
 	highs     [blocks]int64 // of closed blocks, the oldest at next
 	next, n   int
-	rate      float64 // bytes per hour; 0 unless it counts
+	rate      float64 // bytes per hour; 0 if it does not count
 }
 
-// add takes a sample. What comes before the last one, or after a window without
-// any, begins anew.
+// add adds a sample. A sample before the last one, or after a window without samples, begins the window anew.
 func (t *trend) add(now time.Time, window time.Duration, v int64) {
 	if v <= 0 {
 		return
@@ -63,7 +61,7 @@ func (t *trend) add(now time.Time, window time.Duration, v int64) {
 	t.high = max(t.high, v)
 }
 
-// grows returns the growth in bytes per hour if it counts, else 0.
+// grows returns the growth in bytes per hour if it counts; otherwise 0.
 func (t *trend) grows() float64 {
 	if t.n < blocks {
 		return 0
@@ -89,12 +87,12 @@ func (t *trend) grows() float64 {
 	return rate * float64(time.Hour) / float64(t.width)
 }
 
-// slopeError is the standard error of second - slowing*first, for values that
-// scatter by 1: sqrt(12/(n³-n)) each, with n = blocks/2.
+// slopeError is the standard error of second - slowing*first, for values with a standard deviation of 1: sqrt(12/(n³-n))
+// each, with n = blocks/2.
 const slopeError = 0.0836 * 1.166
 
-// scatter is the standard deviation of values around a line of that slope, by
-// the median of the distances, so that a few strays do not count.
+// scatter returns the standard deviation of values around a line of that slope, from the median of the distances, so that a
+// few outliers do not matter.
 func scatter(values []float64, slope float64, buf []float64) float64 {
 	for i, v := range values {
 		if v == v {
@@ -108,8 +106,7 @@ func scatter(values []float64, slope float64, buf []float64) float64 {
 	return 1.4826 * median(buf)
 }
 
-// rises reports whether the floor of the memory rises from part to part, evenly
-// and by more than noise.
+// rises reports whether the floor of the memory rises from part to part, evenly and by more than noise.
 func (t *trend) rises() bool {
 	var floor, swing [parts]int64
 	for p := range parts {
@@ -140,8 +137,7 @@ func (t *trend) rises() bool {
 	return true
 }
 
-// theilSen returns the median of the slopes between all pairs of values, NaN
-// left out; 0 without any.
+// theilSen returns the median of the slopes between all pairs of values, without NaN; 0 without values.
 func theilSen(values, buf []float64) float64 {
 	for i, a := range values {
 		for j := i + 1; j < len(values); j++ {

@@ -2,14 +2,14 @@ package watchdog
 
 import "time"
 
-// times is how many samples in a row make a breach, and gap after how long
-// without one it begins anew: nobody knows what was between.
+// times is how many samples in a row make a breach. gap is the time without a sample after which the count begins anew,
+// because the values in between are unknown.
 const (
 	times = 3
 	gap   = time.Minute
 )
 
-// worker is what is known of one worker across its lives.
+// worker is the record of one worker across its lives.
 type worker struct {
 	name    string
 	life    uint64
@@ -21,19 +21,19 @@ type worker struct {
 	memory  trend
 	over    [signals]streak
 
-	breach  *Breach   // the one that counts, nil when all is well
-	due     bool      // it lasts
-	harm    time.Time // the last moment in a breach
-	asked   time.Time // when our last restart began, and then when it ended; zero: none
-	struck  bool      // that it did not help has been counted
+	breach  *Breach   // the breach that counts; nil: none
+	due     bool      // it has lasted long enough
+	harm    time.Time // when it was last in a breach
+	asked   time.Time // when our last restart began and, later, when it ended; zero: none
+	struck  bool      // its uselessness has been counted
 	strikes int       // restarts in a row that did not help
-	done    uint64    // restarts
-	gaveUp  time.Time // zero: not
+	done    uint64    // number of restarts
+	gaveUp  time.Time // zero: not given up
 	why     string    // what it waits for
-	until   time.Time // when that is over; zero: nobody knows
+	until   time.Time // end of the wait; zero: unknown
 }
 
-// streak is for how long a signal has been above its limit.
+// streak is how long a signal has been above its limit.
 type streak struct {
 	since time.Time
 	n     int // samples; 0: it is not above
@@ -45,7 +45,7 @@ func (s *streak) lasts(now time.Time, c *Config) bool {
 	return s.n >= times && now.Sub(s.since) >= c.For
 }
 
-// see takes what is known of the worker now.
+// see updates the worker.
 func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	if w.life != in.Life {
 		w.life, w.sampled, w.memory, w.over = in.Life, false, trend{}, [signals]streak{}
@@ -76,7 +76,7 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	}
 }
 
-// value is the newest value of a signal.
+// value returns the newest value of a signal.
 func (w *worker) value(s Signal) float64 {
 	if s == Growth {
 		return w.memory.rate
@@ -84,8 +84,7 @@ func (w *worker) value(s Signal) float64 {
 	return w.sample.of(s)
 }
 
-// judge finds the breach that counts: one that lasts before one that does not,
-// then the longest.
+// judge finds the breach that counts: a lasting one before a short one, then the longest.
 func (w *worker) judge(now time.Time, c *Config) {
 	w.breach, w.due = nil, false
 	best, rank := Signal(0), -1
@@ -111,8 +110,7 @@ func (w *worker) judge(now time.Time, c *Config) {
 	w.harm = now
 }
 
-// restartUseless says whether our last restart helped, as far as it is known now. It
-// reports whether one more did not.
+// restartUseless checks whether our last restart helped, as far as that is known. It returns true if one more did not help.
 func (w *worker) restartUseless(now time.Time, c *Config) (useless bool) {
 	switch {
 	case w.asked.IsZero():
@@ -131,7 +129,7 @@ func (w *worker) restartUseless(now time.Time, c *Config) (useless bool) {
 	return false
 }
 
-// base is from when on the worker's time counts for MinUptime.
+// base returns the time from which MinUptime counts.
 func (w *worker) base() time.Time {
 	if w.asked.After(w.up) {
 		return w.asked

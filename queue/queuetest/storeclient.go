@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -52,9 +53,7 @@ func (d *storeClient) put(n byte, bodies ...string) {
 
 func (d *storeClient) send(e queue.Entry) {
 	d.Helper()
-	if e.ID == "" {
-		e.ID = string(e.Body)
-	}
+	e.ID = cmp.Or(e.ID, string(e.Body))
 	switch {
 	case e.Payload == work(0):
 		e.Payload = bezoar.Fingerprint{}

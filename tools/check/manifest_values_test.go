@@ -110,6 +110,13 @@ func TestOddValuesOfManifestsAreFound(t *testing.T) {
 			{"- name: BEZOAR_STORE\n", "- name: BEZOAR STORE\n"},
 			{"name: bezoar\n  labels", "name: Bezoar_1\n  labels"},
 			{"runAsNonRoot: true", "runAsNonRoot: maybe"},
+			{"{name: http, containerPort: 8080}", "{name: http}"},
+			{"{name: http, port: 80, targetPort: http}", "{name: http, targetPort: http}"},
+			{"{secretKeyRef: {name: bezoar, key: store}}", "{secretKeyRef: {name: bezoar}}"},
+			{"{name: tmp, mountPath: /tmp}", "{name: tmp}"},
+			{"topologyKey: kubernetes.io/hostname", "namespaces: [shop]"},
+			{"{path: /livez, port: admin}", "{path: /livez}"},
+			{"{key: fingerprints, path: fingerprints}", "{key: fingerprints}"},
 		},
 		"work.yaml":          {{"replicas: 2", "replicas: -2"}, {"- name: work\n", "- name: Work\n"}},
 		"kustomization.yaml": {{"files: [bezoar.yaml]", "files: [nothing.yaml]"}, {"  - work.yaml", "  - nothing.yaml"}},
@@ -135,7 +142,8 @@ func TestOddValuesOfManifestsAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, err := render(dir)
-			if err == nil && len(faults(all)) == 0 {
+			wrong, schemaErr := schemaFaults(dir)
+			if err == nil && schemaErr == nil && len(faults(all)) == 0 && len(wrong) == 0 {
 				t.Errorf("%s with %q instead of %q is taken for valid", file, c[1], c[0])
 			}
 		}

@@ -18,6 +18,10 @@
 //	neonconn    at the second such request on one connection, and answers the first
 //	neonarm     at the next request, whosever it is: this one is answered
 //	neonleak    at the next request once it has answered eight of these
+//	neonfire    at once, if it has answered a neonprime; otherwise it answers this one, too
+//
+// It speaks HTTP/1.1 and, from the first byte of a connection, HTTP/2. To a POST of
+// application/grpc it answers as a unary call of gRPC does.
 //
 // It writes a line to the file $ATTACK_LIVES when it starts ("start PID BUILD"),
 // when a pill kills it ("pill …"), and when it is told to end ("told …"). With the
@@ -63,7 +67,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("open $ATTACK_LIVES: %w", err)
 	}
-	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak))?`), hung: make(chan struct{}, 1)}
+	w := &worker{lives: lives, build: "good", poison: regexp.MustCompile(`neon(?:(late|slow)(\d+)|(hang|oom|twice|conn|arm|leak|prime|fire))?`), hung: make(chan struct{}, 1)}
 	if text, err := os.ReadFile(os.Getenv("ATTACK_BUILD")); err == nil {
 		w.build = strings.TrimSpace(string(text))
 	}
@@ -88,6 +92,9 @@ func run() error {
 	server := &http.Server{Handler: w, ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 		return context.WithValue(ctx, onConn{}, new(atomic.Int32))
 	}} //nolint:gosec // without time limits, as many are
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	return server.Serve(l)
 }
 
@@ -104,6 +111,7 @@ type worker struct {
 	hung   chan struct{} // full when nothing is answered any more
 	seen   atomic.Bool   // a request that kills the second time has come
 	armed  atomic.Bool   // the next request kills
+	primed atomic.Bool   // a request that fires kills
 	leaked atomic.Int32  // requests that take memory for good
 }
 
@@ -140,6 +148,13 @@ func (wk *worker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(work(r))
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status")
+		_, _ = w.Write(make([]byte, 5)) // an empty message
+		w.Header().Set("Grpc-Status", "0")
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, "{\"ok\": true}\n")
 	if fused {
@@ -192,6 +207,13 @@ func (wk *worker) poisoned(r *http.Request, body []byte) (late time.Duration, fu
 		case "arm":
 			wk.armed.Store(true)
 			return 0, false
+		case "prime":
+			wk.primed.Store(true)
+			return 0, false
+		case "fire":
+			if !wk.primed.Load() {
+				return 0, false
+			}
 		case "leak":
 			wk.armed.Store(wk.leaked.Add(1) >= leaks)
 			return 0, false

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -23,28 +25,28 @@ const (
 	dialFor         = 10 * time.Second
 )
 
-// Client says how to reach a broker.
+// Client describes the connection to a broker.
 type Client struct {
-	Brokers  []string    // host:port; the first one that answers is taken
-	TLS      *tls.Config // nil: without
+	Brokers  []string    // host:port; the first one that answers is used
+	TLS      *tls.Config // nil: plain TCP
 	User     string
 	Password string
 	VHost    string // default /
 }
 
-// Config says which queue is worked on. Brokers and Queue are required.
+// Config selects the queue to consume. Brokers and Queue are required.
 type Config struct {
 	Client
 	Queue string
-	// DeadLetter is the queue that dead letters go to; default Queue with "-dlq" behind
-	// it. It is declared, durable, if it does not exist.
+	// DeadLetter is the queue for dead letters; default Queue with the suffix "-dlq". If it
+	// does not exist, it is declared as a durable queue.
 	DeadLetter string
-	Prefetch   int          // messages that we hold and that could run; default 16
+	Prefetch   int          // maximum number of held messages that may run; default 16
 	Log        *slog.Logger // nil discards
 }
 
-// FromURL reads amqp://HOST[,HOST…]/QUEUE, or amqps://. Its parameters are vhost,
-// prefetch and those of [brokers.Address.TLS].
+// FromURL parses amqp://HOST[,HOST…]/QUEUE, or amqps://. The parameters are vhost, prefetch
+// and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	port := "5672"
 	if strings.HasPrefix(text, "amqps:") {
@@ -69,48 +71,33 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	return c, c.Validate()
 }
 
-// ClientFrom is what a URL says about the broker.
+// ClientFrom returns the connection settings in a URL.
 func ClientFrom(a *brokers.Address) (c Client, err error) {
 	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, VHost: a.Param("vhost")}
 	c.TLS, err = a.TLS(a.Scheme == "amqps")
 	return c, err
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if len(c.Brokers) == 0 {
-		fault("Brokers: is missing")
-	}
-	if c.Queue == "" || len(c.Queue) > 250 {
-		fault("Queue: %.100q is no name of a queue", c.Queue)
-	}
-	if c.DeadLetter == c.Queue || len(c.DeadLetter) > 255 {
-		fault("DeadLetter: %.100q is the queue itself, or too long", c.DeadLetter)
-	}
-	if c.Prefetch < 1 || c.Prefetch > maxPrefetch {
-		fault("Prefetch: %d is not within 1 to %d", c.Prefetch, maxPrefetch)
-	}
-	return errors.Join(faults...)
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
+	errs.If(c.Queue == "" || len(c.Queue) > 250, "Queue: %.100q is not a valid queue name", c.Queue)
+	errs.If(c.DeadLetter == c.Queue || len(c.DeadLetter) > 255, "DeadLetter: %.100q is the queue itself, or too long", c.DeadLetter)
+	errs.If(c.Prefetch < 1 || c.Prefetch > maxPrefetch, "Prefetch: %d is not between 1 and %d", c.Prefetch, maxPrefetch)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Queue + "-dlq"
-	}
-	if c.Prefetch == 0 {
-		c.Prefetch = defaultPrefetch
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Queue+"-dlq")
+	c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
-// Dial connects to the first broker that answers. name is what the broker shows of us.
-// The end of ctx ends the attempt.
+// Dial connects to the first broker that answers, until ctx ends. name is the connection
+// name that the broker shows.
 func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, error) {
 	scheme := "amqp"
 	if c.TLS != nil {
@@ -118,19 +105,17 @@ func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, err
 	}
 	user, password, vhost := c.User, c.Password, c.VHost
 	if user == "" && password == "" {
-		user, password = "guest", "guest" // the broker's own default, which it takes from its own machine only
+		user, password = "guest", "guest" // the broker's default, which it accepts from its own machine only
 	}
-	if vhost == "" {
-		vhost = "/"
-	}
-	connected := func() bool { return true } // stops what ends the attempt
+	vhost = cmp.Or(vhost, "/")
+	connected := func() bool { return true } // stops the cancellation by ctx
 	dial := func(network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialFor}).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
 		connected = context.AfterFunc(ctx, func() { _ = conn.Close() })
-		return conn, conn.SetDeadline(time.Now().Add(dialFor)) // until the handshake is over
+		return conn, conn.SetDeadline(time.Now().Add(dialFor)) // until the end of the handshake
 	}
 	var failed error
 	for _, host := range c.Brokers {
@@ -143,7 +128,7 @@ func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, err
 		connected()
 		if ctx.Err() != nil {
 			if err == nil {
-				_ = conn.CloseDeadline(time.Now()) // nobody wants it
+				_ = conn.CloseDeadline(time.Now()) // ctx has ended
 			}
 			return nil, fmt.Errorf("connect to %s: %w", host, ctx.Err())
 		}
@@ -155,7 +140,7 @@ func (c Client) Dial(ctx context.Context, name string) (*amqp091.Connection, err
 	return nil, failed
 }
 
-// explain says what to do about an error, if that is known.
+// explain adds advice to known errors.
 func (c Client) explain(err error) error {
 	if told := brokers.TLSError(err); told != nil || err == nil {
 		return told
@@ -164,10 +149,10 @@ func (c Client) explain(err error) error {
 	switch {
 	case errors.Is(err, amqp091.ErrCredentials), errors.Is(err, amqp091.ErrSASL), errors.Is(err, amqp091.ErrVhost),
 		answered && (answer.Code == amqp091.AccessRefused || answer.Code == amqp091.NotAllowed):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?vhost= the virtual host"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " set the user and the password, ?vhost= sets the virtual host"}
 	case answered && answer.Code == amqp091.NotFound:
-		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the queue; is its name spelled right in --queue, and the virtual host in ?vhost=?"}
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the queue; check the queue name in --queue and the virtual host in ?vhost="}
 	default:
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a broker running at " + strings.Join(c.Brokers, " or ") + "?" + brokers.TLSHint(c.TLS)}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "check that a broker runs at " + strings.Join(c.Brokers, " or ") + "?" + brokers.TLSHint(c.TLS)}
 	}
 }

@@ -1,26 +1,26 @@
-// Package amqp is a queue of RabbitMQ, or of another broker of AMQP 0-9-1, as a source of
-// messages for package worker.
+// Package amqp implements a message source for package worker on a queue of RabbitMQ or
+// another AMQP 0-9-1 broker, and a sink for an outbox.
 //
-// RabbitMQ knows a message as delivered until it is acknowledged, or the connection
-// ends. So a [Source] holds what it was given: what is released with a delay stays here
-// until then and is handed out again, and what is done or parked is acknowledged. For
-// each Config.Prefetch messages that wait so, one more consumer is opened, so that
-// they take nobody's place, and closed when they have gone.
+// RabbitMQ considers a message delivered until it is acknowledged or the connection ends.
+// So a [Source] keeps unfinished messages: it holds a message that is released with a delay
+// and hands it out again later, and it acknowledges messages that are done or parked. For
+// each Config.Prefetch delayed messages, the source opens one more consumer, so that
+// delayed messages do not use up the prefetch. It closes the consumer when they are gone.
 //
 // # Guarantees
 //
-// Every message is delivered at least once. One that is parked is in the dead-letter
-// queue, confirmed by the broker and not only accepted, before it is acknowledged. When
-// the connection ends, the broker gives all that we held to others: what runs is stopped
-// and blamed on nobody.
+// Every message is delivered at least once. A parked message is acknowledged only after the
+// broker has confirmed its copy in the dead-letter queue. When the connection ends, the
+// broker redelivers all unacknowledged messages; the worker stops those that run, and
+// blames no message.
 //
 // # Not guaranteed
 //
-// There is no order. The broker's count of deliveries, where it has one, goes up for all
-// that we held when a connection ends.
+// Messages have no order. When a connection ends, the broker's delivery count, if it has
+// one, grows for all unacknowledged messages.
 //
-// # Bounds
+// # Limits
 //
-// At most Config.Prefetch messages are held that could run, and about [maxDelayed] that
-// wait for their time. Beyond that nothing more comes until one of these is due.
+// A source holds at most Config.Prefetch messages that may run, and about [maxDelayed]
+// delayed messages. At this limit it receives no more messages until a delayed one is due.
 package amqp

@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// receipt names one delivery.
+// receipt identifies one delivery.
 type receipt struct {
 	life   string
 	serial int // of the session
@@ -42,9 +42,9 @@ func parseReceipt(text string) (r receipt, err error) {
 	return r, nil
 }
 
-// deliveriesBefore is how often the broker says that it was delivered before.
+// deliveriesBefore returns the number of earlier deliveries that the broker reports.
 func deliveriesBefore(d amqp091.Delivery) int {
-	switch n := d.Headers["x-delivery-count"].(type) { // of quorum queues
+	switch n := d.Headers["x-delivery-count"].(type) { // set by quorum queues
 	case int64:
 		return int(n)
 	case int32:
@@ -56,7 +56,7 @@ func deliveriesBefore(d amqp091.Delivery) int {
 	return 0
 }
 
-// message is a delivery as the worker knows it.
+// message converts a delivery to a worker's message.
 func (s *Source) message(h *held) worker.Message {
 	d := &h.delivery
 	r := receipt{s.life, h.session.serial, h.place}
@@ -100,7 +100,7 @@ func attribute(value any) worker.Attribute {
 }
 
 const (
-	evidence  = "bezoar-" // begins the names of headers that say why
+	evidence  = "bezoar-" // prefix of headers with the evidence
 	maxReason = 1 << 10
 	maxStderr = 4 << 10
 )
@@ -114,13 +114,13 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 		return err
 	}
 	if err := h.session.publish(ctx, s.cfg.DeadLetter, s.letter(&h.delivery, m, l)); err != nil {
-		return fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err)
+		return fmt.Errorf("park the message in %s: %w", s.cfg.DeadLetter, err)
 	}
 	return nil
 }
 
-// letter is a message of the dead-letter queue: body, headers and properties of its
-// origin, and why. It is persistent, and does not expire.
+// letter builds the dead letter: body, headers and properties of the original message, and
+// the evidence. It is persistent and does not expire.
 func (s *Source) letter(d *amqp091.Delivery, m worker.Message, l worker.Letter) amqp091.Publishing {
 	p := amqp091.Publishing{
 		Headers: amqp091.Table{}, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp091.Persistent,

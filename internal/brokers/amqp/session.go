@@ -11,42 +11,42 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// session is one connection and what came by it.
+// session is one connection with its messages.
 type session struct {
 	source *Source
 	serial int
 	conn   *amqp091.Connection
 	works  sync.WaitGroup
 
-	publishing sync.Mutex // held while a letter is sent
+	publishing sync.Mutex // held while a letter is published
 	publisher  *amqp091.Channel
 	returned   chan amqp091.Return
 
-	// The source's lock guards these.
+	// The source's lock guards the fields below.
 	gone      bool
 	lost      chan struct{} // closed when gone
 	held      map[place]*held
-	consumers []*consumer        // that are not cancelled
-	channels  []*amqp091.Channel // of consumers, over all
-	delayed   int                // held until a time
+	consumers []*consumer        // consumers that are not cancelled
+	channels  []*amqp091.Channel // one channel per consumer
+	delayed   int                // held until their delay ends
 	balance   chan struct{}
 }
 
-// consumer has messages pushed to us, at most Config.Prefetch of them.
+// consumer receives messages from the broker, with at most Config.Prefetch unacknowledged.
 type consumer struct {
 	id        int
 	channel   *amqp091.Channel
-	cancelled bool // nothing more comes
+	cancelled bool // no more messages arrive
 	held      int
 }
 
-// place names a message in a session.
+// place identifies a message in a session.
 type place struct {
 	consumer int
 	tag      uint64
 }
 
-// held is one message that the broker has given to us.
+// held is one unacknowledged message.
 type held struct {
 	session  *session
 	consumer *consumer
@@ -57,7 +57,7 @@ type held struct {
 	after    *time.Timer
 }
 
-// begin connects and looks the queues up.
+// begin connects and checks the queues.
 func (s *Source) begin(serial int) (n *session, err error) {
 	conn, err := s.cfg.Dial(context.Background(), "bezoar work")
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Source) begin(serial int) (n *session, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = conn.Close() // it is of no use
+			_ = conn.Close() // unusable
 			err = s.cfg.explain(err)
 		}
 	}()
@@ -80,14 +80,14 @@ func (s *Source) begin(serial int) (n *session, err error) {
 		return nil, fmt.Errorf("open a channel: %w", err)
 	}
 	if err := n.publisher.Confirm(false); err != nil {
-		return nil, fmt.Errorf("ask for confirmations: %w", err)
+		return nil, fmt.Errorf("turn on publisher confirms: %w", err)
 	}
 	n.publisher.NotifyReturn(n.returned)
 	return n, n.grow()
 }
 
-// queues finds the queue, and the one of dead letters, which it declares if it is not
-// there. A channel ends with the answer that there is none.
+// queues checks that the queue exists, and declares the dead-letter queue if necessary. It
+// uses separate channels, because the broker closes a channel on such an error.
 func (s *Source) queues(conn *amqp091.Connection) error {
 	there := func(name string) error {
 		ch, err := conn.Channel()
@@ -99,7 +99,7 @@ func (s *Source) queues(conn *amqp091.Connection) error {
 		return err
 	}
 	if err := there(s.cfg.Queue); err != nil {
-		return fmt.Errorf("look queue %s up: %w", s.cfg.Queue, err)
+		return fmt.Errorf("look up queue %s: %w", s.cfg.Queue, err)
 	}
 	err := there(s.cfg.DeadLetter)
 	if answer, ok := errors.AsType[*amqp091.Error](err); !ok || answer.Code != amqp091.NotFound {
@@ -111,13 +111,13 @@ func (s *Source) queues(conn *amqp091.Connection) error {
 	}
 	defer func() { _ = ch.Close() }() // it may be closed already
 	if _, err := ch.QueueDeclare(s.cfg.DeadLetter, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare queue %s for dead letters: %w", s.cfg.DeadLetter, err)
+		return fmt.Errorf("declare the dead-letter queue %s: %w", s.cfg.DeadLetter, err)
 	}
-	s.cfg.Log.Info("declared the queue for dead letters", "queue", s.cfg.DeadLetter)
+	s.cfg.Log.Info("declared the dead-letter queue", "queue", s.cfg.DeadLetter)
 	return nil
 }
 
-// start takes in what comes, and ends with the connection.
+// start consumes messages until the connection ends.
 func (n *session) start() {
 	closed := n.conn.NotifyClose(make(chan *amqp091.Error, 1))
 	n.works.Go(func() {
@@ -130,7 +130,7 @@ func (n *session) start() {
 	n.works.Go(n.balanced)
 }
 
-// end ends a session, once: what runs of it is stopped.
+// end ends the session once, and stops its running messages.
 func (n *session) end(why error) {
 	s := n.source
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (n *session) end(why error) {
 	closing, channels := s.closed, n.channels
 	s.mu.Unlock()
 	signal(s.wake)
-	if closing { // a channel ends behind our acknowledgements, which a connection may not
+	if closing { // closing a channel waits for the acknowledgements before it; closing the connection may not
 		silent := time.AfterFunc(endFor, func() { _ = n.conn.CloseDeadline(time.Now()) })
 		defer silent.Stop()
 		for _, ch := range channels {
@@ -164,7 +164,7 @@ func (n *session) end(why error) {
 	_ = n.conn.CloseDeadline(time.Now().Add(endFor)) // it may be closed already
 }
 
-// balanced keeps as many consumers as there are messages that wait for a time.
+// balanced opens and closes consumers to match the number of delayed messages.
 func (n *session) balanced() {
 	s := n.source
 	for {
@@ -181,7 +181,7 @@ func (n *session) balanced() {
 		switch {
 		case want > have:
 			err = n.grow()
-			signal(n.balance) // there may be more
+			signal(n.balance) // another round may be necessary
 		case want < have && want == 1:
 			err = n.shrink()
 			signal(n.balance)
@@ -218,7 +218,7 @@ func (n *session) grow() error {
 
 func (c *consumer) name() string { return "bezoar-" + strconv.Itoa(c.id) }
 
-// shrink cancels the newest consumer. Its channel goes when nothing of it is held.
+// shrink cancels the newest consumer. Its channel closes when none of its messages is held.
 func (n *session) shrink() error {
 	s := n.source
 	s.mu.Lock()
@@ -232,7 +232,7 @@ func (n *session) shrink() error {
 	return nil
 }
 
-// consume takes in what comes to a consumer.
+// consume processes the deliveries of a consumer.
 func (n *session) consume(c *consumer, deliveries <-chan amqp091.Delivery) {
 	s := n.source
 	for d := range deliveries {
@@ -249,25 +249,25 @@ func (n *session) consume(c *consumer, deliveries <-chan amqp091.Delivery) {
 	s.mu.Unlock()
 	switch {
 	case !cancelled:
-		n.end(errors.New("the broker has cancelled the consumer: was the queue deleted, or did a message run beyond the broker's consumer_timeout?"))
+		n.end(errors.New("the broker cancelled the consumer: the queue was deleted, or a message ran longer than the broker's consumer_timeout"))
 	case over:
-		_ = c.channel.Close() // the connection ends it otherwise
+		_ = c.channel.Close() // otherwise it ends with the connection
 	}
 }
 
-// drop forgets a message, and reports whether it was the last one of a consumer that was
-// cancelled. The caller holds the source's lock.
+// drop removes a message. It reports whether this was the last message of a cancelled
+// consumer. The caller holds the source's lock.
 func (n *session) drop(h *held) (last bool) {
 	delete(n.held, h.place)
 	h.consumer.held--
 	return h.consumer.cancelled && h.consumer.held == 0
 }
 
-// publish sends a message to a queue, and returns when the broker has confirmed it.
+// publish publishes a message to a queue, and returns after the broker's confirmation.
 func (n *session) publish(ctx context.Context, queue string, p amqp091.Publishing) error {
 	n.publishing.Lock()
 	defer n.publishing.Unlock()
-	select { // of one that we did not wait for
+	select { // a leftover of a publish that did not wait
 	case <-n.returned:
 	default:
 	}
@@ -280,12 +280,12 @@ func (n *session) publish(ctx context.Context, queue string, p amqp091.Publishin
 		return err
 	}
 	select {
-	case r := <-n.returned: // comes before the confirmation
-		return fmt.Errorf("it came back: %d %s", r.ReplyCode, r.ReplyText)
+	case r := <-n.returned: // arrives before the confirmation
+		return fmt.Errorf("the broker returned the message: %d %s", r.ReplyCode, r.ReplyText)
 	default:
 	}
 	if !acked {
-		return errors.New("the broker refuses it")
+		return errors.New("the broker refused the message")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	r := newRig(t, nil)
 	cfg := r.cfg
 	cfg.Queue = "nothing-" + cfg.Queue
-	fails(t, cfg, brokers.Missing, "look queue nothing-")
+	fails(t, cfg, brokers.Missing, "look up queue nothing-")
 	cfg = r.cfg
 	cfg.User, cfg.Password = "nobody", "hushhush"
 	fails(t, cfg, brokers.Denied, "connect to")

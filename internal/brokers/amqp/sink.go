@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,39 +13,40 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 const (
-	waveMost   = 500 // unconfirmed messages
+	waveMost   = 500 // maximum number of unconfirmed messages
 	confirmFor = 30 * time.Second
-	maxShort   = 255 // bytes of names, routing keys and some properties
+	maxShort   = 255 // maximum bytes of names, routing keys and some properties
 )
 
-// SinkConfig says where events go. Brokers and Source are required.
+// SinkConfig configures a sink. Brokers and Source are required.
 type SinkConfig struct {
 	Client
-	Exchange string // "": the default one, whose routing keys are queues
-	// RoutingKey may have {topic}, {key}, {type} and {id} in it; default {topic}.
+	Exchange string // empty: the default exchange, whose routing keys are queue names
+	// RoutingKey may contain {topic}, {key}, {type} and {id}; default {topic}.
 	RoutingKey string
-	Optional   bool   // an event for which there is no queue is dropped
-	Source     string // of the CloudEvents
+	Optional   bool   // drop events for which there is no queue
+	Source     string // CloudEvents source
 }
 
-// Sink is an exchange as a sink of an outbox. Make it with [NewSink].
+// Sink sends events of an outbox to an exchange. Create it with [NewSink].
 //
-// Messages are persistent and mandatory, and have been delivered when the broker has
-// confirmed them. A broker may refuse one message and take the next one, so the next
-// event of a key is sent when the one before it was confirmed.
+// Messages are persistent and mandatory. They count as delivered after the broker's
+// confirmation. The broker may refuse one message and accept the next, so the sink sends
+// the next event of a key only after the previous one was confirmed.
 type Sink struct {
 	cfg  SinkConfig
-	turn chan struct{} // has one in it while somebody sends
+	turn chan struct{} // holds one value while a call sends
 	line *line         // nil: not connected
-	most int           // bytes of a body, as the broker has said; 0: it has not
+	most int           // maximum body size in bytes, as the broker reported; 0: unknown
 }
 
-// line is a connection for sending.
+// line is a connection for publishing.
 type line struct {
 	conn     *amqp091.Connection
 	channel  *amqp091.Channel
@@ -52,7 +54,7 @@ type line struct {
 	closed   chan *amqp091.Error
 }
 
-// SinkFromURL reads amqp://HOST[,HOST…]/EXCHANGE, or amqps://. Its parameters are
+// SinkFromURL parses amqp://HOST[,HOST…]/EXCHANGE, or amqps://. The parameters are
 // routing_key, mandatory, vhost and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
 	port := "5672"
@@ -72,7 +74,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	case "false":
 		c.Optional = true
 	default:
-		return nil, fmt.Errorf("mandatory=%.100s is neither true nor false", v)
+		return nil, fmt.Errorf("mandatory=%.100s is not true or false", v)
 	}
 	if err := a.Rest(); err != nil {
 		return nil, err
@@ -80,36 +82,26 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	return NewSink(c)
 }
 
-// NewSink returns a sink. It connects to nothing.
+// NewSink returns a sink. It does not connect.
 func NewSink(c SinkConfig) (*Sink, error) {
-	if c.RoutingKey == "" {
-		c.RoutingKey = "{topic}"
-	}
+	c.RoutingKey = cmp.Or(c.RoutingKey, "{topic}")
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	return &Sink{cfg: c, turn: make(chan struct{}, 1)}, nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	if len(c.Brokers) == 0 {
-		faults = append(faults, errors.New("Brokers: is missing"))
-	}
-	if len(c.Exchange) > maxShort {
-		faults = append(faults, fmt.Errorf("Exchange: %.100q is not the name of an exchange", c.Exchange))
-	}
-	if err := outgoing.CheckTemplate(c.RoutingKey); err != nil {
-		faults = append(faults, fmt.Errorf("routing_key: %w", err))
-	}
-	if c.Source == "" {
-		faults = append(faults, errors.New("Source: is missing"))
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
+	errs.If(len(c.Exchange) > maxShort, "Exchange: %.100q is not a valid exchange name", c.Exchange)
+	errs.In(outgoing.CheckTemplate(c.RoutingKey), "Source: missing")
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -117,15 +109,15 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// drop ends the connection. The caller has the turn.
+// drop closes the connection. The caller has the turn.
 func (s *Sink) drop() {
 	if s.line != nil {
-		_ = s.line.conn.CloseDeadline(time.Now().Add(time.Second)) // it may have ended already
+		_ = s.line.conn.CloseDeadline(time.Now().Add(time.Second)) // it may be closed already
 		s.line = nil
 	}
 }
 
-// Send publishes records, and returns when the broker has confirmed them.
+// Send publishes records, and returns after the broker's confirmations.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	select {
 	case s.turn <- struct{}{}:
@@ -138,7 +130,8 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 		if s.line != nil || ctx.Err() != nil || !s.learned(wave) {
 			return results
 		}
-		// The broker has ended the channel for one that is too large. Now we know which.
+		// The broker closed the channel because of an oversized message. Its error
+		// contained the limit.
 		var rest []*outbox.Record
 		var at []int
 		for i, r := range wave {
@@ -153,7 +146,7 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	})
 }
 
-// learned reports whether a record is larger than the broker takes.
+// learned reports whether a record exceeds the broker's limit.
 func (s *Sink) learned(wave []*outbox.Record) bool {
 	for _, r := range wave {
 		if s.most > 0 && len(r.Payload) > s.most {
@@ -163,26 +156,26 @@ func (s *Sink) learned(wave []*outbox.Record) bool {
 	return false
 }
 
-// check refuses what AMQP has no place for.
+// check refuses records that AMQP cannot represent.
 func (s *Sink) check(r *outbox.Record) error {
 	if s.most > 0 && len(r.Payload) > s.most {
-		return outgoing.Refused("its payload of %d bytes is larger than the %d that the broker takes", len(r.Payload), s.most)
+		return outgoing.Refused("the payload of %d bytes exceeds the broker's limit of %d", len(r.Payload), s.most)
 	}
 	if key := outgoing.Expand(s.cfg.RoutingKey, r); len(key) > maxShort {
-		return outgoing.Refused("its routing key of %d bytes is longer than %d", len(key), maxShort)
+		return outgoing.Refused("the routing key of %d bytes exceeds the limit of %d", len(key), maxShort)
 	}
 	for name, value := range r.Headers {
 		if len(name) > maxShort || name == "" {
-			return outgoing.Refused("the name of its header %.100q is not within 1 to %d bytes", name, maxShort)
+			return outgoing.Refused("the header name %.100q must have 1 to %d bytes", name, maxShort)
 		}
 		if kind := outgoing.ContentType(r); len(kind) > maxShort {
-			return outgoing.Refused("its content type %.100q is longer than %d bytes", value, maxShort)
+			return outgoing.Refused("the content type %.100q exceeds the limit of %d bytes", value, maxShort)
 		}
 	}
 	return outgoing.CheckTexts(r)
 }
 
-// wave publishes records, and waits for what becomes of them.
+// wave publishes records and waits for the confirmations.
 func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	if len(wave) == 0 {
 		return nil
@@ -197,9 +190,10 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 		s.line = l
 	}
 	l := s.line
-	// A broker that is short of memory does not read, and a write has no other end.
+	// A broker that is short of memory stops reading. Only this deadline ends the write
+	// then.
 	defer context.AfterFunc(ctx, func() { _ = l.conn.CloseDeadline(time.Now()) })()
-	for len(l.returned) > 0 { // of a wave that we did not wait for
+	for len(l.returned) > 0 { // leftovers of a wave that did not wait
 		<-l.returned
 	}
 	confirms := make([]*amqp091.DeferredConfirmation, len(wave))
@@ -214,7 +208,7 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 		}
 	}
 	results := make([]error, len(wave))
-	var why error // the line has ended
+	var why error // reason for the end of the connection
 	for i, c := range confirms {
 		acked, err := c.WaitContext(ctx)
 		if err == nil && acked {
@@ -224,14 +218,15 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 			why = s.ended(ctx, false)
 		}
 		if results[i] = why; why == nil {
-			results[i] = errors.New("the broker has refused it: is a queue full?")
+			results[i] = errors.New("the broker refused the message; a queue may be full")
 		}
 	}
 	s.unroutable(wave, results)
 	return results
 }
 
-// unroutable notes what came back. It came before it was confirmed.
+// unroutable records the returned messages. The broker returns a message before it confirms
+// it.
 func (s *Sink) unroutable(wave []*outbox.Record, results []error) {
 	if s.line == nil {
 		return
@@ -248,15 +243,16 @@ func (s *Sink) unroutable(wave []*outbox.Record, results []error) {
 		if b, ok := back[r.ID]; ok && results[i] == nil {
 			results[i] = &brokers.Error{
 				Kind: brokers.Missing, Err: fmt.Errorf("exchange %q has no queue for routing key %q (%s)", b.Exchange, b.RoutingKey, b.ReplyText),
-				Fix: "bind a queue to it, or drop such events with ?mandatory=false",
+				Fix: "bind a queue to it, or let the broker drop such events with ?mandatory=false",
 			}
 		}
 	}
 }
 
-// ended drops a connection that has ended, or whose context has, and says why. It is nil
-// if it goes on. With certain, it has ended, and the reason may come a moment later: the
-// library refuses to publish on a channel before it says why.
+// ended closes a connection that has ended, or whose ctx has ended, and returns the reason.
+// It returns nil if the connection still works. Set certain if the connection is known to
+// have ended: its reason may arrive a moment later, because the library refuses to publish
+// before it reports the reason.
 func (s *Sink) ended(ctx context.Context, certain bool) error {
 	var why *amqp091.Error
 	select {
@@ -278,29 +274,29 @@ func (s *Sink) ended(ctx context.Context, certain bool) error {
 		return errors.New("publish: the connection has ended")
 	}
 	if m := tooLarge.FindStringSubmatch(why.Reason); m != nil {
-		s.most, _ = strconv.Atoi(m[1]) // digits are a number
+		s.most, _ = strconv.Atoi(m[1]) // only digits
 	}
 	return s.cfg.explainSink(why)
 }
 
-// tooLarge is what RabbitMQ says about a message.
+// tooLarge matches RabbitMQ's error about an oversized message.
 var tooLarge = regexp.MustCompile(`larger than (?:configured )?max(?:imum)? size '?(\d{1,18})`)
 
-// explainSink says what to do about an error, if that is known.
+// explainSink adds advice to known errors.
 func (c SinkConfig) explainSink(err error) error {
 	if answer, ok := errors.AsType[*amqp091.Error](err); ok && answer.Code == amqp091.NotFound {
-		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the exchange " + c.Exchange + "; is its name spelled right, and the virtual host in ?vhost=?"}
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "declare the exchange " + c.Exchange + "; check its name, and the virtual host in ?vhost="}
 	}
 	return c.explain(err)
 }
 
-// connect opens a channel that confirms.
+// connect opens a channel with publisher confirms.
 func (s *Sink) connect(ctx context.Context) (*line, error) {
 	conn, err := s.cfg.Dial(ctx, "bezoar outbox")
 	if err != nil {
 		return nil, s.cfg.explainSink(err)
 	}
-	// What follows waits for the broker, and has no other end.
+	// The calls below wait for the broker. Only this deadline ends them.
 	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now()) })
 	defer stop()
 	l := &line{conn: conn, returned: make(chan amqp091.Return, waveMost), closed: make(chan *amqp091.Error, 1)}
@@ -310,13 +306,14 @@ func (s *Sink) connect(ctx context.Context) (*line, error) {
 		err = l.channel.Confirm(false)
 	}
 	if err != nil {
-		_ = conn.CloseDeadline(time.Now().Add(time.Second)) // it is of no use
+		_ = conn.CloseDeadline(time.Now().Add(time.Second)) // unusable
 		return nil, s.cfg.explainSink(fmt.Errorf("open a channel: %w", err))
 	}
 	return l, nil
 }
 
-// publishing is an event as a message. Its attributes are headers that begin with ce-.
+// publishing converts an event to a message. The attributes become headers with the prefix
+// ce-.
 func (s *Sink) publishing(r *outbox.Record) amqp091.Publishing {
 	p := amqp091.Publishing{
 		Headers: amqp091.Table{}, ContentType: outgoing.ContentType(r), DeliveryMode: amqp091.Persistent, MessageId: r.ID,

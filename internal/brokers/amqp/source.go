@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	batch = 100 // the most messages of one receive
-	// ackGrace is how long acknowledgements have before a connection is closed: quorum
-	// queues drop those that they have not agreed on.
+	batch = 100 // maximum number of messages per receive
+	// ackGrace is the wait between the last acknowledgement and closing the connection.
+	// Quorum queues drop acknowledgements that their members have not agreed on by then.
 	ackGrace = 250 * time.Millisecond
-	endFor   = 5 * time.Second // to close channels, and then the connection, of a broker that may be silent
-	// maxDelayed is about how many messages are held that wait for their time.
+	endFor   = 5 * time.Second // time limit for closing channels and then the connection if the broker does not answer
+	// maxDelayed is the approximate maximum number of held delayed messages.
 	maxDelayed = 1000
 )
 
-// Source is a queue as a worker's source. Make it with [New], and Close it when the
+// Source is a worker's source on a queue. Create it with [New], and call Close when the
 // worker has ended.
 type Source struct {
 	cfg  Config
-	life string // names this source in receipts
+	life string // identifies this source in receipts
 
-	mu      sync.Mutex // guards all below, and what sessions hold
-	session *session   // nil before the first one, and between two
-	serial  int        // of sessions
+	mu      sync.Mutex // guards the fields below and the messages of sessions
+	session *session   // nil if there is no connection
+	serial  int        // number of the session
 	ready   []*held
-	wake    chan struct{} // signalled when something is ready, or a session has ended
+	wake    chan struct{} // signalled when a message is ready or a session has ended
 	closed  bool
-	acked   time.Time // the last acknowledgement
+	acked   time.Time // time of the last acknowledgement
 }
 
-// New returns a source. It connects to nothing.
+// New returns a source. It does not connect.
 func New(c Config) (*Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -45,8 +45,7 @@ func New(c Config) (*Source, error) {
 	return &Source{cfg: c.withDefaults(), life: rand.Text(), wake: make(chan struct{}, 1)}, nil
 }
 
-// Open connects, finds the queue, and declares the one of dead letters if it is not
-// there.
+// Open connects, checks the queue, and declares the dead-letter queue if necessary.
 func (s *Source) Open(context.Context) (worker.About, error) {
 	if err := s.connect(); err != nil {
 		return worker.About{}, err
@@ -54,7 +53,7 @@ func (s *Source) Open(context.Context) (worker.About, error) {
 	return worker.About{Queue: s.cfg.Queue, Batch: batch, DeadLetter: s.cfg.DeadLetter}, nil
 }
 
-// connect begins a session if there is none.
+// connect starts a session if there is none.
 func (s *Source) connect() error {
 	s.mu.Lock()
 	there, closed := s.session, s.closed
@@ -75,7 +74,7 @@ func (s *Source) connect() error {
 	return nil
 }
 
-// Close ends the connection. The broker gives what we hold to others.
+// Close closes the connection. The broker redelivers unacknowledged messages.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	n, rest := s.session, ackGrace-time.Since(s.acked)
@@ -84,14 +83,13 @@ func (s *Source) Close() error {
 	if n == nil {
 		return nil
 	}
-	time.Sleep(rest) // nothing says when they have been taken
+	time.Sleep(rest) // the broker does not confirm acknowledgements
 	n.end(nil)
 	n.works.Wait()
 	return nil
 }
 
-// Receive hands messages out that may run now. When the connection has ended it makes
-// another one.
+// Receive returns messages that may run now. It reconnects if the connection has ended.
 func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Message, error) {
 	over := time.NewTimer(in.Wait)
 	defer over.Stop()
@@ -115,7 +113,7 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 	}
 }
 
-// take hands out what is ready.
+// take removes ready messages from the list, up to most.
 func (s *Source) take(most int) (got []worker.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +133,7 @@ func (s *Source) take(most int) (got []worker.Message) {
 	return got
 }
 
-// Extend finds out whether the connection that a message came by is still there.
+// Extend checks that the connection of a message is still open.
 func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,12 +159,12 @@ func (s *Source) Done(_ context.Context, m worker.Message) error {
 		return fmt.Errorf("%w: acknowledge it: %w", worker.ErrLost, err)
 	}
 	if last {
-		_ = h.consumer.channel.Close() // the connection ends it otherwise
+		_ = h.consumer.channel.Close() // otherwise it ends with the connection
 	}
 	return nil
 }
 
-// Release has a message handed out again, after a time.
+// Release hands a message out again after a delay.
 func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +192,7 @@ func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) 
 	return nil
 }
 
-// makeReady has a message handed out next time. The caller holds the lock.
+// makeReady makes a message available to the next Receive. The caller holds the lock.
 func (s *Source) makeReady(h *held) {
 	if !h.session.gone {
 		s.ready = append(s.ready, h)
@@ -202,16 +200,16 @@ func (s *Source) makeReady(h *held) {
 	}
 }
 
-// find is what we hold of a message. The caller holds the lock.
+// find returns a held message. The caller holds the lock.
 func (s *Source) find(m worker.Message) (*held, error) {
 	r, err := parseReceipt(m.Receipt)
 	n := s.session
 	if err != nil || r.life != s.life || n == nil || n.gone || n.serial != r.serial {
-		return nil, fmt.Errorf("%w: its connection has ended", worker.ErrLost)
+		return nil, fmt.Errorf("%w: the message's connection has ended", worker.ErrLost)
 	}
 	h := n.held[r.place]
 	if h == nil {
-		return nil, fmt.Errorf("%w: it was acknowledged", worker.ErrLost)
+		return nil, fmt.Errorf("%w: the message was already acknowledged", worker.ErrLost)
 	}
 	return h, nil
 }

@@ -1,3 +1,3 @@
-// Package brokertest is the suite that every source of package worker for a message
-// broker passes, against a server.
+// Package brokertest is the test suite for broker sources of package worker, run against a
+// real server.
 package brokertest

@@ -156,7 +156,7 @@ func TestWhatAUserNeeds(t *testing.T) {
 	c.cfg.User, c.cfg.Password = "root", password
 	c.produce(&kgo.Record{Value: []byte("poison")})
 	c.cfg = user
-	c.fails(brokers.Denied, "there is no topic orders-dlq for dead letters")
+	c.fails(brokers.Denied, "the dead-letter topic orders-dlq does not exist")
 	c.cfg.DeadLetter = "parked"
 	s := c.opened()
 	m := take(t, s, 1)[0]
@@ -194,7 +194,7 @@ func TestWhomAGroupRefuses(t *testing.T) {
 		if got := other.PollFetches(t.Context()); got.NumRecords() != 1 { // it is a member
 			t.Fatal(got.Errors())
 		}
-		refused(t, c.opened(), "a group of its own")
+		refused(t, c.opened(), "a separate group")
 	})
 	t.Run("instance", func(t *testing.T) {
 		t.Parallel()

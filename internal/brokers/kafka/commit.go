@@ -13,25 +13,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Behind the oldest record that has not ended others have, and whoever has the
-// partition next is not to run them again. So a commit has, beside its offset, which
-// of the following ones have ended: runs of offsets, by turns not ended and ended.
+// Later records may have ended before the oldest unfinished one, and the partition's next
+// owner must not run them again. So a commit's metadata lists which of the following
+// records have ended: run lengths of offsets, alternating between not ended and ended.
 
 const (
 	commitEvery = 500 * time.Millisecond
-	endedMark   = "bezoar1:" // begins what we write beside an offset
-	// maxEnded is how long that is at most: brokers take 4,096 bytes by default.
+	endedMark   = "bezoar1:" // prefix of our metadata
+	// maxEnded is the maximum length of the metadata: brokers accept 4,096 bytes by
+	// default.
 	maxEnded = 4000
 )
 
-// progress is what is to be committed of a partition.
+// progress is the state of a partition to commit.
 type progress struct {
 	at    kgo.EpochOffset
 	ended string
 }
 
-// progress is how far a partition is; false when nothing is known of it yet. The
-// source's lock is held.
+// progress returns the state to commit; known is false before the first record. The caller
+// holds the source's lock.
 func (p *partition) progress() (now progress, known bool) {
 	if p.next < 0 {
 		return now, false
@@ -44,11 +45,11 @@ func (p *partition) progress() (now progress, known bool) {
 	return now, true
 }
 
-// span are offsets from one to before another.
+// span is a half-open range of offsets: from is included, to is not.
 type span struct{ from, to int64 }
 
-// ended are the records that have ended behind one that has not, those included of
-// which we only know it.
+// ended returns the ended records after the oldest unfinished one. It includes records
+// known only from an earlier owner's commit.
 func (p *partition) ended() (all []span) {
 	for i, e := range p.window {
 		switch {
@@ -67,8 +68,8 @@ func (p *partition) ended() (all []span) {
 	return all
 }
 
-// encodeEnded says which offsets have ended from one on, as far as there is room: what
-// is beyond runs again.
+// encodeEnded encodes the ended offsets after from. It drops ranges that do not fit; their
+// records run again.
 func encodeEnded(all []span, from int64) string {
 	var out []byte
 	for _, s := range all {
@@ -84,8 +85,7 @@ func encodeEnded(all []span, from int64) string {
 	return endedMark + base64.RawURLEncoding.EncodeToString(out)
 }
 
-// decodeEnded is the opposite: which offsets from one on have ended. What is not
-// ours, or damaged, says nothing.
+// decodeEnded decodes the ended offsets after from. It ignores foreign or damaged text.
 func decodeEnded(text string, from int64) (all []span) {
 	text, ours := strings.CutPrefix(text, endedMark)
 	if !ours || len(text) > 2*maxEnded {
@@ -109,10 +109,10 @@ func decodeEnded(text string, from int64) (all []span) {
 	return all
 }
 
-// maxRun is more than a window is long, though it has holes.
+// maxRun is larger than any window, including gaps in the offsets.
 const maxRun = 1 << 40
 
-// fetched takes note of what has ended of the partitions that are ours now.
+// fetched reads which records of the newly assigned partitions have ended.
 func (s *Source) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,12 +121,12 @@ func (s *Source) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetc
 			p.before = decodeEnded(*text, offset)
 		}
 	}
-	for _, t := range resp.Topics { // of old brokers
+	for _, t := range resp.Topics { // response format of old brokers
 		for _, p := range t.Partitions {
 			take(p.Partition, p.Offset, p.Metadata)
 		}
 	}
-	for _, g := range resp.Groups { // there is one topic
+	for _, g := range resp.Groups { // the request named only one topic
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
 				take(p.Partition, p.Offset, p.Metadata)
@@ -136,7 +136,8 @@ func (s *Source) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetc
 	return nil
 }
 
-// endedBefore reports whether a record had ended when its partition became ours.
+// endedBefore reports whether a record had ended before the partition was assigned to this
+// source.
 func (p *partition) endedBefore(offset int64) bool {
 	for len(p.before) > 0 && p.before[0].to <= offset {
 		p.before = p.before[1:]
@@ -144,7 +145,7 @@ func (p *partition) endedBefore(offset int64) bool {
 	return len(p.before) > 0 && p.before[0].from <= offset
 }
 
-// commits commits until ctx ends.
+// commits commits regularly until ctx ends.
 func (s *Source) commits(ctx context.Context) {
 	tick := time.NewTicker(commitEvery)
 	defer tick.Stop()
@@ -157,15 +158,15 @@ func (s *Source) commits(ctx context.Context) {
 		}
 		err := s.commit(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			s.cfg.Log.Warn("cannot commit offsets: ended records run again if this worker dies", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
+			s.cfg.Log.Warn("cannot commit offsets; ended records will run again if this worker dies", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 		}
 		failing = err != nil
 	}
 }
 
-// commit commits what has changed.
+// commit commits the changed offsets.
 func (s *Source) commit(ctx context.Context) error {
-	s.committing.Lock() // so that none overtakes a later one
+	s.committing.Lock() // commits must stay in order
 	defer s.committing.Unlock()
 	offsets, changed := map[int32]kgo.EpochOffset{}, map[*partition]progress{}
 	s.mu.Lock()
@@ -210,7 +211,7 @@ func (s *Source) commit(ctx context.Context) error {
 	return failure
 }
 
-// accepted is which partitions were committed, and why others were not.
+// accepted returns the partitions that were committed, and the errors of the others.
 func accepted(resp *kmsg.OffsetCommitResponse) (done map[int32]bool, err error) {
 	done = map[int32]bool{}
 	for _, t := range resp.Topics {

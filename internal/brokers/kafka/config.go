@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,9 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// What zero means in a Config.
+// Defaults of a Config.
 const (
 	DefaultMaxRecords = 10_000
 	DefaultMaxBytes   = 64 << 20
@@ -24,46 +26,48 @@ const (
 	DefaultSession    = 15 * time.Second
 )
 
-// The names of SASL mechanisms in a URL.
+// Names of SASL mechanisms in a URL.
 const (
 	saslPlain  = "plain"
 	saslSHA256 = "scram-sha-256"
 	saslSHA512 = "scram-sha-512"
 )
 
-// Client says how to reach a cluster.
+// Client describes the connection to a cluster.
 type Client struct {
-	Brokers  []string    // host:port of some of them
-	TLS      *tls.Config // nil: without
-	SASL     string      // plain, scram-sha-256 or scram-sha-512; "" with a User: plain
+	Brokers  []string    // host:port of some brokers
+	TLS      *tls.Config // nil: plain TCP
+	SASL     string      // plain, scram-sha-256 or scram-sha-512; default plain if User is set
 	User     string
 	Password string
 }
 
-// Config says which topic is worked on. Brokers, Topic and Group are required.
+// Config selects the topic to consume. Brokers, Topic and Group are required.
 type Config struct {
 	Client
 	Topic string
-	Group string // the consumer group, whose members share the partitions
-	// DeadLetter is the topic that dead letters go to; default Topic with "-dlq"
-	// behind it. It is created if it does not exist.
+	Group string // consumer group, whose members share the partitions
+	// DeadLetter is the topic for dead letters; default Topic with the suffix "-dlq". It is
+	// created if it does not exist.
 	DeadLetter string
-	Latest     bool // a group without commits begins at the end, not at the beginning
+	Latest     bool // a group without commits starts at the end instead of the beginning
 
-	MaxRecords int // held in all; default 10,000
-	MaxBytes   int // of keys, values and headers held in all; default 64 MiB
-	// Session is after how long without a sign of life the brokers give our
-	// partitions to others; 6 s or more by their default, default 15 s.
+	MaxRecords int // maximum number of held records; default 10,000
+	MaxBytes   int // maximum size of held keys, values and headers; default 64 MiB
+	// Session is the session timeout: if the brokers get no heartbeat for this long, they
+	// assign this worker's partitions to other members. Brokers require 6 s or more by
+	// default; default 15 s.
 	Session time.Duration
-	// Instance names this member for good: one of the same name that starts within
-	// Session has its partitions at once, and one that stops keeps them as long.
+	// Instance is a static member name. A member that restarts under the same name within
+	// Session gets its partitions back at once. After a stop, its partitions stay assigned
+	// to it for Session.
 	Instance string
-	Drain    time.Duration // how long what runs may go on when a rebalance takes its partition away; default 10 s
+	Drain    time.Duration // how long running records may continue when a rebalance takes their partition away; default 10 s
 	Log      *slog.Logger  // nil discards
 }
 
-// FromURL reads kafka://HOST[,HOST…]/TOPIC?group=GROUP. Its parameters are group,
-// start (earliest or latest), session, instance, sasl and those of [brokers.Address.TLS].
+// FromURL parses kafka://HOST[,HOST…]/TOPIC?group=GROUP. The parameters are group, start
+// (earliest or latest), session, instance, sasl and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	a, err := brokers.Parse(text, "9092", getenv)
 	if err != nil {
@@ -86,83 +90,58 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	return c, c.Validate()
 }
 
-// ClientFrom is what a URL says about the cluster.
+// ClientFrom returns the connection settings in a URL.
 func ClientFrom(a *brokers.Address) (c Client, err error) {
 	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, SASL: a.Param("sasl")}
 	c.TLS, err = a.TLS(false)
 	return c, err
 }
 
-// legalName is what topics may be called.
+// legalName matches valid topic names.
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	faults := []error{c.Client.Validate()}
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	errs := faults.List{c.Client.Validate()}
 	c = c.withDefaults()
-	if !legalName.MatchString(c.Topic) {
-		fault("Topic: %.100q is no name of a topic", c.Topic)
-	}
-	if c.Group == "" {
-		fault("the consumer group is missing: add ?group=NAME")
-	}
+	errs.If(!legalName.MatchString(c.Topic), "Topic: %.100q is not a valid topic name", c.Topic)
+	errs.If(c.Group == "", "the consumer group is missing: add ?group=NAME")
 	switch {
 	case !legalName.MatchString(c.DeadLetter):
-		fault("DeadLetter: %.100q is no name of a topic", c.DeadLetter)
+		errs.Add("DeadLetter: %.100q is not a valid topic name", c.DeadLetter)
 	case c.DeadLetter == c.Topic:
-		fault("DeadLetter: it is the topic itself")
+		errs.Add("DeadLetter: must differ from the topic")
 	}
-	if c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0 {
-		fault("MaxRecords, MaxBytes, Drain: one is below what makes sense")
-	}
-	if c.Session < time.Second || c.Session > time.Hour {
-		fault("Session: %v is not within 1s and 1h", c.Session)
-	}
-	return errors.Join(faults...)
+	errs.If(c.MaxRecords < 1 || c.MaxBytes < 1 || c.Drain < 0, "MaxRecords, MaxBytes, Drain: one of them is too small")
+	errs.If(c.Session < time.Second || c.Session > time.Hour, "Session: %v is not between 1s and 1h", c.Session)
+	return errors.Join(errs...)
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Client) Validate() error {
-	var faults []error
-	if len(c.Brokers) == 0 {
-		faults = append(faults, errors.New("Brokers: is missing"))
-	}
+	var errs faults.List
+	errs.If(len(c.Brokers) == 0, "Brokers: missing")
 	switch c.SASL {
 	case saslPlain, saslSHA256, saslSHA512:
-		if c.User == "" {
-			faults = append(faults, fmt.Errorf("SASL: %s needs a user and a password, in the URL or in $%s and $%s", c.SASL, brokers.UserVar, brokers.PasswordVar))
-		}
+		errs.If(c.User == "", "SASL: %s needs a user and a password, in the URL or in $%s and $%s", c.SASL, brokers.UserVar, brokers.PasswordVar)
 	case "":
 	default:
-		faults = append(faults, fmt.Errorf("SASL: %.100q is unknown, want %s, %s or %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
+		errs = append(errs, fmt.Errorf("SASL: %.100q is unknown; want %s, %s or %s", c.SASL, saslPlain, saslSHA256, saslSHA512))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Topic + "-dlq"
-	}
-	if c.MaxRecords == 0 {
-		c.MaxRecords = DefaultMaxRecords
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.Session == 0 {
-		c.Session = DefaultSession
-	}
-	if c.Drain == 0 {
-		c.Drain = DefaultDrain
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Topic+"-dlq")
+	c.MaxRecords = cmp.Or(c.MaxRecords, DefaultMaxRecords)
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Session = cmp.Or(c.Session, DefaultSession)
+	c.Drain = cmp.Or(c.Drain, DefaultDrain)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
-// Options are those of a client of the cluster.
+// Options returns the client options for the cluster.
 func (c Client) Options() []kgo.Opt {
 	all := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("bezoar"), kgo.DisableClientMetrics()}
 	if c.TLS != nil {

@@ -16,10 +16,10 @@ import (
 const (
 	pollRecords = 500
 	faultPause  = 200 * time.Millisecond
-	stopWait    = 15 * time.Second // for what a rebalance has stopped
+	stopWait    = 15 * time.Second // time limit for stopping records after a rebalance
 )
 
-// fetch takes records in until ctx ends.
+// fetch receives records until ctx ends.
 func (s *Source) fetch(ctx context.Context) {
 	for {
 		got := s.client.PollRecords(ctx, pollRecords)
@@ -27,7 +27,7 @@ func (s *Source) fetch(ctx context.Context) {
 			s.add(got)
 		}
 		s.client.AllowRebalance()
-		if got.Err() != nil && ctx.Err() == nil { // else it might come back at once
+		if got.Err() != nil && ctx.Err() == nil { // avoid a busy loop
 			t := time.NewTimer(faultPause)
 			select {
 			case <-t.C:
@@ -41,7 +41,7 @@ func (s *Source) fetch(ctx context.Context) {
 	}
 }
 
-// add takes in what was fetched.
+// add stores fetched records.
 func (s *Source) add(got kgo.Fetches) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Source) add(got kgo.Fetches) {
 	got.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := s.parts[f.Partition]
 		if p == nil || p.leaving || f.Topic != s.cfg.Topic {
-			return // it is fetched again by whose it is
+			return // the partition's next owner fetches it
 		}
 		for _, r := range f.Records {
 			s.addRecord(p, r)
@@ -58,11 +58,11 @@ func (s *Source) add(got kgo.Fetches) {
 	})
 }
 
-// addRecord takes a record in. It is copied, because it holds on to the whole batch
-// that it came with.
+// addRecord stores a copy of a record, because the original keeps its whole batch in
+// memory.
 func (s *Source) addRecord(p *partition, r *kgo.Record) {
 	if r.Offset < p.next {
-		return // it is here, or has been
+		return // the record is held already, or has ended
 	}
 	own := *r
 	own.Key, own.Value, own.Headers, own.Context = bytes.Clone(r.Key), bytes.Clone(r.Value), nil, nil
@@ -83,8 +83,8 @@ func (s *Source) addRecord(p *partition, r *kgo.Record) {
 	}
 }
 
-// throttle stops the fetches of a partition that holds its share, and lets them go on
-// when it holds half of it. The caller holds the lock.
+// throttle pauses fetching of a partition that holds its share, and resumes it at half of
+// the share. The caller holds the lock.
 func (s *Source) throttle(p *partition) {
 	if p.leaving {
 		return
@@ -101,20 +101,19 @@ func (s *Source) throttle(p *partition) {
 	}
 }
 
-// failed takes an error of fetching. The next receive tells it. The caller holds
-// the lock.
+// failed stores an error of fetching for the next Receive. The caller holds the lock.
 func (s *Source) failed(partition int32, err error) {
 	if lost, ok := errors.AsType[*kgo.ErrDataLoss](err); ok {
-		s.cfg.Log.Warn("records of a partition are gone before they were read", "topic", s.cfg.Topic, "partition", partition,
+		s.cfg.Log.Warn("records of a partition were deleted before they were read", "topic", s.cfg.Topic, "partition", partition,
 			"from", lost.ConsumedTo, "on", lost.ResetTo)
 		return
 	}
 	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) {
-		return // wereLost says so, and the client joins again
+		return // wereLost logs it, and the client rejoins
 	}
 	told := s.explain(fmt.Errorf("fetch from %s: %w", s.cfg.Topic, err))
 	if session, ok := errors.AsType[*kgo.ErrGroupSession](err); ok {
-		told = s.explain(fmt.Errorf("be a member of consumer group %s: %w", s.cfg.Group, session.Err))
+		told = s.explain(fmt.Errorf("join consumer group %s: %w", s.cfg.Group, session.Err))
 	}
 	for _, forever := range []error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.SaslAuthenticationFailed, kerr.InconsistentGroupProtocol, kerr.FencedInstanceID} {
 		if errors.Is(err, forever) {
@@ -125,24 +124,25 @@ func (s *Source) failed(partition int32, err error) {
 	signal(s.wake)
 }
 
-// assigned takes partitions that are ours now.
+// assigned starts newly assigned partitions.
 func (s *Source) assigned(_ context.Context, _ *kgo.Client, got map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range got[s.cfg.Topic] {
-		if old := s.parts[id]; old != nil { // it was never taken away: what we hold of it is ours no more
+		if old := s.parts[id]; old != nil { // stale: it was never revoked
 			s.drop(old)
 		}
 		s.serial++
 		p := newPartition(id, s.serial)
 		s.parts[id], s.serials[s.serial] = p, p
 	}
-	for _, p := range s.parts { // their shares are smaller
+	for _, p := range s.parts { // shares become smaller
 		s.throttle(p)
 	}
 }
 
-// revoked gives partitions back: what runs may end, the rest is stopped.
+// revoked gives partitions back: running records get time to end, then the others are
+// stopped.
 func (s *Source) revoked(ctx context.Context, _ *kgo.Client, taken map[string][]int32) {
 	gone := s.leave(taken)
 	if len(gone) == 0 {
@@ -150,18 +150,18 @@ func (s *Source) revoked(ctx context.Context, _ *kgo.Client, taken map[string][]
 	}
 	s.settle(ctx, gone, s.cfg.Drain)
 	if err := s.commit(ctx); err != nil {
-		s.cfg.Log.Warn("cannot commit ended records before a rebalance: they run again", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
+		s.cfg.Log.Warn("cannot commit ended records before a rebalance; they will run again", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", err)
 	}
 	s.lose(gone)
 	if n := s.settle(ctx, gone, stopWait); n > 0 {
-		s.cfg.Log.Warn("a rebalance goes on although some of the records that it stops have not ended", "topic", s.cfg.Topic, "records", n)
+		s.cfg.Log.Warn("a rebalance continues before all records that it stops have ended", "topic", s.cfg.Topic, "records", n)
 	}
 }
 
-// wereLost ends partitions that may be somebody else's already.
+// wereLost ends partitions that may already have another owner.
 func (s *Source) wereLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	if gone := s.leave(lost); len(gone) > 0 {
-		s.cfg.Log.Warn("partitions are lost: the brokers did not hear of this worker for too long", "topic", s.cfg.Topic, "group", s.cfg.Group, "partitions", len(gone))
+		s.cfg.Log.Warn("partitions were lost: the brokers received no heartbeat from this worker for too long", "topic", s.cfg.Topic, "group", s.cfg.Group, "partitions", len(gone))
 		s.lose(gone)
 	}
 }
@@ -184,12 +184,12 @@ func (s *Source) lose(gone []*partition) {
 	for _, p := range gone {
 		s.drop(p)
 	}
-	for _, p := range s.parts { // their shares are larger
+	for _, p := range s.parts { // shares become larger
 		s.throttle(p)
 	}
 }
 
-// drop ends a partition. What still runs of it is known until it has stopped. The
+// drop ends a partition. It keeps track of running records until they have stopped. The
 // caller holds the lock.
 func (s *Source) drop(p *partition) {
 	p.lose()
@@ -199,13 +199,13 @@ func (s *Source) drop(p *partition) {
 	if p.running == 0 {
 		delete(s.serials, p.serial)
 	}
-	if p.paused { // or it is when it comes back
+	if p.paused { // otherwise it would stay paused when it is assigned again
 		s.client.ResumeFetchPartitions(map[string][]int32{s.cfg.Topic: {p.id}})
 	}
 }
 
-// settle waits until nothing of partitions runs, and returns how much does if that
-// takes too long.
+// settle waits until no record of the partitions runs. It returns the number of records
+// that still run after most.
 func (s *Source) settle(ctx context.Context, gone []*partition, most time.Duration) int {
 	over := time.NewTimer(most)
 	defer over.Stop()

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	parkFor   = 25 * time.Second // one try
-	maxLetter = 64 << 20         // the broker decides what is too large
-	evidence  = "bezoar-"        // begins the names of headers that say why
+	parkFor   = 25 * time.Second // time limit of one attempt
+	maxLetter = 64 << 20         // the broker's own limit applies
+	evidence  = "bezoar-"        // prefix of headers with the evidence
 )
 
-// The bounds of headers.
+// Limits of headers.
 const (
 	maxReason = 1 << 10
 	maxStderr = 4 << 10
 )
 
-// SetAside parks a record, or a part of it, in the dead-letter topic, and returns when
-// all in-sync replicas have it.
+// SetAside parks a record, or a part of it, in the dead-letter topic. It returns after all
+// in-sync replicas have stored it.
 func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter) error {
 	s.mu.Lock()
 	e, err := s.find(m)
@@ -41,27 +41,27 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 	}
 	letter := s.letter(&r, m, l, true)
 	err = s.client.ProduceSync(ctx, letter).FirstErr()
-	if errors.Is(err, kerr.MessageTooLarge) { // as large as its origin it fits
+	if errors.Is(err, kerr.MessageTooLarge) { // without the handler's output it is about as large as the original, and fits
 		err = s.client.ProduceSync(ctx, s.letter(&r, m, l, false)).FirstErr()
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, kerr.MessageTooLarge):
-		return &worker.PermanentError{Err: fmt.Errorf("%s takes no record of %d bytes: set its max.message.bytes higher", s.cfg.DeadLetter, sizeOf(letter))}
+		return &worker.PermanentError{Err: fmt.Errorf("%s does not accept a record of %d bytes: increase its max.message.bytes", s.cfg.DeadLetter, sizeOf(letter))}
 	}
-	return s.explain(fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err))
+	return s.explain(fmt.Errorf("park the record in %s: %w", s.cfg.DeadLetter, err))
 }
 
-// letter is a record of the dead-letter topic: key, value and headers of its origin,
-// and why. When it is not whole, what the handler wrote is left out.
+// letter builds the dead letter: key, value and headers of the original record, and the
+// evidence. Unless whole is set, it omits the handler's output.
 func (s *Source) letter(r *kgo.Record, m worker.Message, l worker.Letter, whole bool) *kgo.Record {
 	out := &kgo.Record{Topic: s.cfg.DeadLetter, Key: r.Key, Value: r.Value}
 	if l.Part {
 		out.Value = l.Body
 	}
 	for _, h := range r.Headers {
-		if !strings.HasPrefix(h.Key, evidence) { // of an earlier time that it was set aside
+		if !strings.HasPrefix(h.Key, evidence) { // not evidence of an earlier dead letter
 			out.Headers = append(out.Headers, h)
 		}
 	}

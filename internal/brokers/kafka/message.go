@@ -12,13 +12,13 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// The attributes of a message that are no headers of its record.
+// Attributes of a message that are not headers of the record.
 const (
-	keyAttribute  = "kafka-key"       // of a key that is no text
+	keyAttribute  = "kafka-key"       // a key that is not text
 	tombAttribute = "kafka-tombstone" // "true" for a record without a value
 )
 
-// message is a record as the worker knows it. The caller holds the lock.
+// message converts a record to a worker's message. The caller holds the lock.
 func (s *Source) message(e *entry) worker.Message {
 	r, p := e.record, e.part
 	m := worker.Message{
@@ -41,14 +41,14 @@ func (s *Source) message(e *entry) worker.Message {
 	}
 	if r.Value == nil {
 		set(tombAttribute, worker.Attribute{DataType: "String", String: "true"})
-		// The key is all that tells two of them apart: see queue.Identify.
+		// Without a value, only the key distinguishes records; see queue.Identify.
 		set(keyAttribute, binaryOf(r.Key))
 	}
 	return m
 }
 
-// attributesOf is a record's headers. A name may come again: then it is the name, #
-// and a number from 2.
+// attributesOf converts a record's headers. A repeated name gets the suffix # and a number
+// from 2.
 func attributesOf(headers []kgo.RecordHeader) map[string]worker.Attribute {
 	all := make(map[string]worker.Attribute, len(headers))
 	for _, h := range headers {
@@ -72,5 +72,5 @@ func binaryOf(b []byte) queue.Attribute { return queue.Attribute{DataType: "Bina
 
 func isText(b []byte) bool { return utf8.Valid(b) && !strings.Contains(string(b), "\x00") }
 
-// stampOf is a record's time in milliseconds.
+// stampOf returns a record's timestamp in milliseconds.
 func stampOf(r *kgo.Record) int64 { return r.Timestamp.UnixMilli() }

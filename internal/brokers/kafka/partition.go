@@ -6,52 +6,51 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// maxWindow bounds the records of a partition from the oldest one that has not
-// ended to the newest.
+// maxWindow is the maximum number of records from the oldest unfinished one to the newest
+// in a partition.
 const maxWindow = 10_000
 
-// The states of a record.
+// state is the state of a held record.
 type state int
 
 const (
-	waiting state = iota // for the one before it in its key, or for its time
-	ready                // to be handed out
+	waiting state = iota // for the previous record of its key, or for the end of its delay
+	ready                // may be handed out
 	out                  // handed out
 	ended
 )
 
-// entry is one record that was fetched.
+// entry is one fetched record.
 type entry struct {
 	part     *partition
 	offset   int64
-	epoch    int32       // of the partition's leader
-	record   *kgo.Record // nil when it has ended
+	epoch    int32       // leader epoch
+	record   *kgo.Record // nil after the record has ended
 	size     int
 	state    state
 	receives int
-	after    *time.Timer // until it may be handed out again
+	after    *time.Timer // runs at the end of the delay
 }
 
-// partition is what we hold of one partition while it is ours. The source's lock
-// guards it.
+// partition is an assigned partition with its held records. The source's lock guards it.
 type partition struct {
 	id      int32
-	serial  int           // of the assignment
-	lost    chan struct{} // closed when it is not ours any more
-	gone    bool          // likewise
-	leaving bool          // nothing more of it is handed out
-	paused  bool          // nothing is fetched
+	serial  int           // number of the assignment
+	lost    chan struct{} // closed when the partition is no longer assigned
+	gone    bool          // the partition is no longer assigned
+	leaving bool          // no more records are handed out
+	paused  bool          // fetching is paused
 
-	window    []*entry // by offset, from the oldest that has not ended
+	window    []*entry // by offset, from the oldest unfinished record
 	byOffset  map[int64]*entry
-	chains    map[string][]*entry // by key: those that have not ended, in their order
-	next      int64               // behind the last that was fetched
-	epoch     int32               // of that one's leader
-	before    []span              // what had ended when it became ours
+	chains    map[string][]*entry // unfinished records by key, in order
+	next      int64               // offset after the last fetched record
+	epoch     int32               // leader epoch of the last fetched record
+	before    []span              // records that had ended before the assignment
 	committed progress
-	records   int // held: those that have not ended
+	records   int // held, unfinished records
 	bytes     int
-	running   int // handed out
+	running   int // handed out records
 }
 
 func newPartition(id int32, serial int) *partition {
@@ -61,7 +60,7 @@ func newPartition(id int32, serial int) *partition {
 	}
 }
 
-// add takes a record in, and returns its entry if it may be handed out.
+// add stores a record. It returns its entry if the record may be handed out.
 func (p *partition) add(r *kgo.Record) *entry {
 	e := &entry{part: p, offset: r.Offset, epoch: r.LeaderEpoch, record: r, size: sizeOf(r)}
 	p.window = append(p.window, e)
@@ -81,8 +80,7 @@ func (p *partition) add(r *kgo.Record) *entry {
 	return e
 }
 
-// end ends a record. It returns the one that waited behind it in its key, if there
-// is one.
+// end ends a record. It returns the next record of the same key, if there is one.
 func (p *partition) end(e *entry) (next *entry) {
 	if e.state == out {
 		p.running--
@@ -101,7 +99,8 @@ func (p *partition) end(e *entry) (next *entry) {
 	return next
 }
 
-// unchain takes an entry out of its key, and returns the next one if it is first now.
+// unchain removes an entry from the list of its key. It returns the next entry if that is
+// first now.
 func (p *partition) unchain(key string, e *entry) *entry {
 	chain := p.chains[key]
 	for i := range chain {
@@ -122,12 +121,12 @@ func (p *partition) unchain(key string, e *entry) *entry {
 	return nil
 }
 
-// full reports whether it holds its share, or parts times less.
+// full reports whether the partition holds its share divided by parts.
 func (p *partition) full(records, bytes, parts int) bool {
 	return p.records*parts >= records || p.bytes*parts >= bytes || len(p.window)*parts >= maxWindow
 }
 
-// leave stops what waits.
+// leave stops waiting records.
 func (p *partition) leave() {
 	p.leaving = true
 	for _, e := range p.window {
@@ -140,7 +139,7 @@ func (p *partition) leave() {
 	}
 }
 
-// lose ends it.
+// lose ends the partition.
 func (p *partition) lose() {
 	p.leave()
 	if !p.gone {
@@ -157,5 +156,5 @@ func sizeOf(r *kgo.Record) int {
 	return n
 }
 
-// overhead is about what it costs to hold a record, beside its bytes.
+// overhead is the approximate memory per held record, beside its bytes.
 const overhead = 400

@@ -9,13 +9,13 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// receipt names one delivery of a record, also to the next process.
+// receipt identifies one delivery of a record. A later process can read it too.
 type receipt struct {
 	life      string
 	serial    int // of the assignment
 	partition int32
 	offset    int64
-	stamp     int64 // of the record: a topic that was made anew has other ones
+	stamp     int64 // timestamp of the record; it differs after a topic was recreated
 	group     string
 }
 
@@ -37,32 +37,32 @@ func parseReceipt(text string) (r receipt, err error) {
 	return receipt{f[0], int(n[0]), int32(n[1]), n[2], n[3], f[5]}, nil
 }
 
-// place is where a record is.
+// place identifies a record.
 type place struct {
 	partition int32
 	offset    int64
 	stamp     int64
 }
 
-// prior is what is known of a record that a predecessor had: it was done, but not
-// committed, or it is not to run before a time.
+// prior is the outcome of an earlier process's record: done but not committed, or delayed
+// until a time.
 type prior struct {
 	done  bool
 	until time.Time
 }
 
-// maxPrior bounds them. There are as many as the predecessor had running.
+// maxPrior limits the stored priors. There are at most as many as the earlier process had running.
 const maxPrior = 20_000
 
-// noted keeps what a worker says of a predecessor's record until that is fetched, if
-// err says that it is one. The caller holds the lock.
+// noted stores a worker's report about an earlier process's record until the record is
+// fetched. It does so only if err is errPrior. The caller holds the lock.
 func (s *Source) noted(m worker.Message, p prior, err error) error {
 	if err != errPrior { //nolint:errorlint // it is ours, and never wrapped
 		return err
 	}
 	r, err := parseReceipt(m.Receipt)
 	if err != nil || r.group != s.cfg.Group {
-		return fmt.Errorf("%w: it is of consumer group %.100q", worker.ErrLost, r.group)
+		return fmt.Errorf("%w: the record belongs to consumer group %.100q", worker.ErrLost, r.group)
 	}
 	at := place{r.partition, r.offset, r.stamp}
 	if part := s.parts[r.partition]; part != nil {
@@ -77,7 +77,7 @@ func (s *Source) noted(m worker.Message, p prior, err error) error {
 	return nil
 }
 
-// recall applies what a predecessor left to a record. The caller holds the lock.
+// recall applies a stored report to a fetched record. The caller holds the lock.
 func (s *Source) recall(e *entry, p prior) {
 	switch d := time.Until(p.until); {
 	case e.state == out || e.state == ended:

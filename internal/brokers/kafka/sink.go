@@ -10,37 +10,38 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 const (
-	produceFor   = 30 * time.Second // one wave
-	lookFor      = 5 * time.Second  // to find the topic
-	defaultBatch = 1_000_012        // bytes, if the brokers do not tell
-	recordRoom   = 128              // bytes of a record beside what it has
+	produceFor   = 30 * time.Second // time limit of one wave
+	lookFor      = 5 * time.Second  // time limit for finding the topic
+	defaultBatch = 1_000_012        // bytes, if the brokers do not report a limit
+	recordRoom   = 128              // overhead of a record in bytes
 )
 
-// SinkConfig says which topic events go to. Brokers, Topic and Source are required.
+// SinkConfig configures a sink. Brokers, Topic and Source are required.
 type SinkConfig struct {
 	Client
 	Topic  string
-	Source string // of the CloudEvents
+	Source string // CloudEvents source
 }
 
-// Sink is a topic as a sink of an outbox. Make it with [NewSink].
+// Sink sends events of an outbox to a topic. Create it with [NewSink].
 //
-// The events of one key are in one partition, in order. What is sent at once is one batch
-// for each partition, which Kafka takes as a whole or not at all, so that no event
-// overtakes an earlier one of its key that failed.
+// Events of one key go to one partition, in order. The sink sends at most one batch per
+// partition at a time. Kafka accepts or refuses a batch as a whole, so no event overtakes a
+// failed earlier event of its key.
 type Sink struct {
 	cfg    SinkConfig
-	turn   chan struct{} // has one in it while somebody sends
+	turn   chan struct{} // holds one value while a call sends
 	client *kgo.Client   // nil until the topic was found
-	most   int           // bytes of a batch
+	most   int           // maximum bytes of a batch
 }
 
-// SinkFromURL reads kafka://HOST[,HOST…]/TOPIC. Its parameters are sasl and those of
+// SinkFromURL parses kafka://HOST[,HOST…]/TOPIC. The parameters are sasl and those of
 // [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
 	a, err := brokers.Parse(text, "9092", getenv)
@@ -57,7 +58,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	return NewSink(c)
 }
 
-// NewSink returns a sink. It connects to nothing.
+// NewSink returns a sink. It does not connect.
 func NewSink(c SinkConfig) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -65,19 +66,15 @@ func NewSink(c SinkConfig) (*Sink, error) {
 	return &Sink{cfg: c, turn: make(chan struct{}, 1)}, nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	faults := []error{c.Client.Validate()}
-	if !legalName.MatchString(c.Topic) {
-		faults = append(faults, fmt.Errorf("Topic: %.100q is not the name of a topic", c.Topic))
-	}
-	if c.Source == "" {
-		faults = append(faults, errors.New("Source: is missing"))
-	}
-	return errors.Join(faults...)
+	errs := faults.List{c.Client.Validate()}
+	errs.If(!legalName.MatchString(c.Topic), "Topic: %.100q is not a valid topic name", c.Topic)
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -85,7 +82,7 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// drop forgets the client, and what it has not sent. The caller has the turn.
+// drop closes the client and discards its unsent records. The caller has the turn.
 func (s *Sink) drop() {
 	if s.client != nil {
 		s.client.Close()
@@ -93,7 +90,7 @@ func (s *Sink) drop() {
 	}
 }
 
-// Send sends records, and returns when all in-sync replicas have them.
+// Send sends records. It returns after all in-sync replicas have stored them.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	if len(records) == 0 {
 		return nil
@@ -112,14 +109,14 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	return b.results
 }
 
-// open finds the topic, and how large its records may be.
+// open finds the topic and its maximum record size.
 func (s *Sink) open(ctx context.Context) error {
 	if s.client != nil {
 		return nil
 	}
 	look, err := kgo.NewClient(append(s.cfg.Options(), kgo.RetryTimeout(lookFor), kgo.RequestRetries(2))...)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	defer look.Close()
 	n, err := partitions(ctx, look, s.cfg.Topic)
@@ -129,7 +126,7 @@ func (s *Sink) open(ctx context.Context) error {
 	case n == 0:
 		return &brokers.Error{
 			Kind: brokers.Missing, Err: fmt.Errorf("there is no topic %s", s.cfg.Topic),
-			Fix: "kafka-topics.sh --create --topic " + s.cfg.Topic + " makes one",
+			Fix: "kafka-topics.sh --create --topic " + s.cfg.Topic + " creates it",
 		}
 	}
 	if s.most = maxMessage(ctx, look, s.cfg.Topic); s.most == 0 {
@@ -141,22 +138,22 @@ func (s *Sink) open(ctx context.Context) error {
 		kgo.ManualFlushing(), kgo.RecordDeliveryTimeout(produceFor), kgo.MaxBufferedRecords(1<<20),
 	)...)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	s.client = client
 	return nil
 }
 
-// explainSink says what to do about an error, if that is known.
+// explainSink adds advice to known errors.
 func (c SinkConfig) explainSink(err error) error {
 	err = (&Source{cfg: Config{Client: c.Client}}).explain(err)
 	if b, ok := errors.AsType[*brokers.Error](err); ok && isDenied(b.Err) {
-		b.Fix = "the user needs write and describe on the topic"
+		b.Fix = "the user needs the permissions write and describe on the topic"
 	}
 	return err
 }
 
-// batchSend is what one Send does.
+// batchSend is the state of one call of Send.
 type batchSend struct {
 	sink    *Sink
 	records []outbox.Record
@@ -165,11 +162,11 @@ type batchSend struct {
 
 	wave []int
 	size int
-	away error // the topic did not acknowledge a wave: no other one is begun
+	away error // the topic did not acknowledge a wave: no further wave starts
 }
 
-// run sends wave after wave. Each is of a size that becomes one batch of each partition
-// at most; a large record is a wave of its own.
+// run sends wave after wave. A wave fits into one batch per partition. A large record is a
+// wave of its own.
 func (b *batchSend) run(ctx context.Context) {
 	most := b.sink.most
 	for i := range b.records {
@@ -185,8 +182,8 @@ func (b *batchSend) run(ctx context.Context) {
 	b.flush(ctx)
 }
 
-// flush sends the wave. What was refused together with others is sent again by itself, to
-// learn whose fault that is.
+// flush sends the wave. It sends records that were refused as part of a batch once more,
+// each alone, to find the cause.
 func (b *batchSend) flush(ctx context.Context) {
 	var going []int
 	for _, i := range b.wave {
@@ -207,15 +204,15 @@ func (b *batchSend) flush(ctx context.Context) {
 	}
 }
 
-// produced is what became of one record.
+// produced is the result of one record.
 type produced struct {
 	i         int
 	partition int32
 	err       error
 }
 
-// send produces records, notes the results, and returns those that a broker refused
-// together with others.
+// send produces records and stores the results. It returns the records that a broker
+// refused together with others.
 func (b *batchSend) send(ctx context.Context, going []int) (shared []int) {
 	s := b.sink
 	if len(going) == 0 {
@@ -243,7 +240,7 @@ func (b *batchSend) send(ctx context.Context, going []int) (shared []int) {
 	for _, p := range all {
 		switch {
 		case isRefusal(p.err) && len(going) == 1:
-			b.note(p.i, outgoing.Refused("topic %s takes no record such as this one of %d bytes: %v", s.cfg.Topic, recordSize(&b.records[p.i]), p.err))
+			b.note(p.i, outgoing.Refused("topic %s does not accept this record of %d bytes: %v", s.cfg.Topic, recordSize(&b.records[p.i]), p.err))
 		case isRefusal(p.err):
 			shared = append(shared, p.i)
 		case p.err != nil:
@@ -253,7 +250,7 @@ func (b *batchSend) send(ctx context.Context, going []int) (shared []int) {
 	return shared
 }
 
-// note keeps the result of a record that failed.
+// note stores the result of a failed record.
 func (b *batchSend) note(i int, err error) {
 	lane := outgoing.LaneOf(&b.records[i])
 	if lane.Keyed() && b.failed[lane] {
@@ -263,7 +260,7 @@ func (b *batchSend) note(i int, err error) {
 	b.failed[lane] = true
 }
 
-// isRefusal reports whether an error is about a record, or the batch that it was in.
+// isRefusal reports whether an error concerns a record, or its batch.
 func isRefusal(err error) bool {
 	for _, e := range []error{kerr.MessageTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.RecordListTooLarge} {
 		if errors.Is(err, e) {
@@ -273,7 +270,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// produce sends one wave, in the order of its records. An error is about all of it.
+// produce sends one wave in order. An error applies to the whole wave.
 func (s *Sink) produce(ctx context.Context, records []outbox.Record, going []int) ([]produced, error) {
 	ctx, cancel := context.WithTimeout(ctx, produceFor)
 	defer cancel()
@@ -282,8 +279,8 @@ func (s *Sink) produce(ctx context.Context, records []outbox.Record, going []int
 		s.client.Produce(ctx, s.record(&records[i]), func(r *kgo.Record, err error) { done <- produced{i, r.Partition, err} })
 	}
 	if err := s.client.Flush(ctx); err != nil {
-		s.drop() // what is under way would be there twice
-		return nil, fmt.Errorf("topic %s has not acknowledged it: %w", s.cfg.Topic, err)
+		s.drop() // records under way could be stored twice
+		return nil, fmt.Errorf("topic %s did not acknowledge the records: %w", s.cfg.Topic, err)
 	}
 	all := make([]produced, len(going))
 	for n := range all {
@@ -292,11 +289,11 @@ func (s *Sink) produce(ctx context.Context, records []outbox.Record, going []int
 	return all, nil
 }
 
-// record is an event as CloudEvents over Kafka have it.
+// record converts an event to a record, according to CloudEvents for Kafka.
 func (s *Sink) record(r *outbox.Record) *kgo.Record {
 	out := &kgo.Record{Value: r.Payload}
 	if out.Value == nil {
-		out.Value = []byte{} // without a value it would be a tombstone
+		out.Value = []byte{} // a nil value would be a tombstone
 	}
 	if r.Key != "" {
 		out.Key = []byte(r.Key)
@@ -314,7 +311,7 @@ func (s *Sink) record(r *outbox.Record) *kgo.Record {
 	return out
 }
 
-// recordSize is about how large a record is in a batch.
+// recordSize estimates the size of a record in a batch.
 func recordSize(r *outbox.Record) int {
 	n := recordRoom + len(r.ID) + len(r.Topic) + len(r.Type) + 2*len(r.Key) + len(r.Payload)
 	for name, value := range r.Headers {

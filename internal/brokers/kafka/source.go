@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	openFor     = 30 * time.Second // to find the topic
-	closeFor    = 15 * time.Second // to commit and leave the group
-	maxUnpacked = 256 << 20        // of a batch that was compressed
-	batch       = 100              // the most messages of one receive
+	openFor     = 30 * time.Second // time limit for finding the topic
+	closeFor    = 15 * time.Second // time limit for the commit and for leaving the group
+	maxUnpacked = 256 << 20        // maximum size of a decompressed batch
+	batch       = 100              // maximum number of messages per receive
 )
 
-// Source is a topic as a worker's source. Make it with [New], and Close it when
-// the worker has ended.
+// Source is a worker's source on a topic. Create it with [New], and call Close when the
+// worker has ended.
 type Source struct {
 	cfg    Config
 	client *kgo.Client
-	life   string // names this source in receipts
+	life   string // identifies this source in receipts
 	stop   context.CancelFunc
-	works  sync.WaitGroup // what fetches, and what commits
+	works  sync.WaitGroup // goroutines that fetch and commit
 
-	committing sync.Mutex // held while offsets are committed; taken before mu
+	committing sync.Mutex // held during a commit; acquired before mu
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	parts   map[int32]*partition
-	serials map[int]*partition // those and the lost ones of which something still runs
+	serials map[int]*partition // assigned partitions, and lost ones with running records
 	serial  int
-	closed  bool // nothing will end any more
+	closed  bool // no more records will end
 	ready   []*entry
-	fault   error           // of fetching, not told yet
-	earlier map[place]prior // what a predecessor left
-	wake    chan struct{}   // signalled when something is ready
-	idle    chan struct{}   // signalled when fewer run
+	fault   error           // error of fetching for the next Receive
+	earlier map[place]prior // reports about an earlier process's records
+	wake    chan struct{}   // signalled when a record is ready
+	idle    chan struct{}   // signalled when fewer records run
 }
 
-// New returns a source. It connects to nothing.
+// New returns a source. It does not connect.
 func New(c Config) (*Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -55,11 +55,10 @@ func New(c Config) (*Source, error) {
 	}, nil
 }
 
-// Open finds the topic, makes the one of dead letters if it is not there, and joins
-// the group.
+// Open finds the topic, creates the dead-letter topic if necessary, and joins the group.
 func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	about := worker.About{Queue: s.cfg.Topic, Batch: batch, DeadLetter: s.cfg.DeadLetter}
-	if s.client != nil { // a worker whose state was in use had it opened
+	if s.client != nil { // opened before, while another worker held the state
 		return about, nil
 	}
 	call, cancel := context.WithTimeout(ctx, openFor)
@@ -77,13 +76,13 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	return about, nil
 }
 
-// join makes the client, which joins the group. Its calls of ours wait until we know
-// it.
+// join creates the client, which joins the group. Callbacks of the client wait until
+// s.client is set.
 func (s *Source) join() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client, err = kgo.NewClient(s.options()...); err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	return nil
 }
@@ -96,7 +95,7 @@ func (s *Source) options() []kgo.Opt {
 	fetch := int32(min(max(s.cfg.MaxBytes/4, 1<<20), 16<<20))
 	options := append(s.cfg.Options(),
 		kgo.ConsumeTopics(s.cfg.Topic), kgo.ConsumerGroup(s.cfg.Group), kgo.ConsumeStartOffset(start),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // what retention has removed is passed over
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // skip records that retention has removed
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(fetch), kgo.FetchMaxPartitionBytes(1<<20), kgo.MaxConcurrentFetches(2), kgo.MaxDecompressBatchBytes(maxUnpacked),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
@@ -111,7 +110,7 @@ func (s *Source) options() []kgo.Opt {
 	return options
 }
 
-// Close commits what has ended and leaves the group. The worker has ended before.
+// Close commits ended records and leaves the group. The worker must have ended.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	closed := s.client == nil || s.closed
@@ -126,7 +125,7 @@ func (s *Source) Close() error {
 	defer cancel()
 	err := s.commit(ctx)
 	if left := s.client.LeaveGroupContext(ctx); err == nil && left != nil {
-		s.cfg.Log.Warn("cannot leave the consumer group: its other members wait until this one times out", "group", s.cfg.Group, "err", left)
+		s.cfg.Log.Warn("cannot leave the consumer group; its other members wait until this one times out", "group", s.cfg.Group, "err", left)
 	}
 	s.client.CloseAllowingRebalance()
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Receive hands records out that may run now.
+// Receive returns records that may run now.
 func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Message, error) {
 	over := time.NewTimer(in.Wait)
 	defer over.Stop()
@@ -154,7 +153,7 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 	}
 }
 
-// take hands out what is ready.
+// take removes ready records from the list, up to most.
 func (s *Source) take(most int) (got []worker.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *Source) take(most int) (got []worker.Message, err error) {
 	return got, err
 }
 
-// makeReady has a record handed out next time. The caller holds the lock.
+// makeReady makes a record available to the next Receive. The caller holds the lock.
 func (s *Source) makeReady(e *entry) {
 	if e == nil || e.part.leaving || e.state == ended || e.state == out {
 		return
@@ -188,7 +187,7 @@ func (s *Source) makeReady(e *entry) {
 	signal(s.wake)
 }
 
-// Extend finds out whether the partition is still ours.
+// Extend checks that the partition is still assigned.
 func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +195,8 @@ func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) er
 	return err
 }
 
-// Done ends a record. Its offset is committed soon after all before it
-// have ended.
+// Done ends a record. The source commits its offset soon after all earlier records have
+// ended.
 func (s *Source) Done(_ context.Context, m worker.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +216,7 @@ func (s *Source) end(e *entry) {
 	signal(s.idle)
 }
 
-// Release has a record handed out again, after a time.
+// Release hands a record out again after a delay.
 func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,7 +238,7 @@ func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) 
 	return nil
 }
 
-// delay makes a record ready after a time. The caller holds the lock.
+// delay makes a record ready after a delay. The caller holds the lock.
 func (s *Source) delay(e *entry, d time.Duration) {
 	if d <= 0 {
 		s.makeReady(e)
@@ -252,15 +251,15 @@ func (s *Source) delay(e *entry, d time.Duration) {
 	})
 }
 
-// Dropped takes note that what we took back has stopped.
+// Dropped reports that a message which the source took back has stopped.
 func (s *Source) Dropped(m worker.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped(m)
 }
 
-// dropped takes note that a message of a partition that is gone is not worked on: it was
-// stopped, or ended while that was taken away. The caller holds the lock.
+// dropped records that a message of a lost partition no longer runs: it was stopped, or it
+// ended while the partition was taken away. The caller holds the lock.
 func (s *Source) dropped(m worker.Message) {
 	r, err := parseReceipt(m.Receipt)
 	if err != nil || r.life != s.life {
@@ -280,8 +279,7 @@ func (s *Source) dropped(m worker.Message) {
 	}
 }
 
-// find is the record of a message that we have handed out. The caller holds the
-// lock.
+// find returns the record of a handed out message. The caller holds the lock.
 func (s *Source) find(m worker.Message) (*entry, error) {
 	r, err := parseReceipt(m.Receipt)
 	if err != nil {
@@ -292,17 +290,17 @@ func (s *Source) find(m worker.Message) (*entry, error) {
 	}
 	p := s.serials[r.serial]
 	if p == nil || p.gone {
-		return nil, fmt.Errorf("%w: partition %d of %s is another member's", worker.ErrLost, r.partition, s.cfg.Topic)
+		return nil, fmt.Errorf("%w: partition %d of %s belongs to another member", worker.ErrLost, r.partition, s.cfg.Topic)
 	}
 	e := p.byOffset[r.offset]
 	if e == nil || e.state == ended {
-		return nil, fmt.Errorf("%w: it has ended", worker.ErrLost)
+		return nil, fmt.Errorf("%w: the record has already ended", worker.ErrLost)
 	}
 	return e, nil
 }
 
-// errPrior says that a receipt is of an earlier source.
-var errPrior = errors.New("it is a predecessor's")
+// errPrior means that a receipt is from an earlier source.
+var errPrior = errors.New("the receipt is from an earlier process")
 
 func signal(c chan struct{}) {
 	select {

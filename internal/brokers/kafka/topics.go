@@ -16,22 +16,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 )
 
-// letterRoom is how much larger a letter may be than its origin.
+// letterRoom is the extra size of a dead letter compared with the original record.
 const letterRoom = 64 << 10
 
-// openTopics finds the topic, and the one of dead letters, which it makes if it is
-// not there. Its client is its own: it gives up soon, which the group's must not.
+// openTopics finds the topic, and creates the dead-letter topic if necessary. It uses its
+// own client, because this client gives up quickly and the group's client must not.
 func (s *Source) openTopics(ctx context.Context) error {
 	client, err := kgo.NewClient(append(s.cfg.Options(), kgo.RetryTimeout(openFor/3), kgo.RequestRetries(5))...)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	defer client.Close()
 	n, err := partitions(ctx, client, s.cfg.Topic)
 	if err == nil && n == 0 {
 		err = &brokers.Error{
 			Kind: brokers.Missing, Err: fmt.Errorf("there is no topic %s", s.cfg.Topic),
-			Fix: "kafka-topics.sh --create --topic " + s.cfg.Topic + " makes one; is its name spelled right in --queue?",
+			Fix: "kafka-topics.sh --create --topic " + s.cfg.Topic + " creates it; or check the name in --queue",
 		}
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Source) openTopics(ctx context.Context) error {
 	return nil
 }
 
-// partitions is how many a topic has; 0 if there is none of that name.
+// partitions returns the number of a topic's partitions, or 0 if the topic does not exist.
 func partitions(ctx context.Context, client *kgo.Client, topic string) (int, error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
@@ -55,7 +55,7 @@ func partitions(ctx context.Context, client *kgo.Client, topic string) (int, err
 	ask.Topics = append(ask.Topics, t)
 	resp, err := ask.RequestWith(ctx, client)
 	if err != nil {
-		return 0, fmt.Errorf("look topic %s up: %w", topic, err)
+		return 0, fmt.Errorf("look up topic %s: %w", topic, err)
 	}
 	if len(resp.Topics) == 0 {
 		return 0, nil
@@ -64,13 +64,12 @@ func partitions(ctx context.Context, client *kgo.Client, topic string) (int, err
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return 0, nil
 	case err != nil:
-		return 0, fmt.Errorf("look topic %s up: %w", topic, err)
+		return 0, fmt.Errorf("look up topic %s: %w", topic, err)
 	}
 	return len(resp.Topics[0].Partitions), nil
 }
 
-// makeDeadLetter makes the dead-letter topic with as many partitions, and room for the
-// evidence.
+// makeDeadLetter creates the dead-letter topic with n partitions and room for the evidence.
 func (s *Source) makeDeadLetter(ctx context.Context, client *kgo.Client, n int) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(openFor.Milliseconds() / 2)
@@ -88,7 +87,7 @@ func (s *Source) makeDeadLetter(ctx context.Context, client *kgo.Client, n int) 
 	}
 	for _, t := range resp.Topics {
 		err := kerr.ErrorForCode(t.ErrorCode)
-		if err == nil || errors.Is(err, kerr.TopicAlreadyExists) { // another worker was faster
+		if err == nil || errors.Is(err, kerr.TopicAlreadyExists) { // another worker was first
 			continue
 		}
 		kind := brokers.Missing
@@ -96,15 +95,15 @@ func (s *Source) makeDeadLetter(ctx context.Context, client *kgo.Client, n int) 
 			kind = brokers.Denied
 		}
 		return &brokers.Error{
-			Kind: kind, Err: fmt.Errorf("there is no topic %s for dead letters, and it cannot be created: %w", s.cfg.DeadLetter, err),
-			Fix: "create it, or name another one with --dead-letter",
+			Kind: kind, Err: fmt.Errorf("the dead-letter topic %s does not exist and cannot be created: %w", s.cfg.DeadLetter, err),
+			Fix: "create it, or set another topic with --dead-letter",
 		}
 	}
-	s.cfg.Log.Info("created the topic for dead letters", "topic", s.cfg.DeadLetter, "partitions", n)
+	s.cfg.Log.Info("created the dead-letter topic", "topic", s.cfg.DeadLetter, "partitions", n)
 	return nil
 }
 
-// maxMessage is the size of the largest record of a topic; 0 if nobody tells.
+// maxMessage returns the size limit for records of a topic, or 0 if it is unknown.
 func maxMessage(ctx context.Context, client *kgo.Client, topic string) int {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
@@ -127,7 +126,7 @@ func maxMessage(ctx context.Context, client *kgo.Client, topic string) int {
 	return 0
 }
 
-// explain says what to do about an error, if that is known.
+// explain adds advice to known errors.
 func (s *Source) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known {
 		return err
@@ -138,20 +137,20 @@ func (s *Source) explain(err error) error {
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?sasl= the mechanism"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " set the user and the password, ?sasl= sets the mechanism"}
 	case isDenied(err):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the user needs read and describe on the topic, read on the group, and write and describe on the dead-letter topic"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the user needs the permissions read and describe on the topic, read on the group, and write and describe on the dead-letter topic"}
 	case errors.Is(err, kerr.InconsistentGroupProtocol):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the group has members that share partitions out by other rules: give bezoar work a group of its own"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "the group has members with another assignment strategy: use a separate group for bezoar work"}
 	case errors.Is(err, kerr.FencedInstanceID):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "another worker has the same &instance=: give each one of its own"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "another worker uses the same &instance=: give each worker its own value"}
 	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kerr.BrokerNotAvailable):
-		hint := "is a broker running at " + strings.Join(s.cfg.Brokers, " or ") + "?" + brokers.TLSHint(s.cfg.TLS)
+		hint := "check that a broker runs at " + strings.Join(s.cfg.Brokers, " or ") + "." + brokers.TLSHint(s.cfg.TLS)
 		if s.cfg.TLS == nil {
-			hint += " If it speaks TLS, say so: &tls=true"
+			hint += " If it uses TLS, add &tls=true"
 		}
 		if s.cfg.User == "" {
-			hint += "; if it asks for credentials, $" + brokers.UserVar + " and $" + brokers.PasswordVar + " name them"
+			hint += " If it requires credentials, set $" + brokers.UserVar + " and $" + brokers.PasswordVar
 		}
 		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: hint}
 	}

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -25,32 +27,32 @@ const (
 	clientName     = "bezoar"
 )
 
-// Client says how to reach a server.
+// Client describes the connection to a server.
 type Client struct {
-	Servers     []string    // host:port of some of a cluster
-	TLS         *tls.Config // nil: as the server says
-	User        string      // without a Password: a token
+	Servers     []string    // host:port of some servers of a cluster
+	TLS         *tls.Config // nil: as the server requires
+	User        string      // without Password: a token
 	Password    string
-	Credentials string // a file of a user's JWT and key
+	Credentials string // file with a user's JWT and key
 }
 
-// Config says which stream is worked on. Servers, Stream and Consumer are required.
+// Config selects the stream to consume. Servers, Stream and Consumer are required.
 type Config struct {
 	Client
 	Stream   string
-	Consumer string // durable; it is made if there is none
-	// DeadLetter is the stream that dead letters go to; default Stream with "-dlq" behind
-	// it. It is made, with a subject of the same name, if there is none.
+	Consumer string // durable consumer; created if it does not exist
+	// DeadLetter is the stream for dead letters; default Stream with the suffix "-dlq". If
+	// it does not exist, it is created with a subject of the same name.
 	DeadLetter string
-	Latest     bool // a consumer that is made begins at the end, not at the beginning
-	// AckWait is after how long without a sign of life the server gives messages to
-	// others, for a consumer that is made; default 30s.
+	Latest     bool // a new consumer starts at the end instead of the beginning
+	// AckWait is set on a new consumer: if the server hears nothing about a message for
+	// this long, it redelivers the message; default 30s.
 	AckWait time.Duration
 	Log     *slog.Logger // nil discards
 }
 
-// FromURL reads nats://HOST[,HOST…]/STREAM?consumer=CONSUMER. Its parameters are
-// consumer, start (earliest or latest), ack_wait, creds and those of [brokers.Address.TLS].
+// FromURL parses nats://HOST[,HOST…]/STREAM?consumer=CONSUMER. The parameters are consumer,
+// start (earliest or latest), ack_wait, creds and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	a, err := brokers.Parse(text, port, getenv)
 	if err != nil {
@@ -72,61 +74,45 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	return c, c.Validate()
 }
 
-// ClientFrom is what a URL says about the server.
+// ClientFrom returns the connection settings in a URL.
 func ClientFrom(a *brokers.Address) (c Client, err error) {
 	c = Client{Servers: a.Hosts, User: a.User, Password: a.Password, Credentials: a.Param("creds")}
 	c.TLS, err = a.TLS(false)
 	return c, err
 }
 
-// legalName is what streams and consumers may be called.
+// legalName matches valid names of streams and consumers.
 var legalName = regexp.MustCompile(`^[^\s.*>/\\\x00-\x1f\x7f]{1,200}$`)
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if len(c.Servers) == 0 {
-		fault("Servers: is missing")
-	}
-	if !legalName.MatchString(c.Stream) {
-		fault("Stream: %.100q is no name of a stream", c.Stream)
-	}
+	errs.If(len(c.Servers) == 0, "Servers: missing")
+	errs.If(!legalName.MatchString(c.Stream), "Stream: %.100q is not a valid stream name", c.Stream)
 	switch {
 	case c.Consumer == "":
-		fault("the consumer is missing: add ?consumer=NAME")
+		errs.Add("the consumer is missing: add ?consumer=NAME")
 	case !legalName.MatchString(c.Consumer):
-		fault("Consumer: %.100q is no name of a consumer", c.Consumer)
+		errs.Add("Consumer: %.100q is not a valid consumer name", c.Consumer)
 	}
-	if c.DeadLetter == c.Stream || !legalName.MatchString(c.DeadLetter) {
-		fault("DeadLetter: %.100q is the stream itself, or no name of one", c.DeadLetter)
-	}
-	if c.AckWait < time.Second || c.AckWait > time.Hour {
-		fault("AckWait: %v is not within 1s and 1h", c.AckWait)
-	}
-	return errors.Join(faults...)
+	errs.If(c.DeadLetter == c.Stream || !legalName.MatchString(c.DeadLetter), "DeadLetter: %.100q is the stream itself, or not a valid stream name", c.DeadLetter)
+	errs.If(c.AckWait < time.Second || c.AckWait > time.Hour, "AckWait: %v is not between 1s and 1h", c.AckWait)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Stream + "-dlq"
-	}
-	if c.AckWait == 0 {
-		c.AckWait = defaultAckWait
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Stream+"-dlq")
+	c.AckWait = cmp.Or(c.AckWait, defaultAckWait)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
-// dial connects, or returns when ctx ends. A connection that is lost is made again for
-// good.
+// dial connects, or returns when ctx ends. The connection reconnects without a limit.
 func (c Client) dial(ctx context.Context) (*nats.Conn, error) {
 	timeout := dialFor
 	if at, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, max(time.Until(at), 0)+time.Second) // ctx ends before
+		timeout = min(timeout, max(time.Until(at), 0)+time.Second) // ctx ends earlier
 	}
 	options := []nats.Option{
 		nats.Name(clientName), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
@@ -174,7 +160,7 @@ func (c Client) dial(ctx context.Context) (*nats.Conn, error) {
 	return nil, fmt.Errorf("connect to %s: %w", strings.Join(c.Servers, " or "), ctx.Err())
 }
 
-// explain says what to do about an error, if that is known.
+// explain adds advice to known errors.
 func (c Client) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
 		return err
@@ -193,15 +179,15 @@ func (c Client) explain(err error) error {
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
 	case is(nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrPermissionViolation, nats.ErrAccountAuthExpired):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password, ?creds= a file of credentials"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " set the user and the password, ?creds= sets a credentials file"}
 	case is(jetstream.ErrStreamNotFound):
-		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "nats stream add makes a stream; is its name spelled right?"}
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "create the stream with nats stream add, or check its name"}
 	case is(jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist, jetstream.ErrConsumerDeleted):
-		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "somebody has deleted the consumer; a worker that starts makes it again"}
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "the consumer was deleted; restart the worker to create it again"}
 	case is(jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders):
 		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "start the server with JetStream: nats-server -js"}
 	case network, is(nats.ErrTLS, nats.ErrNoServers, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrReconnectBufExceeded):
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server with JetStream running at " + strings.Join(c.Servers, " or ") + "?" + brokers.TLSHint(c.TLS)}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "check that a server with JetStream runs at " + strings.Join(c.Servers, " or ") + "." + brokers.TLSHint(c.TLS)}
 	}
 	return err
 }

@@ -1,19 +1,20 @@
-// Package nats is a stream of NATS JetStream as a source of messages for package worker,
-// and as a sink of an outbox.
+// Package nats implements a message source for package worker on a NATS JetStream stream,
+// and a sink for an outbox.
 //
-// A [Source] works on a durable pull consumer, which it makes if there is none. It asks
-// for as many messages as can run, tells the server that it still has them while they run,
-// and acknowledges what is done or parked. What is released with a delay is the server's
-// again until then.
+// A [Source] uses a durable pull consumer, which it creates if necessary. It requests as
+// many messages as can run. While they run, it reports progress to the server, and it
+// acknowledges messages that are done or parked. It returns a message that is released with
+// a delay to the server.
 //
 // # Guarantees
 //
-// Every message is delivered at least once. One that is parked is in the stream of dead
-// letters, and the server has confirmed that, before it is acknowledged. When the server
-// did not hear of us for the consumer's AckWait, what runs is stopped and blamed on
-// nobody, because the server gives it to others.
+// Every message is delivered at least once. A parked message is acknowledged only after the
+// server has confirmed its copy in the dead-letter stream. If the server hears nothing from
+// the source for the consumer's AckWait, it redelivers the messages; the worker then stops
+// those that run, and blames no message.
 //
 // # Not guaranteed
 //
-// There is no order. The server counts every delivery, also those that blame nobody.
+// Messages have no order. The server counts every delivery, including those that blame no
+// message.
 package nats

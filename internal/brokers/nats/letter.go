@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	evidence  = "bezoar-" // begins the names of headers that say why
+	evidence  = "bezoar-" // prefix of headers with the evidence
 	maxReason = 1 << 10
 	maxStderr = 4 << 10
 )
 
-// attributesOf is a message's headers. The second value of a name is the name, # and 2.
+// attributesOf converts a message's headers. The second value of a name gets the name with
+// the suffix #2.
 func attributesOf(headers nats.Header) map[string]worker.Attribute {
 	all := make(map[string]worker.Attribute, len(headers))
 	for name, values := range headers {
@@ -39,8 +40,8 @@ func attributesOf(headers nats.Header) map[string]worker.Attribute {
 	return all
 }
 
-// SetAside parks a message, or a part of it, in the stream of dead letters, and returns
-// when that has it.
+// SetAside parks a message, or a part of it, in the dead-letter stream. It returns after
+// the stream has stored it.
 func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter) error {
 	s.mu.Lock()
 	_, h, err := s.holding(m)
@@ -54,7 +55,7 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 	}
 	letter := s.letter(h, m, l, true)
 	_, err = s.js.PublishMsg(ctx, letter, options...)
-	if isTooLarge(err) { // without what the handler wrote it may fit
+	if isTooLarge(err) { // without the handler's output it may fit
 		letter = s.letter(h, m, l, false)
 		_, err = s.js.PublishMsg(ctx, letter, options...)
 	}
@@ -62,9 +63,9 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 	case err == nil:
 		return nil
 	case isTooLarge(err):
-		return &worker.PermanentError{Err: fmt.Errorf("stream %s takes no message of %d bytes: set its max_msg_size, or the server's max_payload, higher", s.cfg.DeadLetter, letter.Size())}
+		return &worker.PermanentError{Err: fmt.Errorf("stream %s does not accept a message of %d bytes: increase its max_msg_size, or the server's max_payload", s.cfg.DeadLetter, letter.Size())}
 	}
-	return s.cfg.explain(fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err))
+	return s.cfg.explain(fmt.Errorf("park the message in %s: %w", s.cfg.DeadLetter, err))
 }
 
 func isTooLarge(err error) bool {
@@ -72,8 +73,8 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, nats.ErrMaxPayload) || ok && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum
 }
 
-// letter is a message of the stream of dead letters: data and headers of its origin, and
-// why. When it is not whole, what the handler wrote is left out.
+// letter builds the dead letter: data and headers of the original message, and the
+// evidence. Unless whole is set, it omits the handler's output.
 func (s *Source) letter(h *held, m worker.Message, l worker.Letter, whole bool) *nats.Msg {
 	out := nats.NewMsg(s.cfg.DeadLetter)
 	out.Data = h.message.Data()
@@ -82,12 +83,12 @@ func (s *Source) letter(h *held, m worker.Message, l worker.Letter, whole bool) 
 	}
 	for name, values := range h.message.Headers() {
 		lower := strings.ToLower(name)
-		if !strings.HasPrefix(lower, evidence) && !strings.HasPrefix(lower, "nats-") { // these tell the server what to do
+		if !strings.HasPrefix(lower, evidence) && !strings.HasPrefix(lower, "nats-") { // such headers are instructions to the server
 			out.Header[name] = values
 		}
 	}
 	add := func(name, value string) {
-		value = strings.Map(func(c rune) rune { // a header has one line
+		value = strings.Map(func(c rune) rune { // a header must be one line
 			if c == '\r' || c == '\n' {
 				return ' '
 			}

@@ -121,7 +121,7 @@ func TestURLs(t *testing.T) {
 		"nats://u:hush@a/ORDERS":                         "add ?consumer=NAME",
 		"nats://u:hush@a/?consumer=c":                    "Stream:",
 		"nats://u:hush@a/orders.new?consumer=c":          "Stream:",
-		"nats://u:hush@a/O?consumer=c&start=now":         "neither earliest nor latest",
+		"nats://u:hush@a/O?consumer=c&start=now":         "not earliest or latest",
 		"nats://u:hush@a/O?consumer=c&ack_wait=soon":     "not a duration",
 		"nats://u:hush@a/O?consumer=c&ack_wait=1ms":      "AckWait:",
 		"nats://u:hush@a/O?consumer=a%20b":               "Consumer:",

@@ -11,37 +11,38 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 const (
-	waveMost   = 256 // messages without an acknowledgement
+	waveMost   = 256 // maximum number of unacknowledged messages
 	publishFor = 30 * time.Second
 )
 
-// SinkConfig says where events go. Servers, Subject and Source are required.
+// SinkConfig configures a sink. Servers, Subject and Source are required.
 type SinkConfig struct {
 	Client
-	Subject string // may have {topic}, {key}, {type} and {id} in it
-	Stream  string // that must take them; "": any
-	Source  string // of the CloudEvents
+	Subject string // may contain {topic}, {key}, {type} and {id}
+	Stream  string // stream that must store the messages; empty: any
+	Source  string // CloudEvents source
 }
 
-// Sink is a subject of a stream as a sink of an outbox. Make it with [NewSink].
+// Sink sends events of an outbox to a subject of a stream. Create it with [NewSink].
 //
-// An event has been delivered when a stream has acknowledged it. Its ID is the
-// Nats-Msg-Id, by which the stream drops what comes again within its duplicate window. A
-// stream may refuse one message and take the next one, so the next event of a key
-// is sent when the one before it was acknowledged.
+// An event counts as delivered after a stream has acknowledged it. The event's ID is the
+// Nats-Msg-Id, so the stream drops repeated deliveries within its duplicate window. A
+// stream may refuse one message and accept the next, so the sink sends the next event of a
+// key only after the previous one was acknowledged.
 type Sink struct {
 	cfg  SinkConfig
-	turn chan struct{} // has one in it while somebody sends
-	conn *nats.Conn    // nil: not connected yet
+	turn chan struct{} // holds one value while a call sends
+	conn *nats.Conn    // nil before the first connection
 	js   jetstream.JetStream
 }
 
-// SinkFromURL reads nats://HOST[,HOST…]/SUBJECT. Its parameters are stream, creds and
+// SinkFromURL parses nats://HOST[,HOST…]/SUBJECT. The parameters are stream, creds and
 // those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
 	a, err := brokers.Parse(text, port, getenv)
@@ -58,7 +59,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	return NewSink(c)
 }
 
-// NewSink returns a sink. It connects to nothing.
+// NewSink returns a sink. It does not connect.
 func NewSink(c SinkConfig) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -66,28 +67,21 @@ func NewSink(c SinkConfig) (*Sink, error) {
 	return &Sink{cfg: c, turn: make(chan struct{}, 1)}, nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if len(c.Servers) == 0 {
-		fault("Servers: is missing")
-	}
+	var errs faults.List
+	errs.If(len(c.Servers) == 0, "Servers: missing")
 	if err := outgoing.CheckTemplate(c.Subject); err != nil {
-		fault("Subject: %w", err)
+		errs.Add("Subject: %w", err)
 	} else if !isSubject(outgoing.Expand(c.Subject, &outbox.Record{Event: outbox.Event{ID: "x", Topic: "x", Key: "x"}})) {
-		fault("Subject: %.100q is no subject to publish to", c.Subject)
+		errs.Add("Subject: %.100q is not a valid subject for publishing", c.Subject)
 	}
-	if c.Stream != "" && !legalName.MatchString(c.Stream) {
-		fault("stream: %.100q is no name of a stream", c.Stream)
-	}
-	if c.Source == "" {
-		fault("Source: is missing")
-	}
-	return errors.Join(faults...)
+	errs.If(c.Stream != "" && !legalName.MatchString(c.Stream), "stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
-// isSubject reports whether something can be published to it.
+// isSubject reports whether messages can be published to s.
 func isSubject(s string) bool {
 	for token := range strings.SplitSeq(s, ".") {
 		if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c == '*' || c == '>' || c == 0x7f }) {
@@ -97,7 +91,7 @@ func isSubject(s string) bool {
 	return true
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -108,7 +102,7 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// Send publishes records, and returns when a stream has acknowledged them.
+// Send publishes records. It returns after a stream has acknowledged them.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	if len(records) == 0 {
 		return nil
@@ -141,10 +135,10 @@ func (s *Sink) connect(ctx context.Context) error {
 	return nil
 }
 
-// check refuses what NATS has no place for.
+// check refuses records that NATS cannot represent.
 func (s *Sink) check(r *outbox.Record) error {
 	if subject := outgoing.Expand(s.cfg.Subject, r); !isSubject(subject) {
-		return outgoing.Refused("%.200q is no subject: a key or type in it is empty, or has a blank, * or >", subject)
+		return outgoing.Refused("%.200q is not a valid subject: a key or type in it is empty, or contains a space, * or >", subject)
 	}
 	if err := outgoing.CheckHeaders(r); err != nil {
 		return err
@@ -152,7 +146,7 @@ func (s *Sink) check(r *outbox.Record) error {
 	return outgoing.CheckTexts(r)
 }
 
-// wave publishes records, and waits for what becomes of them.
+// wave publishes records and waits for the acknowledgements.
 func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	results := make([]error, len(wave))
 	sent := make([]jetstream.PubAckFuture, len(wave))
@@ -177,31 +171,31 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	return results
 }
 
-// judge says whose fault an error is.
+// judge decides whether the event or the server caused an error.
 func (s *Sink) judge(err error, r *outbox.Record) error {
 	api, answered := errors.AsType[*jetstream.APIError](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return outgoing.Refused("it is larger than the %d bytes that the server takes", s.conn.MaxPayload())
+		return outgoing.Refused("the message exceeds the server's limit of %d bytes", s.conn.MaxPayload())
 	case answered && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
-		return outgoing.Refused("it is larger than the stream takes: its payload has %d bytes", len(r.Payload))
+		return outgoing.Refused("the message exceeds the stream's limit: the payload has %d bytes", len(r.Payload))
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return &brokers.Error{
 			Kind: brokers.Missing, Err: fmt.Errorf("no stream has subject %s", outgoing.Expand(s.cfg.Subject, r)),
-			Fix: "nats stream add makes one; is JetStream there?",
+			Fix: "create one with nats stream add, and check that JetStream is enabled",
 		}
 	}
 	return fmt.Errorf("publish: %w", s.cfg.explain(err))
 }
 
-// message is an event as CloudEvents over NATS have it.
+// message converts an event to a message, according to CloudEvents for NATS.
 func (s *Sink) message(r *outbox.Record) *nats.Msg {
 	m := nats.NewMsg(outgoing.Expand(s.cfg.Subject, r))
 	m.Data = r.Payload
 	for _, h := range outgoing.Headers(r) {
-		if !strings.HasPrefix(strings.ToLower(h.Name), "nats-") { // which tell the server what to do
+		if !strings.HasPrefix(strings.ToLower(h.Name), "nats-") { // not an instruction to the server
 			m.Header[h.Name] = []string{h.Value}
 		}
 	}

@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	batch    = 100 // the most messages of one receive
+	batch    = 100 // maximum number of messages per receive
 	openFor  = 30 * time.Second
-	askFor   = 2 * time.Second // the server to wait for a message
+	askFor   = 2 * time.Second // how long the server waits for a message
 	flushFor = 5 * time.Second
 )
 
-// Source is a stream as a worker's source. Make it with [New], and Close it when the
+// Source is a worker's source on a stream. Create it with [New], and call Close when the
 // worker has ended.
 type Source struct {
 	cfg      Config
-	life     string // names this source in receipts
+	life     string // identifies this source in receipts
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	consumer jetstream.Consumer
 	ackWait  time.Duration
 	stop     context.CancelFunc
-	works    sync.WaitGroup // what keeps messages ours
+	works    sync.WaitGroup // goroutines that report progress
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	serial int
 	held   map[int]*held
-	heard  time.Time // when the server last could have heard of us
+	heard  time.Time // last time that the server may have received a report
 }
 
-// held is a message that the server has given to us.
+// held is one unacknowledged message.
 type held struct {
 	message  jetstream.Msg
 	sequence uint64
@@ -50,7 +50,7 @@ type held struct {
 	lost     chan struct{}
 }
 
-// New returns a source. It connects to nothing.
+// New returns a source. It does not connect.
 func New(c Config) (*Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func New(c Config) (*Source, error) {
 	return &Source{cfg: c.withDefaults(), life: rand.Text(), held: map[int]*held{}}, nil
 }
 
-// Open connects, finds the stream, and makes the consumer and the stream of dead
-// letters if they are not there.
+// Open connects, finds the stream, and creates the consumer and the dead-letter stream if
+// necessary.
 func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	call, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	if s.conn == nil { // a worker whose state was in use has it opened again
+	if s.conn == nil { // not yet opened; a worker may call Open again
 		conn, err := s.cfg.dial(call)
 		if err != nil {
 			return worker.About{}, err
@@ -89,7 +89,7 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	return worker.About{Queue: s.cfg.Stream, Batch: batch, DeadLetter: s.cfg.DeadLetter, MaxReceives: max(config.MaxDeliver, 0)}, nil
 }
 
-// find finds the consumer, or makes it.
+// find finds or creates the consumer.
 func (s *Source) find(ctx context.Context) (jetstream.ConsumerConfig, error) {
 	consumer, err := s.js.Consumer(ctx, s.cfg.Stream, s.cfg.Consumer)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -100,20 +100,20 @@ func (s *Source) find(ctx context.Context) (jetstream.ConsumerConfig, error) {
 		consumer, err = s.js.CreateConsumer(ctx, s.cfg.Stream, jetstream.ConsumerConfig{
 			Durable: s.cfg.Consumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: s.cfg.AckWait, DeliverPolicy: policy,
 		})
-		if errors.Is(err, jetstream.ErrConsumerExists) { // another worker was faster
+		if errors.Is(err, jetstream.ErrConsumerExists) { // another worker was first
 			consumer, err = s.js.Consumer(ctx, s.cfg.Stream, s.cfg.Consumer)
 		} else if err == nil {
-			s.cfg.Log.Info("made the consumer", "stream", s.cfg.Stream, "consumer", s.cfg.Consumer)
+			s.cfg.Log.Info("created the consumer", "stream", s.cfg.Stream, "consumer", s.cfg.Consumer)
 		}
 	}
 	if err != nil {
-		return jetstream.ConsumerConfig{}, fmt.Errorf("look consumer %s of stream %s up: %w", s.cfg.Consumer, s.cfg.Stream, err)
+		return jetstream.ConsumerConfig{}, fmt.Errorf("look up consumer %s of stream %s: %w", s.cfg.Consumer, s.cfg.Stream, err)
 	}
 	config := consumer.CachedInfo().Config
 	if config.AckPolicy != jetstream.AckExplicitPolicy {
 		return config, &brokers.Error{
-			Kind: brokers.Denied, Err: fmt.Errorf("consumer %s does not acknowledge each message by itself", s.cfg.Consumer),
-			Fix: "name another consumer, or one that is not there: it is made",
+			Kind: brokers.Denied, Err: fmt.Errorf("consumer %s does not use explicit acknowledgements", s.cfg.Consumer),
+			Fix: "set another consumer; a missing consumer is created",
 		}
 	}
 	s.consumer, s.ackWait = consumer, config.AckWait
@@ -123,7 +123,7 @@ func (s *Source) find(ctx context.Context) (jetstream.ConsumerConfig, error) {
 	return config, nil
 }
 
-// findDeadLetter makes the stream of dead letters if it is not there.
+// findDeadLetter creates the dead-letter stream if it does not exist.
 func (s *Source) findDeadLetter(ctx context.Context) error {
 	_, err := s.js.Stream(ctx, s.cfg.DeadLetter)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -134,15 +134,15 @@ func (s *Source) findDeadLetter(ctx context.Context) error {
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return &brokers.Error{
-			Kind: brokers.Missing, Err: fmt.Errorf("there is no stream %s for dead letters, and it cannot be made: %w", s.cfg.DeadLetter, err),
-			Fix: "nats stream add makes one, with a subject of the same name; or name another one with --dead-letter",
+			Kind: brokers.Missing, Err: fmt.Errorf("the dead-letter stream %s does not exist and cannot be created: %w", s.cfg.DeadLetter, err),
+			Fix: "create it with nats stream add, with a subject of the same name, or set another stream with --dead-letter",
 		}
 	}
-	s.cfg.Log.Info("made the stream for dead letters", "stream", s.cfg.DeadLetter)
+	s.cfg.Log.Info("created the dead-letter stream", "stream", s.cfg.DeadLetter)
 	return nil
 }
 
-// Close gives back what has not ended, and disconnects.
+// Close returns unfinished messages to the server, and disconnects.
 func (s *Source) Close() error {
 	if s.conn == nil {
 		return nil
@@ -157,17 +157,18 @@ func (s *Source) Close() error {
 	s.mu.Unlock()
 	for _, h := range left {
 		close(h.lost)
-		_ = h.message.Nak() // else the server waits for AckWait
+		_ = h.message.Nak() // otherwise the server waits for AckWait
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
 	defer cancel()
-	_ = s.conn.FlushWithContext(ctx) // else the server waits for AckWait
+	_ = s.conn.FlushWithContext(ctx) // otherwise the server waits for AckWait
 	s.conn.Close()
 	s.conn, s.stop = nil, nil
 	return nil
 }
 
-// Receive asks for messages that may run now: for those that are there, or for one.
+// Receive requests messages that may run now. It returns the available ones, or waits for
+// one.
 func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Message, error) {
 	over := time.Now().Add(in.Wait)
 	for {
@@ -188,7 +189,7 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 	}
 }
 
-// fetch asks, and takes what comes.
+// fetch requests messages and processes the answer.
 func (s *Source) fetch(ctx context.Context, ask func() (jetstream.MessageBatch, error)) ([]worker.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -208,14 +209,14 @@ func (s *Source) fetch(ctx context.Context, ask func() (jetstream.MessageBatch, 
 				return got, nil
 			}
 			if message, err := s.take(m); err != nil {
-				s.cfg.Log.Warn("a message has no place in a stream", "stream", s.cfg.Stream, "err", err)
+				s.cfg.Log.Warn("a message has no stream metadata", "stream", s.cfg.Stream, "err", err)
 			} else {
 				got = append(got, message)
 			}
 		case <-ctx.Done():
-			s.works.Go(func() { // what comes yet is given back at once
+			s.works.Go(func() { // return late messages at once
 				for m := range asked.Messages() {
-					_ = m.Nak() // else the server waits for AckWait
+					_ = m.Nak() // otherwise the server waits for AckWait
 				}
 			})
 			if len(got) > 0 {
@@ -226,7 +227,7 @@ func (s *Source) fetch(ctx context.Context, ask func() (jetstream.MessageBatch, 
 	}
 }
 
-// ended says of an error of asking whether it is for good.
+// ended marks an error of a request as permanent if it is.
 func (s *Source) ended(err error) error {
 	told := s.cfg.explain(fmt.Errorf("fetch from stream %s: %w", s.cfg.Stream, err))
 	for _, forever := range []error{jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist, jetstream.ErrStreamNotFound} {
@@ -234,13 +235,13 @@ func (s *Source) ended(err error) error {
 			return &worker.PermanentError{Err: told}
 		}
 	}
-	if errors.Is(err, nats.ErrNoResponders) && s.conn.IsConnected() { // a consumer that was deleted says nothing else
+	if errors.Is(err, nats.ErrNoResponders) && s.conn.IsConnected() { // the only sign of a deleted consumer
 		return s.goneOr(told)
 	}
 	return told
 }
 
-// goneOr asks whether the consumer is still there.
+// goneOr checks whether the consumer still exists.
 func (s *Source) goneOr(told error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askFor)
 	defer cancel()
@@ -251,7 +252,7 @@ func (s *Source) goneOr(told error) error {
 	return told
 }
 
-// take holds a message, and says what the worker is to know of it.
+// take holds a message, and converts it for the worker.
 func (s *Source) take(m jetstream.Msg) (worker.Message, error) {
 	about, err := m.Metadata()
 	if err != nil {
@@ -269,17 +270,17 @@ func (s *Source) take(m jetstream.Msg) (worker.Message, error) {
 	return out, nil
 }
 
-// holding is what we hold of a message. The caller holds the lock.
+// holding returns a held message. The caller holds the lock.
 func (s *Source) holding(m worker.Message) (int, *held, error) {
 	life, serial, _ := strings.Cut(m.Receipt, "/")
 	n, err := strconv.Atoi(serial)
 	if h := s.held[n]; err == nil && life == s.life && h != nil {
 		return n, h, nil
 	}
-	return 0, nil, fmt.Errorf("%w: it was acknowledged, or is another worker's", worker.ErrLost)
+	return 0, nil, fmt.Errorf("%w: the message was acknowledged, or belongs to another worker", worker.ErrLost)
 }
 
-// drop forgets a message.
+// drop removes a held message.
 func (s *Source) drop(m worker.Message) (*held, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +289,8 @@ func (s *Source) drop(m worker.Message) (*held, error) {
 	return h, err
 }
 
-// Extend finds out whether a message is still ours. That the server knows so is kept up
-// by itself.
+// Extend checks that the source still holds a message. A background goroutine reports
+// progress to the server.
 func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +298,7 @@ func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) er
 	return err
 }
 
-// Done acknowledges a message, and returns when the server knows.
+// Done acknowledges a message. It returns after the server's confirmation.
 func (s *Source) Done(ctx context.Context, m worker.Message) error {
 	h, err := s.drop(m)
 	if err != nil {
@@ -309,7 +310,7 @@ func (s *Source) Done(ctx context.Context, m worker.Message) error {
 	return nil
 }
 
-// Release gives a message back to the server, which delivers it again after a time.
+// Release returns a message to the server, which redelivers it after a delay.
 func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) error {
 	h, err := s.drop(m)
 	if err != nil {
@@ -321,12 +322,12 @@ func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) 
 		err = h.message.Nak()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: give it back: %w", worker.ErrLost, err)
+		return fmt.Errorf("%w: return it: %w", worker.ErrLost, err)
 	}
 	return nil
 }
 
-// keep tells the server again and again that we still have what runs.
+// keep reports progress on running messages until ctx ends.
 func (s *Source) keep(ctx context.Context) {
 	tick := time.NewTicker(max(s.ackWait/4, 10*time.Millisecond))
 	defer tick.Stop()
@@ -340,13 +341,14 @@ func (s *Source) keep(ctx context.Context) {
 	}
 }
 
-// beat does it once. What the server has not heard of for too long is lost.
+// beat reports progress once. It gives up messages if the server heard nothing for too
+// long.
 func (s *Source) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Sub(s.heard) >= s.ackWait && len(s.held) > 0 {
-		s.cfg.Log.Warn("the server has not heard from this worker for too long: running messages are stopped and delivered again", "stream", s.cfg.Stream, "messages", len(s.held))
+		s.cfg.Log.Warn("the server has not heard from this worker for too long; running messages are stopped and will be delivered again", "stream", s.cfg.Stream, "messages", len(s.held))
 		for n, h := range s.held {
 			close(h.lost)
 			delete(s.held, n)
@@ -358,7 +360,7 @@ func (s *Source) beat() {
 	s.heard = now
 	for _, h := range s.held {
 		if h.message.InProgress() != nil {
-			return // the connection says so itself
+			return // the connection reports the error
 		}
 	}
 }

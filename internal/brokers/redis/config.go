@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 const (
@@ -22,35 +24,35 @@ const (
 	dialFor      = 10 * time.Second
 	answerFor    = 10 * time.Second
 	defaultLease = time.Minute
-	// dataField is the field of an entry that is a message's body.
+	// dataField is the field of an entry that holds the message body.
 	dataField = "data"
 	maxName   = 512
 	maxDB     = 1 << 20
 )
 
-// Client says how to reach a server.
+// Client describes the connection to a server.
 type Client struct {
 	Server   string      // host:port
-	TLS      *tls.Config // nil: without
+	TLS      *tls.Config // nil: plain TCP
 	User     string
 	Password string
 	DB       int
 }
 
-// Config says which stream is worked on. Server, Stream and Group are required.
+// Config selects the stream to consume. Server, Stream and Group are required.
 type Config struct {
 	Client
 	Stream string
-	Group  string // the consumer group; it is made if there is none, and so is the stream
-	// DeadLetter is the stream that dead letters go to; default Stream with "-dlq" behind it.
+	Group  string // consumer group; it and the stream are created if they do not exist
+	// DeadLetter is the stream for dead letters; default Stream with the suffix "-dlq".
 	DeadLetter string
-	Latest     bool          // a group that is made begins at the end, not at the beginning
-	Lease      time.Duration // after how long without a sign of life others take messages over; default 1m
+	Latest     bool          // a new group starts at the end instead of the beginning
+	Lease      time.Duration // if a consumer is silent about its messages for this long, others take them over; default 1m
 	Log        *slog.Logger  // nil discards
 }
 
-// FromURL reads redis://HOST/STREAM?group=GROUP, or rediss:// with TLS. Its parameters
-// are group, start (earliest or latest), lease, db and those of [brokers.Address.TLS].
+// FromURL parses redis://HOST/STREAM?group=GROUP, or rediss:// for TLS. The parameters are
+// group, start (earliest or latest), lease, db and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	a, err := brokers.Parse(text, port, getenv)
 	if err != nil {
@@ -72,58 +74,41 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	return c, c.Validate()
 }
 
-// ClientFrom is what a URL says about the server.
+// ClientFrom returns the connection settings in a URL.
 func ClientFrom(a *brokers.Address) (c Client, err error) {
 	if len(a.Hosts) > 1 {
-		return c, errors.New("name one host: clusters and sentinels are not spoken to")
+		return c, errors.New("name one host: clusters and sentinels are not supported")
 	}
 	c = Client{Server: a.Hosts[0], User: a.User, Password: a.Password}
 	if text := a.Param("db"); text != "" {
 		if c.DB, err = strconv.Atoi(text); err != nil || c.DB < 0 || c.DB > maxDB {
-			return c, fmt.Errorf("db=%.100s is not the number of a database", text)
+			return c, fmt.Errorf("db=%.100s is not a database number", text)
 		}
 	}
 	c.TLS, err = a.TLS(a.Scheme == "rediss")
 	return c, err
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if c.Server == "" {
-		fault("Server: is missing")
-	}
-	if c.Stream == "" || len(c.Stream) > maxName {
-		fault("Stream: %.100q is no name of a stream", c.Stream)
-	}
-	if c.Group == "" || len(c.Group) > maxName {
-		fault("the consumer group is missing, or too long: add ?group=NAME")
-	}
-	if c.DeadLetter == c.Stream || len(c.DeadLetter) > maxName {
-		fault("DeadLetter: %.100q is the stream itself, or too long", c.DeadLetter)
-	}
-	if c.Lease < 100*time.Millisecond || c.Lease > 24*time.Hour {
-		fault("Lease: %v is not within 100ms and 24h", c.Lease)
-	}
-	return errors.Join(faults...)
+	errs.If(c.Server == "", "Server: missing")
+	errs.If(c.Stream == "" || len(c.Stream) > maxName, "Stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.Group == "" || len(c.Group) > maxName, "the consumer group is missing, or too long: add ?group=NAME")
+	errs.If(c.DeadLetter == c.Stream || len(c.DeadLetter) > maxName, "DeadLetter: %.100q is the stream itself, or too long", c.DeadLetter)
+	errs.If(c.Lease < 100*time.Millisecond || c.Lease > 24*time.Hour, "Lease: %v is not between 100ms and 24h", c.Lease)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.DeadLetter == "" {
-		c.DeadLetter = c.Stream + "-dlq"
-	}
-	if c.Lease == 0 {
-		c.Lease = defaultLease
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.DeadLetter = cmp.Or(c.DeadLetter, c.Stream+"-dlq")
+	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
-// pool keeps connections, which are made when they are used.
+// pool opens connections on demand.
 type pool struct{ *redis.Pool }
 
 func (c Client) open() pool {
@@ -148,13 +133,13 @@ func (p pool) do(ctx context.Context, command string, args ...any) (any, error) 
 	if err != nil {
 		return nil, inTime(ctx, err)
 	}
-	defer func() { _ = conn.Close() }() // it goes back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	answer, err := redis.DoContext(conn, ctx, command, args...)
 	return answer, inTime(ctx, err)
 }
 
-// inTime says that the context has ended where the library says that a read did: it ends
-// the read at the same time.
+// inTime returns the context's error instead of the library's read timeout: both happen at
+// the same time.
 func inTime(ctx context.Context, err error) error {
 	if at, ok := ctx.Deadline(); err != nil && ok && time.Until(at) <= time.Millisecond {
 		return context.DeadlineExceeded
@@ -168,12 +153,12 @@ func (p pool) run(ctx context.Context, script *redis.Script, stream string, args
 	if err != nil {
 		return nil, inTime(ctx, err)
 	}
-	defer func() { _ = conn.Close() }() // it goes back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	answer, err := script.DoContext(ctx, conn, append([]any{stream}, args...)...)
 	return answer, inTime(ctx, err)
 }
 
-// explain says what to do about an error, if that is known.
+// explain adds advice to known errors.
 func (c Client) explain(err error) error {
 	if _, known := errors.AsType[*brokers.Error](err); known || err == nil {
 		return err
@@ -195,11 +180,11 @@ func (c Client) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case has("NOAUTH", "WRONGPASS", "NOPERM", "invalid password"):
-		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " name the user and the password"}
+		return &brokers.Error{Kind: brokers.Denied, Err: err, Fix: "$" + brokers.UserVar + " and $" + brokers.PasswordVar + " set the user and the password"}
 	case has("WRONGTYPE"):
-		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "there is something else than a stream at this key; is its name spelled right?"}
+		return &brokers.Error{Kind: brokers.Missing, Err: err, Fix: "the key holds another type than a stream; check its name"}
 	case network, errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded), has("LOADING", "connection pool"):
-		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "is a server running at " + c.Server + "? If it speaks TLS, write rediss://" + brokers.TLSHint(c.TLS)}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: err, Fix: "check that a server runs at " + c.Server + ". If it uses TLS, write rediss://." + brokers.TLSHint(c.TLS)}
 	}
 	return err
 }

@@ -1,21 +1,20 @@
-// Package redis is a stream of Redis, or of Valkey, as a source of messages for package
-// worker, and as a sink of an outbox.
+// Package redis implements a message source for package worker on a stream of Redis or
+// Valkey, and a sink for an outbox.
 //
-// A consumer group remembers what it has given to whom and is not acknowledged yet. A
-// [Source] tells it again and again that it still has its messages. It takes over those
-// of which nobody has said so for Config.Lease, as when a worker was killed. What is
-// released with a delay stays here until then.
+// A consumer group remembers which consumer holds which unacknowledged message. A [Source]
+// renews its claim on its messages regularly. It takes over messages whose holder has been
+// silent for Config.Lease, for example because it was killed. The source keeps a message
+// that is released with a delay until the delay ends.
 //
 // # Guarantees
 //
-// Every message is delivered at least once, as long as Redis keeps it: Redis writes to
-// its disk once a second by default, and tells its replicas later. A message that is
-// parked is in the stream of dead letters before it is acknowledged. What somebody else
-// took over, because we did not say for too long that we have it, is stopped and blamed
-// on nobody.
+// Every message is delivered at least once, as long as Redis keeps it: by default, Redis
+// writes to disk once a second and updates replicas asynchronously. A parked message is
+// acknowledged only after it is in the dead-letter stream. If another consumer takes over a
+// message because this one was silent for too long, the worker stops it without blame.
 //
 // # Not guaranteed
 //
-// There is no order. Entries that the stream's MAXLEN removes before they were worked on
-// are gone.
+// Messages have no order. Entries that the stream's MAXLEN removes before they were
+// processed are lost.
 package redis

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	evidence  = "bezoar-" // begins the names of fields that say why
+	evidence  = "bezoar-" // prefix of fields with the evidence
 	maxReason = 1 << 10
 	maxStderr = 4 << 10
 )
 
-// message is an entry as the worker knows it. The caller holds the lock.
+// message converts an entry to a worker's message. The caller holds the lock.
 func (s *Source) message(h *held) worker.Message {
 	m := worker.Message{
 		ID: s.cfg.Stream + "@" + h.id, Body: bodyOf(h.values), Receives: h.receives, Lost: h.lost,
@@ -29,7 +29,7 @@ func (s *Source) message(h *held) worker.Message {
 		m.Sent = time.UnixMilli(n)
 	}
 	if _, there := h.values[dataField]; !there {
-		return m // all fields are in the body
+		return m // the body has all fields
 	}
 	for name, text := range h.values {
 		switch {
@@ -43,19 +43,19 @@ func (s *Source) message(h *held) worker.Message {
 	return m
 }
 
-// bodyOf is the field data, or all fields as JSON if there is none.
+// bodyOf returns the field data, or all fields as JSON if it is missing.
 func bodyOf(values map[string]string) []byte {
 	if data, ok := values[dataField]; ok {
 		return []byte(data)
 	}
 	text, err := json.Marshal(values)
 	if err != nil {
-		return fmt.Append(nil, values) // they are all texts: this does not happen
+		return fmt.Append(nil, values) // cannot happen: all values are strings
 	}
 	return text
 }
 
-// SetAside parks a message, or a part of it, in the stream of dead letters.
+// SetAside parks a message, or a part of it, in the dead-letter stream.
 func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter) error {
 	s.mu.Lock()
 	h, err := s.holding(m)
@@ -64,12 +64,12 @@ func (s *Source) SetAside(ctx context.Context, m worker.Message, l worker.Letter
 		return err
 	}
 	if _, err := s.client.do(ctx, "XADD", append([]any{s.cfg.DeadLetter, "*"}, s.letter(h, m, l)...)...); err != nil {
-		return s.cfg.explain(fmt.Errorf("park it in %s: %w", s.cfg.DeadLetter, err))
+		return s.cfg.explain(fmt.Errorf("park the message in %s: %w", s.cfg.DeadLetter, err))
 	}
 	return nil
 }
 
-// letter is an entry of the stream of dead letters: the fields of its origin, and why.
+// letter builds the dead letter: the fields of the original entry, and the evidence.
 func (s *Source) letter(h *held, m worker.Message, l worker.Letter) (all []any) {
 	for name, value := range h.values {
 		if !strings.HasPrefix(name, evidence) && (name != dataField || !l.Part) {

@@ -191,7 +191,7 @@ func TestURLs(t *testing.T) {
 		"redis://:hush@a/orders":                   "add ?group=NAME",
 		"redis://:hush@a/?group=g":                 "Stream:",
 		"redis://:hush@a,b/s?group=g":              "one host",
-		"redis://:hush@a/s?group=g&start=now":      "neither earliest nor latest",
+		"redis://:hush@a/s?group=g&start=now":      "not earliest or latest",
 		"redis://:hush@a/s?group=g&lease=soon":     "not a duration",
 		"redis://:hush@a/s?group=g&lease=1ms":      "Lease:",
 		"redis://:hush@a/s?group=g&db=x":           "db=",

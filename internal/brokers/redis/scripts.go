@@ -12,11 +12,11 @@ import (
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// scripts do what must be done in one step: look whose an entry is, and change it. KEYS[1]
-// is the stream, ARGV[1] the group and ARGV[2] the consumer.
+// scripts check the owner of an entry and change the entry in one step. KEYS[1] is the
+// stream, ARGV[1] the group and ARGV[2] the consumer.
 type scripts struct{ keepAll, doneOne, leaveAll *redis.Script }
 
-// owned is a function of Lua: whether an entry is the consumer's.
+// owned is a Lua function that reports whether the consumer owns an entry.
 const owned = `
 local function owned(id)
   local p = redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1)
@@ -24,8 +24,8 @@ local function owned(id)
 end
 `
 
-// keepScript says of the entries from ARGV[3] on that they are still worked on, and
-// returns those that are not the consumer's any more.
+// keepScript renews the claim on the entries from ARGV[3] on. It returns those that the
+// consumer no longer owns.
 const keepScript = owned + `
 local lost = {}
 for i = 3, #ARGV do
@@ -38,7 +38,7 @@ end
 return lost
 `
 
-// doneScript acknowledges the entry ARGV[3], if it is the consumer's.
+// doneScript acknowledges the entry ARGV[3] if the consumer owns it.
 const doneScript = owned + `
 if owned(ARGV[3]) then
   return redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
@@ -46,9 +46,8 @@ end
 return 0
 `
 
-// leaveScript has the consumer's entries taken over by others at once: they look as if
-// nobody had said for ARGV[3] milliseconds that he has them. A consumer that has none is
-// forgotten.
+// leaveScript lets other consumers take over this consumer's entries at once: it sets their
+// idle time to ARGV[3] milliseconds. It deletes a consumer without entries.
 const leaveScript = `
 local all = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])
 for _, p in ipairs(all) do
@@ -64,10 +63,10 @@ func newScripts() scripts {
 	return scripts{redis.NewScript(1, keepScript), redis.NewScript(1, doneScript), redis.NewScript(1, leaveScript)}
 }
 
-// keepMost bounds the entries of one call, while which Redis does nothing else.
+// keepMost limits the entries per call, because a script blocks Redis.
 const keepMost = 200
 
-// keep returns those of the entries that are not ours any more.
+// keep renews the claim on entries and returns those that are lost.
 func (c scripts) keep(ctx context.Context, s *Source, ids []string) (lost []string, err error) {
 	for some := range slices.Chunk(ids, keepMost) {
 		args := []any{s.cfg.Group, s.name}
@@ -89,7 +88,7 @@ func (c scripts) done(ctx context.Context, s *Source, id string) error {
 	case err != nil:
 		return fmt.Errorf("%w: acknowledge it: %w", worker.ErrLost, err)
 	case n == 0:
-		return fmt.Errorf("%w: another worker has taken it over", worker.ErrLost)
+		return fmt.Errorf("%w: another worker took the message over", worker.ErrLost)
 	}
 	return nil
 }
@@ -99,7 +98,7 @@ func (c scripts) leave(ctx context.Context, s *Source) error {
 	return err
 }
 
-// keep tells the group again and again that we still have what we hold.
+// keep renews the claim on held entries until ctx ends.
 func (s *Source) keep(ctx context.Context) {
 	tick := time.NewTicker(max(s.cfg.Lease/4, 10*time.Millisecond))
 	defer tick.Stop()
@@ -113,7 +112,7 @@ func (s *Source) keep(ctx context.Context) {
 	}
 }
 
-// beat does it once. What others have taken over is stopped.
+// beat renews the claims once, and stops entries that others took over.
 func (s *Source) beat(ctx context.Context) {
 	s.mu.Lock()
 	var ids []string
@@ -126,15 +125,15 @@ func (s *Source) beat(ctx context.Context) {
 	}
 	lost, err := s.scripts.keep(ctx, s, ids)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		s.cfg.Log.Warn("cannot tell Redis that messages are still worked on", "stream", s.cfg.Stream, "messages", len(ids), "err", err)
+		s.cfg.Log.Warn("cannot renew the claim on messages", "stream", s.cfg.Stream, "messages", len(ids), "err", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range lost {
-		if h := s.held[id]; h != nil { // it may have ended meanwhile
+		if h := s.held[id]; h != nil { // it may have ended in the meantime
 			s.drop(h)
 			close(h.lost)
-			s.cfg.Log.Warn("a message was taken over by another worker: it is stopped here", "stream", s.cfg.Stream, "message", id)
+			s.cfg.Log.Warn("another worker took a message over; it is stopped here", "stream", s.cfg.Stream, "message", id)
 		}
 	}
 }

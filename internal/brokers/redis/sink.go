@@ -9,36 +9,36 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 const (
-	callMost  = 200     // entries of one script, while which Redis does nothing else
-	callBytes = 1 << 20 // of one script
+	callMost  = 200     // entries per script, because a script blocks Redis
+	callBytes = 1 << 20 // bytes per script
 )
 
-// SinkConfig says where events go. Server, Stream and Source are required.
+// SinkConfig configures a sink. Server, Stream and Source are required.
 type SinkConfig struct {
 	Client
 	Stream   string
-	MaxLen   int64  // entries that the stream keeps, about; 0: all
-	MaxBytes int    // of a payload; 0: whatever Redis takes
-	Source   string // of the CloudEvents
+	MaxLen   int64  // approximate length limit of the stream; 0: no limit
+	MaxBytes int    // maximum size of a payload; 0: the limit of Redis
+	Source   string // CloudEvents source
 }
 
-// Sink is a stream as a sink of an outbox. Make it with [NewSink].
+// Sink adds events of an outbox to a stream. Create it with [NewSink].
 //
-// Events are added in their order by a script, which ends at the first one that Redis
-// does not take. Redis has no memory of events that it has: an event that is delivered
-// again is there twice, with the same ce_id.
+// A script adds events in order, and stops at the first one that Redis refuses. Redis does
+// not deduplicate: an event that is delivered again appears twice, with the same ce_id.
 type Sink struct {
 	cfg    SinkConfig
 	client pool
 	add    *redis.Script
 }
 
-// SinkFromURL reads redis://HOST/STREAM, or rediss:// with TLS. Its parameters are maxlen,
+// SinkFromURL parses redis://HOST/STREAM, or rediss:// for TLS. The parameters are maxlen,
 // max_bytes, db and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
 	a, err := brokers.Parse(text, port, getenv)
@@ -65,7 +65,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	return NewSink(c)
 }
 
-// NewSink returns a sink. It connects to nothing.
+// NewSink returns a sink. It does not connect.
 func NewSink(c SinkConfig) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -73,33 +73,25 @@ func NewSink(c SinkConfig) (*Sink, error) {
 	return &Sink{cfg: c, client: c.open(), add: redis.NewScript(1, addScript)}, nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c SinkConfig) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.Server == "" {
-		fault("Server: is missing")
-	}
-	if c.Stream == "" || len(c.Stream) > maxName {
-		fault("Stream: %.100q is no name of a stream", c.Stream)
-	}
-	if c.MaxLen < 0 || c.MaxBytes < 0 {
-		fault("MaxLen, MaxBytes: one is below 0")
-	}
-	if c.Source == "" {
-		fault("Source: is missing")
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(c.Server == "", "Server: missing")
+	errs.If(c.Stream == "" || len(c.Stream) > maxName, "Stream: %.100q is not a valid stream name", c.Stream)
+	errs.If(c.MaxLen < 0 || c.MaxBytes < 0, "MaxLen, MaxBytes: must not be negative")
+	errs.If(c.Source == "", "Source: missing")
+	return errors.Join(errs...)
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Sink) Close() error {
 	return s.client.Close()
 }
 
-// addScript adds entries to the stream KEYS[1] until one is not taken, and returns how
-// many it has added, and why not all. ARGV has the stream's length, or 0, how many entries
-// there are, and of each the number of its fields and values, and these.
+// addScript adds entries to the stream KEYS[1] until Redis refuses one. It returns the
+// number of added entries and the error, if any. ARGV has the stream's length limit or 0,
+// the number of entries, and for each entry the number of its strings followed by these
+// strings.
 const addScript = `
 local most, n, at = tonumber(ARGV[1]), tonumber(ARGV[2]), 3
 for i = 1, n do
@@ -152,7 +144,7 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 			continue
 		}
 		if s.cfg.MaxBytes > 0 && len(r.Payload) > s.cfg.MaxBytes {
-			results[i] = outgoing.Refused("its payload of %d bytes is larger than max_bytes=%d", len(r.Payload), s.cfg.MaxBytes)
+			results[i] = outgoing.Refused("the payload of %d bytes exceeds max_bytes=%d", len(r.Payload), s.cfg.MaxBytes)
 			failed[lane] = true
 			continue
 		}
@@ -165,7 +157,8 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	return results
 }
 
-// call adds records by one script, and returns how many were added, and why not all.
+// call adds records by one script. It returns how many were added, and the error that
+// stopped it.
 func (s *Sink) call(ctx context.Context, records []outbox.Record, going []int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -182,7 +175,7 @@ func (s *Sink) call(ctx context.Context, records []outbox.Record, going []int) (
 	case err != nil:
 		return 0, s.cfg.explain(fmt.Errorf("add to stream %s: %w", s.cfg.Stream, err))
 	case len(answer) != 2:
-		return 0, fmt.Errorf("add to stream %s: Redis answered something else", s.cfg.Stream)
+		return 0, fmt.Errorf("add to stream %s: unexpected answer of Redis", s.cfg.Stream)
 	}
 	n, _ := answer[0].(int64)
 	if why, _ := answer[1].([]byte); len(why) > 0 {
@@ -191,7 +184,7 @@ func (s *Sink) call(ctx context.Context, records []outbox.Record, going []int) (
 	return min(max(int(n), 0), len(going)), err
 }
 
-// fields are those of an entry: the attributes with ce_ before them, the event's
+// fields returns the fields of an entry: the attributes with the prefix ce_, the event's
 // headers, and the payload.
 func (s *Sink) fields(r *outbox.Record) (all []any) {
 	for _, a := range outgoing.Attributes(r, s.cfg.Source) {

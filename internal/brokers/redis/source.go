@@ -18,43 +18,43 @@ import (
 )
 
 const (
-	batch    = 100 // the most messages of one receive
+	batch    = 100 // maximum number of messages per receive
 	openFor  = 30 * time.Second
 	closeFor = 5 * time.Second
-	blockFor = time.Second // of one read, which nothing breaks off
-	// maxDelayed is about how many messages are held that wait for their time.
+	blockFor = time.Second // maximum time of one blocking read, which cannot be cancelled
+	// maxDelayed is the approximate maximum number of held delayed messages.
 	maxDelayed = 1000
 )
 
-// Source is a stream as a worker's source. Make it with [New], and Close it when the
+// Source is a worker's source on a stream. Create it with [New], and call Close when the
 // worker has ended.
 type Source struct {
 	cfg     Config
-	name    string // of this consumer in its group
+	name    string // name of this consumer in its group
 	client  pool
 	opened  bool
 	scripts scripts
 	stop    context.CancelFunc
-	works   sync.WaitGroup // what keeps messages ours
+	works   sync.WaitGroup // goroutines that renew claims
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	held  map[string]*held
-	ready []*held // to be handed out, some of them later
+	ready []*held // to be handed out, some after a delay
 }
 
-// held is an entry that the group has given to us.
+// held is one entry that the group assigned to this consumer.
 type held struct {
 	id       string
 	values   map[string]string
 	receives int
-	serial   int // of the times that it was handed out
+	serial   int // number of times that it was handed out
 	out      bool
 	gone     bool
-	due      time.Time // not to be handed out before
+	due      time.Time // end of its delay
 	lost     chan struct{}
 }
 
-// New returns a source. It connects to nothing.
+// New returns a source. It does not connect.
 func New(c Config) (*Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -69,10 +69,10 @@ func New(c Config) (*Source, error) {
 	}, nil
 }
 
-// Open connects, and makes the group, and the stream, if they are not there.
+// Open connects, and creates the group and the stream if they do not exist.
 func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	about := worker.About{Queue: s.cfg.Stream, Batch: batch, DeadLetter: s.cfg.DeadLetter}
-	if s.opened { // a worker whose state was in use had it opened
+	if s.opened { // opened before, while another worker held the state
 		return about, nil
 	}
 	call, cancel := context.WithTimeout(ctx, openFor)
@@ -85,9 +85,9 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	_, err := client.do(call, "XGROUP", "CREATE", s.cfg.Stream, s.cfg.Group, from, "MKSTREAM")
 	switch {
 	case err == nil:
-		s.cfg.Log.Info("made the consumer group", "stream", s.cfg.Stream, "group", s.cfg.Group)
-	case !strings.HasPrefix(err.Error(), "BUSYGROUP"): // which says that it is there
-		_ = client.Close() // it is of no use
+		s.cfg.Log.Info("created the consumer group", "stream", s.cfg.Stream, "group", s.cfg.Group)
+	case !strings.HasPrefix(err.Error(), "BUSYGROUP"): // the group exists
+		_ = client.Close() // unusable
 		return worker.About{}, s.cfg.explain(fmt.Errorf("open stream %s: %w", s.cfg.Stream, err))
 	}
 	s.client, s.opened = client, true
@@ -97,7 +97,7 @@ func (s *Source) Open(ctx context.Context) (worker.About, error) {
 	return about, nil
 }
 
-// Close gives back what has not ended, and disconnects.
+// Close returns unfinished messages to the group, and disconnects.
 func (s *Source) Close() error {
 	if !s.opened {
 		return nil
@@ -113,14 +113,14 @@ func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
 	defer cancel()
 	if err := s.scripts.leave(ctx, s); err != nil {
-		s.cfg.Log.Warn("cannot give messages back: others take them over when the lease is over", "stream", s.cfg.Stream, "err", err)
+		s.cfg.Log.Warn("cannot return messages; other workers take them over when the lease ends", "stream", s.cfg.Stream, "err", err)
 	}
 	s.opened = false
 	return s.client.Close()
 }
 
-// Receive hands messages out that may run now: those that were released here, those that
-// nobody has any more, and new ones.
+// Receive returns messages that may run now: messages released here, messages of silent
+// consumers, and new ones.
 func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Message, error) {
 	most, over := min(in.Max, batch), time.Now().Add(in.Wait)
 	for {
@@ -140,10 +140,10 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 	}
 }
 
-// ask takes entries over, or waits for new ones. What is released here meanwhile waits as
-// long.
+// ask takes over entries, or waits for new ones. A message whose delay ends during the wait
+// waits until ask returns.
 func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
-	if s.delayed() >= maxDelayed { // until one of them is due
+	if s.delayed() >= maxDelayed { // until a delay ends
 		timer := time.NewTimer(s.untilDue(wait))
 		defer timer.Stop()
 		select {
@@ -158,10 +158,10 @@ func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
 		return err
 	}
 	args := []any{"GROUP", s.cfg.Group, s.name, "COUNT", most}
-	if wait = s.untilDue(wait); wait >= time.Millisecond { // BLOCK 0 is for ever
+	if wait = s.untilDue(wait); wait >= time.Millisecond { // BLOCK 0 would wait forever
 		args = append(args, "BLOCK", wait.Milliseconds())
 	}
-	// A read that is broken off may have been given entries.
+	// A cancelled read may already have been assigned entries.
 	answer, err := redis.Values(s.client.do(context.WithoutCancel(ctx), "XREADGROUP", append(args, "STREAMS", s.cfg.Stream, ">")...))
 	if errors.Is(err, redis.ErrNil) {
 		return nil
@@ -177,13 +177,13 @@ func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
 	return err
 }
 
-// entry is one of a stream.
+// entry is one entry of a stream.
 type entry struct {
 	id     string
 	values map[string]string
 }
 
-// entriesOf reads entries. One that was deleted has no fields: it is left out.
+// entriesOf decodes entries. It omits deleted ones, which have no fields.
 func entriesOf(answer any) (all []entry) {
 	list, _ := answer.([]any)
 	for _, one := range list {
@@ -200,7 +200,7 @@ func entriesOf(answer any) (all []entry) {
 	return all
 }
 
-// takeOver takes entries over of which nobody has said for too long that he has them.
+// takeOver claims entries of consumers that have been silent for too long.
 func (s *Source) takeOver(ctx context.Context, most int) (int, error) {
 	answer, err := redis.Values(s.client.do(ctx, "XAUTOCLAIM", s.cfg.Stream, s.cfg.Group, s.name, s.cfg.Lease.Milliseconds(), "0-0", "COUNT", most))
 	if err != nil || len(answer) < 2 {
@@ -215,7 +215,7 @@ func (s *Source) takeOver(ctx context.Context, most int) (int, error) {
 		return 0, err
 	}
 	before := map[string]int{}
-	for _, one := range pending { // its ID, the consumer, how long it is idle, deliveries
+	for _, one := range pending { // ID, consumer, idle time, deliveries
 		if p, _ := one.([]any); len(p) == 4 {
 			id, _ := p[0].([]byte)
 			n, _ := p[3].(int64)
@@ -228,14 +228,14 @@ func (s *Source) takeOver(ctx context.Context, most int) (int, error) {
 	return len(entries), nil
 }
 
-// delayed is how many messages wait for their time.
+// delayed returns the number of delayed messages.
 func (s *Source) delayed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.ready)
 }
 
-// untilDue is a time to wait, less if something that was released here is due before.
+// untilDue returns wait, or less if the delay of a message ends earlier.
 func (s *Source) untilDue(wait time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,11 +247,11 @@ func (s *Source) untilDue(wait time.Duration) time.Duration {
 	return wait
 }
 
-// hold makes an entry ours.
+// hold stores an entry.
 func (s *Source) hold(e entry, receives int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.held[e.id]; old != nil { // we took it over from ourselves, after a long stop
+	if old := s.held[e.id]; old != nil { // this source took it over from itself after a long pause
 		s.drop(old)
 		close(old.lost)
 	}
@@ -260,7 +260,7 @@ func (s *Source) hold(e entry, receives int) {
 	s.ready = append(s.ready, h)
 }
 
-// take hands out what is due.
+// take removes due entries from the list, up to most.
 func (s *Source) take(most int) (got []worker.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +281,7 @@ func (s *Source) take(most int) (got []worker.Message) {
 	return got
 }
 
-// ended says of an error of asking whether it is for good.
+// ended marks an error of a read as permanent if it is.
 func (s *Source) ended(err error) error {
 	told := s.cfg.explain(fmt.Errorf("read from stream %s: %w", s.cfg.Stream, err))
 	if strings.Contains(err.Error(), "NOGROUP") || strings.Contains(err.Error(), "UNBLOCKED") {
@@ -290,7 +290,7 @@ func (s *Source) ended(err error) error {
 	return told
 }
 
-// holding is what we hold of a message. The caller holds the lock.
+// holding returns the held entry of a message. The caller holds the lock.
 func (s *Source) holding(m worker.Message) (*held, error) {
 	f := strings.SplitN(m.Receipt, "/", 3)
 	if len(f) == 3 && f[0] == s.name {
@@ -298,17 +298,17 @@ func (s *Source) holding(m worker.Message) (*held, error) {
 			return h, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: it was acknowledged, or is another worker's", worker.ErrLost)
+	return nil, fmt.Errorf("%w: the message was acknowledged, or belongs to another worker", worker.ErrLost)
 }
 
-// drop forgets an entry. The caller holds the lock.
+// drop removes an entry. The caller holds the lock.
 func (s *Source) drop(h *held) {
 	h.gone = true
 	delete(s.held, h.id)
 }
 
-// Extend finds out whether a message is still ours. That the group knows so is kept up by
-// itself.
+// Extend checks that the source still holds a message. A background goroutine renews the
+// claim.
 func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -330,7 +330,7 @@ func (s *Source) Done(ctx context.Context, m worker.Message) error {
 	return s.scripts.done(ctx, s, h.id)
 }
 
-// Release has a message handed out again, after a time.
+// Release hands a message out again after a delay.
 func (s *Source) Release(_ context.Context, m worker.Message, r worker.Release) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/brokers"
 )
 
-// ErrURL says that a text names no queue.
+// ErrURL is the error for a text that is not the URL of a queue.
 var ErrURL = errors.New("it is not a URL of a queue, such as https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")
 
-// NewClient returns a client for the queue with a URL. endpoint is where it is reached;
-// "" is the URL's host, if that is none of AWS's. Keys and region are found as AWS's
-// own tools find them; a queue on this machine needs none.
+// NewClient returns a client for the queue at a URL. endpoint is the address of the
+// service; "" means the URL's host, unless it is AWS. Credentials and the region are found
+// as in AWS's own tools; a queue on this machine needs none.
 func NewClient(ctx context.Context, queue, endpoint string, getenv func(string) string) (*sqs.Client, error) {
 	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" {
@@ -52,7 +52,7 @@ func NewClient(ctx context.Context, queue, endpoint string, getenv func(string) 
 	}), nil
 }
 
-// regionOf is the region in the name of one of AWS's hosts.
+// regionOf extracts the region from the name of an AWS host.
 func regionOf(host string) (region string, isAWS bool) {
 	if !strings.HasSuffix(host, ".amazonaws.com") && !strings.HasSuffix(host, ".amazonaws.com.cn") {
 		return "", false
@@ -66,7 +66,7 @@ func regionOf(host string) (region string, isAWS bool) {
 	return "", true
 }
 
-// hasKeys reports whether the environment names credentials.
+// hasKeys reports whether the environment contains credentials.
 func hasKeys(getenv func(string) string) bool {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
 		if getenv(name) != "" {

@@ -1,6 +1,6 @@
-// Package sqs reaches queues behind the SQS protocol, and is one as a sink of an outbox.
+// Package sqs is a client for queues with the SQS protocol, and a sink for an outbox.
 //
-// In a FIFO queue an event's key is the message group and its ID is what SQS
-// deduplicates by, within five minutes. No call has two events of one key, because SQS
-// may refuse the first one of them and take the second one.
+// In a FIFO queue, the event's key is the message group and its ID is the deduplication ID;
+// SQS deduplicates within five minutes. A call never contains two events of one key,
+// because SQS may refuse the first and accept the second.
 package sqs

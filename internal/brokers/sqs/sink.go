@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	perCall       = 10        // messages, by SQS's rules
-	perCallBytes  = 256 << 10 // all services take that
-	calls         = 8         // at once
+	perCall       = 10        // messages per call, a limit of SQS
+	perCallBytes  = 256 << 10 // bytes per call that all services accept
+	calls         = 8         // concurrent calls
 	callFor       = 30 * time.Second
 	tries         = 3
 	maxAttributes = 10
-	// encodingAttribute says that a body is base64, because SQS takes text only.
+	// encodingAttribute marks a body in base64, because SQS accepts text only.
 	encodingAttribute = "event_encoding"
 )
 
-// Sink is a queue. Make it with [OpenSink].
+// Sink sends events of an outbox to a queue. Create it with [OpenSink].
 type Sink struct {
 	client *sqs.Client
 	url    string
@@ -43,8 +43,8 @@ type Sink struct {
 	fifo   bool
 }
 
-// OpenSink returns a sink for the queue with a URL. It asks the queue nothing. source is
-// that of the CloudEvents.
+// OpenSink returns a sink for the queue at a URL. It does not connect. source is the
+// CloudEvents source.
 func OpenSink(ctx context.Context, url, source string, getenv func(string) string) (*Sink, error) {
 	client, err := NewClient(ctx, url, "", getenv)
 	if err != nil {
@@ -53,15 +53,15 @@ func OpenSink(ctx context.Context, url, source string, getenv func(string) strin
 	return &Sink{client: client, url: url, source: source, fifo: strings.HasSuffix(url, ".fifo")}, nil
 }
 
-// Close does nothing: connections end by themselves.
+// Close does nothing: idle connections close by themselves.
 func (s *Sink) Close() error { return nil }
 
-// Send sends records, ten in a call.
+// Send sends records, up to ten per call.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	return outgoing.Waves(ctx, records, perCall*calls, outgoing.CheckTexts, s.wave)
 }
 
-// wave sends what may be sent in any order.
+// wave sends records that have no order among them.
 func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	results := make([]error, len(wave))
 	var calling sync.WaitGroup
@@ -80,7 +80,7 @@ func (s *Sink) wave(ctx context.Context, wave []*outbox.Record) []error {
 	return results
 }
 
-// sizeOf is about what a record counts for.
+// sizeOf estimates the size that SQS counts for a record.
 func sizeOf(r *outbox.Record) int {
 	n := len(r.Payload)*4/3 + 1024
 	for name, value := range r.Headers {
@@ -96,7 +96,7 @@ func (s *Sink) call(ctx context.Context, some []*outbox.Record, results []error)
 	in := &sqs.SendMessageBatchInput{QueueUrl: &s.url, Entries: make([]types.SendMessageBatchRequestEntry, len(some))}
 	for i, r := range some {
 		in.Entries[i] = s.entry(strconv.Itoa(i), r)
-		results[i] = errors.New("SQS says nothing of it")
+		results[i] = errors.New("SQS returned no result for the message")
 	}
 	out, err := s.client.SendMessageBatch(call, in, func(o *sqs.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = tries })
@@ -123,7 +123,7 @@ func (s *Sink) call(ctx context.Context, some []*outbox.Record, results []error)
 	}
 }
 
-// judgeEntry says whose fault it is that one entry of a call was refused.
+// judgeEntry decides whether the event or SQS caused the refusal of one entry.
 func judgeEntry(code, text string, ours bool) error {
 	switch {
 	case isThrottled(code):
@@ -136,11 +136,12 @@ func judgeEntry(code, text string, ours bool) error {
 
 func isThrottled(code string) bool { return strings.Contains(code, "Throttl") }
 
-// judge says whose fault it is that a call was refused. one says that it had one record.
+// judge decides whether the event or SQS caused the refusal of a call. one means that the
+// call had one record.
 func (s *Sink) judge(err error, one bool) error {
 	api, answered := errors.AsType[smithy.APIError](err)
 	if !answered {
-		return &brokers.Error{Kind: brokers.Unreachable, Err: fmt.Errorf("send to SQS: %w", err), Fix: "is the queue's endpoint running there?"}
+		return &brokers.Error{Kind: brokers.Unreachable, Err: fmt.Errorf("send to SQS: %w", err), Fix: "check that the queue's endpoint is running there"}
 	}
 	code := api.ErrorCode()
 	if at := strings.LastIndexByte(code, '.'); at >= 0 {
@@ -149,18 +150,18 @@ func (s *Sink) judge(err error, one bool) error {
 	_, missing := errors.AsType[*types.QueueDoesNotExist](err)
 	switch {
 	case missing:
-		return &brokers.Error{Kind: brokers.Missing, Err: fmt.Errorf("there is no queue %s", path.Base(s.url)), Fix: "create the queue; is its name spelled right?"}
+		return &brokers.Error{Kind: brokers.Missing, Err: fmt.Errorf("there is no queue %s", path.Base(s.url)), Fix: "create the queue, or check its name"}
 	case isThrottled(code):
 		return &outbox.Failure{Class: bezoar.Throttled, Reason: "SQS answered " + code}
 	case one && (code == "BatchRequestTooLong" || strings.HasPrefix(code, "Invalid") && (strings.Contains(code, "Message") || strings.Contains(code, "Parameter") || strings.Contains(code, "Attribute"))):
 		return outgoing.Refused("SQS answered %s: %.300s", code, api.ErrorMessage())
 	case strings.Contains(code, "AccessDenied"), strings.Contains(code, "Token"), strings.Contains(code, "Signature"):
-		return &brokers.Error{Kind: brokers.Denied, Err: fmt.Errorf("SQS answered %s: %.300s", code, api.ErrorMessage()), Fix: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name the keys"}
+		return &brokers.Error{Kind: brokers.Denied, Err: fmt.Errorf("SQS answered %s: %.300s", code, api.ErrorMessage()), Fix: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY set the keys"}
 	}
 	return fmt.Errorf("SQS answered %s: %.300s", code, api.ErrorMessage())
 }
 
-// entry is a record as a message.
+// entry converts a record to a message.
 func (s *Sink) entry(id string, r *outbox.Record) types.SendMessageBatchRequestEntry {
 	body, room := string(r.Payload), maxAttributes
 	attributes := map[string]types.MessageAttributeValue{}
@@ -179,7 +180,7 @@ func (s *Sink) entry(id string, r *outbox.Record) types.SendMessageBatchRequestE
 	if s.fifo {
 		e.MessageDeduplicationId = aws.String(outgoing.ShortName(r.ID))
 		group := r.Key
-		if group == "" { // a group of its own: nothing waits for it
+		if group == "" { // a group of its own: no other message waits for it
 			group = r.ID
 		}
 		e.MessageGroupId = aws.String(outgoing.ShortName(group))
@@ -187,7 +188,7 @@ func (s *Sink) entry(id string, r *outbox.Record) types.SendMessageBatchRequestE
 	return e
 }
 
-// isText reports whether SQS takes a body: the characters of XML.
+// isText reports whether SQS accepts a body as text: all characters must be allowed in XML.
 func isText(body string) bool {
 	return utf8.ValidString(body) && !strings.ContainsFunc(body, func(c rune) bool {
 		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xfffe || c == 0xffff

@@ -157,7 +157,7 @@ func ofSecrets() []spoilt {
 		{"an open state folder", Fault, "secrets", "all users may write", func(p *place) { p.chmod(0o777, "state") }},
 		{"a visible state folder", Warning, "secrets", "others may look", func(p *place) { p.chmod(0o755, "state") }},
 		{"an open secret", Fault, "secrets", "is open to others", func(p *place) { p.chmod(0o644, "state/secret") }},
-		{"a lost secret", Fault, "secrets", "match nothing without it", func(p *place) {
+		{"a lost secret", Fault, "secrets", "its verdicts match nothing", func(p *place) {
 			p.open()
 			p.check(os.Remove(p.path("state/secret")))
 		}},
@@ -205,7 +205,7 @@ func ofRunning() []spoilt {
 		{"another version", Warning, "version", "Bezoar v1.2.2 runs, and this program is v1.2.3", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, "/metrics": version})
 		}},
-		{"no version", Warning, "version", "does not tell its version", func(p *place) {
+		{"no version", Warning, "version", "does not report its version", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, "/metrics": "other 1\n"})
 		}},
 		{"a failing check", Fault, "health", "store is failing: no answer", func(p *place) {
@@ -220,7 +220,7 @@ func ofRunning() []spoilt {
 		{"a store that does not answer", Fault, "store", "no answer from the store: refused", func(p *place) {
 			p.answers(map[string]string{adminapi.PathHealth: healthy, adminapi.PathSettings: `{"store":{"error":"refused"}}`})
 		}},
-		{"another server", Fault, "health", "answers, but is no Bezoar", func(p *place) { p.answers(map[string]string{adminapi.PathHealth: "<h1>hello</h1>"}) }},
+		{"another server", Fault, "health", "answers, but is not Bezoar", func(p *place) { p.answers(map[string]string{adminapi.PathHealth: "<h1>hello</h1>"}) }},
 		{"no answer", Fault, "health", "no answer from the admin API", func(p *place) {
 			p.client()
 			run := p.start()

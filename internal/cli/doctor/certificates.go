@@ -11,12 +11,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// endsSoon is how long before its end a certificate is spoken of.
+// endsSoon is how long before its end a certificate gets a warning.
 const endsSoon = 14 * 24 * time.Hour
 
 const maxPEM = 1 << 20
 
-// certificates reads all that the settings name.
+// certificates checks all certificates that the settings name.
 func (e *examination) certificates(context.Context) {
 	for _, p := range e.pairs() {
 		if p.cert != "" {
@@ -47,7 +47,7 @@ func (e *examination) certificate(p pair) {
 	e.term(p.at+".cert", p.cert, both.Leaf)
 }
 
-// authorities reads those that workers' certificates are held against.
+// authorities reads the authorities that verify workers' certificates.
 func (e *examination) authorities(p pair) {
 	text, err := regular.Read(p.ca, maxPEM)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *examination) authorities(p pair) {
 	e.term(p.at+".ca", p.ca, latest)
 }
 
-// term looks at from when to when a certificate is valid.
+// term checks the validity period of a certificate.
 func (e *examination) term(at, file string, c *x509.Certificate) {
 	now := e.Machine.Now()
 	const fix = "renew it; Bezoar reads the new file by itself"

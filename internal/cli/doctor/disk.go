@@ -11,15 +11,15 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
-// From where on a disk is too full.
+// Thresholds of free space.
 const (
-	littleSpace  = 0.10     // share that is left
-	noSpace      = 64 << 20 // bytes
+	littleSpace  = 0.10     // share that is left: warning
+	noSpace      = 64 << 20 // bytes that are left: fault
 	littleInodes = 0.05
 	noInodes     = 100
 )
 
-// disks looks at the places that Bezoar writes to.
+// disks checks the places that Bezoar writes to.
 func (e *examination) disks(context.Context) {
 	at := map[string]string{}
 	if e.Settings.StateDir != "" {
@@ -65,7 +65,7 @@ func (e *examination) disk(key, path string) {
 	}
 }
 
-// spaceUsed is which share of the bytes that we may use is used.
+// spaceUsed returns the used share of the bytes that Bezoar may use.
 func spaceUsed(s procstat.Space) float64 {
 	all := s.Total - s.Free + s.Available
 	if all <= 0 {
@@ -74,7 +74,7 @@ func spaceUsed(s procstat.Space) float64 {
 	return float64(s.Total-s.Free) / float64(all)
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -85,7 +85,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// existing is the nearest folder above a path that is there.
+// existing returns the nearest existing folder above a path.
 func existing(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
-// Level is how much a finding matters.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
@@ -23,7 +23,7 @@ const (
 	Fault   Level = "fault"   // it does not work, or is open to others
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Level Level  `json:"level"`
 	Check string `json:"check"` // settings, ports, files, memory, kernel, disk, store, clock, secrets, certificates, version or health
@@ -31,12 +31,12 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"`
 }
 
-// Config says what to look at.
+// Config says what to examine.
 type Config struct {
 	Settings config.Config
-	File     string           // that the settings were read from; "": none
+	File     string           // file of the settings; "": none
 	Version  string           // of this program
-	Admin    *adminapi.Client // of the Bezoar that may run; nil: none is asked
+	Admin    *adminapi.Client // client of the running Bezoar; nil: none is asked
 	Machine  Machine          // default: this one
 }
 
@@ -48,18 +48,18 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Patience bounds every check that waits for somebody else.
+// patience bounds every check that waits for another process.
 const patience = 10 * time.Second
 
 // examination is one run.
 type examination struct {
 	Config
-	run   lastrun.Present // who has the state folder
+	run   lastrun.Present // the process that has the state folder
 	store store.Inspection
 	found []Finding
 }
 
-// Run looks at everything and returns what it found, faults first.
+// Run does all checks and returns the findings, faults first.
 func Run(ctx context.Context, c Config) ([]Finding, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (e *examination) fault(check, fix, format string, args ...any) {
 	e.found = append(e.found, Finding{Fault, check, fmt.Sprintf(format, args...), fix})
 }
 
-// pid is the process that runs this deployment; 0: none that is known of.
+// pid returns the process that runs this deployment; 0 if none is known.
 func (e *examination) pid() int {
 	switch {
 	case e.run.Running:

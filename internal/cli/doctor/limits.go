@@ -13,8 +13,8 @@ import (
 // spareFiles are descriptors for stores, logs and workers' output.
 const spareFiles = 64
 
-// files compares the descriptors that Bezoar may have with what its fleets may have in
-// flight: a request takes one for the caller and one for the worker.
+// files compares the number of files that Bezoar may open with the requests that its fleets may have in flight: a request
+// takes one for the caller and one for the worker.
 func (e *examination) files(context.Context) {
 	most, err := e.Machine.Files(e.pid())
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *examination) files(context.Context) {
 	}
 }
 
-// inFlight is how many requests a fleet has at once.
+// inFlight returns how many requests a fleet has at once.
 func inFlight(f *config.Fleet) int64 {
 	n := int64(max(f.Replicas, len(f.Workers))) * int64(f.MaxInFlight)
 	if c := f.Concurrency; c != nil {
@@ -52,10 +52,10 @@ func inFlight(f *config.Fleet) int64 {
 	return n
 }
 
-// ownMemory is what Bezoar itself should have at least, beside bodies that it holds.
+// ownMemory is the least memory for Bezoar itself, without held bodies.
 const ownMemory = 64 << 20
 
-// memory compares the limits of the workers with what they may have together.
+// memory compares the limits of the workers with the memory that they may have together.
 func (e *examination) memory(context.Context) {
 	limit, limited, err := e.Machine.GroupMemory(e.pid())
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *examination) memory(context.Context) {
 	if total, err := e.Machine.Memory(); err == nil && (!limited || total < limit) {
 		limit, where = total, "the machine has"
 	} else if !limited {
-		return // nothing is known
+		return // the total is unknown
 	}
 	need, unbounded := int64(ownMemory)+int64(e.Settings.BufferTotal), ""
 	for _, name := range e.fleets() {
@@ -84,13 +84,13 @@ func (e *examination) memory(context.Context) {
 		e.warn("memory", "lower memory, replicas or buffer_total, or allow more", "%s %s; the workers, buffers and Bezoar may take %s together, and the kernel kills one of them first",
 			where, size(limit), size(need))
 	case unbounded != "" && limited:
-		e.warn("memory", "set fleets."+unbounded+".memory", "the workers of fleet %s have no memory limit and share %s with Bezoar: one that grows can end all", unbounded, size(limit))
+		e.warn("memory", "set fleets."+unbounded+".memory", "the workers of fleet %s have no memory limit and share %s with Bezoar: if one grows, the kernel may kill any of them", unbounded, size(limit))
 	default:
 		e.ok("memory", "%s %s; workers with a limit, buffers and Bezoar may take %s", where, size(limit), size(need))
 	}
 }
 
-// kernel looks for what isolation is built on.
+// kernel checks the kernel features that isolation needs.
 func (e *examination) kernel(context.Context) {
 	switch err := e.Machine.Pidfd(); {
 	case errors.Is(err, errSystem):

@@ -14,22 +14,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
-// errSystem says that the system has no such thing, as all but Linux.
+// errSystem says that the system has no such feature, as outside Linux.
 var errSystem = errors.New("this system has none")
 
-// Machine is what is asked of the machine. What is nil is asked of this one. A pid of 0
-// is this process.
+// Machine reads facts about the machine. A nil function reads them from this machine. A pid of 0 is this process.
 type Machine struct {
 	Now         func() time.Time
-	Files       func(pid int) (most int64, err error)           // descriptors that a process may have; 0: no bound
-	GroupMemory func(pid int) (bytes int64, ok bool, err error) // that the group of a process may have
-	Memory      func() (bytes int64, err error)                 // of the machine
+	Files       func(pid int) (most int64, err error)           // most files that a process may open; 0: no bound
+	GroupMemory func(pid int) (bytes int64, ok bool, err error) // memory limit of the group of a process
+	Memory      func() (bytes int64, err error)                 // memory of the machine
 	Disk        func(path string) (procstat.Space, error)
-	FileSystem  func(path string) string // nfs, tmpfs and such; "": another, or unknown
+	FileSystem  func(path string) string // nfs, tmpfs and others; "": another kind, or unknown
 	Pidfd       func() error
 	Groups      func(pid int) error // why groups with limits cannot be made
 	Alive       func(pid int) bool
-	Listener    func(port int) (pid int, name string) // who listens there; 0: it cannot be seen
+	Listener    func(port int) (pid int, name string) // process that listens there; 0: not visible
 }
 
 func (m Machine) orThis() Machine {

@@ -19,7 +19,7 @@ func pidfd() error {
 	return unix.Close(fd)
 }
 
-// fileSystem names the kinds that a store must not or should not be on.
+// fileSystem returns the kinds of file systems that a store must not or should not be on.
 func fileSystem(path string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
@@ -38,7 +38,7 @@ func fileSystem(path string) string {
 	return ""
 }
 
-// listener finds who listens on a TCP port.
+// listener finds the process that listens on a TCP port.
 func listener(port int) (pid int, name string) {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -64,8 +64,8 @@ func listener(port int) (pid int, name string) {
 	return 0, ""
 }
 
-// listening adds the sockets of a table of the kernel's that listen on a port, as
-// links of /proc name them.
+// listening adds the sockets that listen on a port, from one of the kernel's tables. The keys have the form of links in
+// /proc.
 func listening(table string, port int, sockets map[string]bool) {
 	f, err := os.Open(table)
 	if err != nil {
@@ -73,7 +73,7 @@ func listening(table string, port int, sockets map[string]bool) {
 	}
 	defer f.Close()
 	const (
-		local, state, inode = 1, 3, 9 // fields
+		local, state, inode = 1, 3, 9 // columns
 		listens             = "0A"
 	)
 	end := fmt.Sprintf(":%04X", port)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ports looks whether Bezoar listens where it should, or could.
+// ports checks whether Bezoar listens at its addresses, or could.
 func (e *examination) ports(ctx context.Context) {
 	for _, a := range e.addresses() {
 		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", a.addr)
@@ -35,10 +35,10 @@ func (e *examination) ports(ctx context.Context) {
 	}
 }
 
-// taken says whether it is Bezoar who listens there.
+// taken checks whether Bezoar is the process that listens there.
 func (e *examination) taken(a address) {
 	_, text, _ := net.SplitHostPort(a.addr)
-	port, _ := strconv.Atoi(text) // it was just tried
+	port, _ := strconv.Atoi(text) // the address was used just before
 	pid, name := e.Machine.Listener(port)
 	switch {
 	case pid != 0 && pid == e.pid():
@@ -48,7 +48,7 @@ func (e *examination) taken(a address) {
 	case pid != 0:
 		e.fault("ports", "stop that process, or change "+a.key, "%s %s is taken by %s (pid %d)", a.key, a.addr, name, pid)
 	case e.runs():
-		e.ok("ports", "%s %s is taken, and Bezoar runs; whether it is Bezoar's, this user cannot see", a.key, a.addr)
+		e.ok("ports", "%s %s is taken while Bezoar runs; this user cannot see whether Bezoar has it", a.key, a.addr)
 	default:
 		e.fault("ports", "stop that process (ss -ltnp as root names it), or change "+a.key, "%s %s is taken by a process of another user, and Bezoar does not run", a.key, a.addr)
 	}

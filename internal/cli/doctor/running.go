@@ -12,14 +12,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// running asks the Bezoar that runs how it is.
+// running asks the running Bezoar for its state.
 func (e *examination) running(ctx context.Context) {
 	if e.Admin == nil || e.Settings.Admin == "" {
 		return
 	}
 	raw, err := e.Admin.Health(ctx)
 	if problem, ok := errors.AsType[*adminapi.Problem](err); ok && problem.Code == adminapi.CodeUnauthorized {
-		e.warn("health", "put the admin token into BEZOAR_ADMIN_TOKEN", "the running Bezoar does not tell how it is: %v", err)
+		e.warn("health", "put the admin token into BEZOAR_ADMIN_TOKEN", "the running Bezoar does not report its health: %v", err)
 		return
 	}
 	_, silent := errors.AsType[*adminapi.ReachError](err)
@@ -37,7 +37,7 @@ func (e *examination) running(ctx context.Context) {
 	}
 }
 
-// health tells the checks of the running Bezoar that are not well.
+// health reports failing checks of the running Bezoar.
 func (e *examination) health(raw []byte) {
 	var report struct {
 		State  string `json:"state"`
@@ -72,23 +72,23 @@ func (e *examination) health(raw []byte) {
 	}
 }
 
-// version compares the program that runs with this one.
+// version compares the version of the running Bezoar with this program's.
 func (e *examination) version(ctx context.Context) {
 	body, err := e.Admin.Open(ctx, "/metrics", nil)
 	if err != nil {
-		e.warn("version", "", "the running Bezoar does not tell its version: %v", err)
+		e.warn("version", "", "the running Bezoar does not report its version: %v", err)
 		return
 	}
 	runs, err := versionIn(body)
 	if err = errors.Join(err, body.Close()); err != nil || runs == "" {
-		e.warn("version", "bezoar version, where it was started, tells it", "the running Bezoar does not tell its version")
+		e.warn("version", "run bezoar version where it was started", "the running Bezoar does not report its version")
 		return
 	}
 	if plainVersion(runs) != plainVersion(e.Version) {
 		e.warn("version", "restart it: bezoar serve --take-over loses no request", "Bezoar %s runs, and this program is %s", runs, e.Version)
 		return
 	}
-	e.ok("version", "Bezoar %s runs, as this program is", runs)
+	e.ok("version", "Bezoar %s runs, the version of this program", runs)
 }
 
 // versionIn finds the version in metrics.
@@ -109,11 +109,11 @@ func versionIn(metrics io.Reader) (string, error) {
 
 func plainVersion(v string) string { return strings.TrimPrefix(strings.Trim(v, "()"), "v") }
 
-// followed looks whether the newest settings run.
+// followed checks whether the newest settings run.
 func (e *examination) followed(ctx context.Context) {
 	s, err := e.Admin.Settings(ctx)
 	switch {
-	case err != nil: // it follows none
+	case err != nil: // this Bezoar follows no settings
 	case s.Error != "":
 		e.fault("settings", "bezoar config status and bezoar config check show why", "the newest settings do not run (version %d, running version %d): %s", s.Wanted.Number, s.Running.Number, s.Error)
 	case s.Store.Error != "":

@@ -22,7 +22,7 @@ const (
 	anybodyWrites = 0o002
 )
 
-// secrets looks whether they are there, and who else can read them.
+// secrets checks that the secrets exist, and that no other user can read them.
 func (e *examination) secrets(context.Context) {
 	before := len(e.found)
 	e.stateSecret()
@@ -43,7 +43,7 @@ func (e *examination) secrets(context.Context) {
 			e.private(p.at+".key", p.key)
 		}
 	}
-	if !e.runs() { // else it has an environment of its own
+	if !e.runs() { // a running Bezoar has another environment
 		for _, name := range c.SecretVariables() {
 			if os.Getenv(name) == "" {
 				e.warn("secrets", "set it where Bezoar is started, such as in an EnvironmentFile", "the settings name the variable %s, which this environment does not have", name)
@@ -63,7 +63,7 @@ func (e *examination) secrets(context.Context) {
 	}
 }
 
-// stateSecret looks at the state folder and the secret in it.
+// stateSecret checks the state folder and the secret in it.
 func (e *examination) stateSecret() {
 	dir := e.Settings.StateDir
 	if dir == "" {
@@ -73,7 +73,7 @@ func (e *examination) stateSecret() {
 	file := filepath.Join(dir, "secret")
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !e.store.Exists:
-		return // nothing has run yet
+		return // Bezoar has not run yet
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		e.fault("secrets", "run bezoar doctor as the user that Bezoar runs as", "state_dir: %v", err)
 		return
@@ -84,7 +84,7 @@ func (e *examination) stateSecret() {
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		if e.store.Exists {
-			e.fault("secrets", "restore it from where the backup is; without it a new one is made", "%s is not there, and the store is: its verdicts match nothing without it", file)
+			e.fault("secrets", "restore it from the backup; otherwise Bezoar makes a new one", "%s is missing, but the store exists: without the secret its verdicts match nothing", file)
 		}
 		return
 	}
@@ -93,7 +93,7 @@ func (e *examination) stateSecret() {
 	}
 }
 
-// private wants that a file is there for its owner, or its owner's group, alone.
+// private checks that only the file's owner and its group can read it.
 func (e *examination) private(what, file string) {
 	info, err := os.Stat(file)
 	switch {

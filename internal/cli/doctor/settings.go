@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
-// settings says which of them are allowed and risky.
+// settings reports settings that are allowed but risky.
 func (e *examination) settings(context.Context) {
 	c := &e.Settings
 	before := len(e.found)
@@ -43,11 +43,11 @@ func (e *examination) routes() {
 			continue
 		}
 		e.warnIf(r.Quarantine.Off, "settings", "remove quarantine: off", "%s: quarantine is off: requests that kill workers are never refused", at)
-		e.warnIf(r.Retry.Replay == config.ReplayAll, "settings", "retry.replay: idempotent repeats only what is safe", "%s: retry.replay: all repeats POST and PATCH, which can do a thing twice", at)
+		e.warnIf(r.Retry.Replay == config.ReplayAll, "settings", "retry.replay: idempotent repeats only what is safe", "%s: retry.replay: all repeats POST and PATCH, which can take effect twice", at)
 	}
 }
 
-// open reports whether others than this machine reach an address.
+// open reports whether other machines can reach an address.
 func open(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "localhost" {
@@ -57,7 +57,7 @@ func open(addr string) bool {
 	return err != nil || !ip.IsLoopback()
 }
 
-// address is where Bezoar is to listen, and the setting that says so.
+// address is an address of Bezoar, and the setting that names it.
 type address struct{ key, addr string }
 
 func (e *examination) addresses() []address {
@@ -82,7 +82,7 @@ func (e *examination) addresses() []address {
 	return out
 }
 
-// fleets are their names, in order.
+// fleets returns the names of the fleets, in order.
 func (e *examination) fleets() []string {
 	return slices.Sorted(maps.Keys(e.Settings.Fleets))
 }

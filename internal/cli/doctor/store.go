@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
-// state looks at who uses the state folder, and how the last run ended.
+// state checks which process uses the state folder, and how the last run ended.
 func (e *examination) state(context.Context) {
 	if e.Settings.StateDir == "" {
 		return
@@ -37,7 +37,7 @@ func (e *examination) state(context.Context) {
 	}
 }
 
-// stores looks at the store.
+// stores checks the store.
 func (e *examination) stores(ctx context.Context) {
 	if e.Settings.Store == config.MemoryStore {
 		return
@@ -57,7 +57,7 @@ func (e *examination) stores(ctx context.Context) {
 	}
 }
 
-// owner compares who holds the file with who has the state folder.
+// owner compares the process that holds the store's file with the process that has the state folder.
 func (e *examination) owner() {
 	s := &e.store
 	switch {
@@ -72,7 +72,7 @@ func (e *examination) owner() {
 	}
 }
 
-// schema compares the versions of store and program.
+// schema compares the schema versions of store and program.
 func (e *examination) schema() {
 	s := &e.store
 	switch {
@@ -91,14 +91,14 @@ func (e *examination) schema() {
 	}
 }
 
-// pooler says what stands before a PostgreSQL.
+// pooler reports a pooler in front of PostgreSQL.
 func (e *examination) pooler() {
 	const leave = "leave default_query_exec_mode out of the URL"
 	switch s := &e.store; {
 	case s.Pooler == store.PoolsTransactions && s.Prepares:
 		e.fault("store", leave, "a pooler such as PgBouncer pools transactions, and the URL asks for prepared statements, which it loses")
 	case s.Pooler == store.PoolsTransactions:
-		e.ok("store", "a pooler such as PgBouncer pools transactions, which Bezoar is made for")
+		e.ok("store", "a pooler such as PgBouncer pools transactions, which Bezoar supports")
 	case s.Pooler == store.OneConnection:
 		e.fault("store", "raise default_pool_size of the pooler to 5 or more", "the pooler gives Bezoar one connection at a time, and a start needs two")
 	case s.Pooler == store.PoolsSessions:
@@ -106,21 +106,21 @@ func (e *examination) pooler() {
 	}
 }
 
-// How far the clocks may be apart.
+// Thresholds for the difference of the clocks.
 const (
 	clockWarn  = time.Second
 	clockFault = 30 * time.Second
 )
 
-// clock compares the clock here with the store's, which judges leases. The answer was
-// given at some time between before and after.
+// clock compares this machine's clock with the store's, which decides about leases. The store answered between before and
+// after.
 func (e *examination) clock(before, after time.Time) {
 	at := e.store.Clock
 	apart, side := before.Sub(at), "behind"
 	if at.After(after) {
 		apart, side = at.Sub(after), "ahead"
 	}
-	text := fmt.Sprintf("the clock of the store is %v %s of the one here", apart.Round(time.Millisecond), side)
+	text := fmt.Sprintf("the clock of the store is %v %s of this machine's clock", apart.Round(time.Millisecond), side)
 	const fix = "synchronise both machines (chrony, systemd-timesyncd)"
 	switch {
 	case apart > clockFault:

@@ -1,3 +1,3 @@
-// Package starter guesses how the server of a folder is started, and writes a
-// first settings file for it.
+// Package starter guesses how to start the server in a folder, and writes a first
+// settings file for it.
 package starter

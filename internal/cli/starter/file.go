@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// File is a settings file for g, with comments that say what to change.
+// File returns a settings file for g, with comments that say what to change.
 func (g Guess) File() []byte {
 	words := make([]string, len(g.Command))
 	for i, w := range g.Command {

@@ -12,17 +12,16 @@ import (
 // maxFile bounds what is read of one file.
 const maxFile = 1 << 20
 
-// Guess is how a server is started.
+// Guess describes how to start a server.
 type Guess struct {
-	Command []string // {port} stands for the port; or the program reads $PORT
-	From    string   // the file that says so; "": nothing was found
-	Before  string   // what has to be run first, for people; ""
-	Port    bool     // Command has {port}; else the program has to read $PORT
+	Command []string // {port} is replaced by the port; without it the program reads $PORT
+	From    string   // the file with the command; "": nothing was found
+	Before  string   // a command to run first, for people; "": none
+	Port    bool     // Command has {port}; otherwise the program must read $PORT
 }
 
-// Look guesses from the files of a folder. The first of these counts: Procfile,
-// manage.py, package.json, config.ru, a Python module with an application,
-// go.mod, Dockerfile.
+// Look guesses from the files of a folder. The first of these counts: Procfile, manage.py, package.json, config.ru, a
+// Python module with an application, go.mod, Dockerfile.
 func Look(folder fs.FS) (Guess, error) {
 	for _, rule := range []func(files) (Guess, bool, error){
 		procfile, django, node, rack, python, golang, dockerfile,
@@ -36,7 +35,7 @@ func Look(folder fs.FS) (Guess, error) {
 	return Guess{Command: []string{"./server"}}, nil
 }
 
-// files reads a folder. A file that is not there is empty.
+// files reads a folder. A missing file reads as empty.
 type files struct{ fs.FS }
 
 func (f files) read(name string) (string, error) {
@@ -57,10 +56,22 @@ func procfile(f files) (g Guess, ok bool, err error) {
 	text, err := f.read("Procfile")
 	for line := range strings.Lines(text) {
 		if command, is := strings.CutPrefix(line, "web:"); is && strings.TrimSpace(command) != "" {
-			return Guess{Command: []string{"sh", "-c", "exec " + strings.TrimSpace(command)}, From: "Procfile"}, true, err
+			return Guess{Command: shell(strings.TrimSpace(command)), From: "Procfile"}, true, err
 		}
 	}
 	return Guess{}, false, err
+}
+
+// assignments are the variables that a command begins with, and the command.
+var assignments = regexp.MustCompile(`^((?:[A-Za-z_]\w*=(?:"[^"]*"|'[^']*'|[^\s"']*)\s+)*)(.*)$`)
+
+// shell runs a line of a shell. The shell makes room for the program if that is all
+// there is, so that signals and exit codes are the program's.
+func shell(line string) []string {
+	if !strings.ContainsAny(line, "&|;\n") {
+		line = assignments.ReplaceAllString(line, "${1}exec $2")
+	}
+	return []string{"sh", "-c", line}
 }
 
 func django(f files) (g Guess, ok bool, err error) {
@@ -83,7 +94,7 @@ func django(f files) (g Guess, ok bool, err error) {
 	return Guess{Command: []string{"python3", "manage.py", "runserver", "--noreload", "127.0.0.1:{port}"}, From: "manage.py"}, true, nil
 }
 
-// requirements are the Python packages that a project asks for.
+// requirements returns the Python packages that a project requires.
 func requirements(f files) (string, error) {
 	var all strings.Builder
 	for _, name := range []string{"requirements.txt", "pyproject.toml", "Pipfile"} {
@@ -106,7 +117,7 @@ func node(f files) (g Guess, ok bool, err error) {
 		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal([]byte(text), &doc) != nil {
-		return Guess{}, false, nil // not ours to complain about
+		return Guess{}, false, nil // it is not our task to report this
 	}
 	g = Guess{From: "package.json"}
 	start := strings.Fields(doc.Scripts["start"])
@@ -153,7 +164,10 @@ func python(f files) (g Guess, ok bool, err error) {
 	return Guess{}, false, nil
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module +(\S+)`)
+var (
+	moduleLine = regexp.MustCompile(`(?m)^module +(\S+)`)
+	plainName  = regexp.MustCompile(`^[\w.+-]+$`) // can stand in a comment and in a command
+)
 
 func golang(f files) (g Guess, ok bool, err error) {
 	mod, err := f.read("go.mod")
@@ -172,28 +186,45 @@ func golang(f files) (g Guess, ok bool, err error) {
 		}
 		name, pkg = path.Base(path.Dir(commands[0])), "./"+path.Dir(commands[0])
 	}
+	if !plainName.MatchString(name) {
+		return Guess{}, false, nil
+	}
 	return Guess{Command: []string{"./" + name}, From: "go.mod", Before: "go build -o " + name + " " + pkg}, true, nil
 }
 
-// instruction is one line of a Dockerfile that has the form of a list.
-var instruction = regexp.MustCompile(`(?mi)^(ENTRYPOINT|CMD) +(\[.*\]) *$`)
+var (
+	// instruction is a line of a Dockerfile about its program, or the begin of a stage.
+	instruction = regexp.MustCompile(`(?mi)^[ \t]*(ENTRYPOINT|CMD|FROM)[ \t]+(.+?)[ \t\r]*$`)
+	// continued is the end of a line that goes on in the next one.
+	continued = regexp.MustCompile(`[ \t]*\\[ \t]*\r?\n[ \t]*`)
+)
 
 func dockerfile(f files) (g Guess, ok bool, err error) {
 	text, err := f.read("Dockerfile")
 	if err != nil {
 		return Guess{}, false, err
 	}
-	var entry, command []string
-	for _, m := range instruction.FindAllStringSubmatch(text, -1) {
+	var (
+		entry, command []string
+		alone          bool
+	)
+	for _, m := range instruction.FindAllStringSubmatch(continued.ReplaceAllString(text, " "), -1) {
 		var words []string
-		if json.Unmarshal([]byte(m[2]), &words) != nil {
-			continue
+		line := json.Unmarshal([]byte(m[2]), &words) != nil
+		if line {
+			words = shell(m[2])
 		}
-		if strings.EqualFold(m[1], "CMD") {
+		switch strings.ToUpper(m[1]) {
+		case "FROM":
+			entry, command, alone = nil, nil, false
+		case "CMD":
 			command = words
-		} else {
-			entry, command = words, nil
+		default:
+			entry, command, alone = words, nil, line // a shell's line takes no arguments
 		}
+	}
+	if alone {
+		command = nil
 	}
 	if words := append(entry, command...); len(words) > 0 {
 		return Guess{Command: words, From: "Dockerfile"}, true, nil

@@ -32,7 +32,14 @@ func TestLook(t *testing.T) {
 		"Go, a command":       {map[string]string{"go.mod": "module example.com/shop\n", "cmd/web/main.go": "package main"}, "./web", "go.mod"},
 		"Go, a library":       {map[string]string{"go.mod": "module example.com/shop\n"}, "./server", ""},
 		"Dockerfile":          {map[string]string{"Dockerfile": "FROM x\nENTRYPOINT [\"/app\"]\ncmd [\"-v\"]\n"}, "/app -v", "Dockerfile"},
-		"Dockerfile, a shell": {map[string]string{"Dockerfile": "FROM x\nCMD serve\n"}, "./server", ""},
+		"Dockerfile, a shell": {map[string]string{"Dockerfile": "FROM x\nCMD python app.py\n"}, "sh -c exec python app.py", "Dockerfile"},
+		"Dockerfile, lines":   {map[string]string{"Dockerfile": "FROM x\r\nHEALTHCHECK --interval=5s \\\r\n  CMD curl x\r\nCMD gunicorn a:b \\\r\n  -b :$PORT\r\n"}, "sh -c exec gunicorn a:b -b :$PORT", "Dockerfile"},
+		"Dockerfile, stages":  {map[string]string{"Dockerfile": "FROM x AS build\nENTRYPOINT [\"make\"]\nFROM y\nCMD [\"/app\"]\n"}, "/app", "Dockerfile"},
+		"Dockerfile, both":    {map[string]string{"Dockerfile": "FROM x\nENTRYPOINT /app -v\nCMD [\"-q\"]\n"}, "sh -c exec /app -v", "Dockerfile"},
+		"Procfile, variables": {map[string]string{"Procfile": "web: NODE_ENV=production A='b c' node server.js\n"}, "sh -c NODE_ENV=production A='b c' exec node server.js", "Procfile"},
+		"Procfile, two steps": {map[string]string{"Procfile": "web: ./migrate && ./serve\n"}, "sh -c ./migrate && ./serve", "Procfile"},
+		"Go, a hostile name":  {map[string]string{"go.mod": "module x/a\u0085listen:\n", "main.go": "package main"}, "./server", ""},
+		"Go, a hostile path":  {map[string]string{"go.mod": "module x\n", "cmd/a\nlisten: b/main.go": "package main"}, "./server", ""},
 		"odd words":           {map[string]string{"Procfile": "web: x --say '# \"{}\" %\u00e9'\n"}, "sh -c exec x --say '# \"{}\" %\u00e9'", "Procfile"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,20 +32,20 @@ _bezoar() {
     "bezoar run --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --buffer") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar run --replay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar run --replay") COMPREPLY=($(compgen -W "idempotent all none" -- "$cur")); return ;;
     "bezoar run --ignore") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --client") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --after") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --within") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --max") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar run --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar run --log") COMPREPLY=($(compgen -W "debug info warn error" -- "$cur")); return ;;
     "bezoar serve --config" | "bezoar serve -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --listen") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --sqs") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar serve --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar serve --log") COMPREPLY=($(compgen -W "debug info warn error" -- "$cur")); return ;;
     "bezoar work --queue" | "bezoar work -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --endpoint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -70,7 +70,7 @@ _bezoar() {
     "bezoar work --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --output") COMPREPLY=($(compgen -W "prefix raw none" -- "$cur")); return ;;
     "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar work --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --log") COMPREPLY=($(compgen -W "debug info warn error" -- "$cur")); return ;;
     "bezoar flow run --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow run --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar flow run --param" | "bezoar flow run -p") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -154,7 +154,7 @@ _bezoar() {
     "bezoar dlq groups --queue" | "bezoar dlq groups -q") _bezoar_names queues; return ;;
     "bezoar dlq groups --group" | "bezoar dlq groups -g") _bezoar_names groups; return ;;
     "bezoar dlq groups --origin") _bezoar_names queues; return ;;
-    "bezoar dlq groups --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq groups --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq groups --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -165,7 +165,7 @@ _bezoar() {
     "bezoar dlq ls --queue" | "bezoar dlq ls -q") _bezoar_names queues; return ;;
     "bezoar dlq ls --group" | "bezoar dlq ls -g") _bezoar_names groups; return ;;
     "bezoar dlq ls --origin") _bezoar_names queues; return ;;
-    "bezoar dlq ls --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq ls --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq ls --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -185,7 +185,7 @@ _bezoar() {
     "bezoar dlq redrive --queue" | "bezoar dlq redrive -q") _bezoar_names queues; return ;;
     "bezoar dlq redrive --group" | "bezoar dlq redrive -g") _bezoar_names groups; return ;;
     "bezoar dlq redrive --origin") _bezoar_names queues; return ;;
-    "bezoar dlq redrive --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq redrive --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq redrive --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -203,7 +203,7 @@ _bezoar() {
     "bezoar dlq discard --queue" | "bezoar dlq discard -q") _bezoar_names queues; return ;;
     "bezoar dlq discard --group" | "bezoar dlq discard -g") _bezoar_names groups; return ;;
     "bezoar dlq discard --origin") _bezoar_names queues; return ;;
-    "bezoar dlq discard --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq discard --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq discard --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -218,7 +218,7 @@ _bezoar() {
     "bezoar dlq restore --queue" | "bezoar dlq restore -q") _bezoar_names queues; return ;;
     "bezoar dlq restore --group" | "bezoar dlq restore -g") _bezoar_names groups; return ;;
     "bezoar dlq restore --origin") _bezoar_names queues; return ;;
-    "bezoar dlq restore --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq restore --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq restore --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -233,7 +233,7 @@ _bezoar() {
     "bezoar dlq export --queue" | "bezoar dlq export -q") _bezoar_names queues; return ;;
     "bezoar dlq export --group" | "bezoar dlq export -g") _bezoar_names groups; return ;;
     "bezoar dlq export --origin") _bezoar_names queues; return ;;
-    "bezoar dlq export --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq export --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug crash oom timeout" -- "$cur")); return ;;
     "bezoar dlq export --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -302,7 +302,7 @@ _bezoar() {
     "bezoar outbox parked --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox parked --topic" | "bezoar outbox parked -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox parked --key" | "bezoar outbox parked -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar outbox parked --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox parked --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug lost" -- "$cur")); return ;;
     "bezoar outbox parked --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox parked --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox parked --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -319,7 +319,7 @@ _bezoar() {
     "bezoar outbox retry --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox retry --topic" | "bezoar outbox retry -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox retry --key" | "bezoar outbox retry -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar outbox retry --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox retry --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug lost" -- "$cur")); return ;;
     "bezoar outbox retry --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox retry --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox retry --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -332,7 +332,7 @@ _bezoar() {
     "bezoar outbox skip --schema") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox skip --topic" | "bezoar outbox skip -t") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox skip --key" | "bezoar outbox skip -k") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar outbox skip --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar outbox skip --class") COMPREPLY=($(compgen -W "transient throttled outage invalid bug lost" -- "$cur")); return ;;
     "bezoar outbox skip --with-reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox skip --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar outbox skip --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;

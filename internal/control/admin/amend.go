@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// editMessage changes one message that waits in a queue.
+// editMessage changes one waiting message of a queue.
 func (s *Server) editMessage(w http.ResponseWriter, r *http.Request) error {
 	var in adminapi.EditMessage
 	if err := decode(w, r, &in); err != nil {
@@ -15,7 +15,7 @@ func (s *Server) editMessage(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.amend(w, r, "message.edit", in.Reason, func(name string, sequence int64) (string, error) {
 		if in.Body == nil && len(in.Attributes) == 0 {
-			return "", invalid("body, attributes: nothing is changed")
+			return "", invalid("body, attributes: the request contains no change")
 		}
 		return s.cfg.Queues.EditMessage(r.Context(), name, sequence, in)
 	})
@@ -29,19 +29,19 @@ func (s *Server) deleteMessage(w http.ResponseWriter, r *http.Request) error {
 	}
 	force := q.Get("force")
 	if force != "" && force != "true" && force != "false" {
-		return invalid("force: %.20q is neither true nor false", force)
+		return invalid("force: %.20q is not true or false", force)
 	}
 	return s.amend(w, r, "message.delete", q.Get("reason"), func(name string, sequence int64) (string, error) {
 		return s.cfg.Queues.DeleteMessage(r.Context(), name, sequence, force == "true")
 	})
 }
 
-// amend does it, writes it down and answers.
+// amend runs do, writes the audit log and answers.
 func (s *Server) amend(w http.ResponseWriter, r *http.Request, action, reason string, do func(name string, sequence int64) (string, error)) error {
 	name, text := r.PathValue("name"), r.PathValue("seq")
 	sequence, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || sequence < 1 {
-		return invalid("sequence number: %.40q is none", text)
+		return invalid("sequence number: %.40q is not a valid number", text)
 	}
 	id, err := do(name, sequence)
 	object := "queue " + name + " message " + text

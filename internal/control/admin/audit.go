@@ -8,31 +8,31 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// noted is what the audit log keeps of a call beside who, on what and how it
-// ended.
+// noted is the detail of a call in the audit log, beside the actor, the object and the
+// result.
 type noted struct {
 	Fleet    string            `json:"fleet,omitempty"`
-	Work     string            `json:"work,omitempty"` // a sample of it
+	Work     string            `json:"work,omitempty"` // sample of the work
 	For      adminapi.Duration `json:"for,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 	Outcome  string            `json:"outcome,omitempty"`  // of a redrive
-	Messages *int64            `json:"messages,omitempty"` // that the queue held
+	Messages *int64            `json:"messages,omitempty"` // messages in the queue
 }
 
-// about notes what a verdict is about.
+// about returns the detail for a verdict.
 func about(v bezoar.Verdict) noted {
 	return noted{Fleet: v.Fleet, Work: v.Sample[:min(len(v.Sample), 500)]}
 }
 
-// written has the audit log say what somebody did, or tried to. The calls of
-// [Triage] and [Steering] are written down there, with more detail.
+// written writes a call or its failed attempt to the audit log. [Triage] and [Steering]
+// write their own entries, with more detail.
 func (s *Server) written(r *http.Request, action, object string, detail noted, err error) {
 	if s.cfg.Audit != nil {
 		s.cfg.Audit(r.Context(), who(r), action, object, detail, err)
 	}
 }
 
-// deed is a call that does something to the queue it names, and is written down.
+// deed handles a call that changes the named queue, and writes the audit log.
 func (s *Server) deed(action string, do func(context.Context, string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("name")

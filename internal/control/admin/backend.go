@@ -8,22 +8,22 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 )
 
-// A Backend is what the API shows and changes. Its methods are called
-// concurrently. An id that nothing has is an error that wraps
-// [ledger.ErrNotFound]; an error that is an [*adminapi.Problem] is answered as
-// it stands; any other is logged and answered 500 without its text.
+// Backend provides the state that the API shows and changes. Its methods are called
+// concurrently. For an unknown ID they return an error that wraps [ledger.ErrNotFound]. An
+// [*adminapi.Problem] is sent to the client unchanged. Any other error is logged and
+// answered with 500, without its text.
 type Backend interface {
 	Verdicts
 	RequestLetters
 
-	// Fleets returns a snapshot and never blocks for long.
+	// Fleets returns a snapshot. It does not block for long.
 	Fleets() []adminapi.Fleet
 	Restart(ctx context.Context, fleet string) (adminapi.Restarting, error)
-	// Ready returns nil when requests can be served, or why not.
+	// Ready returns nil if requests can be served, otherwise the reason.
 	Ready() error
 }
 
-// Verdicts are those on requests.
+// Verdicts manages the verdicts on requests.
 type Verdicts interface {
 	Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error)
 	Verdict(ctx context.Context, id string) (bezoar.Verdict, error)
@@ -31,7 +31,7 @@ type Verdicts interface {
 	Release(ctx context.Context, id string) error
 }
 
-// RequestLetters are the dead letters of requests.
+// RequestLetters manages the dead letters of requests.
 type RequestLetters interface {
 	Letters(ctx context.Context, q ledger.LetterQuery) ([]bezoar.Letter, error)
 	Letter(ctx context.Context, id string) (bezoar.Letter, error)

@@ -51,7 +51,7 @@ func (s *Server) addVerdict(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusCreated, v)
 }
 
-// checkAdd refuses what no backend could act on, all faults at once.
+// checkAdd validates an Add and returns all faults at once.
 func checkAdd(a adminapi.Add) error {
 	var errs faults.List
 	named := 0
@@ -61,13 +61,13 @@ func checkAdd(a adminapi.Add) error {
 		}
 	}
 	errs.If(named != 1, "name exactly one of fingerprint, shape and request")
-	errs.If(!a.Variant.IsZero() && a.Fingerprint.IsZero(), "variant needs the fingerprint that it belongs to")
+	errs.If(!a.Variant.IsZero() && a.Fingerprint.IsZero(), "variant needs the fingerprint to which it belongs")
 	errs.If(a.Request != nil && (a.Request.Method == "" || a.Request.Target == ""), "request needs a method and a target")
-	errs.If(a.Request != nil && len(a.Request.Body) > adminapi.MaxAddBody, "request.body may have %d bytes", adminapi.MaxAddBody)
+	errs.If(a.Request != nil && len(a.Request.Body) > adminapi.MaxAddBody, "request.body may have at most %d bytes", adminapi.MaxAddBody)
 	if d := time.Duration(a.For); d < 0 {
 		errs = append(errs, fmt.Errorf("for %v is negative", d))
 	}
-	errs.If(len(a.Reason) > adminapi.MaxReasonLength, "reason may have %d bytes", adminapi.MaxReasonLength)
+	errs.If(len(a.Reason) > adminapi.MaxReasonLength, "reason may have at most %d bytes", adminapi.MaxReasonLength)
 	if err := errors.Join(errs...); err != nil {
 		return invalid("%v", err)
 	}
@@ -76,7 +76,7 @@ func checkAdd(a adminapi.Add) error {
 
 func (s *Server) release(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	v, _ := s.backend.Verdict(r.Context(), id) // nobody knows by its id alone what it was about
+	v, _ := s.backend.Verdict(r.Context(), id) // for the audit log
 	err := s.backend.Release(r.Context(), id)
 	s.written(r, "quarantine.release", "verdict "+id, about(v), err)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusAccepted, begun)
 }
 
-// known parses the query and refuses parameters that are misspelt.
+// known parses the query and rejects unknown parameters.
 func known(u *url.URL, names ...string) (url.Values, error) { return adminapi.Query(u, names...) }
 
 func number(q url.Values, name string, low, high int) (int, error) {

@@ -13,70 +13,65 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// MinToken is how many bytes a token must have at least: enough that guessing
-// it over the network is hopeless.
+// MinToken is the minimum length of a token in bytes. It makes guessing over the network
+// hopeless.
 const MinToken = 16
 
-// Config says where the API listens, who may enter and what stands beside it.
+// Config configures the API.
 type Config struct {
-	// Address is what the caller listens on, host:port. Its host is one of the
-	// names under which requests are accepted.
+	// Address is the listener's address, host:port. Its host is one of the names under
+	// which requests are accepted.
 	Address string
-	Token   string // a bearer token that every request must carry; "" means none
-	// Page serves "/" and below to everybody: files without secrets. Nil means
-	// that there is no page.
+	Token   string // bearer token that every request must carry; empty: none
+	// Page serves "/" and the paths below it to everybody. It must not contain secrets.
+	// Nil: no page.
 	Page http.Handler
-	// Extra serves [PathExtra] under the same guard as the API. Nil means none.
+	// Extra serves [PathExtra] with the same access control as the API. Nil: none.
 	Extra http.Handler
-	// Description is the description of the API that [adminapi.PathDescription]
-	// answers. Nil means that there is none.
-	Description []byte
-	// Flows serves [adminapi.PathFlows] under the same guard as the API. Nil
-	// means that there are none.
-	Flows http.Handler
-	// Outboxes says how the outboxes are that this process delivers. Nil means that
-	// there are none.
-	Outboxes func(ctx context.Context) []adminapi.Outbox
-	// Queues answers the calls about queues. Nil means that there are none.
-	Queues Queues
-	// Triage answers the calls about dead letters. Nil means that there are
+	// Description is the API description that [adminapi.PathDescription] returns. Nil:
 	// none.
+	Description []byte
+	// Flows serves [adminapi.PathFlows] with the same access control as the API. Nil: none.
+	Flows http.Handler
+	// Outboxes returns the state of the outboxes of this process. Nil: none.
+	Outboxes func(ctx context.Context) []adminapi.Outbox
+	// Queues handles the calls about queues. Nil: none.
+	Queues Queues
+	// Triage handles the calls about dead letters. Nil: none.
 	Triage Triage
-	// Alarms says where the alarms about dead letters stand. Nil means that
-	// there are none.
+	// Alarms returns the state of the alarms about dead letters. Nil: none.
 	Alarms func() []adminapi.Alarm
-	// Steering answers the calls about settings, overrides and circuit breakers.
-	// Nil means that there are none.
+	// Steering handles the calls about settings, overrides and circuit breakers. Nil: none.
 	Steering Steering
-	// Limiting answers the calls about limits of queries. Nil means that there
-	// are none.
+	// Limiting handles the calls about limits of queries. Nil: none.
 	Limiting Limiting
-	// Health returns a report of how this process is, with details, to be
-	// answered as JSON. Nil means that there is none.
+	// Health returns a detailed health report of this process, which is encoded as JSON.
+	// Nil: none.
 	Health func() any
-	// Guards says what the guards of routes have counted, with so many callers
-	// and shapes of each. Nil means that there are none.
+	// Guards returns the statistics of the routes' guards, with up to limit callers and
+	// shapes each. Nil: none.
 	Guards func(limit int) []adminapi.Guard
-	// Top says who causes most. Nil means that nobody is counted.
+	// Top returns the callers with the highest usage. Nil: callers are not counted.
 	Top func(adminapi.TopQuery) adminapi.Top
-	// Audit is told who did what with fleets, the quarantine and queues, and how
-	// that ended. Nil means that nobody is told.
+	// Audit records who did what with fleets, the quarantine and queues, and the result.
+	// Nil: no audit log.
 	Audit func(ctx context.Context, who Who, action, object string, detail any, err error)
-	// Metrics are shown at /metrics beside those of this package.
+	// Metrics are served at /metrics in addition to those of this package.
 	Metrics []prometheus.Collector
-	// Livez, Readyz and Healthz say how this process is, to everybody, without
-	// details. Nil means that Livez only says that it answers, that Readyz asks
-	// the Backend alone, and that there is no Healthz.
+	// Livez, Readyz and Healthz return the health of this process to everybody, without
+	// details. If they are nil, Livez only shows that the process answers, Readyz asks the
+	// Backend alone, and Healthz does not exist.
 	Livez, Readyz, Healthz http.Handler
 	Log                    *slog.Logger // nil discards
 }
 
-// PathExtra is below which [Config.Extra] is mounted.
+// PathExtra is the path prefix of [Config.Extra].
 const PathExtra = "/api/v1/demo/"
 
-// String leaves the token out.
+// String returns the configuration without the token.
 func (c Config) String() string {
 	with := "without a token"
 	if c.Token != "" {
@@ -85,9 +80,10 @@ func (c Config) String() string {
 	return fmt.Sprintf("admin API on %s, %s", c.Address, with)
 }
 
-// Validate joins every fault. What it refuses would be open to the network.
+// Validate returns one error that names every invalid field, or nil. It rejects settings
+// that would open the API to the network without a token.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("admin.address %.100q: want host:port: %w", c.Address, err))
@@ -95,17 +91,13 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf(
 			"admin.address %.100q is open to the network: set a token, or listen on 127.0.0.1", c.Address))
 	}
-	if c.Token != "" && len(c.Token) < MinToken {
-		errs = append(errs, fmt.Errorf("admin.token has %d bytes, want at least %d", len(c.Token), MinToken))
-	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		errs = append(errs, errors.New("admin.token may hold only printable ASCII characters without spaces"))
-	}
+	errs.If(c.Token != "" && len(c.Token) < MinToken, "admin.token has %d bytes, want at least %d", len(c.Token), MinToken)
+	errs.If(strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }), "admin.token may hold only printable ASCII characters without spaces")
 	return errors.Join(errs...)
 }
 
-// loopback reports whether host names this machine's loopback interface alone.
-// An empty host means every interface.
+// loopback reports whether host is the loopback interface of this machine. An empty host
+// means all interfaces.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -13,30 +13,29 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
-// Who makes a call, as far as it says.
+// Who identifies the maker of a call, as far as the call tells.
 type Who struct {
-	Name string // what it calls itself; never empty
-	From string // its address
+	Name string // name given by the caller; never empty
+	From string // network address
 }
 
-// String is who acted, for the audit log.
+// String returns the actor for the audit log.
 func (w Who) String() string { return w.Name + " from " + w.From }
 
-// Steering is what operators steer with: settings, overrides and circuit
-// breakers. Its errors are as those of [Backend], or those of package live. It
-// writes down who changed what.
+// Steering handles operators' changes of settings, overrides and circuit breakers. Its
+// errors follow the rules of [Backend], or come from package live. It writes the audit log.
 type Steering interface {
 	Settings
 	Overrides
 	Breakers
 }
 
-// Settings shows and changes which settings run.
+// Settings shows and changes the running settings.
 type Settings interface {
-	// Status says which settings run; an error means that they are fixed.
+	// Status describes the running settings. It returns an error if they are fixed.
 	Status() (live.Status, error)
 	Put(ctx context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error)
-	Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) // what Put would do
+	Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) // like Put, without any change
 	Rollback(ctx context.Context, who Who, to int64) (adminapi.Changed, error)
 	Versions(ctx context.Context, limit int) ([]live.Version, error)
 	Version(ctx context.Context, number int64) (live.Version, error)
@@ -44,7 +43,7 @@ type Settings interface {
 	Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error)
 }
 
-// Overrides tightens or loosens for a while.
+// Overrides changes limits for a limited time.
 type Overrides interface {
 	Override(ctx context.Context, who Who, in adminapi.SetOverride) (live.Override, error)
 	Lift(ctx context.Context, who Who, id string) error
@@ -53,14 +52,14 @@ type Overrides interface {
 // Breakers shows and forces circuit breakers.
 type Breakers interface {
 	Breakers() []circuit.Status
-	// Force with the zero ForceBreaker ends what another one began.
+	// Force changes a breaker. The zero ForceBreaker ends an earlier force.
 	Force(ctx context.Context, who Who, name string, in adminapi.ForceBreaker) (circuit.Status, error)
 }
 
-// who makes a call, as far as it says.
+// who returns the maker of a call, as far as the call tells.
 func who(r *http.Request) Who { return Caller(r.Header.Get(adminapi.HeaderActor), r.RemoteAddr) }
 
-// Caller is somebody by what it calls itself; "" is "api".
+// Caller returns a Who; an empty name becomes "api".
 func Caller(name, from string) Who {
 	name = strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -72,7 +71,7 @@ func Caller(name, from string) Who {
 	return Who{name[:min(len(name), 200)], from}
 }
 
-// steeringRoutes are the calls of operators, by pattern.
+// steeringRoutes returns the handlers of the operators' calls, by pattern.
 func (s *Server) steeringRoutes() map[string]handler {
 	if s.cfg.Steering == nil {
 		return nil
@@ -169,7 +168,7 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
 	if id := r.PathValue("id"); id != adminapi.Newest {
 		var err error
 		if number, err = strconv.ParseInt(id, 10, 64); err != nil || number < 1 {
-			return invalid("version %.40q is neither a number from 1 nor %s", id, adminapi.Newest)
+			return invalid("version %.40q is not a number from 1 and not %s", id, adminapi.Newest)
 		}
 	}
 	v, err := s.cfg.Steering.Version(r.Context(), number)

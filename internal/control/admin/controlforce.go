@@ -36,7 +36,7 @@ func (s *Server) setOverride(w http.ResponseWriter, r *http.Request) error {
 
 func checkFor(d, most time.Duration) error {
 	if d < time.Second || d > most {
-		return invalid("for %v is not within 1s to %v", d, most)
+		return invalid("for %v is not between 1s and %v", d, most)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (s *Server) forceBreaker(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.State != breaker.Open && in.State != breaker.Closed {
-		return invalid("state %s is neither open nor closed", in.State)
+		return invalid("state %s is not open or closed", in.State)
 	}
 	if err := checkFor(time.Duration(in.For), adminapi.MaxForce); err != nil {
 		return err
@@ -79,7 +79,8 @@ func (s *Server) force(w http.ResponseWriter, r *http.Request, in adminapi.Force
 	return answer(w, http.StatusOK, st, err)
 }
 
-// steeringProblem answers what operators were refused; nil for other errors.
+// steeringProblem converts an operator error to a problem document, or returns nil for
+// other errors.
 func steeringProblem(err error) *adminapi.Problem {
 	if bad, ok := errors.AsType[*live.InvalidError](err); ok {
 		return invalidSettings(bad)

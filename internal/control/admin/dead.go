@@ -16,7 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Triage is where people deal with dead letters. *triage.Service is one.
+// Triage manages dead letters. *triage.Service implements it.
 type Triage interface {
 	Letters
 	Redrives
@@ -35,7 +35,7 @@ type Letters interface {
 	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
 }
 
-// Redrives plans and starts what is done to many letters.
+// Redrives plans and starts operations on many letters.
 type Redrives interface {
 	Plan(ctx context.Context, who triage.Actor, v triage.Verb, s queue.Selection, o triage.Options) (triage.Plan, error)
 	PlanByID(ctx context.Context, id string) (triage.Plan, error)
@@ -46,7 +46,7 @@ type Redrives interface {
 	RestoreLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
 }
 
-// Tasks shows and steers what was started.
+// Tasks shows and controls running operations.
 type Tasks interface {
 	Tasks(ctx context.Context, q triage.TaskQuery) ([]triage.Task, error)
 	Task(ctx context.Context, id string) (triage.Task, error)
@@ -56,7 +56,7 @@ type Tasks interface {
 	SetRate(ctx context.Context, who triage.Actor, id string, rate int) (triage.Task, error)
 }
 
-// deadRoutes are the calls about dead letters, by pattern.
+// deadRoutes returns the handlers of the calls about dead letters, by pattern.
 func (s *Server) deadRoutes() map[string]handler {
 	if s.cfg.Triage == nil {
 		return nil
@@ -78,10 +78,10 @@ func (s *Server) deadRoutes() map[string]handler {
 	}
 }
 
-// actor is who makes a call, as far as it says.
+// actor returns the maker of a call, as far as the call tells.
 func actor(r *http.Request) triage.Actor { return triage.Actor(who(r).String()) }
 
-// selection reads what adminapi.SelectionQuery writes, beside other parameters.
+// selection parses the parameters written by adminapi.SelectionQuery, beside others.
 func selection(r *http.Request, others ...string) (queue.Selection, url.Values, error) {
 	q, err := known(r.URL, append(others, "queue", "origin", "class", "group", "id", "after", "before", "body", "reason", "attribute")...)
 	if err != nil {
@@ -94,7 +94,7 @@ func selection(r *http.Request, others ...string) (queue.Selection, url.Values, 
 	for _, given := range q["attribute"] {
 		name, value, ok := strings.Cut(given, "=")
 		if _, twice := s.Attributes[name]; !ok || twice {
-			return s, nil, invalid("attribute %.60q is not NAME=VALUE, or its name comes twice", given)
+			return s, nil, invalid("attribute %.60q is not NAME=VALUE, or its name is repeated", given)
 		}
 		if s.Attributes == nil {
 			s.Attributes = make(map[string]string)
@@ -107,7 +107,7 @@ func selection(r *http.Request, others ...string) (queue.Selection, url.Values, 
 			continue
 		}
 		if *to, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return s, nil, invalid("%s %.60q is no time such as 2026-11-28T10:00:00Z", name, text)
+			return s, nil, invalid("%s %.60q is not a time such as 2026-11-28T10:00:00Z", name, text)
 		}
 	}
 	return s, q, nil
@@ -176,8 +176,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)}, err)
 }
 
-// do executes an order: of letters that are named, or of a selection whose size
-// the caller knows.
+// do executes an order on named letters, or on a selection whose size the caller states.
 func (s *Server) do(w http.ResponseWriter, r *http.Request) error {
 	var o adminapi.Order
 	if err := decode(w, r, &o); err != nil {
@@ -187,7 +186,7 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)}, err)
 }
 
-// pardonLetters forgets what is held against the payloads of letters.
+// pardonLetters clears the suspicion against the payloads of letters.
 func (s *Server) pardonLetters(w http.ResponseWriter, r *http.Request) error {
 	var sel queue.Selection
 	if err := decode(w, r, &sel); err != nil {
@@ -203,7 +202,7 @@ func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) 
 		return t.Do(ctx, who, o.Verb, o.Selection, o.Options, o.Expect)
 	}
 	if len(o.Selection.IDs) == 0 {
-		return nil, invalid("expect: say how many letters you mean, or name them in selection.ids")
+		return nil, invalid("expect: state the number of letters, or name them in selection.ids")
 	}
 	switch o.Verb {
 	case triage.Redrive:
@@ -213,7 +212,7 @@ func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) 
 	case triage.Restore:
 		return t.RestoreLetters(ctx, who, o.Selection.IDs, o.Options)
 	}
-	return nil, invalid("verb %.40q is none of redrive, discard and restore", string(o.Verb))
+	return nil, invalid("verb %.40q is not one of redrive, discard and restore", string(o.Verb))
 }
 
 func (s *Server) tasks(w http.ResponseWriter, r *http.Request) error {
@@ -228,7 +227,7 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) error {
 	live := false
 	if text := q.Get("live"); text != "" {
 		if live, err = strconv.ParseBool(text); err != nil {
-			return invalid("live %.20q is neither true nor false", text)
+			return invalid("live %.20q is not true or false", text)
 		}
 	}
 	tasks, err := s.cfg.Triage.Tasks(r.Context(), triage.TaskQuery{Live: live, SQS: true, Limit: limit})
@@ -258,7 +257,7 @@ func (s *Server) changeTask(w http.ResponseWriter, r *http.Request) error {
 	case "rate":
 		t, err = svc.SetRate(ctx, who, id, o.Rate)
 	default:
-		err = invalid("action %.40q is none of pause, resume, cancel and rate", o.Action)
+		err = invalid("action %.40q is not one of pause, resume, cancel and rate", o.Action)
 	}
 	return answer(w, http.StatusOK, t, err)
 }
@@ -291,26 +290,27 @@ func (s *Server) listAlarms(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, adminapi.Alarms{Alarms: list(alarms)})
 }
 
-// export streams letters. An error in the middle breaks the answer off, so
-// that it does not look whole.
+// export streams letters. If an error occurs in the middle, it aborts the response, so that
+// the client notices.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	sel, _, err := selection(r)
 	if err != nil {
 		return err
 	}
 	if _, err := s.cfg.Triage.Groups(r.Context(), sel, 1); err != nil {
-		return err // before the answer begins
+		return err // the response has not begun
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	if _, err := s.cfg.Triage.Export(r.Context(), actor(r), w, sel); err != nil {
-		s.log.Error("export broke off", "err", err)
+		s.log.Error("export was interrupted", "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// triageProblem answers what triage refused; nil for other errors.
+// triageProblem converts an error of triage to a problem document, or returns nil for other
+// errors.
 func triageProblem(err error) *adminapi.Problem {
 	status, code := http.StatusBadRequest, adminapi.CodeInvalid
 	switch triage.CodeOf(err) {

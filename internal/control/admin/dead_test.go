@@ -213,7 +213,7 @@ func TestDeadLetterRefusals(t *testing.T) {
 		{"unknown parameter", "GET", "letters?grup=a", "", 400, "grup"},
 		{"limit", "GET", "letters?limit=1001", "", 400, "from 1 to 1000"},
 		{"cursor", "GET", "letters?cursor=zz", "", 400, "did not come from a list"},
-		{"time", "GET", "groups?after=yesterday", "", 400, "is no time"},
+		{"time", "GET", "groups?after=yesterday", "", 400, "is not a time"},
 		{"class", "GET", "groups?class=nope", "", 400, "nope"},
 		{"NUL in a queue", "GET", "export?queue=%00", "", 400, "Queue"},
 		{"broken query", "GET", "letters?a=%zz", "", 400, "query"},

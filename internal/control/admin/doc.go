@@ -1,16 +1,19 @@
-// Package admin serves the admin API, the metrics and the console page.
+// Package admin serves the admin API, the metrics and the console.
 //
-// It decides nothing: everything comes from a [Backend], and what happens is
-// published to a [Hub], from which any number of slow readers may be fed
-// without holding anything up.
+// The package itself decides nothing: all data comes from a [Backend]. Events are published
+// to a [Hub], which can feed any number of slow readers without delaying anybody.
 //
-// Who may enter: on a loopback address everybody on the machine, but only under
-// a name of this machine, so that no web page can reach in by rebinding its
-// name; elsewhere, or when a token is set, only the bearer of the token. A wider
-// address without a token is refused before it is bound ([Config.Validate]).
-// Requests that a page of another origin makes a browser send are refused.
+// # Access
 //
-// Everything is bounded: bodies, headers, connections (of which the most silent
-// goes first), event streams, and the labels of the
-// metrics, which name fleets and never work.
+// On a loopback address, everybody on the machine has access, but only under a host name of
+// this machine, so that no web page can get access by DNS rebinding. On other addresses, or
+// if a token is set, only requests with the token are allowed. [Config.Validate] rejects a
+// non-loopback address without a token. Requests that a page of another origin sends
+// through a browser are rejected.
+//
+// # Limits
+//
+// Bodies, headers, connections, event streams and metric labels are bounded. At the limit
+// of connections, the connection that has been silent longest is closed. Metric labels
+// contain fleets, but never work.
 package admin

@@ -11,28 +11,28 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// Bounds of event streams.
+// Limits of event streams.
 const (
-	maxStreams = 64 // beyond it: 503
+	maxStreams = 64 // open streams; above this: 503
 	eventBatch = 64 // events written between two flushes
 )
 
-// A pace is how event streams keep time; tests run faster.
+// pace is the timing of event streams; tests use shorter times.
 type pace struct {
-	beat     time.Duration // between comment lines, so that a dead peer is noticed
-	patience time.Duration // a reader that takes nothing for so long is dropped
+	beat     time.Duration // interval of comment lines, which detect dead peers
+	patience time.Duration // time after which a reader that takes nothing is dropped
 }
 
-// events streams what happens as server-sent events. The id of each holds this
-// process's start and the event's Seq: a reader that comes back with it goes on
-// where it was, or from the oldest event kept.
+// events streams events as server-sent events. The ID of each contains this process's start
+// and the event's Seq. A reader that reconnects with an ID continues there, or at the
+// oldest kept event.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
 		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable,
-			fmt.Sprintf("%d event streams are open, which is all there may be", cap(s.streams)))
+			fmt.Sprintf("%d event streams are open, the maximum", cap(s.streams)))
 	}
 	seq := s.resume(r.Header.Get("Last-Event-ID"))
 	out := &eventWriter{w: w, ctl: http.NewResponseController(w), boot: s.boot, patience: s.pace.patience}
@@ -40,7 +40,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if out.comment("welcome") != nil {
-		return nil // the reader is gone
+		return nil // the reader has disconnected
 	}
 	beat := time.NewTicker(s.pace.beat)
 	defer beat.Stop()
@@ -67,9 +67,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// resume returns the Seq after which a stream starts: that of a Last-Event-ID
-// which this process gave, 0 for one of an earlier process, and the newest for
-// a reader that comes for the first time.
+// resume returns the Seq after which a stream starts: that of a Last-Event-ID from this
+// process, 0 for an ID of an earlier process, and the newest Seq without an ID.
 func (s *Server) resume(id string) uint64 {
 	if id == "" {
 		return s.hub.Last()
@@ -82,7 +81,7 @@ func (s *Server) resume(id string) uint64 {
 	return n
 }
 
-// An eventWriter writes to one reader, each time with a deadline of its own.
+// eventWriter writes to one reader, with a deadline per write.
 type eventWriter struct {
 	w        http.ResponseWriter
 	ctl      *http.ResponseController
@@ -101,7 +100,7 @@ func (e *eventWriter) events(events []adminapi.Event) error {
 	for _, ev := range events {
 		data, err := json.Marshal(ev)
 		if err != nil || len(data) > adminapi.MaxEventBytes {
-			continue // the gap in Seq shows it
+			continue // the reader sees a gap in Seq
 		}
 		e.buf = fmt.Appendf(e.buf, "id: %s-%d\ndata: %s\n\n", e.boot, ev.Seq, data)
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// policy is what the page may load and who may frame it.
+// policy is the Content-Security-Policy of the page.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// guard stands before everything: the headers that every answer carries, the
-// names under which this machine may be called, and requests forged by pages.
+// guard sets the headers of every response, checks the Host header, and rejects cross-site
+// requests.
 func (s *Server) guard(next http.Handler) http.Handler {
 	forged := http.NewCrossOriginProtection()
 	forged.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -39,9 +39,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether a request may name host. A page can make its own name
-// point here, but it cannot make the browser send another one. Behind a token
-// the name does not matter.
+// knows reports whether a request may use this Host. A page can make its own name resolve
+// to this machine, but cannot make the browser send another Host. With a token the Host
+// does not matter.
 func (s *Server) knows(host string) bool {
 	if s.cfg.Token != "" {
 		return true
@@ -53,7 +53,7 @@ func (s *Server) knows(host string) bool {
 	return strings.EqualFold(host, s.host) || loopback(host)
 }
 
-// private lets only the bearer of the token pass, when there is one.
+// private requires the token, if one is set.
 func (s *Server) private(next http.Handler) http.Handler {
 	if s.cfg.Token == "" {
 		return next
@@ -61,7 +61,7 @@ func (s *Server) private(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(s.cfg.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		// Hashed, so that neither length nor content shows in the time it takes.
+		// Comparing hashes hides the length and content of the token from timing attacks.
 		got := sha256.Sum256([]byte(token))
 		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="bezoar"`)

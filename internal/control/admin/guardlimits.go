@@ -9,8 +9,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
-// Limiting is how operators change the limits of queries within the settings.
-// Its errors are as those of [Steering].
+// Limiting changes the limits of queries within the settings. Its errors follow the rules
+// of [Steering].
 type Limiting interface {
 	GuardLimits(ctx context.Context, route string) (adminapi.GuardLimits, error)
 	PutGuardLimits(ctx context.Context, who Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error)

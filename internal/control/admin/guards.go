@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// listGuards says what the guards of routes have counted.
+// listGuards returns the statistics of the routes' guards.
 func (s *Server) listGuards(w http.ResponseWriter, r *http.Request) error {
 	q, err := known(r.URL, "limit")
 	if err != nil {

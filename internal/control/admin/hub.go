@@ -7,22 +7,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// HubSize is how many of the newest events a [Hub] keeps.
+// HubSize is the number of events that a [Hub] keeps.
 const HubSize = 1024
 
-// A Hub keeps the newest events in a ring and wakes those who wait for more.
-// Readers hold a position, not a queue: one that falls more than [HubSize]
-// events behind misses some, sees the gap in Seq, and costs nobody anything.
-// The zero Hub is ready to use.
+// Hub keeps the newest events in a ring and wakes waiting readers. A reader holds a
+// position, not a queue: a reader that falls more than [HubSize] events behind misses some
+// and sees the gap in Seq. It delays nobody. The zero Hub is ready to use.
 type Hub struct {
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	ring [HubSize]adminapi.Event
-	last uint64        // Seq of the newest event; Seq counts from 1
-	more chan struct{} // closed by the next Publish; nil while nobody waits
+	last uint64        // Seq of the newest event; the first is 1
+	more chan struct{} // closed by the next Publish; nil while no reader waits
 }
 
-// Publish gives e its Seq, and At when it has none, and keeps it. It never
-// blocks.
+// Publish stores e and sets its Seq, and At if it is zero. It never blocks.
 func (h *Hub) Publish(e adminapi.Event) {
 	if e.At.IsZero() {
 		e.At = time.Now()
@@ -38,9 +36,9 @@ func (h *Hub) Publish(e adminapi.Event) {
 	}
 }
 
-// After returns up to limit events newer than seq, oldest first, and when there
-// are none a channel that is closed as soon as there are. A seq from the future,
-// as a reader has after a restart, counts as 0.
+// After returns up to limit events newer than seq, oldest first. If there are none, it
+// returns a channel that is closed when a new event arrives. A seq from the future, as
+// after a restart, counts as 0.
 func (h *Hub) After(seq uint64, limit int) ([]adminapi.Event, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +62,7 @@ func (h *Hub) After(seq uint64, limit int) ([]adminapi.Event, <-chan struct{}) {
 	return events, nil
 }
 
-// Last returns the Seq of the newest event, 0 when there is none.
+// Last returns the Seq of the newest event, or 0 if there is none.
 func (h *Hub) Last() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

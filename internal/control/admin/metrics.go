@@ -10,21 +10,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// Collectors are what /metrics shows, but for the process and its runtime. All
-// are described, also what is not there now.
+// Collectors returns the collectors of /metrics, except those of the process and its
+// runtime. They describe all metrics, including those without values now.
 func Collectors(cfg Config, b Backend) []prometheus.Collector {
 	return append([]prometheus.Collector{
 		newFleetCollector(b), newQueueCollector(cfg.Queues, cfg.Triage), newAlarmCollector(cfg.Alarms), newGuardCollector(cfg.Guards),
 	}, cfg.Metrics...)
 }
 
-// metrics returns the handler of /metrics over a registry of its own.
+// metrics returns the handler of /metrics, with its own registry.
 func (s *Server) metrics() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reg.MustRegister(Collectors(s.cfg, s.backend)...)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{
-		ErrorLog:            nil, // the errors are in the answer
+		ErrorLog:            nil, // the response contains the errors
 		MaxRequestsInFlight: 4,
 	})
 }
@@ -36,9 +36,8 @@ func describe(out chan<- *prometheus.Desc, descs ...*prometheus.Desc) {
 	}
 }
 
-// A fleetCollector reads the fleets' own counters when it is asked, so that
-// counting costs the path of work nothing more. Fleets are as many as the
-// configuration names; nothing else becomes a label.
+// fleetCollector reads the fleets' own counters on demand, so that the metrics cost nothing
+// while work is handled. Labels contain only fleets, whose number the settings determine.
 type fleetCollector struct {
 	backend                              Backend
 	workers, inFlight, restarts, waiting *prometheus.Desc
@@ -52,29 +51,29 @@ func newFleetCollector(b Backend) *fleetCollector {
 	}
 	c := &fleetCollector{
 		backend:    b,
-		workers:    desc("workers", "Workers by state; lane is the one set aside for suspects.", "state"),
+		workers:    desc("workers", "Workers by state; lane is the worker reserved for suspects.", "state"),
 		inFlight:   desc("in_flight", "Attempts in flight on workers."),
-		restarts:   desc("worker_restarts_total", "Epochs that followed an earlier one."),
+		restarts:   desc("worker_restarts_total", "Starts of workers after an earlier epoch."),
 		waiting:    desc("lane_waiting", "Suspected work that waits for the lane."),
-		recovering: desc("recovering", "1 while unproven work goes back by few at a time to a fleet of which half has died."),
-		stopped:    desc("rollout_stopped", "1 while the newest rolling restart is one that stopped."),
+		recovering: desc("recovering", "1 while the fleet gets unproven work back in small numbers, after half of its workers died."),
+		stopped:    desc("rollout_stopped", "1 if the newest rolling restart stopped before its end."),
 		stops:      desc("rollouts_stopped_total", "Rolling restarts that stopped before all workers were replaced."),
 		counters:   map[string]*prometheus.Desc{},
 	}
 	for key, help := range map[string]string{
 		"answered":      "Work that a worker answered.",
-		"refused":       "Work refused because of what is held against it.",
-		"unavailable":   "Work that found no worker, or a full lane.",
-		"failed":        "Work that broke and could not run again.",
-		"timed_out":     "Work that was overdue.",
-		"aborted":       "Work whose caller went away.",
-		"cut":           "Work whose answer broke after it had begun.",
+		"refused":       "Work refused because of a verdict.",
+		"unavailable":   "Work for which no worker was available, or the lane was full.",
+		"failed":        "Work that failed and could not be sent again.",
+		"timed_out":     "Work that exceeded its deadline.",
+		"aborted":       "Work whose caller disconnected.",
+		"cut":           "Work whose answer broke off after its start.",
 		"attempts":      "Deliveries of work to workers.",
-		"lane_runs":     "Deliveries to the lane.",
+		"lane_runs":     "Deliveries in the lane.",
 		"retries":       "Deliveries after the first.",
-		"would_refuse":  "Work of routes that only report, which others would have refused.",
-		"would_isolate": "Work of routes that only report, which others would have run alone or after a copy of it.",
-		"held_back":     "Unproven work that waited because half of the workers had just died.",
+		"would_refuse":  "Work on report-only routes that would have been refused.",
+		"would_isolate": "Work on report-only routes that would have run alone or waited for a copy.",
+		"held_back":     "Unproven work that waited after half of the workers had died.",
 		"deaths":        "Ends of workers that were not planned.",
 	} {
 		c.counters[key] = desc(key+"_total", help)
@@ -124,7 +123,7 @@ func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// rollouts sends what is known of a fleet's rolling restarts.
+// rollouts sends the metrics of a fleet's rolling restarts.
 func (c *fleetCollector) rollouts(out chan<- prometheus.Metric, f *adminapi.Fleet) {
 	if !f.Managed {
 		return

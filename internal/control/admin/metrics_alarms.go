@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// An alarmCollector shows where alarms stand. Their names are the settings'.
+// alarmCollector shows the state of alarms. Labels contain their names from the settings.
 type alarmCollector struct {
 	alarms                                     func() []adminapi.Alarm
 	firing, value, limit, looked, told, untold *prometheus.Desc
@@ -21,11 +21,11 @@ func newAlarmCollector(alarms func() []adminapi.Alarm) *alarmCollector {
 	return &alarmCollector{
 		alarms: alarms,
 		firing: desc("firing", "1 while the alarm fires."),
-		value:  desc("value", "Result of the last look: dead letters, or seconds."),
-		limit:  desc("limit", "Above which value it fires."),
-		looked: desc("looked_timestamp_seconds", "When the last look succeeded."),
+		value:  desc("value", "Result of the last check: dead letters, or seconds."),
+		limit:  desc("limit", "Value above which the alarm fires."),
+		looked: desc("looked_timestamp_seconds", "Time of the last successful check."),
 		told:   desc("told_total", "Notifications that this process sent."),
-		untold: desc("untold_total", "How often this process could not tell anybody."),
+		untold: desc("untold_total", "Notifications that this process could not send."),
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-// A guardCollector shows what the guards of routes have counted. Routes and
-// classes are the settings', predictors and actions the guard's; of callers at
-// most [guard.MaxLabels] for each route are named, and shapes never.
+// guardCollector shows the statistics of the routes' guards. Labels contain routes and
+// classes of the settings, predictors, actions, and at most [guard.MaxLabels] callers per
+// route. They never contain shapes.
 type guardCollector struct {
 	guards                               func(limit int) []adminapi.Guard
 	queries, findings, units, judging    *prometheus.Desc
@@ -31,28 +31,28 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 	}
 	return &guardCollector{
 		guards:        guards,
-		queries:       desc("queries_total", "Queries that were judged.", "verdict"),
-		findings:      desc("findings_total", "Values beyond a limit, and what was done about them.", "predictor", "action"),
-		units:         desc("cost_units_total", "Units of cost that were predicted."),
-		judging:       desc("judging_seconds", "How long it took to judge a query."),
-		classQueries:  desc("class_queries_total", "Queries of callers of a class; those of callers without one have none.", "class", "verdict"),
-		classUnits:    desc("class_cost_units_total", "Units of cost that were predicted for them.", "class"),
-		callerQueries: desc("caller_queries_total", "Queries of the callers that cost most; those of all others are of (others).", "caller", "verdict"),
-		callerUnits:   desc("caller_cost_units_total", "Units of cost that were predicted for them.", "caller"),
+		queries:       desc("queries_total", "Queries judged.", "verdict"),
+		findings:      desc("findings_total", "Findings (values above a limit), by predictor and action.", "predictor", "action"),
+		units:         desc("cost_units_total", "Predicted cost, in units."),
+		judging:       desc("judging_seconds", "Time to judge a query."),
+		classQueries:  desc("class_queries_total", "Queries by class of the caller; empty for callers without a class.", "class", "verdict"),
+		classUnits:    desc("class_cost_units_total", "Predicted cost by class of the caller, in units.", "class"),
+		callerQueries: desc("caller_queries_total", "Queries of the most expensive callers; (others) stands for all other callers.", "caller", "verdict"),
+		callerUnits:   desc("caller_cost_units_total", "Predicted cost of the most expensive callers, in units.", "caller"),
 		version:       desc("limits_version", "Version of the limits in this process."),
 		report:        desc("report_only", "1 while nothing is rejected or lowered."),
 		dial:          desc("dial", "Factor by which operators multiply the limits."),
 		load:          desc("load_ratio", "Pressure on the backend, by which limits with load_floor shrink."),
-		broken:        desc("broken_files", "Files of limits or hints that are invalid or gone; what held before, holds."),
-		slow:          desc("slow_queries_total", "Queries that took longer than slow, or killed a worker."),
-		suppressed:    desc("log_lines_suppressed_total", "Lines about queries that were not logged, because there were too many."),
-		age:           desc("hints_age_seconds", "Age of the hints of a source; not there without hints.", "source"),
-		indices:       desc("polled_indices", "Indices that the backend was asked about."),
-		fields:        desc("polled_fields", "Fields of them."),
-		polled:        desc("polled_timestamp_seconds", "When asking the backend last went well."),
-		failed:        desc("poll_failures", "Failures to ask the backend, in a row."),
-		recorded:      desc("recorded_queries_total", "Queries that were written to the route's record, which routes may share."),
-		unrecorded:    desc("unrecorded_queries_total", "Queries that were not, because they are too long, no text, or too fast for the disk."),
+		broken:        desc("broken_files", "Files of limits or hints that are invalid or missing; their last valid content stays in force."),
+		slow:          desc("slow_queries_total", "Queries that took longer than the setting slow, or killed a worker."),
+		suppressed:    desc("log_lines_suppressed_total", "Log lines about queries that the rate limit suppressed."),
+		age:           desc("hints_age_seconds", "Age of the hints of a source; absent without hints.", "source"),
+		indices:       desc("polled_indices", "Indices for which the poller has hints."),
+		fields:        desc("polled_fields", "Fields for which the poller has hints."),
+		polled:        desc("polled_timestamp_seconds", "Time of the last successful poll of the backend."),
+		failed:        desc("poll_failures", "Consecutive failed polls of the backend."),
+		recorded:      desc("recorded_queries_total", "Queries written to the route's record file, which several routes may share."),
+		unrecorded:    desc("unrecorded_queries_total", "Queries not written to the record file, because they were too long, not text, or too many for the disk."),
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *guardCollector) counts(out chan<- prometheus.Metric, g *adminapi.Guard)
 		out <- counter(c.classUnits, n.Cost, g.Route, n.Name)
 	}
 	for _, n := range g.Named {
-		name := strings.ToValidUTF8(n.Name, "\ufffd") // callers write it
+		name := strings.ToValidUTF8(n.Name, "\ufffd") // callers choose their names
 		verdicts(out, c.callerQueries, &n.Tally, g.Route, name)
 		out <- counter(c.callerUnits, n.Cost, g.Route, name)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// The bounds of queue metrics.
+// Limits of queue metrics.
 const (
-	maxMetricQueues = 1000            // by name; of further ones nothing is shown
-	metricPatience  = 5 * time.Second // of one scrape
+	maxMetricQueues = 1000            // queues with metrics, by name
+	metricPatience  = 5 * time.Second // time limit of one scrape
 )
 
-// A queueCollector counts when it is asked. Queues are the operators' and
-// become labels; payloads, groups and callers never do.
+// queueCollector counts on demand. Labels contain the operators' queues, but never
+// payloads, groups or callers.
 type queueCollector struct {
 	queues                         Queues
 	triage                         Triage
@@ -36,18 +36,18 @@ func newQueueCollector(q Queues, t Triage) *queueCollector {
 	return &queueCollector{
 		queues: q, triage: t,
 		messages:     desc("queue_messages", "Messages by state.", "queue", "state"),
-		oldest:       desc("queue_oldest_seconds", "Age of the message that has been kept longest.", "queue"),
-		state:        desc("queue_paused", "1 while nothing is delivered but a canary.", "queue"),
+		oldest:       desc("queue_oldest_seconds", "Age of the oldest message.", "queue"),
+		state:        desc("queue_paused", "1 while the queue is paused and delivers only a canary.", "queue"),
 		letters:      desc("dead_letters", "Dead letters.", "queue"),
-		letterOldest: desc("dead_letter_oldest_seconds", "How long ago the first one of the newest 1000 groups died.", "queue"),
-		failing:      desc("dead_letter_groups", "Groups of dead letters by what failed, of the newest 1000.", "queue"),
-		tasks:        desc("redrive_letters", "Letters of live redrives, by what became of them.", "outcome"),
+		letterOldest: desc("dead_letter_oldest_seconds", "Age of the oldest dead letter in the newest 1000 groups.", "queue"),
+		failing:      desc("dead_letter_groups", "Failure groups of dead letters, at most the newest 1000.", "queue"),
+		tasks:        desc("redrive_letters", "Letters of running redrives, by outcome.", "outcome"),
 		vanished:     desc("queue_workers_vanished_total", "Workers that vanished while they held messages."),
-		mass:         desc("queue_workers_vanished_together_total", "Of them, those that vanished with so many others that no message is blamed."),
+		mass:         desc("queue_workers_vanished_together_total", "Workers that vanished together with so many others that no message was blamed."),
 		holders:      desc("queue_workers", "Connected workers that hold messages of this process."),
-		held:         desc("queue_messages_held", "Messages that they hold."),
-		breaker:      desc("queue_breaker_open", "1 while the breaker of a downstream group is not closed; closed ones are not listed.", "group"),
-		more:         desc("queues_without_metrics", "1 when there are more queues than get metrics of their own."),
+		held:         desc("queue_messages_held", "Messages held by connected workers."),
+		breaker:      desc("queue_breaker_open", "1 while the breaker of a downstream group is not closed; closed breakers have no series.", "group"),
+		more:         desc("queues_without_metrics", "1 if there are more queues than the maximum with metrics."),
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
 		c.vanished, c.mass, c.holders, c.held, c.breaker, c.more)
 }
 
-// Collect implements [prometheus.Collector]. What cannot be read is left out.
+// Collect implements [prometheus.Collector]. It omits values that cannot be read.
 func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), metricPatience)
 	defer cancel()
@@ -108,8 +108,8 @@ func (c *queueCollector) collectQueues(ctx context.Context, out chan<- prometheu
 	}
 }
 
-// collectBreakers shows open breakers. Groups are named by operators, but any
-// name is allowed.
+// collectBreakers shows open breakers. Operators choose the group names, and any name is
+// allowed.
 func (c *queueCollector) collectBreakers(conditions []adminapi.Condition, out chan<- prometheus.Metric) {
 	n := 0
 	for _, is := range conditions {
@@ -147,7 +147,7 @@ func (c *queueCollector) collectLetters(ctx context.Context, out chan<- promethe
 	}
 	now := time.Now()
 	for name, s := range sums {
-		if len(groups) == triage.MaxGroups { // there are more, which were not summed up
+		if len(groups) == triage.MaxGroups { // there are more groups
 			n, err := c.triage.Count(ctx, queue.Selection{Queue: name})
 			if err != nil {
 				return

@@ -13,8 +13,8 @@ func (s *Server) listOutboxes(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, adminapi.Outboxes{Outboxes: s.cfg.Outboxes(r.Context())})
 }
 
-// noteOutboxDeed writes down what somebody did in the database of an outbox, past this
-// process.
+// noteOutboxDeed writes the audit log for a change that was made directly in an outbox's
+// database.
 func (s *Server) noteOutboxDeed(w http.ResponseWriter, r *http.Request) error {
 	var d adminapi.OutboxDeed
 	if err := decode(w, r, &d); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Queues is what the API shows and changes of queues. Its errors are as those
-// of [Backend]; a queue.Code is answered by what it means.
+// Queues provides the queues that the API shows and changes. Its errors follow the rules of
+// [Backend]; a queue.Code determines the status of the response.
 type Queues interface {
 	QueueSettings
 	QueueMessages
@@ -22,7 +22,7 @@ type Queues interface {
 	Stats() queue.Stats
 }
 
-// QueueSettings are the queues themselves.
+// QueueSettings manages the queues themselves.
 type QueueSettings interface {
 	Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error)
 	Queue(ctx context.Context, name string) (adminapi.Queue, error)
@@ -34,7 +34,7 @@ type QueueSettings interface {
 	Resume(ctx context.Context, name string) error
 }
 
-// QueueMessages are the messages of a queue.
+// QueueMessages manages the messages of a queue.
 type QueueMessages interface {
 	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
 	SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error)
@@ -43,10 +43,10 @@ type QueueMessages interface {
 	DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (id string, err error)
 }
 
-// handler answers a call or says why it cannot.
+// handler handles a call, or returns why it cannot.
 type handler = func(http.ResponseWriter, *http.Request) error
 
-// queueRoutes are the calls about queues, by pattern.
+// queueRoutes returns the handlers of the calls about queues, by pattern.
 func (s *Server) queueRoutes() map[string]handler {
 	q := s.cfg.Queues
 	if q == nil {
@@ -129,7 +129,7 @@ func (s *Server) setQueue(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(in.Attributes) == 0 {
-		return adminapi.Invalid("attributes: name those that are to change")
+		return adminapi.Invalid("attributes: name the attributes to change")
 	}
 	name := r.PathValue("name")
 	q, err := s.cfg.Queues.SetQueue(r.Context(), name, in)
@@ -160,7 +160,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if n := len(in.Messages); n < 1 || n > adminapi.MaxSendBatch {
-		return invalid("messages: %d are not 1 to %d", n, adminapi.MaxSendBatch)
+		return invalid("messages: %d is not between 1 and %d", n, adminapi.MaxSendBatch)
 	}
 	sent, err := s.cfg.Queues.Send(r.Context(), r.PathValue("name"), in.Messages)
 	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
@@ -172,7 +172,7 @@ func (s *Server) setAside(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if n := len(in.Parts); n < 1 || n > adminapi.MaxSendBatch {
-		return invalid("parts: %d are not 1 to %d", n, adminapi.MaxSendBatch)
+		return invalid("parts: %d is not between 1 and %d", n, adminapi.MaxSendBatch)
 	}
 	sent, err := s.cfg.Queues.SetAside(r.Context(), r.PathValue("name"), in.Parts)
 	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
@@ -203,7 +203,7 @@ func (s *Server) listConditions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, adminapi.Conditions{Conditions: list(c)}, err)
 }
 
-// list makes an empty list [] rather than null.
+// list encodes an empty list as [] rather than null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -211,7 +211,8 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// queueProblem answers what a queue refused; nil for other errors.
+// queueProblem converts an error of a queue to a problem document, or returns nil for other
+// errors.
 func queueProblem(err error) *adminapi.Problem {
 	status, code := http.StatusBadRequest, adminapi.CodeInvalid
 	switch queue.CodeOf(err) {

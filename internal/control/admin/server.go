@@ -20,35 +20,35 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/connlimit"
 )
 
-// maxBody bounds a request's body: an Add whose own body, or settings whose text
-// is as large as it may be, in base64, with what is around.
+// maxBody is the maximum size of a request body: of an Add or a settings text of maximum
+// size, in base64, plus the rest of the document.
 const maxBody = max(adminapi.MaxAddBody*4/3+64<<10, adminapi.MaxMessageText, live.MaxText*4/3+64<<10)
 
-// maxConns bounds the connections, where there are descriptors for so many.
+// maxConns is the maximum number of connections, if there are enough descriptors.
 const maxConns = 1024
 
-// callPatience bounds every call but redrives, which wait for the lane, and
-// event streams.
+// callPatience is the time limit of every call except redrives, which wait for the lane,
+// and event streams.
 const callPatience = 30 * time.Second
 
-// A Server is the admin API.
+// Server is the admin API.
 type Server struct {
 	cfg     Config
-	host    string // of cfg.Address
+	host    string // host of cfg.Address
 	backend Backend
 	hub     *Hub
 	log     *slog.Logger
-	boot    string // tells this process's event ids from others'
+	boot    string // distinguishes this process's event IDs from others
 	pace    pace
-	streams chan struct{} // one token per open event stream
+	streams chan struct{} // holds one token per open event stream
 	closing chan struct{} // closed when streams must end
 	handler http.Handler
-	calls   []string // the patterns of handler
-	silent  sync.Map // of net.Conn: those that have not asked for anything yet
-	conns   int      // at once, when it serves
+	calls   []string // patterns of handler
+	silent  sync.Map // holds the net.Conn values that have not sent a request yet
+	conns   int      // maximum number of connections
 }
 
-// New returns a server that shows backend and streams what hub is told.
+// New returns a server for backend that streams the events of hub.
 func New(cfg Config, backend Backend, hub *Hub) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -71,11 +71,11 @@ func New(cfg Config, backend Backend, hub *Hub) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the whole API, guarded.
+// Handler returns the whole API with access control.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers on l until ctx ends, then lets calls finish for up to five
-// seconds and returns nil. It closes l. It may be called once.
+// Serve serves on l until ctx ends. Then it gives calls up to five seconds to finish, and
+// returns nil. It closes l. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	conns := connlimit.New(l, s.conns)
 	srv := &http.Server{
@@ -103,13 +103,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	close(s.closing)
 	s.silent.Range(func(c, _ any) bool {
-		_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
+		_ = c.(net.Conn).Close() // Shutdown would wait five seconds for it
 		return true
 	})
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		_ = srv.Close() // calls that would not finish
+		_ = srv.Close() // ends calls that did not finish
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the admin API on %s: %w", l.Addr(), err)
@@ -117,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Calls are the patterns of all that this server answers, such as "GET /livez".
+// Calls returns the patterns of all calls, such as "GET /livez".
 func (s *Server) Calls() []string { return slices.Clone(s.calls) }
 
 func (s *Server) routes() http.Handler {
@@ -189,17 +189,17 @@ func (s *Server) routes() http.Handler {
 	return &mux
 }
 
-// describe answers the description as it stands.
+// describe returns the API description unchanged.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) error {
 	if _, err := known(r.URL); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(s.cfg.Description) // the caller may be gone
+	_, _ = w.Write(s.cfg.Description) // the client may have disconnected
 	return nil
 }
 
-// bounded is answered with a deadline.
+// bounded adds a deadline.
 func (s *Server) bounded(h func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return s.answered(func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), callPatience)
@@ -208,12 +208,12 @@ func (s *Server) bounded(h func(http.ResponseWriter, *http.Request) error) http.
 	})
 }
 
-// answered turns the error of h into a problem document.
+// answered converts the error of h to a problem document.
 func (s *Server) answered(h func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		if err == nil || r.Context().Err() != nil {
-			return // answered, or nobody is there to hear it
+			return // answered, or the client has disconnected
 		}
 		p := problemOf(err)
 		if p.Status == http.StatusInternalServerError {
@@ -235,12 +235,12 @@ func problemOf(err error) *adminapi.Problem {
 	case errors.As(err, &p):
 		return p
 	case errors.Is(err, ledger.ErrNotFound):
-		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "nothing has this id")
+		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "there is no object with this ID")
 	case errors.As(err, &tooLarge):
 		return adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
-			fmt.Sprintf("the body may have %d bytes", tooLarge.Limit))
+			fmt.Sprintf("the body may have at most %d bytes", tooLarge.Limit))
 	case errors.Is(err, context.DeadlineExceeded):
-		return adminapi.NewProblem(http.StatusGatewayTimeout, adminapi.CodeTimeout, "it took too long")
+		return adminapi.NewProblem(http.StatusGatewayTimeout, adminapi.CodeTimeout, "the call took too long")
 	}
 	return adminapi.NewProblem(http.StatusInternalServerError, adminapi.CodeInternal, "see the log")
 }
@@ -255,15 +255,15 @@ func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
 		fmt.Sprintf("the API has no %s %.100s", r.Method, r.URL.Path))
 }
 
-// reply sends v whole.
+// reply sends v, completely encoded.
 func reply(w http.ResponseWriter, status int, v any) error { return adminapi.Reply(w, status, v) }
 
-// answer is reply, unless there is an error.
+// answer is reply, unless err is set.
 func answer(w http.ResponseWriter, status int, v any, err error) error {
 	return adminapi.Answer(w, status, v, err)
 }
 
-// decode reads one bounded JSON document.
+// decode reads one JSON document of limited size.
 func decode(w http.ResponseWriter, r *http.Request, v any) error {
 	return adminapi.Decode(w, r, maxBody, v)
 }

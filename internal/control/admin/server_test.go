@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 		{"nothing named", "POST", "/api/v1/quarantine", "application/json", "{}", 400, "exactly one"},
 		{"several faults", "POST", "/api/v1/quarantine", "application/json", `{"request":{"method":"GET"},"for":"-1s"}`, 400, "negative"},
 		{"unknown field", "POST", "/api/v1/quarantine", "application/json", `{"fingerprnt":"x"}`, 400, "fingerprnt"},
-		{"two documents", "POST", "/api/v1/quarantine", "application/json", `{} {}`, 400, "follows"},
+		{"two documents", "POST", "/api/v1/quarantine", "application/json", `{} {}`, 400, "after the document"},
 		{"too large", "POST", "/api/v1/quarantine", "application/json", big, 413, "bytes"},
 		{"method", "PUT", "/api/v1/quarantine", "application/json", "{}", 404, "PUT"},
 	}

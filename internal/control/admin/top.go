@@ -26,7 +26,7 @@ func (s *Server) listTop(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, s.cfg.Top(in))
 }
 
-// oneOf refuses a word that is none of those; none at all is one.
+// oneOf rejects a word that is not in words. An empty word is allowed.
 func oneOf(name, word string, words []string) error {
 	if word == "" || slices.Contains(words, word) {
 		return nil

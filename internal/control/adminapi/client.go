@@ -20,29 +20,29 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Config says where the API is and how to enter.
+// Config configures a Client.
 type Config struct {
-	Address string        // host:port or a URL; DefaultAddress when empty
-	Token   string        // sent as a bearer token when not empty
-	Actor   string        // who acts, for the audit log; proves nothing
-	Socket  string        // a unix socket, instead of Address
-	Timeout time.Duration // of one call, 0 means 30 s; redrives and events take as long as ctx allows
+	Address string        // host:port or a URL; default DefaultAddress
+	Token   string        // bearer token; empty: none
+	Actor   string        // name of the actor for the audit log; not verified
+	Socket  string        // path of a unix socket, used instead of Address
+	Timeout time.Duration // time limit of one call; 0: 30 s; redrives and events are limited by ctx only
 }
 
-// String leaves the token out.
+// String returns the configuration without the token.
 func (c Config) String() string { return fmt.Sprintf("admin API at %s", cmp.Or(c.Socket, c.Address)) }
 
 // Client calls the admin API. It is safe for concurrent use.
 type Client struct {
 	base    *url.URL
-	at      string // for people
+	at      string // for display
 	token   string
 	actor   string
 	timeout time.Duration
 	http    *http.Client
 }
 
-// New makes a Client. It opens no connection; Close it when done.
+// New returns a Client. It does not connect. Close the Client after use.
 func New(c Config) (*Client, error) {
 	base, err := baseURL(c.Address)
 	if err != nil {
@@ -56,8 +56,8 @@ func New(c Config) (*Client, error) {
 		}
 	}
 	t := &http.Transport{
-		// No proxy from the environment: the API is local, and the token
-		// belongs to nobody in between.
+		// The client uses no proxy from the environment: the API is local, and no proxy
+		// should see the token.
 		DialContext:         dial,
 		TLSHandshakeTimeout: 5 * time.Second,
 		MaxIdleConns:        2,
@@ -70,7 +70,7 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// printable drops what no header may hold, and what is too long.
+// printable removes characters that are invalid in a header, and cuts long texts.
 func printable(actor string) string {
 	text := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -81,7 +81,7 @@ func printable(actor string) string {
 	return strings.TrimSpace(text[:min(len(text), maxActor)])
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func baseURL(address string) (*url.URL, error) {
@@ -97,14 +97,21 @@ func baseURL(address string) (*url.URL, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("admin address %.100q: want host:port or http://host:port", address)
 	}
-	if strings.HasPrefix(u.Host, ":") {
+	switch {
+	case strings.HasPrefix(u.Host, ":"):
 		u.Host = "127.0.0.1" + u.Host
+	case u.Port() == "" && text != address: // http://host has a port of its own
+		host, port := address, "7070"
+		if _, err := strconv.Atoi(address); err == nil {
+			host, port = "127.0.0.1", address
+		}
+		return nil, fmt.Errorf("admin address %.100q has no port — write %.100s", address, net.JoinHostPort(host, port))
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	return u, nil
 }
 
-// Verdicts lists what is suspected or quarantined; fleet "" means everywhere.
+// Verdicts lists suspected and quarantined work; fleet "" means all fleets.
 func (c *Client) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error) {
 	q := url.Values{}
 	if fleet != "" {
@@ -119,7 +126,7 @@ func (c *Client) Verdict(ctx context.Context, id string) (bezoar.Verdict, error)
 	return ask[bezoar.Verdict](ctx, c, http.MethodGet, fill(PathVerdict, id), nil, nil, "get verdict %.40q", id)
 }
 
-// Add quarantines work by the operator's own decision.
+// Add quarantines work on the operator's decision.
 func (c *Client) Add(ctx context.Context, a Add) (bezoar.Verdict, error) {
 	return ask[bezoar.Verdict](ctx, c, http.MethodPost, PathQuarantine, nil, a, "add to quarantine")
 }
@@ -130,10 +137,10 @@ func (c *Client) Release(ctx context.Context, id string) error {
 	return wrap(err, "release %.40q", id)
 }
 
-// LetterQuery narrows Letters; the zero value asks for the newest page.
+// LetterQuery selects the letters of Letters; the zero value selects the newest page.
 type LetterQuery struct {
 	Fleet  string
-	Limit  int // 1 to MaxLetterLimit; 0 means the server's default
+	Limit  int // 1 to MaxLetterLimit; 0: the server's default
 	Offset int
 }
 
@@ -153,7 +160,7 @@ func (c *Client) Letters(ctx context.Context, lq LetterQuery) ([]bezoar.Letter, 
 	return out.Letters, err
 }
 
-// Letter returns one dead letter whole.
+// Letter returns one complete dead letter.
 func (c *Client) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
 	return ask[bezoar.Letter](ctx, c, http.MethodGet, fill(PathLetter, id), nil, nil, "get dead letter %.40q", id)
 }
@@ -164,8 +171,8 @@ func (c *Client) Discard(ctx context.Context, id string) error {
 	return wrap(err, "discard %.40q", id)
 }
 
-// Redrive sends one dead letter through the lane and waits for what becomes
-// of it, as long as ctx allows.
+// Redrive sends one dead letter through the lane and returns its outcome. Only ctx limits
+// the wait.
 func (c *Client) Redrive(ctx context.Context, id string) (Redriven, error) {
 	var out Redriven
 	err := c.do(ctx, http.MethodPost, fill(PathRedrive, id), nil, nil, &out)
@@ -178,12 +185,12 @@ func (c *Client) Fleets(ctx context.Context) ([]Fleet, error) {
 	return out.Fleets, err
 }
 
-// Restart begins a rolling restart and does not wait for its end.
+// Restart starts a rolling restart and does not wait for its end.
 func (c *Client) Restart(ctx context.Context, fleet string) (Restarting, error) {
 	return ask[Restarting](ctx, c, http.MethodPost, fill(PathRestart, fleet), nil, nil, "restart fleet %.100q", fleet)
 }
 
-// fill puts one escaped segment into a path's only placeholder.
+// fill replaces a path's only placeholder by an escaped segment.
 func fill(path, value string) string {
 	head, rest, _ := strings.Cut(path, "{")
 	_, tail, _ := strings.Cut(rest, "}")
@@ -197,19 +204,19 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// ask makes one call; what, with its arguments, says what for if it fails.
+// ask makes one call. what and args describe the call in errors.
 func ask[T any](ctx context.Context, c *Client, method, path string, q url.Values, in any, what string, args ...any) (out T, err error) {
 	err = wrap(c.call(ctx, method, path, q, in, &out), what, args...)
 	return out, err
 }
 
-// Call sends one call of another package's contract and decodes its answer into
-// out, which may be nil.
+// Call makes a call of another package's contract and decodes its answer into out, which
+// may be nil.
 func (c *Client) Call(ctx context.Context, method, path string, q url.Values, in, out any) error {
 	return c.call(ctx, method, path, q, in, out)
 }
 
-// Open sends a GET and returns its answer's body, which the caller closes.
+// Open sends a GET request and returns the response body, which the caller must close.
 func (c *Client) Open(ctx context.Context, path string, q url.Values) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, path, q, nil, "*/*")
 	if err != nil {
@@ -246,10 +253,10 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in, 
 	return nil
 }
 
-// send returns an answer of the 2xx kind with its body open, or an error.
+// send returns a 2xx response with its body open, or an error.
 func (c *Client) send(ctx context.Context, method, to string, q url.Values, in any, accept string) (*http.Response, error) {
-	if path.Clean(to) != to { // a name that is .. or nothing leads to another call
-		return nil, NewProblem(http.StatusNotFound, CodeNotFound, "nothing has such a name")
+	if path.Clean(to) != to { // names such as .. would lead to another call
+		return nil, NewProblem(http.StatusNotFound, CodeNotFound, "there is no object with such a name")
 	}
 	var body io.Reader
 	if in != nil {
@@ -298,20 +305,20 @@ func mediaType(resp *http.Response) string {
 	return kind
 }
 
-// StrangerError says that what answers is another server than Bezoar.
+// StrangerError means that another server than Bezoar answered.
 type StrangerError struct {
 	URL    string
 	Status int
-	Server string // as it calls itself; may be ""
+	Server string // value of its Server header; may be empty
 }
 
-// Error names what answered.
+// Error names the server that answered.
 func (e *StrangerError) Error() string {
 	by := ""
 	if e.Server != "" {
 		by = " by " + e.Server
 	}
-	return fmt.Sprintf("%s answers, but is no Bezoar: %d %s%s", e.URL, e.Status, http.StatusText(e.Status), by)
+	return fmt.Sprintf("%s answers, but is not Bezoar: %d %s%s", e.URL, e.Status, http.StatusText(e.Status), by)
 }
 
 func (c *Client) stranger(resp *http.Response) error {
@@ -330,17 +337,17 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// ReachError says that no answer came from the API at all.
+// ReachError means that the API could not be reached.
 type ReachError struct {
 	Address string
 	Err     error
 }
 
-// Error names the address that was tried.
+// Error names the address.
 func (e *ReachError) Error() string {
 	cause := e.Err
 	if u, ok := errors.AsType[*url.Error](cause); ok {
-		cause = u.Err // without the method and URL, which say nothing more
+		cause = u.Err // without the method and URL
 	}
 	return fmt.Sprintf("no answer from the admin API at %s: %v", e.Address, cause)
 }

@@ -149,7 +149,7 @@ func TestRefusalsBecomeProblems(t *testing.T) {
 		{"a proxy's page", "text/html", "<h1>oops</h1>", 502, CodeUnavailable, `get verdict "q-1": a proxy in between answers 502 Bad Gateway`},
 		{
 			"a problem that contradicts its status", ProblemType, `{"status":200}`, 403, CodeForbidden,
-			`get verdict "q-1": what is in between refuses it: 403 Forbidden`,
+			`get verdict "q-1": a proxy in between refuses the request: 403 Forbidden`,
 		},
 	}
 	for _, tt := range tests {
@@ -174,10 +174,10 @@ func TestAnotherServerIsNamed(t *testing.T) {
 		kind, body string
 		text       string
 	}{
-		"a page":                    {404, "text/html", "<h1>not here</h1>", "answers, but is no Bezoar: 404 Not Found"},
-		"a page for everything":     {200, "text/html", "<h1>welcome</h1>", "answers, but is no Bezoar: 200 OK"},
-		"a redirect, not followed":  {307, "text/html", "", "answers, but is no Bezoar: 307 Temporary Redirect"},
-		"another API with problems": {400, "application/json", `{"error":"no"}`, "answers, but is no Bezoar: 400 Bad Request"},
+		"a page":                    {404, "text/html", "<h1>not here</h1>", "answers, but is not Bezoar: 404 Not Found"},
+		"a page for everything":     {200, "text/html", "<h1>welcome</h1>", "answers, but is not Bezoar: 200 OK"},
+		"a redirect, not followed":  {307, "text/html", "", "answers, but is not Bezoar: 307 Temporary Redirect"},
+		"another API with problems": {400, "application/json", `{"error":"no"}`, "answers, but is not Bezoar: 400 Bad Request"},
 	} {
 		c, _ := serve(t, tt.status, tt.kind, tt.body)
 		_, err := c.Verdict(t.Context(), "q-1")

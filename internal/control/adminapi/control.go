@@ -14,127 +14,131 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// The paths of what operators steer with: settings, overrides and circuit
-// breakers; and how this process is.
+// Paths of the operators' controls: settings, overrides and circuit breakers; and of the
+// health report.
 const (
 	PathSettings  = "/api/v1/settings"                 // GET [live.Status], PUT [PutSettings]
 	PathVersions  = "/api/v1/settings/versions"        // GET ?limit=
-	PathVersion   = "/api/v1/settings/versions/{id}"   // GET [live.Version], whole; newest for the newest
-	PathTry       = "/api/v1/settings/try"             // POST [PutSettings]: nothing changes, [Tried]
-	PathDiff      = "/api/v1/settings/diff"            // GET ?from= &to=; without them: what the running version changed. POST [Compare]
+	PathVersion   = "/api/v1/settings/versions/{id}"   // GET [live.Version] with its text; newest stands for the newest
+	PathTry       = "/api/v1/settings/try"             // POST [PutSettings]: answers [Tried] and changes nothing
+	PathDiff      = "/api/v1/settings/diff"            // GET ?from= &to=; without them: the changes by the running version. POST [Compare]
 	PathRollback  = "/api/v1/settings/rollback"        // POST [Rollback]
 	PathOverrides = "/api/v1/overrides"                // GET, POST [SetOverride]
 	PathOverride  = "/api/v1/overrides/{id}"           // DELETE
 	PathBreakers  = "/api/v1/breakers"                 // GET
 	PathForce     = "/api/v1/breakers/{name}/override" // PUT [ForceBreaker], DELETE
-	PathHealth    = "/api/v1/health"                   // GET: a report with all details
+	PathHealth    = "/api/v1/health"                   // GET: the detailed health report
 )
 
 // Newest stands for the newest version in [PathVersion].
 const Newest = "newest"
 
-// MaxForce bounds how long a breaker is held open or closed.
+// MaxForce is the longest time for which a breaker can be held open or closed.
 const MaxForce = 30 * 24 * time.Hour
 
-// The codes of a [Problem] about settings.
+// Codes of a [Problem] about settings.
 const (
-	// CodeInvalidSettings is 422: nothing has changed, and Faults say why.
+	// CodeInvalidSettings is 422: nothing has changed, and Faults gives the reasons.
 	CodeInvalidSettings = "invalid-settings"
-	// CodeFixed is 404: this process follows no settings.
+	// CodeFixed is 404: the settings of this process cannot be changed.
 	CodeFixed = "fixed-settings"
-	// CodeFull is 409: there are as many as there may be.
+	// CodeFull is 409: the maximum number is reached.
 	CodeFull = "full"
 )
 
-// PutSettings asks for a new version.
+// PutSettings is a request for a new version of the settings.
 type PutSettings struct {
-	Text []byte `json:"text"` // at most live.MaxText bytes
+	Text []byte `json:"text"` // text of the settings, at most 1 MiB
 	Note string `json:"note,omitempty"`
-	// Base is the version that the change was made on: if it is no longer the
-	// newest, nothing changes, 409. Nil: on top of whatever is.
+	// Base is the version on which the change was made. If it is no longer the newest,
+	// nothing changes and the answer is 409. Without it, the text replaces the newest
+	// version in any case.
 	Base *int64 `json:"base,omitempty"`
 }
 
-// Tried is what [PutSettings] would have come to: it answers POST [PathTry],
-// which is refused as a put would be.
+// Tried is the result that a put of the settings would have. The request is refused as a
+// put would be.
 type Tried struct {
-	Before int64  `json:"before"` // the newest version
-	New    bool   `json:"new"`    // false: it has that text already
-	Diff   string `json:"diff"`   // from it to the text, without secrets
-	// NextStart are the settings that would change only when the process starts.
+	Before int64  `json:"before"` // number of the newest version
+	New    bool   `json:"new"`    // false if the newest version has the same text
+	Diff   string `json:"diff"`   // differences from the newest version to the text, without secrets
+	// NextStart is the list of settings that would take effect only when the process starts
+	// again.
 	NextStart []string `json:"next_start,omitempty"`
 }
 
-// Rollback asks for the text of an older version. 0 means the one before that
-// which runs.
+// Rollback is a request to return to the text of an older version. 0 stands for the version
+// before the running one.
 type Rollback struct {
 	To int64 `json:"to,omitempty"`
 }
 
-// Changed answers a change of the settings.
+// Changed is the answer to a change of the settings.
 type Changed struct {
-	Version live.Version `json:"version"` // without its text
-	Before  int64        `json:"before"`  // what ran until then
-	New     bool         `json:"new"`     // false: the newest had that text already
-	// Error says why the version, which is kept and wanted, does not run here.
+	Version live.Version `json:"version"` // the new version, without its text
+	Before  int64        `json:"before"`  // number of the version that ran before
+	New     bool         `json:"new"`     // false if the newest version had the same text
+	// Error is the reason why the new version does not run here, although it is stored and
+	// wanted.
 	Error string `json:"error,omitempty"`
-	// NextStart are the settings that change only when the process starts.
+	// NextStart is the list of settings that take effect only when the process starts
+	// again.
 	NextStart []string `json:"next_start,omitempty"`
 }
 
-// Versions answers GET [PathVersions], the newest first, without texts.
+// Versions is a list of versions without their texts, newest first.
 type Versions struct {
 	Versions []live.Version `json:"versions"`
 }
 
-// Diff answers GET [PathDiff].
+// Diff is a comparison of two versions.
 type Diff struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
-	Text string `json:"text"` // in the unified format; "" if the texts are equal
+	Text string `json:"text"` // differences in the unified format; empty if the texts are equal
 }
 
-// Compare asks what putting a text would change.
+// Compare is a request to compare a text with a version.
 type Compare struct {
-	From int64  `json:"from,omitempty"` // 0: the version that runs
-	Name string `json:"name,omitempty"` // of the text, in the answer
+	From int64  `json:"from,omitempty"` // number of the version; 0: the running one
+	Name string `json:"name,omitempty"` // name of the text in the answer
 	Text []byte `json:"text"`
 }
 
-// SetOverride asks for an override.
+// SetOverride is a request for an override.
 type SetOverride struct {
-	Route  string `json:"route,omitempty"`  // "": every route
-	Caller string `json:"caller,omitempty"` // "": every caller
-	Plan   string `json:"plan,omitempty"`   // "": every plan
-	// Of queries, as in [live.Override].
+	Route  string `json:"route,omitempty"`  // name of a route; empty: every route
+	Caller string `json:"caller,omitempty"` // a caller; empty: every caller
+	Plan   string `json:"plan,omitempty"`   // name of a plan; empty: every plan
+	// For overrides of query limits, as in [live.Override].
 	Class     string `json:"class,omitempty"`
 	Predictor string `json:"predictor,omitempty"`
 	Index     string `json:"index,omitempty"`
 
-	What   string   `json:"what"` // as in [live.Override]
+	What   string   `json:"what"` // what the override changes, as in live.Override
 	Factor float64  `json:"factor,omitempty"`
 	Value  string   `json:"value,omitempty"`
-	For    Duration `json:"for"` // up to live.MaxOverride
+	For    Duration `json:"for"` // how long it lasts, at most 30 days
 	Reason string   `json:"reason,omitempty"`
 }
 
-// Overrides answers GET [PathOverrides]: those in force, the oldest first.
+// Overrides is the list of overrides in force, oldest first.
 type Overrides struct {
 	Overrides []live.Override `json:"overrides"`
 }
 
-// Breakers answers GET [PathBreakers], by name.
+// Breakers is the list of circuit breakers, by name.
 type Breakers struct {
 	Breakers []circuit.Status `json:"breakers"`
 }
 
-// ForceBreaker holds a breaker open or closed.
+// ForceBreaker is a request to hold a breaker open or closed.
 type ForceBreaker struct {
 	State breaker.State `json:"state"` // open or closed
-	For   Duration      `json:"for"`   // up to MaxForce
+	For   Duration      `json:"for"`   // how long it lasts, at most 30 days
 }
 
-// Settings says which settings run, here and on the other nodes.
+// Settings returns which settings run, here and on the other nodes.
 func (c *Client) Settings(ctx context.Context) (live.Status, error) {
 	return ask[live.Status](ctx, c, http.MethodGet, PathSettings, nil, nil, "get the status of the settings")
 }
@@ -149,7 +153,7 @@ func (c *Client) PutSettings(ctx context.Context, in PutSettings) (Changed, erro
 	return out, wrap(err, "put settings")
 }
 
-// TrySettings says what PutSettings would do.
+// TrySettings returns what PutSettings would do.
 func (c *Client) TrySettings(ctx context.Context, in PutSettings) (Tried, error) {
 	var out Tried
 	if len(in.Text) > live.MaxText {
@@ -183,8 +187,7 @@ func (c *Client) Version(ctx context.Context, number int64) (live.Version, error
 	return ask[live.Version](ctx, c, http.MethodGet, fill(PathVersion, id), nil, nil, "get version %s of the settings", id)
 }
 
-// Diff says what changed between two versions. To 0 means the one that runs,
-// from 0 the one before to.
+// Diff compares two versions. To 0 means the running version, from 0 the version before to.
 func (c *Client) Diff(ctx context.Context, from, to int64) (Diff, error) {
 	q := url.Values{}
 	for name, n := range map[string]int64{"from": from, "to": to} {
@@ -195,18 +198,18 @@ func (c *Client) Diff(ctx context.Context, from, to int64) (Diff, error) {
 	return ask[Diff](ctx, c, http.MethodGet, PathDiff, q, nil, "compare versions of the settings")
 }
 
-// Compare says what putting a text would change.
+// Compare compares a text with a version.
 func (c *Client) Compare(ctx context.Context, in Compare) (Diff, error) {
 	return ask[Diff](ctx, c, http.MethodPost, PathDiff, nil, in, "compare settings")
 }
 
-// Overrides lists what is in force.
+// Overrides lists the overrides in force.
 func (c *Client) Overrides(ctx context.Context) ([]live.Override, error) {
 	out, err := ask[Overrides](ctx, c, http.MethodGet, PathOverrides, nil, nil, "list overrides")
 	return out.Overrides, err
 }
 
-// SetOverride puts an override in force, in place of one of the same target.
+// SetOverride sets an override. It replaces an override of the same target.
 func (c *Client) SetOverride(ctx context.Context, in SetOverride) (live.Override, error) {
 	return ask[live.Override](ctx, c, http.MethodPost, PathOverrides, nil, in, "override %.20s", in.What)
 }
@@ -222,17 +225,17 @@ func (c *Client) Breakers(ctx context.Context) ([]circuit.Status, error) {
 	return out.Breakers, err
 }
 
-// ForceBreaker holds a breaker open or closed, everywhere.
+// ForceBreaker holds a breaker open or closed on all nodes.
 func (c *Client) ForceBreaker(ctx context.Context, name string, in ForceBreaker) (circuit.Status, error) {
 	return ask[circuit.Status](ctx, c, http.MethodPut, fill(PathForce, name), nil, in, "force circuit breaker %.255q", name)
 }
 
-// ResetBreaker ends what ForceBreaker began.
+// ResetBreaker ends a ForceBreaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string) (circuit.Status, error) {
 	return ask[circuit.Status](ctx, c, http.MethodDelete, fill(PathForce, name), nil, nil, "reset circuit breaker %.255q", name)
 }
 
-// Health says how the process that answers is, as package health reports it.
+// Health returns the health report of the process, in the format of package health.
 func (c *Client) Health(ctx context.Context) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c, http.MethodGet, PathHealth, nil, nil, "get the report of health")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// The paths of dead letters, those of queues and those of the gateway. A
-// selection is given by the parameters that [SelectionQuery] writes.
+// Paths of dead letters, of queues and of the gateway. A selection consists of the
+// parameters that [SelectionQuery] writes.
 const (
 	PathDeadGroups  = "/api/v1/dead/groups"             // GET selection, &limit=
 	PathDead        = "/api/v1/dead/letters"            // GET selection, &limit= &cursor=
@@ -28,84 +28,82 @@ const (
 	PathDeadPardon  = "/api/v1/dead/pardon"             // POST a selection
 	PathDeadTasks   = "/api/v1/dead/tasks"              // GET ?live= &limit=
 	PathDeadTask    = "/api/v1/dead/tasks/{id}"         // GET, POST [TaskOrder]
-	PathDeadExport  = "/api/v1/dead/export"             // GET selection: lines of JSON
+	PathDeadExport  = "/api/v1/dead/export"             // GET selection: JSON lines
 	PathAudit       = "/api/v1/audit"                   // GET ?before= &limit=
 	PathAlarms      = "/api/v1/alarms"                  // GET
 )
 
-// HeaderActor says who acts, for the audit log: at most 200 printable
-// characters. It proves nothing.
+// HeaderActor is the header with the name of the actor for the audit log: at most 200
+// printable characters. The name is not verified.
 const HeaderActor = "Bezoar-Actor"
 
 const maxActor = 200
 
-// CodePlanChanged is a Problem's code, 409: the letters are not those that were
-// planned.
+// CodePlanChanged is a Problem's code, 409: the letters differ from the planned ones.
 const CodePlanChanged = "plan-changed"
 
-// DeadGroups answers GET [PathDeadGroups].
+// DeadGroups is a list of failure groups.
 type DeadGroups struct {
 	Groups []queue.Group `json:"groups"`
 }
 
-// DeadLetters answers GET [PathDead].
+// DeadLetters is a page of dead letters.
 type DeadLetters = triage.Page
 
-// Order asks for something to be done with dead letters.
+// Order is a request for an operation on dead letters.
 type Order struct {
 	Verb      triage.Verb     `json:"verb"`
 	Selection queue.Selection `json:"selection"`
 	Options   triage.Options  `json:"options"`
-	// Expect is how many letters the caller means; 0 with ids in the
-	// selection: those.
+	// Expect is the number of letters that the caller expects. It may be 0 if the selection
+	// names the letters by ID.
 	Expect int64 `json:"expect,omitempty"`
 }
 
-// Pardoned answers POST [PathDeadPardon]: how many payloads of the letters are
-// no longer held against their copies.
+// Pardoned is the number of payloads of the letters whose suspicion was cleared.
 type Pardoned struct {
 	Payloads int `json:"payloads"`
 }
 
-// Tasks answers what starts or lists tasks.
+// Tasks is a list of tasks.
 type Tasks struct {
 	Tasks []triage.Task `json:"tasks"`
 }
 
-// TaskOrder changes a task.
+// TaskOrder is a request to change a task.
 type TaskOrder struct {
-	Action string `json:"action"`         // pause, resume, cancel or rate
-	Rate   int    `json:"rate,omitempty"` // letters a second
+	Action string `json:"action"`         // one of pause, resume, cancel, rate
+	Rate   int    `json:"rate,omitempty"` // letters per second
 }
 
-// Audit answers GET [PathAudit], the newest first.
+// Audit is a list of audit log entries, newest first.
 type Audit struct {
 	Entries []queue.AuditEntry `json:"entries"`
 }
 
-// Alarm is where one alarm stands, as the process that answers sees it.
+// Alarm is the state of an alarm, as seen by the process that answers.
 type Alarm struct {
 	Name    string    `json:"name"`
-	Kind    string    `json:"kind"`  // depth, oldest, rate or redrive
-	Queue   string    `json:"queue"` // the dead-letter queue; * for all
-	To      []string  `json:"to"`    // who is told: a webhook's host, a command's program
+	Kind    string    `json:"kind"`  // one of depth, oldest, rate, redrive
+	Queue   string    `json:"queue"` // dead-letter queue; * for all
+	To      []string  `json:"to"`    // receivers: the host of a webhook, the program of a command
 	Firing  bool      `json:"firing"`
-	Since   time.Time `json:"since,omitzero"` // when it began to fire, or ceased
-	Value   float64   `json:"value"`          // at the last look: letters, or seconds
+	Since   time.Time `json:"since,omitzero"` // when it began to fire, or stopped
+	Value   float64   `json:"value"`          // result of the last check: letters, or seconds
 	Limit   float64   `json:"limit"`
-	Looked  time.Time `json:"looked,omitzero"`   // when the last look succeeded
-	ToldAt  time.Time `json:"told_at,omitzero"`  // when somebody was told last
-	Told    int64     `json:"told"`              // how often this process told somebody
-	Untold  int64     `json:"untold"`            // how often it could not
-	Failure string    `json:"failure,omitempty"` // why not, or why the last look failed
+	Looked  time.Time `json:"looked,omitzero"`   // time of the last successful check
+	ToldAt  time.Time `json:"told_at,omitzero"`  // time of the last notification
+	Told    int64     `json:"told"`              // notifications that this process sent
+	Untold  int64     `json:"untold"`            // notifications that this process could not send
+	Failure string    `json:"failure,omitempty"` // reason of the last failed notification or check
 }
 
-// Alarms answers GET [PathAlarms], by name.
+// Alarms is the list of alarms, by name.
 type Alarms struct {
 	Alarms []Alarm `json:"alarms"`
 }
 
-// SelectionQuery writes a selection as parameters.
+// SelectionQuery writes a selection as URL parameters.
 func SelectionQuery(s queue.Selection) url.Values {
 	q := url.Values{}
 	set := func(name, value string) {
@@ -136,7 +134,7 @@ func SelectionQuery(s queue.Selection) url.Values {
 	return q
 }
 
-// DeadGroups groups dead letters by what failed.
+// DeadGroups groups dead letters by failure group.
 func (c *Client) DeadGroups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
 	q := SelectionQuery(s)
 	if limit > 0 {
@@ -146,7 +144,7 @@ func (c *Client) DeadGroups(ctx context.Context, s queue.Selection, limit int) (
 	return out.Groups, err
 }
 
-// Dead lists dead letters without their bodies, the newest first.
+// Dead lists dead letters without their bodies, newest first.
 func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, limit int) (DeadLetters, error) {
 	q := SelectionQuery(s)
 	if limit > 0 {
@@ -158,41 +156,41 @@ func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, lim
 	return ask[DeadLetters](ctx, c, http.MethodGet, PathDead, q, nil, "list dead letters")
 }
 
-// DeadLetter returns one dead letter whole.
+// DeadLetter returns one complete dead letter.
 func (c *Client) DeadLetter(ctx context.Context, id string) (triage.Letter, error) {
 	return ask[triage.Letter](ctx, c, http.MethodGet, fill(PathDeadLetter, id), nil, nil, "get dead letter %.40q", id)
 }
 
-// Edit sends a changed letter back.
+// Edit sends a changed letter back to its origin.
 func (c *Client) Edit(ctx context.Context, id string, e triage.Edit) (triage.Edited, error) {
 	return ask[triage.Edited](ctx, c, http.MethodPost, fill(PathDeadEdit, id), nil, e, "edit dead letter %.40q", id)
 }
 
-// Plan says what an order would do, and keeps it.
+// Plan returns what an order would do, and stores the plan.
 func (c *Client) Plan(ctx context.Context, o Order) (triage.Plan, error) {
 	return ask[triage.Plan](ctx, c, http.MethodPost, PathDeadPlans, nil, o, "plan")
 }
 
-// Execute does what was planned.
+// Execute executes a plan.
 func (c *Client) Execute(ctx context.Context, plan string) ([]triage.Task, error) {
 	out, err := ask[Tasks](ctx, c, http.MethodPost, fill(PathDeadExecute, plan), nil, nil, "execute plan %.40q", plan)
 	return out.Tasks, err
 }
 
-// Do plans and executes at once.
+// Do plans and executes an order at once.
 func (c *Client) Do(ctx context.Context, o Order) ([]triage.Task, error) {
 	out, err := ask[Tasks](ctx, c, http.MethodPost, PathDeadDo, nil, o, "%s dead letters", o.Verb)
 	return out.Tasks, err
 }
 
-// PardonLetters forgets what is held against the payloads of dead letters, in
-// the queues that they came from, and returns how many payloads that were.
+// PardonLetters clears the suspicion against the payloads of dead letters in the queues of
+// origin. It returns the number of payloads.
 func (c *Client) PardonLetters(ctx context.Context, s queue.Selection) (int, error) {
 	out, err := ask[Pardoned](ctx, c, http.MethodPost, PathDeadPardon, nil, s, "pardon the payloads of dead letters")
 	return out.Payloads, err
 }
 
-// Tasks lists tasks, the newest first.
+// Tasks lists tasks, newest first.
 func (c *Client) Tasks(ctx context.Context, live bool, limit int) ([]triage.Task, error) {
 	q := url.Values{}
 	if live {
@@ -215,8 +213,7 @@ func (c *Client) ChangeTask(ctx context.Context, id string, o TaskOrder) (triage
 	return ask[triage.Task](ctx, c, http.MethodPost, fill(PathDeadTask, id), nil, o, "%s task %.40q", o.Action, id)
 }
 
-// Export copies dead letters to w, a JSON document a line, as long as ctx
-// allows.
+// Export writes dead letters to w as JSON lines. Only ctx limits its duration.
 func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) error {
 	resp, err := c.send(ctx, http.MethodGet, PathDeadExport, SelectionQuery(s), nil, "application/x-ndjson")
 	if err != nil {
@@ -227,14 +224,13 @@ func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) err
 	return wrap(err, "export dead letters")
 }
 
-// Alarms says where the alarms about dead letters stand.
+// Alarms returns the state of the alarms about dead letters.
 func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
 	out, err := ask[Alarms](ctx, c, http.MethodGet, PathAlarms, nil, nil, "list alarms")
 	return out.Alarms, err
 }
 
-// Audit lists what was done, the newest first, from below the entry number
-// before (0: all).
+// Audit lists audit log entries, newest first, with numbers below before (0: all).
 func (c *Client) Audit(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
 	q := url.Values{}
 	if before > 0 {

@@ -1,9 +1,7 @@
-// Package adminapi is the contract between Bezoar's admin API and those who
-// call it: the documents that travel, the problem document that says no, and a
-// [Client]. The server in internal/control/admin and the command line use the same
-// types, so that neither can drift.
+// Package adminapi is the contract of Bezoar's admin API: the documents, the problem
+// document for errors, and a [Client]. The server in internal/control/admin and the command
+// line use the same types, so that they cannot diverge.
 //
-// Every answer that a [Client] reads is bounded by [MaxAnswer]; a longer one is
-// an error, not a surprise. Field names are stable: they are also what the
-// command line prints with --json.
+// A [Client] reads at most [MaxAnswer] bytes of an answer; a longer answer is an error.
+// Field names are stable: the command line prints the same names with --json.
 package adminapi

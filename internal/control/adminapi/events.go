@@ -10,8 +10,8 @@ import (
 	"net/http"
 )
 
-// Events calls yield for every event until ctx ends, the server hangs up or
-// yield returns false. It returns nil only in the last case.
+// Events calls yield for every event until ctx ends, the server closes the stream, or yield
+// returns false. It returns nil only in the last case.
 func (c *Client) Events(ctx context.Context, yield func(Event) bool) error {
 	resp, err := c.send(ctx, http.MethodGet, PathEvents, nil, nil, "text/event-stream")
 	if err != nil {
@@ -21,8 +21,8 @@ func (c *Client) Events(ctx context.Context, yield func(Event) bool) error {
 	return wrap(readEvents(resp.Body, yield), "follow events")
 }
 
-// readEvents decodes a text/event-stream as the server writes it: every
-// event's data is one JSON document; comments, ids and names are passed over.
+// readEvents decodes a text/event-stream. The data of each event is one JSON document;
+// comments, IDs and names are ignored.
 func readEvents(r io.Reader, yield func(Event) bool) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 4<<10), MaxEventBytes)

@@ -7,26 +7,27 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
-// PathGuardLimits are the limits of a route's guard, which are part of the
-// settings: GET answers [GuardLimits], PUT [PutGuardLimits].
+// PathGuardLimits is the path of a route's guard limits, which are part of the settings:
+// GET answers [GuardLimits], PUT takes [PutGuardLimits].
 const PathGuardLimits = "/api/v1/guards/{route}/limits"
 
-// GuardLimits is a text of limits as the newest version of the settings has it.
+// GuardLimits is the text of limits in the newest version of the settings.
 type GuardLimits struct {
 	Route   string   `json:"route"`
-	Version int64    `json:"version"`        // of the settings: the base of a change
-	File    string   `json:"file,omitempty"` // that the settings name; "": the limits are written there
-	Routes  []string `json:"routes"`         // whose guards have these limits
+	Version int64    `json:"version"`        // version of the settings, to be used as the base of a change
+	File    string   `json:"file,omitempty"` // file that the settings name; empty: the limits are in the settings themselves
+	Routes  []string `json:"routes"`         // routes whose guards have these limits
 	Text    []byte   `json:"text"`
 }
 
-// PutGuardLimits asks for another text, and so for another version of the
-// settings, of which nothing else changes.
+// PutGuardLimits is a request to replace a text of limits. It creates a new version of the
+// settings without any other change.
 type PutGuardLimits struct {
-	Text []byte `json:"text"` // at most live.MaxText bytes
+	Text []byte `json:"text"` // text of the limits, at most 1 MiB
 	Note string `json:"note,omitempty"`
-	// Base is the version of the settings that the change was made on: if it is no
-	// longer the newest, nothing changes, 409. Nil: on top of whatever is.
+	// Base is the version of the settings on which the change was made. If it is no longer
+	// the newest, nothing changes and the answer is 409. Without it, the text is changed in
+	// any case.
 	Base *int64 `json:"base,omitempty"`
 }
 
@@ -35,11 +36,11 @@ func (c *Client) GuardLimits(ctx context.Context, route string) (GuardLimits, er
 	return ask[GuardLimits](ctx, c, http.MethodGet, fill(PathGuardLimits, route), nil, nil, "get the limits of route %.255q", route)
 }
 
-// PutGuardLimits changes the limits of a route's guard, and of those that share
-// its file.
+// PutGuardLimits replaces the limits of a route's guard, and of all guards with the same
+// file.
 func (c *Client) PutGuardLimits(ctx context.Context, route string, in PutGuardLimits) (Changed, error) {
 	return ask[Changed](ctx, c, http.MethodPut, fill(PathGuardLimits, route), nil, in, "put the limits of route %.255q", route)
 }
 
-// Fits reports whether the text is one that a version can have.
+// Fits reports whether the text is not too long for a version.
 func (in PutGuardLimits) Fits() bool { return len(in.Text) <= live.MaxText }

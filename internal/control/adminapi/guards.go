@@ -11,87 +11,86 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// PathGuards is what the guards of routes have counted: GET ?limit=, answered by
-// [Guards].
+// PathGuards is the path of the guards' statistics: GET ?limit=, answered by [Guards].
 const PathGuards = "/api/v1/guards"
 
-// MaxGuardRows bounds the callers and the shapes of one guard that are listed;
-// without a limit it is DefaultGuardRows.
+// MaxGuardRows is the maximum number of callers, and of shapes, listed per guard.
+// DefaultGuardRows is the default.
 const (
 	MaxGuardRows     = 200
 	DefaultGuardRows = 20
 )
 
-// Guard is the guard of one route. Callers are as they call themselves, and else
-// as [Top] calls them.
+// Guard is the state of one route's guard. Callers have the names that they give
+// themselves, or else the names of [Top].
 type Guard struct {
 	Route      string               `json:"route"`
 	Fleet      string               `json:"fleet"`
 	Kind       guard.Kind           `json:"kind"`
-	Version    int64                `json:"version"` // of its limits, in this process
+	Version    int64                `json:"version"` // version of the limits in this process
 	ReportOnly bool                 `json:"report_only"`
-	Dial       float64              `json:"dial"`             // what operators multiply its limits by
+	Dial       float64              `json:"dial"`             // factor by which operators multiply the limits
 	Load       float64              `json:"load"`             // pressure on the fleet, 0 to 1
-	Limits     string               `json:"limits,omitempty"` // the file that they are in; "" is the settings, or the default ones
-	HintsAge   Duration             `json:"hints_age"`        // of the oldest; 0: there are none
+	Limits     string               `json:"limits,omitempty"` // file of the limits; empty: the settings, or the default limits
+	HintsAge   Duration             `json:"hints_age"`        // age of the oldest hints; 0: no hints
 	Hints      []guard.HintSource   `json:"hints,omitempty"`
 	HintsFile  string               `json:"hints_file,omitempty"`
 	Poll       *GuardPoll           `json:"poll,omitempty"`
 	Record     *GuardRecord         `json:"record,omitempty"`
-	Faults     []GuardFault         `json:"faults,omitempty"` // of its files: what held before them, holds
+	Faults     []GuardFault         `json:"faults,omitempty"` // faults of the guard's files; the last valid content stays in force
 	Total      guard.Tally          `json:"total"`
-	Minutes    []float64            `json:"minutes"`  // units in each of the last 60 minutes, the current one last
-	Findings   []guard.FindingTally `json:"findings"` // by predictor and action
-	Classes    []guard.NamedTally   `json:"classes"`  // those of the limits; "" is callers without one
-	Named      []guard.NamedTally   `json:"named"`    // the callers that metrics name; the others together are guard.Others
+	Minutes    []float64            `json:"minutes"`  // units in each of the last 60 minutes; the current minute is last
+	Findings   []guard.FindingTally `json:"findings"` // findings by predictor and action
+	Classes    []guard.NamedTally   `json:"classes"`  // counts by class of the limits; empty name: callers without a class
+	Named      []guard.NamedTally   `json:"named"`    // callers that metrics name; (others) stands for all other callers
 	Judging    guard.Judging        `json:"judging"`
-	Slow       int64                `json:"slow"`       // queries that took long, or killed
-	Suppressed int64                `json:"suppressed"` // lines of the log that there were too many of
-	Callers    []guard.CallerStats  `json:"callers"`    // those whose queries cost most
-	Shapes     []GuardShape         `json:"shapes"`     // those that killed, took longest, or were predicted to cost most
+	Slow       int64                `json:"slow"`       // queries that were slow, or killed a worker
+	Suppressed int64                `json:"suppressed"` // log lines that the rate limit suppressed
+	Callers    []guard.CallerStats  `json:"callers"`    // the most expensive callers
+	Shapes     []GuardShape         `json:"shapes"`     // shapes that killed workers, took longest, or were predicted to cost most
 }
 
-// GuardShape is what is known of queries of one shape, and what the ledger holds
-// against it.
+// GuardShape is the statistics of queries of one shape, with the shape's verdict in the
+// ledger.
 type GuardShape struct {
 	guard.ShapeStats
 
-	Verdict string       `json:"verdict,omitempty"` // its id: GET /api/v1/quarantine/ID
-	State   bezoar.State `json:"state,omitempty"`   // laned, quarantined, probing
-	Score   float64      `json:"score,omitempty"`   // blame gathered, in crashes
+	Verdict string       `json:"verdict,omitempty"` // ID of the verdict: GET /api/v1/quarantine/ID
+	State   bezoar.State `json:"state,omitempty"`   // one of laned, quarantined, probing
+	Score   float64      `json:"score,omitempty"`   // accumulated blame, in crashes
 	Refused int64        `json:"refused,omitempty"`
 }
 
-// GuardRecord is how recording queries goes. Routes may share a file.
+// GuardRecord is the state of recording queries. Routes may share a file.
 type GuardRecord struct {
 	File     string `json:"file"`
 	Recorded int64  `json:"recorded"`
-	Dropped  int64  `json:"dropped"` // too long, no text, or too fast for the disk
+	Dropped  int64  `json:"dropped"` // queries that were too long, not text, or too many for the disk
 }
 
-// GuardFault is a file of a guard that cannot be read, or is gone, since a change.
+// GuardFault is a file of a guard that is unreadable or missing since a change.
 type GuardFault struct {
 	File  string    `json:"file"`
 	Error string    `json:"error"`
 	Since time.Time `json:"since"`
 }
 
-// GuardPoll is how asking the backend for hints goes.
+// GuardPoll is the state of polling the backend for hints.
 type GuardPoll struct {
-	Polled   time.Time `json:"polled,omitzero"` // when it last went well
-	Indices  int       `json:"indices"`         // that are known
+	Polled   time.Time `json:"polled,omitzero"` // time of the last successful poll
+	Indices  int       `json:"indices"`         // number of known indices
 	Fields   int       `json:"fields"`
-	Failures int       `json:"failures"` // in a row
+	Failures int       `json:"failures"` // consecutive failures
 	Error    string    `json:"error,omitempty"`
 }
 
-// Guards answers GET [PathGuards].
+// Guards is the list of the routes' guards.
 type Guards struct {
 	Guards []Guard `json:"guards"`
 }
 
-// Guards returns what the guards of routes have counted, with so many callers and
-// shapes of each; 0 means the default.
+// Guards returns the statistics of the routes' guards, with up to limit callers and shapes
+// each; 0 means the default.
 func (c *Client) Guards(ctx context.Context, limit int) ([]Guard, error) {
 	q := url.Values{}
 	if limit != 0 {

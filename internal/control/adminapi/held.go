@@ -7,8 +7,9 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// HeldText says in a few words what a verdict is about, such as "variant of GET /x" or
-// "GET /x with header X-Theme: neon", and for a shape, an endpoint or a caller what that means.
+// HeldText returns a short description of the work that a verdict is about, such as
+// "variant of GET /x" or "GET /x with header X-Theme: neon". For a shape, an endpoint or a
+// caller it adds the effect.
 func HeldText(v *bezoar.Verdict) string {
 	name := v.Sample
 	if name == "" {
@@ -30,7 +31,7 @@ func HeldText(v *bezoar.Verdict) string {
 	return name
 }
 
-// having says what the work has that a verdict about a feature is on.
+// having describes the feature that a verdict is about.
 func having(v *bezoar.Verdict) string {
 	var parts []string
 	if len(v.Features) > 0 {
@@ -59,11 +60,11 @@ func held(what string, v *bezoar.Verdict) string {
 	return text + ": lane only"
 }
 
-// Covers says in a few words how much a verdict covers.
+// Covers returns a short description of how much a verdict covers.
 func Covers(v *bezoar.Verdict) string {
 	switch v.Scope {
 	case bezoar.ScopeVariant:
-		return "this variant alone"
+		return "only this variant"
 	case bezoar.ScopeFeature:
 		return "this request" + having(v)
 	case bezoar.ScopeShape:
@@ -78,8 +79,8 @@ func Covers(v *bezoar.Verdict) string {
 	return ""
 }
 
-// WithoutText says what a redrive is sent without, such as "Cookie and
-// Authorization, which are redacted".
+// WithoutText describes what a redrive omits, such as "Cookie and Authorization, which are
+// redacted".
 func WithoutText(missing []string) string {
 	parts := make([]string, len(missing))
 	for i, name := range missing {

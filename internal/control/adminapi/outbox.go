@@ -9,76 +9,75 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// PathOutboxes lists the outboxes that a process relays: GET.
+// PathOutboxes is the path of the list of outboxes that a process relays: GET.
 const PathOutboxes = "/api/v1/outboxes"
 
-// PathOutboxDeeds takes what somebody did in an outbox's database, for the audit log:
-// POST an OutboxDeed.
+// PathOutboxDeeds is the path that records a change made in an outbox's database in the
+// audit log: POST an OutboxDeed.
 const PathOutboxDeeds = "/api/v1/outboxes/{name}/deeds"
 
-// OutboxDeed is what somebody did in an outbox's database.
+// OutboxDeed is a change that somebody made in an outbox's database.
 type OutboxDeed struct {
-	Verb   string `json:"verb"` // retry, skip, edit or reset (a slot)
+	Verb   string `json:"verb"` // one of retry, skip, edit, reset (of a slot)
 	Events int64  `json:"events"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Outboxes answers GET [PathOutboxes], by name.
+// Outboxes is the list of outboxes, by name.
 type Outboxes struct {
 	Outboxes []Outbox `json:"outboxes"`
 }
 
-// Outbox is an outbox and what waits in it.
+// Outbox is the state of an outbox.
 type Outbox struct {
 	Name     string         `json:"name"`
-	Database string         `json:"database"` // its kind
+	Database string         `json:"database"` // kind of the database
 	ID       string         `json:"id,omitempty"`
-	Version  int            `json:"version,omitempty"` // of its schema
+	Version  int            `json:"version,omitempty"` // version of the schema
 	Relay    OutboxRelay    `json:"relay"`
 	Topics   []OutboxTopic  `json:"topics"`
 	Flights  []OutboxFlight `json:"flights"`
-	Sinks    []OutboxSink   `json:"sinks,omitempty"`  // of the process that was asked
-	Alarms   []OutboxAlarm  `json:"alarms,omitempty"` // likewise
-	Slots    []OutboxSlot   `json:"slots,omitempty"`  // of the database's server, with relay: cdc
-	Error    string         `json:"error,omitempty"`  // why the database was not read
+	Sinks    []OutboxSink   `json:"sinks,omitempty"`  // sinks of the process that answers
+	Alarms   []OutboxAlarm  `json:"alarms,omitempty"` // alarms of the process that answers
+	Slots    []OutboxSlot   `json:"slots,omitempty"`  // replication slots of the database's server, with relay: cdc
+	Error    string         `json:"error,omitempty"`  // reason why the database could not be read
 }
 
-// OutboxSlot is a replication slot of PostgreSQL, and what it keeps from being
-// removed.
+// OutboxSlot is a replication slot of PostgreSQL with the WAL that it holds back.
 type OutboxSlot struct {
 	Name        string   `json:"name"`
-	State       string   `json:"state"` // ok, degraded or down
+	State       string   `json:"state"` // one of ok, degraded, down
 	Reader      string   `json:"reader,omitempty"`
-	Retained    int64    `json:"retained_bytes"`     // of WAL that the server keeps for it
-	Unconfirmed int64    `json:"unconfirmed_bytes"`  // of WAL that its reader has not confirmed
-	LimitIn     Duration `json:"limit_in,omitempty"` // until the disk is full, or the slot is lost
-	HeldBy      string   `json:"held_by,omitempty"`  // why the server cannot remove the WAL
-	Why         string   `json:"why,omitempty"`      // it is not ok
+	Retained    int64    `json:"retained_bytes"`     // bytes of WAL that the server keeps for the slot
+	Unconfirmed int64    `json:"unconfirmed_bytes"`  // bytes of WAL that the reader has not confirmed
+	LimitIn     Duration `json:"limit_in,omitempty"` // time until the disk is full, or the slot is lost
+	HeldBy      string   `json:"held_by,omitempty"`  // reason why the server cannot remove the WAL
+	Why         string   `json:"why,omitempty"`      // reason why it is not ok
 }
 
-// OutboxRelay is who delivers.
+// OutboxRelay is the holder of the lease.
 type OutboxRelay struct {
 	Owner string    `json:"owner,omitempty"`
-	Epoch int64     `json:"epoch"` // 0: nobody was there yet
+	Epoch int64     `json:"epoch"` // epoch of the lease; 0: no relay ran yet
 	Until time.Time `json:"until,omitzero"`
-	Alive bool      `json:"alive"` // its lease is not over
+	Alive bool      `json:"alive"` // whether its lease is still valid
 	Here  bool      `json:"here,omitempty"`
 }
 
-// OutboxTopic counts a topic's events that are not delivered.
+// OutboxTopic is the count of undelivered events of a topic.
 type OutboxTopic struct {
 	Topic     string    `json:"topic"`
-	Ready     int64     `json:"ready"` // with those in flight
+	Ready     int64     `json:"ready"` // ready events, including those in flight
 	Retrying  int64     `json:"retrying"`
 	Parked    int64     `json:"parked"`
 	Behind    int64     `json:"behind"`
 	Oldest    time.Time `json:"oldest,omitzero"`
-	Age       Duration  `json:"age"`            // of the oldest, by the database's clock
-	Sink      string    `json:"sink,omitempty"` // of the process that was asked
+	Age       Duration  `json:"age"`            // age of the oldest event, by the database's clock
+	Sink      string    `json:"sink,omitempty"` // sink in the process that answers
 	Delivered int64     `json:"delivered,omitempty"`
 }
 
-// OutboxFlight is a batch under way.
+// OutboxFlight is a batch in delivery.
 type OutboxFlight struct {
 	Topic  string    `json:"topic"`
 	Epoch  int64     `json:"epoch"`
@@ -86,7 +85,7 @@ type OutboxFlight struct {
 	Since  time.Time `json:"since"`
 }
 
-// OutboxSink is how a sink is.
+// OutboxSink is the state of a sink.
 type OutboxSink struct {
 	Name    string    `json:"name"`
 	Paused  bool      `json:"paused"`
@@ -95,21 +94,21 @@ type OutboxSink struct {
 	Latency Duration  `json:"latency"`
 }
 
-// OutboxAlarm is what a person should look at.
+// OutboxAlarm is a condition that needs a person's attention.
 type OutboxAlarm struct {
 	Kind  string    `json:"kind"`
 	What  string    `json:"what"`
 	Since time.Time `json:"since"`
 }
 
-// NewOutbox is an outbox as its database has it.
+// NewOutbox returns an outbox with the state from its database.
 func NewOutbox(name, database string, st outbox.Status) Outbox {
 	o := Outbox{
 		Name: name, Database: database, ID: st.ID, Version: st.Version, Topics: []OutboxTopic{}, Flights: []OutboxFlight{},
 	}
 	if l := st.Lease; l.Epoch > 0 {
 		o.Relay = OutboxRelay{Owner: l.Owner, Epoch: l.Epoch, Until: l.Until, Alive: st.Now.Before(l.Until)}
-		if l.Until.Unix() <= 0 { // given up
+		if l.Until.Unix() <= 0 { // released
 			o.Relay.Until = time.Time{}
 		}
 	}
@@ -126,7 +125,7 @@ func NewOutbox(name, database string, st outbox.Status) Outbox {
 	return o
 }
 
-// Here adds what the process knows that relays it.
+// Here adds the state of the process that relays the outbox.
 func (o *Outbox) Here(st outbox.Stats) {
 	o.Relay.Here = st.Leader
 	for _, s := range st.Sinks {
@@ -144,20 +143,19 @@ func (o *Outbox) Here(st outbox.Stats) {
 	}
 }
 
-// OutboxEvent is an event that is not delivered. In lists it has no headers and no
-// payload.
+// OutboxEvent is an undelivered event. Lists omit its headers and payload.
 type OutboxEvent struct {
 	ID        string            `json:"id"`
 	Topic     string            `json:"topic"`
 	Key       string            `json:"key,omitempty"`
-	Sequence  int64             `json:"sequence,omitempty"` // within its key
+	Sequence  int64             `json:"sequence,omitempty"` // number within its key
 	Position  int64             `json:"position"`
 	Type      string            `json:"type,omitempty"`
 	State     outbox.State      `json:"state"`
 	InFlight  bool              `json:"in_flight,omitempty"`
 	Attempts  int               `json:"attempts"`
 	Blamed    int               `json:"blamed"` // attempts that counted against it
-	Behind    int64             `json:"behind"` // events of its key that wait for it
+	Behind    int64             `json:"behind"` // later events of its key that wait for it
 	Written   time.Time         `json:"written"`
 	NotBefore time.Time         `json:"not_before,omitzero"`
 	Parked    time.Time         `json:"parked,omitzero"`
@@ -166,7 +164,7 @@ type OutboxEvent struct {
 	Payload   *triage.Body      `json:"payload,omitempty"`
 }
 
-// NewOutboxEvent is an event as lists have it.
+// NewOutboxEvent returns an event for a list.
 func NewOutboxEvent(w *outbox.Waiting) OutboxEvent {
 	return OutboxEvent{
 		ID: w.ID, Topic: w.Topic, Key: w.Key, Sequence: w.Sequence, Position: w.Position, Type: w.Type, State: w.State, InFlight: w.InFlight,
@@ -174,16 +172,16 @@ func NewOutboxEvent(w *outbox.Waiting) OutboxEvent {
 	}
 }
 
-// WholeOutboxEvent is an event with its headers and payload.
+// WholeOutboxEvent returns an event with its headers and payload.
 func WholeOutboxEvent(w *outbox.Waiting) OutboxEvent {
 	e := NewOutboxEvent(w)
 	e.Headers, e.Payload = w.Headers, triage.NewBody(w.Payload)
 	return e
 }
 
-// NoteOutboxDeed has the audit log say what the caller did.
+// NoteOutboxDeed records a deed of the caller in the audit log.
 func (c *Client) NoteOutboxDeed(ctx context.Context, name string, d OutboxDeed) error {
-	return wrap(c.call(ctx, http.MethodPost, fill(PathOutboxDeeds, name), nil, d, nil), "tell the audit log")
+	return wrap(c.call(ctx, http.MethodPost, fill(PathOutboxDeeds, name), nil, d, nil), "write the audit log")
 }
 
 // Outboxes lists the outboxes that the process relays.

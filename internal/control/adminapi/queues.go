@@ -12,93 +12,93 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// The paths of queues. {name} is one escaped path segment.
+// Paths of queues. {name} is one escaped path segment.
 const (
 	PathQueues     = "/api/v1/queues"                       // GET ?prefix= &after= &limit= lists, POST creates
-	PathQueue      = "/api/v1/queues/{name}"                // GET, PATCH a SetQueue, DELETE
+	PathQueue      = "/api/v1/queues/{name}"                // GET, PATCH [SetQueue], DELETE
 	PathMessages   = "/api/v1/queues/{name}/messages"       // GET ?after= &limit= peeks, POST sends
-	PathMessage    = "/api/v1/queues/{name}/messages/{seq}" // POST an EditMessage, DELETE ?force= &reason=
-	PathParts      = "/api/v1/queues/{name}/parts"          // POST sets parts of work aside
+	PathMessage    = "/api/v1/queues/{name}/messages/{seq}" // POST [EditMessage], DELETE ?force= &reason=
+	PathParts      = "/api/v1/queues/{name}/parts"          // POST sets aside parts of work
 	PathPurge      = "/api/v1/queues/{name}/purge"          // POST
 	PathPause      = "/api/v1/queues/{name}/pause"          // POST a queue.Pause
 	PathResume     = "/api/v1/queues/{name}/resume"         // POST ends a pause
-	PathPayloads   = "/api/v1/queues/{name}/payloads"       // GET lists what is suspected and refused
+	PathPayloads   = "/api/v1/queues/{name}/payloads"       // GET lists suspected and refused payloads
 	PathPardon     = "/api/v1/queues/{name}/payloads/{id}"  // DELETE
 	PathConditions = "/api/v1/conditions"                   // GET paused queues and open breakers
 )
 
-// The bounds of queue calls.
+// Limits of queue calls.
 const (
 	MaxSendBatch   = 256
 	MaxPeek        = queue.MaxBatch
-	MaxQueues      = 1000    // of one list, and how many it has unless it says
+	MaxQueues      = 1000    // queues in one list; also the default
 	MaxMessageText = 2 << 20 // bytes of one POST of messages
 )
 
-// Queue is one queue and what it holds.
+// Queue is a queue with its state.
 type Queue struct {
 	Name       string            `json:"name"`
 	FIFO       bool              `json:"fifo"`
 	Visible    int64             `json:"visible"`
 	InFlight   int64             `json:"in_flight"`
 	Delayed    int64             `json:"delayed"`
-	Oldest     Duration          `json:"oldest"` // age of the longest kept
+	Oldest     Duration          `json:"oldest"` // age of the oldest message
 	DeadLetter string            `json:"dead_letter"`
-	Implicit   bool              `json:"implicit_dead_letter"` // it was not named
-	Receives   int               `json:"max_receive_count"`    // 0: for ever
+	Implicit   bool              `json:"implicit_dead_letter"` // true if the settings do not name the dead-letter queue
+	Receives   int               `json:"max_receive_count"`    // receives after which a message becomes a dead letter; 0: never
 	Created    time.Time         `json:"created"`
 	Modified   time.Time         `json:"modified"`
-	Attributes map[string]string `json:"attributes"` // by their SQS names
+	Attributes map[string]string `json:"attributes"` // attributes by their SQS names
 	Tags       map[string]string `json:"tags,omitempty"`
-	State      string            `json:"state"` // "ok", or why nothing is delivered
+	State      string            `json:"state"` // "ok", or the reason why nothing is delivered
 }
 
-// Queues answers GET [PathQueues], by name.
+// Queues is a list of queues, by name.
 type Queues struct {
 	Queues []Queue `json:"queues"`
-	Next   string  `json:"next,omitempty"` // there may be more: list them with ?after=
+	Next   string  `json:"next,omitempty"` // there may be more queues: list them with ?after=
 }
 
-// CreateQueue makes a queue, with attributes by their SQS names.
+// CreateQueue is a request to create a queue, with attributes by their SQS names.
 type CreateQueue struct {
 	Name       string            `json:"name"`
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// SetQueue changes attributes by their SQS names; the others stay.
+// SetQueue is a request to change attributes by their SQS names. Other attributes stay.
 type SetQueue struct {
 	Attributes map[string]string `json:"attributes"`
 }
 
-// Send is one message to be sent.
+// Send is a message to send.
 type Send struct {
 	Body       []byte            `json:"body"`
-	Attributes map[string]string `json:"attributes,omitempty"` // of type String
+	Attributes map[string]string `json:"attributes,omitempty"` // attributes of type String
 	Delay      *Duration         `json:"delay,omitempty"`
 	Group      string            `json:"group,omitempty"`
 	Dedup      string            `json:"dedup,omitempty"`
 	Priority   int               `json:"priority,omitempty"`
 }
 
-// EditMessage asks POST [PathMessage].
+// EditMessage is a request to change a waiting message.
 type EditMessage struct {
-	Body       []byte            `json:"body,omitempty"`       // none: unchanged
-	Attributes map[string]string `json:"attributes,omitempty"` // of type String, added to those that it has
-	Reason     string            `json:"reason,omitempty"`     // for the audit log
+	Body       []byte            `json:"body,omitempty"`       // new body; absent: unchanged
+	Attributes map[string]string `json:"attributes,omitempty"` // attributes of type String, added to the existing ones
+	Reason     string            `json:"reason,omitempty"`     // reason for the audit log
 }
 
-// Amended answers what changes one message.
+// Amended is the answer to a change of one message.
 type Amended struct {
-	ID string `json:"id"` // the message's
+	ID string `json:"id"` // ID of the message
 }
 
-// SendBatch asks POST [PathMessages].
+// SendBatch is a request to send messages.
 type SendBatch struct {
-	Messages []Send `json:"messages"` // 1 to MaxSendBatch
+	Messages []Send `json:"messages"` // 1 to 256 messages
 }
 
-// Sent says what became of one message.
+// Sent is the result for one message.
 type Sent struct {
 	ID        string `json:"id,omitempty"`
 	Sequence  int64  `json:"sequence,omitempty"`
@@ -106,30 +106,30 @@ type Sent struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// Part is a piece of work, such as a row, that is to be a dead letter.
+// Part is a piece of work, such as a row, that becomes a dead letter.
 type Part struct {
 	Body       []byte            `json:"body"`
-	Attributes map[string]string `json:"attributes,omitempty"` // of type String
+	Attributes map[string]string `json:"attributes,omitempty"` // attributes of type String
 	Outcome    queue.Outcome     `json:"outcome"`
-	Once       string            `json:"once,omitempty"` // names the part, so that it is one letter when it comes again
+	Once       string            `json:"once,omitempty"` // name of the part, so that a repeated request creates no second letter
 }
 
-// PartBatch asks POST [PathParts].
+// PartBatch is a request to set aside parts of work.
 type PartBatch struct {
-	Parts []Part `json:"parts"` // 1 to MaxSendBatch
+	Parts []Part `json:"parts"` // 1 to 256 parts
 }
 
-// SentBatch answers POST [PathMessages] and [PathParts], in their order.
+// SentBatch is the list of results, in the order of the request.
 type SentBatch struct {
 	Sent []Sent `json:"sent"`
 }
 
-// Message is one message as it is looked at.
+// Message is one message of a queue.
 type Message struct {
 	ID         string                     `json:"id"`
 	Queue      string                     `json:"queue"`
 	Sequence   int64                      `json:"sequence"`
-	State      string                     `json:"state"` // "visible", "in-flight" or "delayed"
+	State      string                     `json:"state"` // one of visible, in-flight, delayed
 	Sent       time.Time                  `json:"sent"`
 	VisibleAt  time.Time                  `json:"visible_at"`
 	Receives   int                        `json:"receives"`
@@ -145,17 +145,17 @@ type Message struct {
 	Lineage    *queue.Lineage             `json:"lineage,omitempty"`
 }
 
-// Messages answers GET [PathMessages], in the order of sending.
+// Messages is a list of messages, in the order of sending.
 type Messages struct {
 	Messages []Message `json:"messages"`
 }
 
-// Payload is what is known of one payload of a queue.
+// Payload is the state of one payload of a queue.
 type Payload struct {
 	Queue   string             `json:"queue"`
 	Payload bezoar.Fingerprint `json:"payload"`
-	State   string             `json:"state"`   // "watched", "suspect" or "quarantined"
-	Strikes float64            `json:"strikes"` // deaths; a timeout is half of one
+	State   string             `json:"state"`   // one of watched, suspect, quarantined
+	Strikes float64            `json:"strikes"` // number of deaths; a timeout counts half
 	Since   time.Time          `json:"since"`
 	Until   time.Time          `json:"until,omitzero"`
 	Class   bezoar.Class       `json:"class"`
@@ -163,22 +163,22 @@ type Payload struct {
 	Reason  string             `json:"reason,omitempty"`
 }
 
-// Payloads answers GET [PathPayloads].
+// Payloads is a list of payloads.
 type Payloads struct {
 	Payloads []Payload `json:"payloads"`
 }
 
-// Condition is why a queue, or all queues of a downstream group, deliver
-// nothing, or only a canary.
+// Condition is the reason why a queue, or all queues of a downstream group, deliver nothing
+// or only a canary.
 type Condition struct {
-	Kind  string    `json:"kind"` // "outage" of a queue, "breaker" of a group
-	Name  string    `json:"name"` // the queue, or the group
+	Kind  string    `json:"kind"` // one of outage (of a queue), breaker (of a group)
+	Name  string    `json:"name"` // name of the queue or group
 	State string    `json:"state"`
 	Why   string    `json:"why"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Conditions answers GET [PathConditions].
+// Conditions is a list of conditions.
 type Conditions struct {
 	Conditions []Condition `json:"conditions"`
 }
@@ -199,7 +199,7 @@ func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
 			return all, nil
 		}
 		if page.Next <= q.Get("after") {
-			return nil, fmt.Errorf("list queues: the list goes back to %.80q", page.Next)
+			return nil, fmt.Errorf("list queues: the server repeated %.80q", page.Next)
 		}
 		q.Set("after", page.Next)
 	}
@@ -210,8 +210,7 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	return ask[Queue](ctx, c, http.MethodGet, fill(PathQueue, name), nil, nil, "show queue %.80q", name)
 }
 
-// CreateQueue makes a queue, or returns the one that is there with the same
-// settings.
+// CreateQueue creates a queue, or returns an existing one with the same settings.
 func (c *Client) CreateQueue(ctx context.Context, in CreateQueue) (Queue, error) {
 	return ask[Queue](ctx, c, http.MethodPost, PathQueues, nil, in, "create queue %.80q", in.Name)
 }
@@ -221,7 +220,7 @@ func (c *Client) SetQueue(ctx context.Context, name string, in SetQueue) (Queue,
 	return ask[Queue](ctx, c, http.MethodPatch, fill(PathQueue, name), nil, in, "change queue %.80q", name)
 }
 
-// DeleteQueue removes a queue and all that is in it.
+// DeleteQueue deletes a queue with all its messages.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
 	return wrap(c.call(ctx, http.MethodDelete, fill(PathQueue, name), nil, nil, nil), "delete queue %.80q", name)
 }
@@ -231,7 +230,7 @@ func (c *Client) Purge(ctx context.Context, name string) error {
 	return wrap(c.call(ctx, http.MethodPost, fill(PathPurge, name), nil, nil, nil), "purge queue %.80q", name)
 }
 
-// Pause holds a queue back.
+// Pause pauses a queue.
 func (c *Client) Pause(ctx context.Context, name string, p queue.Pause) error {
 	return wrap(c.call(ctx, http.MethodPost, fill(PathPause, name), nil, p, nil), "pause queue %.80q", name)
 }
@@ -241,45 +240,45 @@ func (c *Client) Resume(ctx context.Context, name string) error {
 	return wrap(c.call(ctx, http.MethodPost, fill(PathResume, name), nil, nil, nil), "resume queue %.80q", name)
 }
 
-// Send sends messages, each by itself: see [Sent].
+// Send sends messages. Each has its own result; see [Sent].
 func (c *Client) Send(ctx context.Context, name string, in []Send) ([]Sent, error) {
 	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, "send to queue %.80q", name)
 	return out.Sent, err
 }
 
-// SetAside makes dead letters of parts of work, each by itself: see [Sent].
+// SetAside makes parts of work dead letters. Each has its own result; see [Sent].
 func (c *Client) SetAside(ctx context.Context, name string, in []Part) ([]Sent, error) {
 	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathParts, name), nil, PartBatch{in}, "set parts aside in queue %.80q", name)
 	return out.Sent, err
 }
 
-// Peek looks at messages and receives none.
+// Peek returns messages without receiving them.
 func (c *Client) Peek(ctx context.Context, name string, after int64, limit int) ([]Message, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
 	out, err := ask[Messages](ctx, c, http.MethodGet, fill(PathMessages, name), q, nil, "peek into queue %.80q", name)
 	return out.Messages, err
 }
 
-// EditMessage changes a message that waits, by its sequence number.
+// EditMessage changes a waiting message, by its sequence number.
 func (c *Client) EditMessage(ctx context.Context, name string, sequence int64, in EditMessage) (out Amended, err error) {
 	err = c.call(ctx, http.MethodPost, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), nil, in, &out)
 	return out, wrap(err, "edit message %d of queue %.80q", sequence, name)
 }
 
-// DeleteMessage deletes a message that waits; with force also one that is in flight.
+// DeleteMessage deletes a waiting message; with force also one in flight.
 func (c *Client) DeleteMessage(ctx context.Context, name string, sequence int64, force bool, reason string) (out Amended, err error) {
 	q := url.Values{"force": {strconv.FormatBool(force)}, "reason": {reason}}
 	err = c.call(ctx, http.MethodDelete, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), q, nil, &out)
 	return out, wrap(err, "delete message %d of queue %.80q", sequence, name)
 }
 
-// Payloads lists what is suspected and refused in a queue.
+// Payloads lists suspected and refused payloads of a queue.
 func (c *Client) Payloads(ctx context.Context, name string) ([]Payload, error) {
 	out, err := ask[Payloads](ctx, c, http.MethodGet, fill(PathPayloads, name), nil, nil, "list payloads of queue %.80q", name)
 	return out.Payloads, err
 }
 
-// Pardon forgets what is held against a payload.
+// Pardon clears the suspicion against a payload.
 func (c *Client) Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error {
 	path := fill(fill(PathPardon, name), payload.String())
 	return wrap(c.call(ctx, http.MethodDelete, path, nil, nil, nil), "pardon payload %v of queue %.80q", payload, name)

@@ -191,7 +191,7 @@ func TestListsOfQueuesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Queues(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "goes back") || pages != 4 {
+	if _, err := c.Queues(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "repeated") || pages != 4 {
 		t.Errorf("after %d pages: %v", pages, err)
 	}
 }

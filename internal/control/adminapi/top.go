@@ -8,66 +8,68 @@ import (
 	"time"
 )
 
-// PathTop is who causes most: GET ?by= &window= &limit=, answered by [Top].
+// PathTop is the path of the callers with the highest usage: GET ?by= &window= &limit=,
+// answered by [Top].
 const PathTop = "/api/v1/top"
 
 // What callers are ranked by.
 const (
-	ByCost     = "cost"     // nanoseconds on workers; the default
+	ByCost     = "cost"     // time on workers in ns; the default
 	ByRequests = "requests" // all of them
 	ByRefused  = "refused"  // requests that a rule refused
-	ByErrors   = "errors"   // requests that failed or were answered 5xx, those refused left out
-	ByBytes    = "bytes"    // of bodies, in both directions
-	ByUnits    = "units"    // of the guard's cost
+	ByErrors   = "errors"   // failed requests and 5xx answers, without refused requests
+	ByBytes    = "bytes"    // bytes of bodies, in both directions
+	ByUnits    = "units"    // units of the guard's cost
 )
 
-// TopDimensions are the values of [TopQuery].By.
+// TopDimensions returns the values of [TopQuery].By.
 func TopDimensions() []string {
 	return []string{ByCost, ByRequests, ByRefused, ByErrors, ByBytes, ByUnits}
 }
 
-// The values of [TopQuery].Window.
+// Values of [TopQuery].Window.
 const (
 	LastMinute     = "1m"
 	LastTenMinutes = "10m"
 )
 
-// MaxTop bounds [TopQuery].Limit.
+// MaxTop is the maximum of [TopQuery].Limit.
 const MaxTop = 100
 
-// TopQuery asks who causes most of what, since when. Zero fields mean ByCost,
-// LastMinute and 20.
+// TopQuery selects a ranking and a time window. The zero fields mean ByCost, LastMinute and
+// 20.
 type TopQuery struct {
 	By     string
 	Window string
 	Limit  int
 }
 
-// Top answers GET [PathTop]. Names are as callers give them, and may be cut.
+// Top is the list of callers with the highest usage. Names are those that callers give, and
+// may be cut.
 type Top struct {
 	By     string    `json:"by"`
 	Window string    `json:"window"`
-	Since  time.Time `json:"since"` // when what is counted began
+	Since  time.Time `json:"since"` // start of the window
 	At     time.Time `json:"at"`
-	Total  uint64    `json:"total"` // of all callers, also those that routes do not tell apart
-	// Error is the bound: no value is too high by more, and nobody who has more
-	// is missing.
+	Total  uint64    `json:"total"` // total of all callers, including those that routes do not distinguish
+	// Error is the maximum error: no value is too high by more than this, and every caller
+	// with a higher value is listed.
 	Error   uint64      `json:"error"`
 	Names   string      `json:"names"` // how callers are shown: clear, label, hash, mixed (it differs between routes) or off
 	Callers []TopCaller `json:"callers"`
 }
 
-// TopCaller is one of them.
+// TopCaller is one caller in a ranking.
 type TopCaller struct {
 	Caller string  `json:"caller"`
-	Value  uint64  `json:"value"` // at most
-	Error  uint64  `json:"error"` // by how much it may be too high
-	Share  float64 `json:"share"` // of the total
-	// Also is at most how much the caller has of the rest, as far as it is known.
+	Value  uint64  `json:"value"` // upper bound of the value
+	Error  uint64  `json:"error"` // maximum by which the value may be too high
+	Share  float64 `json:"share"` // share of the total
+	// Also is a map of the caller's other values, as upper bounds, as far as they are known.
 	Also map[string]uint64 `json:"also,omitempty"`
 }
 
-// Top says who causes most.
+// Top returns the callers with the highest usage.
 func (c *Client) Top(ctx context.Context, in TopQuery) (Top, error) {
 	q := url.Values{}
 	for name, v := range map[string]string{"by": in.By, "window": in.Window} {

@@ -12,36 +12,37 @@ import (
 	"strconv"
 )
 
-// PathFlows is below which the API of flows is mounted. Package flowapi has it.
+// PathFlows is the prefix of the paths of the flow API, which package flowapi defines.
 const PathFlows = "/api/flow/"
 
-// PathDescription is the description of the API in the format of OpenAPI.
+// PathDescription is the path of the API description in the OpenAPI format.
 const PathDescription = "/api/v1/openapi.json"
 
-// A Mux is an [http.ServeMux] that remembers its patterns.
+// Mux is an [http.ServeMux] that remembers its patterns.
 type Mux struct {
 	mux      http.ServeMux
 	patterns []string
 }
 
-// Handle is as that of [http.ServeMux].
+// Handle registers a handler like [http.ServeMux.Handle].
 func (m *Mux) Handle(pattern string, h http.Handler) {
 	m.mux.Handle(pattern, h)
 	m.patterns = append(m.patterns, pattern)
 }
 
-// Patterns are those of Handle, in its order.
+// Patterns returns the registered patterns, in order.
 func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
 
-// ServeHTTP is as that of [http.ServeMux].
+// ServeHTTP calls the matching handler.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Invalid is a refusal of a request that makes no sense.
+// Invalid returns a problem for an invalid request.
 func Invalid(format string, args ...any) error {
 	return NewProblem(http.StatusBadRequest, CodeInvalid, fmt.Sprintf(format, args...))
 }
 
-// Reply sends v whole. JSON only: payloads inside are whatever attackers wrote.
+// Reply sends v, completely encoded, as JSON only: payloads inside are written by
+// attackers.
 func Reply(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -50,11 +51,11 @@ func Reply(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the caller may be gone
+	_, _ = w.Write(append(body, '\n')) // the client may have disconnected
 	return nil
 }
 
-// Answer is Reply, unless there is an error.
+// Answer is Reply, unless err is set.
 func Answer(w http.ResponseWriter, status int, v any, err error) error {
 	if err != nil {
 		return err
@@ -74,15 +75,15 @@ func Decode(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		err = errors.New("something follows the document")
+		err = errors.New("unexpected data after the document")
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err
 	}
-	return Invalid("the body is not what is asked for: %.200v", err)
+	return Invalid("the body is invalid: %.200v", err)
 }
 
-// Query parses a query and refuses parameters that are misspelt.
+// Query parses a query and rejects unknown parameters.
 func Query(u *url.URL, names ...string) (url.Values, error) {
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -90,13 +91,13 @@ func Query(u *url.URL, names ...string) (url.Values, error) {
 	}
 	for key := range q {
 		if !slices.Contains(names, key) {
-			return nil, Invalid("the query has no parameter %.60q here", key)
+			return nil, Invalid("unknown parameter %.60q", key)
 		}
 	}
 	return q, nil
 }
 
-// Number reads a number of a query; 0 when it is not there.
+// Number parses a number of a query; it returns 0 if the parameter is missing.
 func Number(q url.Values, name string, low, high int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

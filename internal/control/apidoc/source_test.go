@@ -64,7 +64,7 @@ func (s *source) types(pkg string, decl *ast.GenDecl) {
 		if doc == "" {
 			doc = decl.Doc.Text()
 		}
-		s.comments[name] = sentence(strings.TrimPrefix(doc, is.Name.Name+" "))
+		s.comments[name] = sentence(strings.TrimPrefix(withoutName(doc, is.Name.Name), is.Name.Name+" "))
 		st, ok := is.Type.(*ast.StructType)
 		if !ok {
 			continue
@@ -75,7 +75,7 @@ func (s *source) types(pkg string, decl *ast.GenDecl) {
 				text = f.Doc.Text()
 			}
 			for _, id := range f.Names {
-				s.comments[name+"."+id.Name] = sentence(text)
+				s.comments[name+"."+id.Name] = sentence(withoutName(text, id.Name))
 			}
 		}
 	}
@@ -94,6 +94,17 @@ func (s *source) constants(pkg string, decl *ast.GenDecl) {
 			}
 		}
 	}
+}
+
+// withoutName drops "Name is" from the start of a comment: readers of the API do not know
+// the names in Go.
+func withoutName(text, name string) string {
+	for _, verb := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(text, name+verb); ok {
+			return rest
+		}
+	}
+	return text
 }
 
 // sentence makes one line of a comment, without the brackets of links.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The forms of names.
+// Patterns of names.
 var (
 	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	envPattern  = regexp.MustCompile(`^([^=*\s]+\*?|\*)$`)
@@ -35,7 +35,7 @@ func addressFlaw(addr string) *flaw {
 		return flawf("use a port from 0 to 65535", "%s has the port %s", quoted(addr), quoted(port))
 	}
 	if host == "" {
-		return flawf("write 127.0.0.1:"+port+", or 0.0.0.0:"+port+" to listen on every network", "%s names no host", quoted(addr))
+		return flawf("write 127.0.0.1:"+port+", or 0.0.0.0:"+port+" to listen on every network", "%s has no host", quoted(addr))
 	}
 	if _, err := netip.ParseAddr(host); err != nil && !isHostname(host) {
 		return flawf("write a name or an IP address before the port", "%s is not a host", quoted(host))
@@ -43,8 +43,8 @@ func addressFlaw(addr string) *flaw {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach addr. A name other
-// than localhost may point anywhere.
+// isLoopback reports whether only this machine can reach addr. A host name other than
+// localhost may resolve to any address.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -72,7 +72,7 @@ func storeFlaw(store string) *flaw {
 	case scheme == "sqlite", store == MemoryStore:
 		return nil
 	case scheme == "postgres", scheme == "postgresql":
-		// The value may hold a password: it is never repeated.
+		// The value may contain a password, so errors never repeat it.
 		u, err := url.Parse(store)
 		if err != nil || u.Opaque != "" {
 			return flawf("write postgres://user@host:5432/database", "is not a URL")
@@ -95,7 +95,7 @@ func workerFlaw(w string) *flaw {
 	origin := u.Scheme + "://" + clip(u.Host)
 	switch {
 	case port == "":
-		return flawf(fix, "%s is not a scheme that workers speak", quoted(u.Scheme))
+		return flawf(fix, "%s is not a scheme for workers", quoted(u.Scheme))
 	case u.User != nil:
 		return flawf("remove it", "has a user name")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
@@ -111,7 +111,7 @@ func workerFlaw(w string) *flaw {
 	return nil
 }
 
-// maxSocketPath is how long the path of a unix socket may be, for the kernel.
+// maxSocketPath is the kernel's limit for the path of a unix socket.
 const maxSocketPath = 107
 
 func socketFlaw(file string) *flaw {
@@ -119,12 +119,12 @@ func socketFlaw(file string) *flaw {
 	case !path.IsAbs(file) || path.Clean(file) != file || hasControl(file):
 		return flawf("write unix:/run/app.sock", "%s is not an absolute path of a socket", quoted(file))
 	case len(file) > maxSocketPath:
-		return flawf("shorten it", "%s is longer than %d bytes, and no socket can have such a path", quoted(file), maxSocketPath)
+		return flawf("shorten it", "%s is longer than %d bytes, the limit for sockets", quoted(file), maxSocketPath)
 	}
 	return nil
 }
 
-// basePath returns the path of a worker's address without a slash at its end.
+// basePath returns the path of a worker's address without a trailing slash.
 func basePath(worker string) string {
 	_, rest, ok := strings.Cut(worker, "://")
 	if i := strings.IndexByte(rest, '/'); ok && i >= 0 {
@@ -133,7 +133,7 @@ func basePath(worker string) string {
 	return ""
 }
 
-// urlFlaw wants an http or https URL.
+// urlFlaw checks an http or https URL.
 func urlFlaw(s string) *flaw {
 	u, err := url.Parse(s)
 	switch {
@@ -145,7 +145,7 @@ func urlFlaw(s string) *flaw {
 	return nil
 }
 
-// clipUserinfo shows a value without what may be a password in it.
+// clipUserinfo returns a value for display, without a possible password.
 func clipUserinfo(s string) string {
 	if i := strings.LastIndex(s, "@"); i >= 0 {
 		return quoted("…" + s[i:])

@@ -10,20 +10,20 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Block is a text that stands in settings as a block of its own:
+// Block is a text in the settings that is written as a block:
 //
 //	rules: |
 //	  dial: 50%
 type Block struct {
-	Line   int // of its first line, from 1
-	Indent int // of its lines
+	Line   int // number of its first line, from 1
+	Indent int // indentation of its lines
 	Text   string
 
-	from, to int // bytes of its lines
+	from, to int // byte range of its lines
 }
 
-// FindBlock finds the block at a path such as routes[0].guard.rules. Texts that
-// are written otherwise, or in an anchor, are none.
+// FindBlock finds the block at a path such as routes[0].guard.rules. It does not find texts
+// in another notation, or in an anchor.
 func FindBlock(data []byte, path string) (Block, bool) {
 	root, fault := load(data, MaxFileSize)
 	if fault != nil || root == nil {
@@ -58,8 +58,8 @@ func FindBlock(data []byte, path string) (Block, bool) {
 	return b, b.Indent > 0
 }
 
-// plainHeader reports whether a block's first line ends with |, |- or |+, which
-// say nothing of how its lines are indented.
+// plainHeader reports whether a block's first line ends with |, |- or |+, without an
+// indentation indicator.
 func plainHeader(line []byte) bool {
 	line, _, _ = bytes.Cut(line, []byte(" #"))
 	word := string(line[max(0, bytes.LastIndexByte(line, ' ')):])
@@ -70,7 +70,7 @@ func plainHeader(line []byte) bool {
 	return false
 }
 
-// Replace is data with another text in the block.
+// Replace returns data with another text in the block.
 func (b Block) Replace(data []byte, path, text string) ([]byte, error) {
 	var out bytes.Buffer
 	out.Write(data[:b.from])
@@ -83,12 +83,12 @@ func (b Block) Replace(data []byte, path, text string) ([]byte, error) {
 	out.Write(data[b.to:])
 	got, ok := FindBlock(out.Bytes(), path)
 	if !ok || strings.TrimRight(got.Text, "\n") != strings.TrimRight(text, "\n") {
-		return nil, fmt.Errorf("%s: the text cannot stand in a block of settings: begin its first line without spaces, or name a file instead", path)
+		return nil, fmt.Errorf("%s: the text cannot be written as a block of the settings: start its first line without spaces, or use a file instead", path)
 	}
 	return out.Bytes(), nil
 }
 
-// follow goes down a path, to the last key and its value.
+// follow follows a path to the last key and its value.
 func follow(n *yaml.Node, path string) (key, value *yaml.Node) {
 	for rest := path; rest != ""; {
 		var name string

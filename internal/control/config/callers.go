@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Callers says how operators see who calls: among those who cause most, on the
-// pages of guards and in the log of slow queries.
+// Callers says how operators see callers: in the list of top callers, on the pages of
+// guards and in the log of slow queries.
 type Callers struct {
 	Show   string           `yaml:"show"`   // How callers are written: clear, label or hash. Default: clear for addresses and claims of tokens, label for others.
 	Labels map[string]Label `yaml:"labels"` // Names for people, by caller or by the hash that stands for it.
 }
 
-// Label is what a caller is called: up to 100 bytes on one line.
+// Label is a name for a caller: up to 100 bytes on one line.
 type Label string
 
-// UnmarshalText reads a label. It does not say whose: that may be a key.
+// UnmarshalText reads a label. Its error does not name the caller, which may be a key.
 func (l *Label) UnmarshalText(text []byte) error {
 	if s := string(text); strings.TrimSpace(s) == "" || len(s) > maxLabel || hasControl(s) {
 		return flawf("write a short name", "%s is not a label", quoted(s))
@@ -26,16 +26,16 @@ func (l *Label) UnmarshalText(text []byte) error {
 
 func (l Label) String() string { return string(l) }
 
-// RouteCallers says the same of one route.
+// RouteCallers says the same for one route.
 type RouteCallers struct {
 	Show string `yaml:"show"` // As callers.show, for this route. Default: what callers.show says.
 }
 
-// How callers are shown.
+// Ways to show callers.
 const (
-	ShowClear = "clear" // as they are
-	ShowLabel = "label" // by a label, or else by their first characters
-	ShowHash  = "hash"  // by a hash that nobody can take back
+	ShowClear = "clear" // unchanged
+	ShowLabel = "label" // by a label, or by their first characters
+	ShowHash  = "hash"  // by an irreversible hash
 	ShowOff   = "off"   // not at all
 )
 
@@ -62,11 +62,11 @@ func (c *Config) checkCallers(k *checker) {
 	}
 	show("callers.show", c.Callers.Show)
 	if n := len(c.Callers.Labels); n > maxLabels {
-		k.addf("callers.labels", "name those whom you would call", "has %d callers, more than %d", n, maxLabels)
+		k.addf("callers.labels", "name only the callers that you would contact", "has %d callers, more than %d", n, maxLabels)
 	}
 }
 
-// ShowCallers says how callers of a route are shown to operators.
+// ShowCallers returns how a route's callers are shown to operators.
 func (c *Config) ShowCallers(r *Route) string {
 	switch {
 	case r.Callers != nil && r.Callers.Show != "":
@@ -74,11 +74,11 @@ func (c *Config) ShowCallers(r *Route) string {
 	case c.Callers != nil && c.Callers.Show != "":
 		return c.Callers.Show
 	case c.AccessLog != nil && (c.AccessLog.Caller == ShowClear || c.AccessLog.Caller == ShowOff):
-		return c.AccessLog.Caller // who may read the log may see them
+		return c.AccessLog.Caller // readers of the log may see them in this form
 	}
 	for part := range strings.SplitSeq(r.Client, "+") {
 		if part != "" && part != "ip" && !strings.HasPrefix(part, "jwt:") {
-			return ShowLabel // it may be a key
+			return ShowLabel // the caller may be a key
 		}
 	}
 	return ShowClear

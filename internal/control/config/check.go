@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// finding is a fault of the settings as a whole. It stays silent when its
-// field, or one that it depends on, has a fault already.
+// finding is a fault of the settings as a whole. It is not reported if its field, or one
+// that it depends on, already has a fault.
 type finding struct {
 	Fault
 	deps []string
 }
 
-// checker gathers findings.
+// checker collects findings.
 type checker struct{ found []finding }
 
 func (k *checker) add(path string, f *flaw, deps ...string) {
@@ -28,12 +28,12 @@ func (k *checker) addf(path, fix, format string, args ...any) {
 	k.add(path, flawf(fix, format, args...))
 }
 
-// when is addf, if something is bad.
+// when adds a finding if bad is true.
 func (k *checker) when(bad bool, path, fix, format string, args ...any) {
 	k.add(path, flawIf(bad, fix, format, args...))
 }
 
-// Validate returns a [*Faults] with everything that cannot work, or nil.
+// Validate returns a [*Faults] with all faults, or nil.
 func (c Config) Validate() error {
 	found := c.check()
 	list := make([]Fault, len(found))
@@ -43,8 +43,8 @@ func (c Config) Validate() error {
 	return faultsError(list)
 }
 
-// Normalize returns c with what depends on other settings filled in and
-// spellings brought to one form, as Parse does. It shares c's maps and lists.
+// Normalize fills in values that depend on other settings, and normalizes spellings, as
+// Parse does. It shares c's maps and lists.
 func (c Config) Normalize() Config {
 	c.fill()
 	return c
@@ -69,8 +69,8 @@ func (c *Config) check() []finding {
 	return k.found
 }
 
-// ranges holds every bounded field to its bounds. A zero that is also the
-// default means that the field is not set.
+// ranges checks every field with a range. A zero that is also the default means that the
+// field is not set.
 func (k *checker) ranges(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -98,7 +98,7 @@ func (k *checker) ranges(v reflect.Value, path string) {
 	}
 }
 
-// zeroIsUnset names the bounded fields whose absence means something.
+// zeroIsUnset reports whether a zero of the field means that it is not set.
 func zeroIsUnset(key string) bool {
 	switch key {
 	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body", "buffer_answer":
@@ -107,7 +107,7 @@ func zeroIsUnset(key string) bool {
 	return false
 }
 
-// maxCerts bounds the certificates of a listener.
+// maxCerts is the maximum number of certificates of a listener.
 const maxCerts = 256
 
 func (c *Config) checkListeners(k *checker) {
@@ -117,7 +117,7 @@ func (c *Config) checkListeners(k *checker) {
 	c.checkMore(k)
 	c.checkAdmin(k)
 	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
-		k.addf("tls", "set both cert and key", "needs two files")
+		k.addf("tls", "set both cert and key", "needs both cert and key")
 	}
 	if c.TLS == nil {
 		return
@@ -129,11 +129,11 @@ func (c *Config) checkListeners(k *checker) {
 		k.addf("tls.more", "shorten it", "has %d items, more than %d", n, maxCerts)
 	}
 	for i, t := range c.TLS.More {
-		k.when(t.Cert == "" || t.Key == "", fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
+		k.when(t.Cert == "" || t.Key == "", fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs both cert and key")
 	}
 }
 
-// maxListeners bounds the listeners beside listen.
+// maxListeners is the maximum number of listeners in addition to listen.
 const maxListeners = 16
 
 func (c *Config) checkMore(k *checker) {
@@ -148,10 +148,10 @@ func (c *Config) checkMore(k *checker) {
 		at := fmt.Sprintf("listeners[%d]", i)
 		k.add(at+".listen", addressFlaw(l.Listen))
 		if other := seen[l.Listen]; other != "" && !strings.HasSuffix(l.Listen, ":0") {
-			k.add(at+".listen", flawf("give it a port of its own", "%s is where %s already is", quoted(l.Listen), other), other)
+			k.add(at+".listen", flawf("give it a port of its own", "%s is also used by %s", quoted(l.Listen), other), other)
 		}
 		seen[l.Listen] = at + ".listen"
-		k.when(l.Plain && c.TLS == nil, at+".plain", "remove it", "has no meaning: there is no tls")
+		k.when(l.Plain && c.TLS == nil, at+".plain", "remove it", "has no effect: there is no tls")
 	}
 }
 
@@ -160,14 +160,14 @@ func (c *Config) checkAdmin(k *checker) {
 		return
 	}
 	k.add("admin", addressFlaw(c.Admin))
-	k.add("admin", flawIf(c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0"), "give it a port of its own", "%s is where listen already is", quoted(c.Admin)), "listen")
+	k.add("admin", flawIf(c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0"), "give it a port of its own", "%s is also used by listen", quoted(c.Admin)), "listen")
 	token := c.AdminTokenFile != "" || c.AdminTokenEnv != ""
 	if addressFlaw(c.Admin) == nil && !isLoopback(c.Admin) && !token {
 		k.add("admin", flawf("set admin_token_file or admin_token_env, or keep it on 127.0.0.1",
-			"%s is open to a network and has no token", quoted(c.Admin)), "admin_token_file", "admin_token_env")
+			"%s is open to the network without a token", quoted(c.Admin)), "admin_token_file", "admin_token_env")
 	}
 	k.when(c.AdminTokenFile != "" && c.AdminTokenEnv != "", "admin_token_env", "keep one", "admin_token_file is set as well")
-	k.when(c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv), "admin_token_env", "write the variable's name, not the token", "is not a name of an environment variable")
+	k.when(c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv), "admin_token_env", "write the variable's name, not the token", "is not the name of an environment variable")
 }
 
 func (f *Fleet) check(k *checker, at string) {
@@ -190,7 +190,7 @@ func (f *Fleet) check(k *checker, at string) {
 	case f.Health.Path != "":
 		k.add(at+".health.grpc", flawf("keep one", "path is set as well"), at+".health.path")
 	case !f.HTTP2:
-		k.add(at+".health.grpc", flawf("add http2: true to the fleet", "needs workers that speak HTTP/2"), at+".http2")
+		k.add(at+".health.grpc", flawf("add http2: true to the fleet", "needs HTTP/2 to the workers"), at+".http2")
 	case g != "*" && !grpcService.MatchString(g):
 		k.addf(at+".health.grpc", "write a service such as shop.v1.Orders, or *", "%s is not a service", quoted(g))
 	}
@@ -201,7 +201,7 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 		k.addf(at+".command[0]", "name the program to start", "is empty")
 	} else if len(f.Command) == 1 && strings.Contains(f.Command[0], " ") {
 		k.addf(at+".command[0]", "write each argument as an item of its own: ["+asItems(f.Command[0])+"]",
-			"%s has spaces and no shell reads it", quoted(f.Command[0]))
+			"%s has spaces, and no shell splits it", quoted(f.Command[0]))
 	}
 	if _, ok := f.Env["PORT"]; ok {
 		k.addf(at+".env.PORT", "remove it", "is set by Bezoar for every worker")
@@ -211,7 +211,7 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 		names []string
 	}{{"env_drop", f.EnvDrop}, {"env_keep", f.EnvKeep}} {
 		for i, name := range of.names {
-			k.when(!envPattern.MatchString(name), fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is not a name of variables", quoted(name))
+			k.when(!envPattern.MatchString(name), fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or a prefix followed by *, such as AWS_*", "%s is not a name of environment variables", quoted(name))
 		}
 	}
 	for _, of := range []struct {
@@ -252,12 +252,12 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		if !again {
 			seen[w] = i
 		} else {
-			k.addf(path, "remove it", "%s is there already, as workers[%d]", quoted(w), j)
+			k.addf(path, "remove it", "%s is already listed, as workers[%d]", quoted(w), j)
 		}
 	}
 }
 
-// maxWeight bounds the weight of a worker.
+// maxWeight is the maximum weight of a worker.
 const maxWeight = 1000
 
 func (f *Fleet) checkWeights(k *checker, at string) {
@@ -270,7 +270,7 @@ func (f *Fleet) checkWeights(k *checker, at string) {
 		n, ok := f.Balance.Weights[w]
 		return !ok || n > 0
 	})
-	k.when(none, at, "leave one worker above 0", "no worker takes work: all of them have the weight 0")
+	k.when(none, at, "leave one worker above 0", "no worker gets work: all have the weight 0")
 }
 
 func (f *Fleet) checkTLS(k *checker, at string) {
@@ -278,11 +278,11 @@ func (f *Fleet) checkTLS(k *checker, at string) {
 	switch {
 	case t == nil:
 	case !slices.ContainsFunc(f.Workers, func(w string) bool { return strings.HasPrefix(w, "https://") }):
-		k.add(at+".tls", flawf("write https:// in front of workers that speak TLS, or remove it", "has no meaning: no worker of the fleet has https"), at+".workers")
+		k.add(at+".tls", flawf("write https:// for workers that use TLS, or remove it", "has no effect: no worker of the fleet has https"), at+".workers")
 	case (t.Cert == "") != (t.Key == ""):
-		k.addf(at+".tls", "set both cert and key, or neither", "needs two files")
+		k.addf(at+".tls", "set both cert and key, or neither", "needs both cert and key")
 	case t.Name != "" && !isHostname(t.Name) && net.ParseIP(t.Name) == nil:
-		k.addf(at+".tls.name", "write a name such as app.internal", "%s is not a name that a certificate has", quoted(t.Name))
+		k.addf(at+".tls.name", "write a name such as app.internal", "%s is not a name for a certificate", quoted(t.Name))
 	}
 }
 

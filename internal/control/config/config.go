@@ -40,7 +40,7 @@ type Config struct {
 	Tracing        *Tracing             `yaml:"tracing"`                         // Traces of requests. Absent: none.
 }
 
-// Listener is a further place where callers come.
+// Listener is an additional address for callers.
 type Listener struct {
 	Listen string `yaml:"listen"` // Address, host:port.
 	Plain  bool   `yaml:"plain"`  // Serves plain HTTP although tls is set.
@@ -54,14 +54,14 @@ type Connections struct {
 
 func (c *Connections) setDefaults() { *c = Connections{Idle: 2 * time.Minute} }
 
-// Streams bounds answers that go on, WebSockets included. Both ends are cut then.
+// Streams bounds long-lived answers, including WebSockets. Bezoar then closes both ends.
 type Streams struct {
 	Idle  time.Duration `yaml:"idle" range:"0s..24h"`   // A stream in which nothing moves for this long is closed. 0s: never.
 	Total time.Duration `yaml:"total" range:"0s..168h"` // A stream is closed this long after its answer has begun. 0s: never.
 }
 
-// TLS names the listener's certificates and keys, all PEM files. Files that change
-// are read again.
+// TLS names the listener's certificates and keys, all PEM files. Changed files are read
+// again.
 type TLS struct {
 	Cert string `yaml:"cert"` // PEM file with the certificate and its chain. A changed file is read again.
 	Key  string `yaml:"key"`  // PEM file with the private key.
@@ -70,7 +70,7 @@ type TLS struct {
 	Redirect string `yaml:"redirect"` // Address of plain HTTP, host:port, from which callers are redirected to HTTPS. Empty: none.
 }
 
-// Cert is a further certificate of a listener.
+// Cert is an additional certificate of a listener.
 type Cert struct {
 	Cert string `yaml:"cert"` // PEM file with the certificate and its chain. A changed file is read again.
 	Key  string `yaml:"key"`  // PEM file with the private key.
@@ -106,8 +106,8 @@ type Fleet struct {
 	Optional     bool              `yaml:"optional"`                        // Bezoar is ready although this fleet is not.
 }
 
-// WorkerTLS says how connections to workers are secured. The files are PEM, and read
-// again when they change.
+// WorkerTLS says how connections to workers are secured. The files are PEM. Changed files
+// are read again.
 type WorkerTLS struct {
 	CA   string `yaml:"ca"`   // PEM file with the authorities of the workers' certificates. Empty: those of the system.
 	Name string `yaml:"name"` // Name that the workers' certificates must have. Empty: the worker's host name.
@@ -115,15 +115,15 @@ type WorkerTLS struct {
 	Key  string `yaml:"key"`  // PEM file with the private key of cert.
 }
 
-// BasePath is what stands in front of the path of every request to the workers.
+// BasePath returns the path prefix of every request to the workers.
 func (f *Fleet) BasePath() string {
-	for _, w := range f.Workers { // all have the same
+	for _, w := range f.Workers { // all workers have the same
 		return basePath(w)
 	}
 	return ""
 }
 
-// Health says how a worker proves that it lives.
+// Health says how a worker proves that it is healthy.
 type Health struct {
 	Path       string        `yaml:"path"`                         // Path that is asked with GET. 2xx and 3xx are healthy. Empty: the port has to accept a connection.
 	GRPC       string        `yaml:"grpc"`                         // Instead of path: service name for grpc.health.v1, or * for the whole server.
@@ -132,7 +132,7 @@ type Health struct {
 	PanicBelow Ratio         `yaml:"panic_below" range:"0%..100%"` // Below this share of healthy workers, health checks are ignored and all workers get traffic.
 }
 
-// Route says which requests go to which fleet, and on what terms.
+// Route says which requests go to which fleet, and how they are treated.
 type Route struct {
 	Match          Match         `yaml:"match"`                          // Which requests the route is for.
 	Fleet          string        `yaml:"fleet"`                          // Fleet that answers.
@@ -181,7 +181,7 @@ func (r *Redirect) fromWord(word string) error {
 
 func (r Redirect) toWord() (string, bool) { return r.To, r.Status == 308 }
 
-// Works reports whether workers of the route's fleet do what it matches.
+// Works reports whether workers of the route's fleet handle its requests.
 func (r *Route) Works() bool { return r.Enqueue == "" && r.Redirect == nil }
 
 // HeaderEdit removes headers and sets others.
@@ -193,10 +193,10 @@ type HeaderEdit struct {
 // HeaderValue is the value of a header.
 type HeaderValue string
 
-// Match picks requests. Every part that is given must hold.
+// Match selects requests. All parts that are set must match.
 type Match struct {
-	// Path is an exact path, or one that ends in /* and takes everything
-	// below it: /search/* takes /search/ and /search/a/b but not /search.
+	// Path is an exact path, or a prefix followed by /*. The prefix form matches all paths
+	// below it: /search/* matches /search/ and /search/a/b but not /search.
 	Path    string   `yaml:"path"`    // Exact path, or one that ends in /*. /search/* matches /search/ and /search/a/b but not /search.
 	Host    string   `yaml:"host"`    // Exact host name, or *.example.com for one or more labels.
 	Methods []string `yaml:"methods"` // Methods. Empty: all.
@@ -209,7 +209,7 @@ type Quarantine struct {
 	For     time.Duration `yaml:"for" range:"1s..168h"`    // First quarantine. It doubles each time.
 	Max     time.Duration `yaml:"max" range:"1s..720h"`    // Longest quarantine.
 	Strikes int           `yaml:"strikes" range:"1..1000"` // Attempts over their deadline that count as a conviction.
-	Off     bool          `yaml:"-"`                       // written as quarantine: off
+	Off     bool          `yaml:"-"`                       // from quarantine: off
 
 	ReportOnly bool `yaml:"report_only"` // Reports what would be refused, and refuses nothing.
 }
@@ -225,18 +225,18 @@ type Retry struct {
 	PerCaller   Ratio         `yaml:"per_caller" range:"0%..100%"`  // Retry budget of each caller, beside the route's. 0%: none.
 }
 
-// Replay says which requests may run again after their first byte has left.
+// Replay says which requests may be sent again after their first byte.
 type Replay string
 
 // The choices for Retry.Replay.
 const (
-	ReplayIdempotent Replay = "idempotent" // idempotent methods and requests with an Idempotency-Key
-	ReplayAll        Replay = "all"        // everything that is held whole
+	ReplayIdempotent Replay = "idempotent" // idempotent methods, and requests with an Idempotency-Key
+	ReplayAll        Replay = "all"        // all requests whose body is held completely
 	ReplayNone       Replay = "none"       // nothing
 )
 
-// MemoryStore is the Store that forgets everything at exit.
+// MemoryStore is the Store without persistence.
 const MemoryStore = "memory:"
 
-// String returns the effective settings as YAML, secrets masked.
+// String returns the effective settings as YAML, with secrets masked.
 func (c Config) String() string { return string(c.YAML()) }

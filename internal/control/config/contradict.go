@@ -8,8 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shard"
 )
 
-// contradictions finds settings that defeat each other: one that is there for
-// something that another one prevents.
+// contradictions finds settings that defeat each other.
 func (c *Config) contradictions() []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -41,7 +40,7 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 		most := n.Limit
 		most = cmp.Or(most, n.Max)
 		if n.PerCaller >= most {
-			say("%s.concurrency.per_caller: %d is not below what the fleet may have, %d: one caller can take it all", at, n.PerCaller, most)
+			say("%s.concurrency.per_caller: %d is not below the fleet's limit, %d: one caller can take all of it", at, n.PerCaller, most)
 		}
 	}
 }
@@ -57,16 +56,16 @@ func (r *Route) contradictions(c *Config, at string, say func(string, ...any)) {
 		}
 	}
 	if b := r.Breaker; b != nil && !b.Off && b.FailureRatio == 0 && b.Consecutive == 0 && (b.SlowRatio == 0 || b.Slow == 0) {
-		say("%s.breaker: it never opens: failure_ratio and consecutive are off, and so is slow or slow_ratio", at)
+		say("%s.breaker: the breaker never opens: failure_ratio and consecutive are off, and so is slow or slow_ratio", at)
 	}
 	r.idleFallbacks(at, f.Concurrency != nil, say)
 	r.idlePlans(c, at, say)
 }
 
-// idleFallbacks finds those that are never used.
+// idleFallbacks finds fallbacks that are never used.
 func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
 	opens := r.Breaker != nil && !r.Breaker.Off
-	answered := map[string]int{} // cause, to the item that always answers it
+	answered := map[string]int{} // by cause, the item that always answers it
 	for i, f := range r.Fallback {
 		path := fmt.Sprintf("%s.fallback[%d]", at, i)
 		on := f.On
@@ -80,14 +79,14 @@ func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
 		get := len(r.Match.Methods) == 0 || slices.Contains(r.Match.Methods, "GET")
 		switch {
 		case f.Stale > 0 && !get:
-			say("%s.stale: only GET has copies, and the route does not take it", path)
+			say("%s.stale: only answers to GET are kept, and the route does not match GET", path)
 		case !useful && len(answered) > 0:
-			say("%s: it is never used: a fallback before it always answers", path)
+			say("%s: never used: an earlier fallback always answers", path)
 		case !useful:
-			say("%s: it is never used: the route has no breaker that opens, or its fleet no concurrency that is refused", path)
+			say("%s: never used: the route has no breaker that opens, or its fleet has no concurrency limit that refuses requests", path)
 		}
 		if f.Static == nil {
-			continue // it may have no answer, so that the next is tried
+			continue // it may have no answer, so that the next one is tried
 		}
 		for _, cause := range on {
 			answered[cause] = i
@@ -95,13 +94,14 @@ func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
 	}
 }
 
-// idlePlans finds limits of plans that the route's own are never above.
+// idlePlans finds limits of plans that are never reached, because the route's own limits
+// are lower.
 func (r *Route) idlePlans(c *Config, at string, say func(string, ...any)) {
 	for _, name := range r.Plans {
 		for i, p := range c.Plans[name].Limits {
 			for j, l := range r.Limits {
 				if l.Key == p.Key && l.Unit == p.Unit && l.Rate.Per == p.Rate.Per && l.Burst == 0 && p.Burst == 0 && l.Rate.N <= p.Rate.N {
-					say("plans.%s.limits[%d]: %v is never reached: %s.limits[%d] allows the same callers %v", name, i, p.Rate, at, j, l.Rate)
+					say("plans.%s.limits[%d]: %v is never reached: %s.limits[%d] limits the same callers to %v", name, i, p.Rate, at, j, l.Rate)
 				}
 			}
 		}

@@ -10,20 +10,21 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// decoder fills Go values from YAML nodes, gathers every fault and remembers
-// where each field was, for the checks that come after.
+// decoder fills Go values from YAML nodes. It collects every fault, and remembers the place
+// of each field for later checks.
 type decoder struct {
 	faults []Fault
-	places map[string]place // by path, of each value that was given
+	places map[string]place // by path, of each value in the file
 	nodes  int
-	full   bool         // the most nodes were reached and reported
-	top    reflect.Type // of the file's root; nil is Config
-	most   Bounds       // zero: those of settings
+	full   bool                  // the limit of nodes was reached and reported
+	top    reflect.Type          // type of the file's root; nil: Config
+	most   Bounds                // zero: the limits of settings
+	listed map[reflect.Type]bool // types whose keys a fault has listed
 }
 
 type place struct{ line, column int }
 
-// shorthand is what a struct implements that may be written as one word.
+// shorthand is implemented by structs that may be written as one word.
 type shorthand interface {
 	fromWord(word string) error
 	toWord() (string, bool)
@@ -44,7 +45,7 @@ func (d *decoder) fault(n *yaml.Node, path string, f *flaw) {
 	d.faults = append(d.faults, Fault{Line: n.Line, Column: n.Column, Path: path, Problem: f.problem, Fix: f.fix})
 }
 
-// value decodes n into v, whose place in the settings is path.
+// value decodes n into v. path is the place of v in the settings.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 	if d.full {
 		return
@@ -61,7 +62,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 		d.places[path] = place{n.Line, n.Column}
 	}
 	if depth > maxDepth {
-		d.fault(n, path, flawf("no setting is nested that deep", "is nested more than %d levels deep", maxDepth))
+		d.fault(n, path, flawf("reduce the nesting", "is nested more than %d levels deep", maxDepth))
 		return
 	}
 	if n.Kind == yaml.AliasNode {
@@ -125,7 +126,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string, depth in
 	})
 }
 
-// unknown refuses a key with the best hint there is.
+// unknown reports an unknown key with the best available hint.
 func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 	at := join(path, shortKey(key.Value))
 	if key.Value == "<<" {
@@ -138,10 +139,18 @@ func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	if home := d.homeOf(key.Value); home != "" {
-		d.fault(key, at, flawf("it belongs under "+home, "is not a key of this place"))
+		d.fault(key, at, flawf("it belongs under "+home, "is not a key here"))
 		return
 	}
-	d.fault(key, at, flawf("remove it; the keys here are "+strings.Join(known, ", "), "is not a known key"))
+	fix := "remove it"
+	if !d.listed[v.Type()] { // once is enough
+		fix += "; the keys here are " + strings.Join(known, ", ")
+		if d.listed == nil {
+			d.listed = map[reflect.Type]bool{}
+		}
+		d.listed[v.Type()] = true
+	}
+	d.fault(key, at, flawf(fix, "is not a known key"))
 }
 
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {
@@ -153,10 +162,10 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 	d.pairs(n, path, func(key, value *yaml.Node) {
 		at := join(path, shortKey(key.Value))
 		if v.Type().Elem() == reflect.TypeFor[Label]() {
-			at = path // whose it is may be a secret
+			at = path // the key may be a secret
 		}
 		if !name(key.Value) {
-			d.fault(key, at, flawf(rule, "%s is not a possible name", quoted(key.Value)))
+			d.fault(key, at, flawf(rule, "%s is not a valid name", quoted(key.Value)))
 			return
 		}
 		elem := reflect.New(v.Type().Elem())
@@ -171,13 +180,13 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 	}
 }
 
-// names says which keys a mapping to elem takes, and in words.
+// names returns the rule for the keys of a mapping to elem, and its description.
 func names(elem reflect.Type) (ok func(string) bool, rule string) {
 	if k, ok := reflect.TypeAssert[Keyed](reflect.New(elem)); ok {
 		return k.Keys()
 	}
 	switch elem {
-	case reflect.TypeFor[string](): // an environment
+	case reflect.TypeFor[string](): // environment variables
 		return envName.MatchString, "use up to 128 letters, digits and _, and begin with no digit"
 	case reflect.TypeFor[Label]():
 		return func(caller string) bool { return caller != "" && len(caller) <= maxCallerName }, "write the caller, or its hash, in at most 512 bytes"
@@ -195,7 +204,7 @@ func names(elem reflect.Type) (ok func(string) bool, rule string) {
 	return fleetName.MatchString, "use 1 to 63 of a-z, 0-9, - and _, with a letter or digit at both ends"
 }
 
-// pairs walks a mapping's keys and values once each.
+// pairs iterates over the keys and values of a mapping.
 func (d *decoder) pairs(n *yaml.Node, path string, do func(key, value *yaml.Node)) {
 	if isNull(n) {
 		return
@@ -224,8 +233,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, do func(key, value *yaml.Node
 	}
 }
 
-// Only is a list of what is allowed. Without it everything is, so that an empty one
-// is refused: whoever writes it means nothing, or has lost what was in it.
+// Only is a list of allowed items. Without it, everything is allowed. An empty list is an
+// error, because it would be ambiguous.
 type Only []string
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
@@ -261,7 +270,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
 	}
 }
 
-// asItems writes a line of words as the items of a list.
+// asItems formats a line of words as the items of a list.
 func asItems(line string) string {
 	words := strings.Fields(line)
 	for i, w := range words {
@@ -283,7 +292,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// shortKey bounds what a path repeats of a key, and keeps it on one line.
+// shortKey returns a key for use in a path, shortened and on one line.
 func shortKey(key string) string {
 	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-<") == "" && len(key) <= maxShown && key != "" {
 		return key
@@ -293,7 +302,7 @@ func shortKey(key string) string {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// kindOf names what was found, for people.
+// kindOf describes a node for errors.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

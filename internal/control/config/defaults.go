@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The fleet sizes and names that a Config gets when it names none.
+// Default fleet sizes and names.
 const (
 	defaultReplicas = 2 // one for the work, one for the lane
 	defaultStateDir = ".bezoar"
@@ -20,8 +20,7 @@ func Default() Config {
 	return c
 }
 
-// Queues returns the settings of a server that only serves queues, changed by
-// edit.
+// Queues returns the settings of a server that serves only queues, changed by edit.
 func Queues(edit func(*Config)) (Config, error) {
 	var c Config
 	c.setDefaults()
@@ -31,28 +30,28 @@ func Queues(edit func(*Config)) (Config, error) {
 	return c, c.Validate()
 }
 
-// DefaultFleet returns a fleet with everything set but its workers.
+// DefaultFleet returns a fleet with all defaults, without workers.
 func DefaultFleet() Fleet {
 	var f Fleet
 	f.setDefaults()
 	return f
 }
 
-// DefaultRoute returns a route with everything set but its match and fleet.
+// DefaultRoute returns a route with all defaults, without match and fleet.
 func DefaultRoute() Route {
 	var r Route
 	r.setDefaults()
 	return r
 }
 
-// DefaultQueue returns the settings of a queue of which nothing is said.
+// DefaultQueue returns a queue with all defaults.
 func DefaultQueue() Queue {
 	var q Queue
 	q.setDefaults()
 	return q
 }
 
-// defaulter is what the decoder calls before it decodes into a struct.
+// defaulter is called before a struct is decoded.
 type defaulter interface{ setDefaults() }
 
 func (c *Config) setDefaults() {
@@ -111,7 +110,7 @@ func (r *Route) setDefaults() {
 	}
 }
 
-// fill sets what depends on other settings and brings spellings to one form.
+// fill sets values that depend on other settings, and normalizes spellings.
 func (c *Config) fill() {
 	if c.StateDir == "" {
 		c.StateDir = stateBeside(c.Store)
@@ -155,8 +154,8 @@ func (c *Config) fill() {
 	}
 }
 
-// stateBeside puts the secret and the journal next to an embedded store. A
-// store that forgets has no use for either.
+// stateBeside returns the state directory beside an embedded store. The memory store needs
+// none.
 func stateBeside(store string) string {
 	if store == MemoryStore {
 		return ""

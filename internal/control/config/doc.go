@@ -1,16 +1,14 @@
-// Package config reads bezoar.yaml: strictly, completely and with the place of
-// every fault.
+// Package config parses bezoar.yaml strictly, and reports every fault with its place.
 //
-// [Parse] refuses what it does not know, what has the wrong type and what
-// cannot work, all at once and bounded by [MaxFaults]. Each [Fault] says the
-// line, the column, the field, what is wrong and the fix. Nothing is guessed:
-// a duration needs its unit, and a second document is not silently dropped.
+// [Parse] rejects unknown keys, wrong types and settings that cannot work. It reports all
+// faults at once, up to [MaxFaults]. Each [Fault] has the line, the column, the field, the
+// problem and a fix. Parse guesses nothing: a duration needs a unit, and a second document
+// is an error.
 //
-// A [Config] built elsewhere, from flags for instance, passes the same rules
-// through [Config.Validate]. [Config.YAML] prints the effective settings with
-// defaults filled in and secrets masked; without secrets, its output parses
-// back to the same Config.
+// A [Config] from another origin, such as flags, is checked by the same rules with
+// [Config.Validate]. [Config.YAML] prints the effective settings, with defaults filled in
+// and secrets masked. If there are no secrets, its output parses back to the same Config.
 //
-// The struct tags hold the format: yaml names the key, range bounds the value,
-// mask says what must not be shown. Adding a key means adding a field.
+// The struct tags define the format: yaml is the key, range the allowed values, and mask
+// marks values that must not be shown. To add a key, add a field.
 package config

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFaults bounds how many faults one [Faults] lists.
+// MaxFaults is the maximum number of faults in one [Faults].
 const MaxFaults = 50
 
-// maxGathered bounds how many are counted at all.
+// maxGathered is the maximum number of faults that are counted.
 const maxGathered = 1000
 
-// Fault is one thing that is wrong with the settings.
+// Fault is one fault of the settings.
 type Fault struct {
-	File    string `json:"file,omitempty"` // "" when the settings came from elsewhere
-	Line    int    `json:"line"`           // from 1; 0 when there is no place
+	File    string `json:"file,omitempty"` // name of the file; empty: the settings have another origin
+	Line    int    `json:"line"`           // from 1; 0: unknown
 	Column  int    `json:"column"`
-	Path    string `json:"path"`    // of the field: fleets.search.replicas
-	Problem string `json:"problem"` // what is wrong, with the value
+	Path    string `json:"path"`    // path of the field, such as fleets.search.replicas
+	Problem string `json:"problem"` // the problem, with the value
 	Fix     string `json:"fix"`     // what to write instead
 }
 
@@ -44,13 +44,13 @@ func (f Fault) Error() string {
 	return b.String()
 }
 
-// Faults is everything that is wrong, in the order of the file.
+// Faults is the list of all faults, in the order of the file.
 type Faults struct {
 	List []Fault // at most MaxFaults
-	More int     // how many beyond
+	More int     // number of further faults
 }
 
-// Error lists one fault a line.
+// Error returns one fault per line.
 func (fs *Faults) Error() string {
 	lines := make([]string, 0, len(fs.List)+1)
 	for _, f := range fs.List {
@@ -71,7 +71,7 @@ func (fs *Faults) Unwrap() []error {
 	return out
 }
 
-// faultsError sorts and bounds a list; nil when there is none.
+// faultsError sorts and shortens a list. It returns nil for an empty list.
 func faultsError(list []Fault) error {
 	if len(list) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func faultsError(list []Fault) error {
 	return fs
 }
 
-// flaw is a fault before its place is known.
+// flaw is a fault without its place.
 type flaw struct{ problem, fix string }
 
 func (f *flaw) Error() string { return f.problem + " — " + f.fix }
@@ -95,7 +95,7 @@ func flawf(fix, format string, args ...any) *flaw {
 	return &flaw{problem: fmt.Sprintf(format, args...), fix: fix}
 }
 
-// flawIf is flawf, if something is bad.
+// flawIf is flawf if bad is true, otherwise nil.
 func flawIf(bad bool, fix, format string, args ...any) *flaw {
 	if !bad {
 		return nil
@@ -103,10 +103,11 @@ func flawIf(bad bool, fix, format string, args ...any) *flaw {
 	return flawf(fix, format, args...)
 }
 
-// maxShown bounds the part of a value that an error repeats.
+// maxShown is the maximum length of a value in an error.
 const maxShown = 60
 
-// quoted shows a value from the file: bounded and without control characters.
+// quoted returns a value from the file for display: shortened and without control
+// characters.
 func quoted(s string) string {
 	if len(s) > maxShown {
 		cut := maxShown

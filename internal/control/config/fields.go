@@ -9,10 +9,10 @@ import (
 type field struct {
 	index  int
 	key    string
-	bounds string // the range tag
+	bounds string // of the range tag
 }
 
-// fieldsOf returns the keys of t in the order of the struct.
+// fieldsOf returns the keys of t, in the order of the struct.
 func fieldsOf(t reflect.Type) []field {
 	out := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
@@ -33,7 +33,7 @@ func keysOf(t reflect.Type) []string {
 	return out
 }
 
-// homeOf says where in the file a key belongs, or "".
+// homeOf returns where in the file a key belongs, or "".
 func (d *decoder) homeOf(key string) string {
 	top := d.top
 	if top == nil {

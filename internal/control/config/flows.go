@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Flows has this process plan flows and run their tasks.
+// Flows lets this process plan flows and run their tasks.
 type Flows struct {
 	Dir    string           `yaml:"dir"`                    // Folder of definitions, *.yaml and *.yml. Empty: runs are started by the command line only.
 	Labels []string         `yaml:"labels"`                 // Labels of this node, for tasks with runs_on.
@@ -29,7 +29,7 @@ func (f Flows) toWord() (string, bool) {
 	return f.Dir, f.Dir != "" && len(f.Labels)+len(f.Pools) == 0 && f.Slots == plain.Slots && f.Lease == plain.Lease
 }
 
-// Slots is how many attempts, weighed by their slots, a pool takes at once.
+// Slots is the number of concurrent attempts in a pool, weighted by their slots.
 type Slots int
 
 // UnmarshalText reads a number.
@@ -39,7 +39,7 @@ func (s *Slots) UnmarshalText(text []byte) error {
 
 func (s Slots) String() string { return strconv.Itoa(int(s)) }
 
-// maxPool bounds the slots of a pool.
+// maxPool is the maximum number of slots of a pool.
 const maxPool = 10_000
 
 func (c *Config) checkFlows(k *checker) {
@@ -53,7 +53,7 @@ func (c *Config) checkFlows(k *checker) {
 	for _, name := range sortedKeys(c.Flows.Pools) {
 		switch slots := c.Flows.Pools[name]; {
 		case !nodeName(name):
-			k.addf("flows.pools", "use up to 64 letters, digits, -, _ and .", "%s is not a name of a pool", quoted(name))
+			k.addf("flows.pools", "use up to 64 letters, digits, -, _ and .", "%s is not a valid pool name", quoted(name))
 		case slots < 1 || slots > maxPool:
 			k.addf("flows.pools."+name, "write 1 to 10000", "has %d slots", slots)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// Guard holds the queries of a route against limits before a worker sees them.
+// Guard checks the queries of a route against limits before a worker sees them.
 type Guard struct {
 	Query      string     `yaml:"query"`       // Language of the queries: elasticsearch, opensearch, sql, graphql or regex.
 	Regex      string     `yaml:"regex"`       // Where regular expressions are: query:NAME, header:NAME, form:NAME or json:$.a.b. Several are separated by commas.
@@ -29,7 +29,7 @@ type Guard struct {
 
 func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second} }
 
-// GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
+// GuardPoll polls Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
 	URL     string        `yaml:"url"`                    // URL of the backend.
 	AuthEnv string        `yaml:"authorization_env"`      // Environment variable whose value is sent as Authorization.
@@ -42,8 +42,8 @@ func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indi
 func (g *Guard) check(k *checker, at string, match *Match) {
 	k.add(at+".query", choiceFlaw(g.Query, []string{"elasticsearch", "opensearch", "sql", "graphql", "regex"}))
 	k.add(at, flawIf(g.Query == "regex" && g.Regex == "", "add regex: query:NAME, or another place", "does not say where the expressions are"), at+".regex")
-	k.when(g.Regex != "" && g.Query != "regex", at+".regex", "make it query: regex", "has no meaning for %s", quoted(g.Query))
-	k.when(g.Statement != "" && g.Query != "sql", at+".statement", "remove it", "has no meaning for %s", quoted(g.Query))
+	k.when(g.Regex != "" && g.Query != "regex", at+".regex", "make it query: regex", "has no effect for %s", quoted(g.Query))
+	k.when(g.Statement != "" && g.Query != "sql", at+".statement", "remove it", "has no effect for %s", quoted(g.Query))
 	k.add(at+".dialect", g.dialectFlaw())
 	for key, places := range map[string]string{"regex": g.Regex, "statement": g.Statement} {
 		for _, p := range Places(places) {
@@ -60,18 +60,18 @@ func (g *Guard) check(k *checker, at string, match *Match) {
 	}
 	if p := g.Poll; p != nil {
 		k.add(at+".poll.url", urlFlaw(p.URL))
-		k.when(!g.searches(), at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
-		k.when(p.AuthEnv != "" && !envName.MatchString(p.AuthEnv), at+".poll.authorization_env", "name an environment variable", "%s is none", quoted(p.AuthEnv))
+		k.when(!g.searches(), at+".poll", "remove it, or name a hints file", "polls Elasticsearch or OpenSearch, but the guard is for %s", quoted(g.Query))
+		k.when(p.AuthEnv != "" && !envName.MatchString(p.AuthEnv), at+".poll.authorization_env", "name an environment variable", "%s is not the name of an environment variable", quoted(p.AuthEnv))
 		if n := len(p.Indices); n > maxEntries {
 			k.addf(at+".poll", "keep fewer", "has %d indices, more than %d", n, maxEntries)
 		}
 	}
 }
 
-// searches reports whether the guard is about Elasticsearch or OpenSearch.
+// searches reports whether the guard is for Elasticsearch or OpenSearch.
 func (g *Guard) searches() bool { return g.Query == "elasticsearch" || g.Query == "opensearch" }
 
-// dialectFlaw says what is wrong with a dialect.
+// dialectFlaw checks the dialect.
 func (g *Guard) dialectFlaw() *flaw {
 	if g.Dialect == "" {
 		return nil
@@ -83,35 +83,35 @@ func (g *Guard) dialectFlaw() *flaw {
 			return flawf("write "+strings.Join(sql.Dialects(), ", ")+didYouMean(base, sql.Dialects()), "%s is not a dialect of SQL", quoted(base))
 		}
 		if _, err := sql.ParseDialect(g.Dialect); err != nil {
-			return flawf("correct what is behind the +", "%v", err)
+			return flawf("correct the part after the +", "%v", err)
 		}
 	case "regex":
 		base, _, _ := strings.Cut(g.Dialect, "/")
 		if _, err := redos.ParseDialect(base); err != nil {
-			return flawf("write "+strings.Join(redos.Dialects(), ", ")+didYouMean(base, redos.Dialects()), "%s is not a dialect of expressions", quoted(base))
+			return flawf("write "+strings.Join(redos.Dialects(), ", ")+didYouMean(base, redos.Dialects()), "%s is not a dialect of regular expressions", quoted(base))
 		}
 	default:
-		return flawf("remove it", "has no meaning for %s", quoted(g.Query))
+		return flawf("remove it", "has no effect for %s", quoted(g.Query))
 	}
 	return nil
 }
 
-// checkPrefix holds a prefix of paths against what the route matches: one that no
-// request of the route begins with would have all of them refused.
+// checkPrefix checks the prefix against the paths of the route: a prefix that no request of
+// the route has would refuse all of them.
 func (g *Guard) checkPrefix(k *checker, at string, match *Match) {
 	path := strings.TrimSuffix(match.Path, "*")
 	switch {
 	case g.Prefix == "":
 	case !g.searches():
-		k.addf(at+".prefix", "remove it", "has no meaning for %s", quoted(g.Query))
+		k.addf(at+".prefix", "remove it", "has no effect for %s", quoted(g.Query))
 	case !pathPrefix.MatchString(g.Prefix):
-		k.addf(at+".prefix", "write a path such as /es", "%s is not a prefix of paths", quoted(g.Prefix))
+		k.addf(at+".prefix", "write a path such as /es", "%s is not a path prefix", quoted(g.Prefix))
 	case !strings.HasPrefix(path+"/", g.Prefix+"/") && !strings.HasPrefix(g.Prefix+"/", path):
-		k.addf(at+".prefix", "make it how the route's paths begin, or remove it", "no path of the route, %s, begins with %s", quoted(match.Path), quoted(g.Prefix))
+		k.addf(at+".prefix", "use the prefix of the route's paths, or remove it", "no path of the route, %s, begins with %s", quoted(match.Path), quoted(g.Prefix))
 	}
 }
 
-// Places are the parts of a list with commas.
+// Places splits a list at its commas.
 func Places(list string) []string {
 	var out []string
 	for p := range strings.SplitSeq(list, ",") {

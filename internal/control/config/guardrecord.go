@@ -1,7 +1,7 @@
 package config
 
-// GuardRecord keeps the queries of a route in a file, to try limits on them
-// later. They are there as they came.
+// GuardRecord writes the queries of a route to a file, for tests of limits. Queries are
+// written unchanged.
 type GuardRecord struct {
 	File     string `yaml:"file"`                            // File of JSON lines. Only its owner can read it.
 	MaxBytes Size   `yaml:"max_bytes" range:"64KiB..100GiB"` // Size at which a new file begins. One older file is kept.

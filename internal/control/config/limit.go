@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// The units of limits.
+// Units of limits.
 const (
 	UnitRequests = "requests"
 	UnitBytes    = "bytes"
 	UnitCost     = "cost"
 )
 
-// Limit is one quota: so much of something in a time, for each key.
+// Limit is one quota: an amount per time for each key.
 type Limit struct {
 	Name    string `yaml:"name"`                        // Name of the limit in refusals and metrics. Default: made of key and rate.
 	Key     string `yaml:"key"`                         // Whose work is counted together: client, ip, route, header:NAME or jwt:CLAIM, or several joined by +.
@@ -28,21 +28,21 @@ type Limit struct {
 
 func (l *Limit) setDefaults() { *l = Limit{Key: "client", Buckets: 1} }
 
-// Plan is a tier: what its callers may take, and how important they are.
+// Plan is a tier of callers with limits and a priority.
 type Plan struct {
 	Callers  []string `yaml:"callers"`  // Callers of the plan, as the route's client identifies them. * stands for everybody else.
 	Priority string   `yaml:"priority"` // Priority of these callers. Default: the route's.
 	Limits   []Limit  `yaml:"limits"`   // Rate limits of each of these callers.
 }
 
-// Rate is an amount in a time, written as 100/s.
+// Rate is an amount per time, such as 100/s.
 type Rate struct {
 	N     int64
 	Per   time.Duration
 	Bytes bool // N was written as a size
 }
 
-// String returns the form that is read back.
+// String returns a form that UnmarshalText accepts.
 func (r Rate) String() string {
 	n := strconv.FormatInt(r.N, 10)
 	if r.Bytes {
@@ -69,7 +69,7 @@ func rateUnits() []struct {
 // MarshalText returns String.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// maxPer is the longest time that a rate may be about.
+// maxPer is the longest time of a rate.
 const maxPer = 31 * day
 
 // UnmarshalText reads 100/s, 5000/10m or 1GiB/h.
@@ -105,15 +105,15 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	}
 	switch {
 	case out.N < 1 || out.N > 1<<50:
-		return flawf("write 1 or more", "%s allows nothing, or too much to be meant", quoted(in))
+		return flawf("write 1 or more", "%s is 0, or too large", quoted(in))
 	case out.Per < 100*time.Millisecond || out.Per > maxPer:
-		return flawf("write 100ms to 31d after the slash", "%s is not about a possible time", quoted(in))
+		return flawf("write 100ms to 31d after the slash", "%s has a time out of range", quoted(in))
 	}
 	*r = out
 	return nil
 }
 
-// fillLimit names a limit and settles its unit.
+// fill names a limit and determines its unit.
 func (l *Limit) fill() {
 	if l.Unit == "" {
 		l.Unit = UnitRequests
@@ -129,7 +129,8 @@ func (l *Limit) fill() {
 	}
 }
 
-// The most limits of one route or plan, or of both, and the plans of one file.
+// Maximum numbers of limits per route, per plan and in both together, and of plans per
+// file.
 const (
 	maxSharedBuckets = 2
 
@@ -161,23 +162,23 @@ func checkLimits(k *checker, at string, limits []Limit) {
 		l, path := &limits[i], fmt.Sprintf("%s.limits[%d]", at, i)
 		k.add(path, flawIf(l.Rate.N == 0, "add rate: 100/s", "has no rate"), path+".rate")
 		k.add(path+".unit", choiceFlaw(l.Unit, []string{UnitRequests, UnitBytes, UnitCost}))
-		k.add(path+".unit", flawIf(l.Rate.Bytes && l.Unit != UnitBytes, "write unit: bytes, or a plain number", "%s does not go with a rate in bytes", quoted(l.Unit)), path+".rate")
-		k.add(path+".buckets", flawIf(l.Burst > 0 && l.Buckets > 1, "keep one", "burst makes it a token bucket, which has none"), path+".burst")
-		k.add(path+".buckets", flawIf(l.Shared && l.Buckets > maxSharedBuckets, "write 2 or less, or shared: no", "%d is too much for a limit that is shared", l.Buckets), path+".shared")
+		k.add(path+".unit", flawIf(l.Rate.Bytes && l.Unit != UnitBytes, "write unit: bytes, or a plain number", "%s does not fit a rate in bytes", quoted(l.Unit)), path+".rate")
+		k.add(path+".buckets", flawIf(l.Burst > 0 && l.Buckets > 1, "keep one", "burst makes it a token bucket, which has no buckets setting"), path+".burst")
+		k.add(path+".buckets", flawIf(l.Shared && l.Buckets > maxSharedBuckets, "write 2 or less, or shared: no", "%d is too much for a shared limit", l.Buckets), path+".shared")
 		k.when(len(l.Name) > 64, path+".name", "shorten it to 64 characters", "is too long")
 		k.add(path+".key", keyFlaw(l.Key))
 		if j := slices.IndexFunc(limits[:i], func(o Limit) bool { return o.Name == l.Name }); j >= 0 && l.Name != "" {
-			k.addf(path+".name", "name one of them", "%s is limits[%d] as well", quoted(l.Name), j)
+			k.addf(path+".name", "name one of them", "%s is also the name of limits[%d]", quoted(l.Name), j)
 		}
 	}
 }
 
-// keyFlaw holds a key against: ip, client, route, header:NAME, jwt:CLAIM, and
-// several of them joined by +.
+// keyFlaw checks a key: ip, client, route, header:NAME or jwt:CLAIM, or several joined by
+// +.
 func keyFlaw(key string) *flaw {
 	parts := strings.Split(key, "+")
 	if len(parts) > 4 {
-		return flawf("join four at most", "%s has %d parts", quoted(key), len(parts))
+		return flawf("join at most four", "%s has %d parts", quoted(key), len(parts))
 	}
 	for _, p := range parts {
 		name, of, named := strings.Cut(p, ":")
@@ -189,13 +190,13 @@ func keyFlaw(key string) *flaw {
 			}
 		case named && name == "jwt" && of != "" && len(of) <= 64 && !hasControl(of):
 		default:
-			return flawf("write ip, client, route, header:NAME or jwt:CLAIM, or several joined by +", "%s is no key that a limit can count by", quoted(p))
+			return flawf("write ip, client, route, header:NAME or jwt:CLAIM, or several joined by +", "%s is not a valid key of a limit", quoted(p))
 		}
 	}
 	return nil
 }
 
-// The four criticalities, the most important first.
+// priorities returns the four priorities, most important first.
 func priorities() []string {
 	return []string{"critical-plus", "critical", "sheddable-plus", "sheddable"}
 }

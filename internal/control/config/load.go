@@ -13,17 +13,17 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// The bounds of a settings file.
+// Limits of a settings file.
 const (
 	MaxFileSize  = 1 << 20 // bytes
 	maxDepth     = 32      // of nested lists and mappings
-	maxNodes     = 20_000  // values, each use of an alias counted anew
-	maxEntries   = 1000    // of one list or mapping
-	maxTextBytes = 8 << 10 // of one value
+	maxNodes     = 20_000  // values, counting each use of an alias
+	maxEntries   = 1000    // entries of one list or mapping
+	maxTextBytes = 8 << 10 // bytes of one value
 )
 
-// Load reads the file at path. edit, when not nil, changes the settings after
-// they are read and before they are checked as a whole.
+// Load reads the file at path. edit, if not nil, changes the settings after parsing and
+// before the final checks.
 func Load(path string, edit func(*Config)) (Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,11 +37,11 @@ func Load(path string, edit func(*Config)) (Config, error) {
 	return parse(path, data, edit)
 }
 
-// Parse reads settings from data; name stands for the file in faults. The
-// error is a [*Faults] that lists everything that is wrong.
+// Parse parses settings from data. name is the file name in faults. The error is a
+// [*Faults] that lists all faults.
 func Parse(name string, data []byte) (Config, error) { return parse(name, data, nil) }
 
-// ParseEdited is Parse with an edit, as [Load] has.
+// ParseEdited is Parse with an edit, as in [Load].
 func ParseEdited(name string, data []byte, edit func(*Config)) (Config, error) {
 	return parse(name, data, edit)
 }
@@ -59,7 +59,7 @@ func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 		edit(&c)
 	}
 	c.fill()
-	if !d.full { // or what was not read would be missed
+	if !d.full { // otherwise unread values would be reported as missing
 		for _, v := range c.check() {
 			if !d.explained(v) {
 				d.faults = append(d.faults, d.locate(v.Fault))
@@ -75,13 +75,13 @@ func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 	return c, nil
 }
 
-// load turns data into the root node of its only document, nil when it is
-// empty, or says why it cannot.
+// load parses data to the root node of its only document. The node is nil if the document
+// is empty.
 func load(data []byte, most int) (*yaml.Node, *Fault) {
 	if len(data) > most {
 		return nil, &Fault{
 			Problem: fmt.Sprintf("the file is larger than %v", Size(most)),
-			Fix:     "settings are short; is this the right file?",
+			Fix:     "check that this is the right file",
 		}
 	}
 	if f := checkText(data); f != nil {
@@ -111,8 +111,8 @@ func load(data []byte, most int) (*yaml.Node, *Fault) {
 	return doc.Content[0], nil
 }
 
-// checkText finds what is not text; the parser below would refuse it too, but
-// without a place.
+// checkText finds bytes that are not text. The YAML parser would reject them too, but
+// without a position.
 func checkText(data []byte) *Fault {
 	line, column := 1, 1
 	for i := 0; i < len(data); {
@@ -131,7 +131,7 @@ func checkText(data []byte) *Fault {
 	return nil
 }
 
-// syntaxFault puts the parser's words into our form.
+// syntaxFault converts an error of the YAML parser.
 func syntaxFault(err error) *Fault {
 	f := &Fault{Problem: "is not YAML: " + err.Error()}
 	var le *yaml.LoadError
@@ -141,7 +141,7 @@ func syntaxFault(err error) *Fault {
 	f.Problem = "is not YAML: " + le.Message
 	mark := le.Mark
 	if le.ContextMark.Line > 0 && le.ContextMsg != "" && strings.Contains(le.Message, "did not find expected") {
-		// What was left open says more than where the parser gave up.
+		// The unclosed construct is more helpful than the place where the parser gave up.
 		f.Problem = fmt.Sprintf("is not YAML: %s (%s)", le.Message, le.ContextMsg)
 		mark = le.ContextMark
 	}
@@ -157,7 +157,7 @@ func syntaxFault(err error) *Fault {
 	case strings.Contains(le.Message, "unknown anchor"):
 		f.Fix = "define the anchor with & before it is used, or quote the value"
 	case strings.Contains(le.Message, "depth"):
-		f.Fix = "no setting is nested that deep"
+		f.Fix = "reduce the nesting"
 	}
 	return f
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Concurrency bounds how many requests a fleet has at once. What is too much
-// waits for a moment, then the least important is refused first.
+// Concurrency bounds the concurrent requests of a fleet. Requests above the limit wait for
+// a short time; the least important are refused first.
 type Concurrency struct {
 	Limit     int           `yaml:"limit" range:"0..1000000"`     // Fixed limit. 0: adaptive, between min and max.
 	Min       int           `yaml:"min" range:"1..1000000"`       // Lower bound of the adaptive limit.
@@ -22,7 +22,7 @@ func (c *Concurrency) setDefaults() {
 	*c = Concurrency{Min: 4, Max: 1000, Queue: 128, Wait: time.Second, Streams: 10_000}
 }
 
-// Priority says how important a route's requests are.
+// Priority is the importance of a route's requests.
 type Priority struct {
 	Default string `yaml:"default"` // Priority of requests: critical-plus, critical, sheddable-plus or sheddable.
 	Header  string `yaml:"header"`  // Header that may name another priority. Use it only where callers are trusted.
@@ -37,8 +37,8 @@ func (p *Priority) fromWord(word string) error {
 
 func (p Priority) toWord() (string, bool) { return p.Default, p.Header == "" }
 
-// Shard gives each caller few of a fleet's workers, so that one who kills what
-// it touches does not touch all.
+// Shard assigns a few of a fleet's workers to each caller, so that a caller who kills
+// workers does not affect all of them.
 type Shard struct {
 	Size     int    `yaml:"size" range:"0..64"`  // Workers of each caller. 0: by the fleet's size.
 	Cells    int    `yaml:"cells" range:"0..64"` // Instead of size: number of fixed parts of the fleet.
@@ -57,7 +57,7 @@ func (s *Shard) fromWord(word string) error {
 
 func (s Shard) toWord() (string, bool) { return "auto", s == Shard{Overflow: "down"} }
 
-// Breaker stops calls to a fleet by a route that fails, for a while.
+// Breaker stops requests of a route to a fleet for a while after failures.
 type Breaker struct {
 	Window       time.Duration `yaml:"window" range:"100ms..1h"`       // Time over which results are counted.
 	MinVolume    int           `yaml:"min_volume" range:"1..1000000"`  // Fewest results in the window before a ratio counts.
@@ -99,8 +99,8 @@ func (b Breaker) toWord() (string, bool) {
 	return "on", b == d
 }
 
-// Fallback is what is answered when the workers cannot be asked. One of
-// Static, Stale and Fleet is given.
+// Fallback is an answer for times when the workers cannot answer. Exactly one of Static,
+// Stale and Fleet is set.
 type Fallback struct {
 	On     []string      `yaml:"on"`                     // Refusals that the answer is for: open, shed or unavailable. Default: all.
 	Static *Static       `yaml:"static"`                 // A fixed answer.
@@ -108,7 +108,7 @@ type Fallback struct {
 	Fleet  string        `yaml:"fleet"`                  // Another fleet that answers.
 }
 
-// Static is an answer that is always the same.
+// Static is a fixed answer.
 type Static struct {
 	Status      int    `yaml:"status" range:"200..599"` // Status code.
 	ContentType string `yaml:"content_type"`            // Content type.
@@ -117,7 +117,7 @@ type Static struct {
 
 func (s *Static) setDefaults() { *s = Static{Status: 200, ContentType: "text/plain; charset=utf-8"} }
 
-// maxFallbacks bounds the fallbacks of a route.
+// maxFallbacks is the maximum number of fallbacks of a route.
 const maxFallbacks = 4
 
 func (r *Route) checkProtection(k *checker, at string, c *Config) {
@@ -139,10 +139,10 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 			key string
 			set bool
 		}{{"plans", len(r.Plans) > 0}, {"limits", usesClient(r.Limits)}} {
-			k.add(at+"."+of.key, flawIf(of.set, "add client: header:X-Api-Key, jwt:sub or ip to the route", "needs to know who calls"), at+".client")
+			k.add(at+"."+of.key, flawIf(of.set, "add client: header:X-Api-Key, jwt:sub or ip to the route", "needs to identify callers"), at+".client")
 		}
 		if f, ok := c.Fleets[r.Fleet]; ok && f.Shard != nil {
-			k.add(at, flawf("add client: header:X-Api-Key, jwt:sub or ip", "leads to a fleet with shards, and does not say who calls"), at+".client")
+			k.add(at, flawf("add client: header:X-Api-Key, jwt:sub or ip", "leads to a fleet with shards, but does not identify callers"), at+".client")
 		}
 	}
 	if r.Guard != nil {
@@ -166,7 +166,7 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 			key string
 			set bool
 		}{{"breaker", r.Breaker != nil}, {"fallback", len(r.Fallback) > 0}, {"guard", r.Guard != nil}} {
-			k.when(of.set, at+"."+of.key, "remove it", "has no meaning for requests that are enqueued")
+			k.when(of.set, at+"."+of.key, "remove it", "has no effect for enqueued requests")
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (f *Fallback) check(k *checker, at string, r *Route, c *Config) {
 			n++
 		}
 	}
-	k.add(at, flawIf(n != 1, "give one of static, stale and fleet; make another item for another", "has %d answers", n), at+".static", at+".stale", at+".fleet")
+	k.add(at, flawIf(n != 1, "set exactly one of static, stale and fleet; use a separate item for each", "has %d answers", n), at+".static", at+".stale", at+".fleet")
 	for i, on := range f.On {
 		k.add(fmt.Sprintf("%s.on[%d]", at, i), choiceFlaw(on, []string{"open", "shed", "unavailable"}))
 	}
@@ -200,6 +200,6 @@ func (f *Fallback) check(k *checker, at string, r *Route, c *Config) {
 	case !ok:
 		k.add(at+".fleet", flawf("define it under fleets"+didYouMean(f.Fleet, sortedKeys(c.Fleets)), "there is no fleet %s", quoted(f.Fleet)), "fleets")
 	case f.Fleet == r.Fleet:
-		k.addf(at+".fleet", "name another one", "is the fleet that could not be asked")
+		k.addf(at+".fleet", "name another one", "is the route's own fleet")
 	}
 }

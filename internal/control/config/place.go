@@ -2,9 +2,8 @@ package config
 
 import "strings"
 
-// explained reports whether a fault that was found while decoding already says
-// why v was found: at its field, around it
-// or inside it, or at or around what it depends on.
+// explained reports whether an earlier fault already explains v: a fault at its field,
+// around it or inside it, or at or around a field that it depends on.
 func (d *decoder) explained(v finding) bool {
 	for _, f := range d.faults {
 		if within(v.Path, f.Path) || within(f.Path, v.Path) {
@@ -19,14 +18,14 @@ func (d *decoder) explained(v finding) bool {
 	return false
 }
 
-// within reports whether the field at inner is outer or a part of it.
+// within reports whether the field inner is outer or part of it.
 func within(inner, outer string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// locate gives f the place of its field, or of the nearest field around it
-// that the file has.
+// locate sets the position of f: that of its field, or of the nearest enclosing field in
+// the file.
 func (d *decoder) locate(f Fault) Fault {
 	for path := f.Path; ; path = parent(path) {
 		if p, ok := d.places[path]; ok {

@@ -11,11 +11,11 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-// DefaultSQS is where bezoar serve without a file serves queues.
+// DefaultSQS is the address of queues when bezoar serve runs without a file.
 const DefaultSQS = "127.0.0.1:9324"
 
-// Queue is one queue that exists whenever Bezoar runs. Its name ends in .fifo
-// if it keeps the order of its groups.
+// Queue is a queue that Bezoar creates at its start. A name that ends in .fifo makes it a
+// FIFO queue.
 type Queue struct {
 	MaxReceiveCount int             `yaml:"max_receive_count" range:"0..1000"` // Receives after which a message becomes a dead letter. 0: never. Default: 5, and 0 for dead-letter queues.
 	DeadLetter      string          `yaml:"dead_letter"`                       // Name of the dead-letter queue. Default: NAME-dlq.
@@ -36,7 +36,7 @@ type Queue struct {
 	Push            *Push           `yaml:"push"`                              // Delivers messages by HTTP.
 }
 
-// QueueRetry says how a delivery that was reported as failed is tried again.
+// QueueRetry says how a failed delivery is tried again.
 type QueueRetry struct {
 	Strategy    string        `yaml:"strategy"`                     // How waits grow: full-jitter, equal-jitter, decorrelated-jitter, exponential, fixed or immediate.
 	Base        time.Duration `yaml:"base" range:"1ms..12h"`        // What the waits grow from.
@@ -47,7 +47,7 @@ type QueueRetry struct {
 	BudgetFloor int           `yaml:"budget_floor" range:"0..1000"` // Retries per second that are always allowed.
 }
 
-// QueueQuarantine says when a payload is refused, whatever message it is in.
+// QueueQuarantine says when a payload is refused, in whatever message it is.
 type QueueQuarantine struct {
 	After    int           `yaml:"after" range:"1..8"`         // Crashes of one payload that lead to quarantine.
 	For      time.Duration `yaml:"for" range:"1s..720h"`       // First quarantine. It doubles each time.
@@ -64,17 +64,17 @@ type Push struct {
 	Timeout     time.Duration `yaml:"timeout" range:"100ms..12h"`  // Time that one delivery may take.
 }
 
-// AccessKey is the secret of one access key id: written as it is, or where it is.
+// AccessKey holds the secret of an access key ID, or the place of the secret.
 type AccessKey struct {
 	SecretEnv  string `yaml:"secret_env"`  // Environment variable that holds the secret key.
 	SecretFile string `yaml:"secret_file"` // File whose first line is the secret key.
 	Secret     string `yaml:"-"`
-	// Queues and Actions limit what the key may do; nil: not.
+	// Queues and Actions limit the use of the key; nil: no limit.
 	Queues  Only `yaml:"queues"`  // Names of the queues that the key may use. A * at the end matches any rest. Absent: all.
 	Actions Only `yaml:"actions"` // Actions that the key may use, such as SendMessage or Receive*. Absent: all.
 }
 
-// Alarm tells somebody about dead letters. One of the conditions is given.
+// Alarm reports dead letters. Exactly one of the conditions is set.
 type Alarm struct {
 	Queue       string        `yaml:"queue"`                              // Dead-letter queue to watch. * stands for all.
 	DepthAbove  int           `yaml:"depth_above" range:"-1..1000000000"` // Alarms above this number of letters. -1: not used.
@@ -109,11 +109,11 @@ const (
 	defaultReceiveCount = 5
 )
 
-// ServesSQS reports whether queues are served.
+// ServesSQS reports whether the SQS endpoint is enabled.
 func (c *Config) ServesSQS() bool { return c.SQS != "" && c.SQS != "off" }
 
-// SecretVariables names the environment variables that hold secrets, which
-// nothing that Bezoar starts may see.
+// SecretVariables returns the environment variables with secrets, which child processes
+// must not inherit.
 func (c *Config) SecretVariables() []string {
 	all := []string{c.AdminTokenEnv}
 	for _, k := range c.AccessKeys {
@@ -132,7 +132,7 @@ func (c *Config) SecretVariables() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
 
-// fillQueues settles who is whose dead-letter queue.
+// fillQueues determines the dead-letter queue of each queue.
 func (c *Config) fillQueues() {
 	dead := map[string]bool{}
 	for _, q := range c.Queues {
@@ -167,12 +167,12 @@ func (c *Config) checkQueues(k *checker) {
 	if c.ServesSQS() {
 		k.add("sqs", addressFlaw(c.SQS))
 		for _, of := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin", c.Admin}} {
-			k.add("sqs", flawIf(c.SQS == of.addr && !strings.HasSuffix(c.SQS, ":0"), "give it a port of its own", "%s is where %s already is", quoted(c.SQS), of.key), of.key)
+			k.add("sqs", flawIf(c.SQS == of.addr && !strings.HasSuffix(c.SQS, ":0"), "give it a port of its own", "%s is also used by %s", quoted(c.SQS), of.key), of.key)
 		}
-		k.add("sqs", flawIf(addressFlaw(c.SQS) == nil && !isLoopback(c.SQS) && len(c.AccessKeys) == 0, "add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
+		k.add("sqs", flawIf(addressFlaw(c.SQS) == nil && !isLoopback(c.SQS) && len(c.AccessKeys) == 0, "add access_keys, or keep it on 127.0.0.1", "%s is open to the network without access keys", quoted(c.SQS)), "access_keys")
 	}
 	if t := c.SQSTLS; t != nil && (t.Cert == "" || t.Key == "") {
-		k.addf("sqs_tls", "set both cert and key", "needs two files")
+		k.addf("sqs_tls", "set both cert and key", "needs both cert and key")
 	}
 	for _, id := range sortedKeys(c.AccessKeys) {
 		a := c.AccessKeys[id]
@@ -183,10 +183,10 @@ func (c *Config) checkQueues(k *checker) {
 			}
 		}
 		k.when(n != 1, "access_keys."+shortKey(id), "write secret_env: VARIABLE or secret_file: PATH", "needs one secret, has %d", n)
-		k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), "access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
+		k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), "access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is not the name of an environment variable")
 		for i, name := range a.Queues {
 			if open := strings.TrimSuffix(name, "*"); open != "" && !isQueueName(strings.TrimSuffix(open, ".")) {
-				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is not a name of a queue", quoted(name))
+				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is not a valid queue name", quoted(name))
 			}
 		}
 		for i, action := range a.Actions {
@@ -207,14 +207,14 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 	if d := q.DeadLetter; d != "" {
 		switch {
 		case !isQueueName(d):
-			k.addf(at+".dead_letter", "use letters, digits, - and _, and .fifo at the end of a FIFO queue's", "%s is not a queue's name", quoted(d))
+			k.addf(at+".dead_letter", "use letters, digits, - and _, and .fifo at the end for a FIFO queue", "%s is not a valid queue name", quoted(d))
 		case d == name:
 			k.addf(at+".dead_letter", "name another queue", "is the queue itself")
 		case isFIFO(d) != isFIFO(name):
 			k.addf(at+".dead_letter", "let both names end in .fifo, or neither", "%s is of the other kind", quoted(d))
 		}
 	}
-	k.when(!isFIFO(name) && (q.ContentDedup || q.DedupByGroup), at, "remove content_dedup and dedup_by_group, or let its name end in .fifo", "only FIFO queues deduplicate")
+	k.when(!isFIFO(name) && (q.ContentDedup || q.DedupByGroup), at, "remove content_dedup and dedup_by_group, or use a name that ends in .fifo", "only FIFO queues deduplicate")
 	for _, of := range []struct {
 		key, value string
 		choices    []string
@@ -243,8 +243,8 @@ func (q *Queue) check(k *checker, at, name string, c *Config) {
 	}
 }
 
-// checkDeadline wants the deadline to leave room for every attempt: each may
-// take the whole visibility, and each wait its longest.
+// checkDeadline checks that the deadline leaves room for every attempt, assuming the full
+// visibility and the longest waits.
 func (q *Queue) checkDeadline(k *checker, at string) {
 	n := q.Retry.Attempts
 	n = cmp.Or(n, q.MaxReceiveCount)
@@ -253,7 +253,7 @@ func (q *Queue) checkDeadline(k *checker, at string) {
 	}
 	b := backoff.Config{Strategy: backoff.Strategy(q.Retry.Strategy), Base: q.Retry.Base, Cap: q.Retry.Cap}
 	if b.Validate() != nil {
-		return // said already
+		return // reported already
 	}
 	work := time.Duration(n) * q.Visibility
 	if all := q.Delay + work + b.RetryBound(n); all > q.Retry.Deadline {
@@ -271,8 +271,8 @@ func (a *Alarm) check(k *checker, at string) {
 			n++
 		}
 	}
-	k.when(n != 1, at, "give one of depth_above, oldest_above, rate_above and redrive: true; make another alarm for another condition", "has %d conditions", n)
-	k.when(a.Queue != "*" && !isQueueName(a.Queue), at+".queue", "write a dead-letter queue's name, or *", "%s is not a queue's name", quoted(a.Queue))
+	k.when(n != 1, at, "set exactly one of depth_above, oldest_above, rate_above and redrive: true; use a separate alarm for each condition", "has %d conditions", n)
+	k.when(a.Queue != "*" && !isQueueName(a.Queue), at+".queue", "write a dead-letter queue's name, or *", "%s is not a valid queue name", quoted(a.Queue))
 	switch {
 	case a.Webhook == "" && len(a.Command) == 0:
 		k.addf(at, "add webhook: https://… or command: [program, argument]", "has no receiver")
@@ -280,30 +280,30 @@ func (a *Alarm) check(k *checker, at string) {
 		k.add(at+".webhook", urlFlaw(a.Webhook))
 	}
 	k.when(len(a.Command) > 0 && strings.TrimSpace(a.Command[0]) == "", at+".command[0]", "name the program to start", "is empty")
-	k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), at+".secret_env", "write the variable's name, not the secret", "is not a name of an environment variable")
+	k.when(a.SecretEnv != "" && !envName.MatchString(a.SecretEnv), at+".secret_env", "write the variable's name, not the secret", "is not the name of an environment variable")
 }
 
-// Actions are those of SQS.
+// Actions returns the actions of SQS.
 func Actions() []string {
 	return strings.Fields(`AddPermission CancelMessageMoveTask ChangeMessageVisibility ChangeMessageVisibilityBatch CreateQueue DeleteMessage
 		DeleteMessageBatch DeleteQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues ListMessageMoveTasks ListQueueTags ListQueues PurgeQueue
 		ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes StartMessageMoveTask TagQueue UntagQueue`)
 }
 
-// actionFlaw wants an action, or the beginning of some and *.
+// actionFlaw checks an action, or a prefix followed by *.
 func actionFlaw(action string) *flaw {
 	begin, open := strings.CutSuffix(action, "*")
 	if slices.ContainsFunc(Actions(), func(known string) bool { return known == action || open && strings.HasPrefix(known, begin) }) {
 		return nil
 	}
-	return flawf("write "+strings.Join(Actions(), ", ")+", or how some begin and then *"+didYouMean(action, Actions()), "%s is not an action", quoted(action))
+	return flawf("write "+strings.Join(Actions(), ", ")+", or a prefix followed by *"+didYouMean(action, Actions()), "%s is not an action", quoted(action))
 }
 
 func choiceFlaw(value string, choices []string) *flaw {
 	if slices.Contains(choices, value) {
 		return nil
 	}
-	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is not a choice here", quoted(value))
+	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is not allowed here", quoted(value))
 }
 
 func (q *QueueQuarantine) fromWord(text string) error {

@@ -14,16 +14,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// WasRedacted reports whether text was made to be shown, and is none that can run.
+// WasRedacted reports whether text was redacted for display, so that it cannot run.
 func WasRedacted(text []byte) bool {
 	return bytes.Contains(text, []byte(redact.Begin)) || bytes.Contains(text, []byte(redact.Bare))
 }
 
-// Redact makes a text of settings into one that can be shown. In the place of
-// each secret is how long it is, and what mark makes of it, by which a change of
-// it shows: a keyed hash, or a secret that is guessed could be tried.
+// Redact returns settings for display. It replaces each secret by its length and
+// mark(secret), which reveals changes of the secret. mark must be a keyed hash: with a
+// plain hash, guessed secrets could be verified.
 //
-// What follows the settings, and what is no YAML, is looked at line by line.
+// Text after the settings, and text that is not YAML, is processed line by line.
 func Redact(text []byte, mark func(secret string) string) []byte {
 	return hideSecrets(text, func(secret string) string {
 		return fmt.Sprintf("%s%d bytes; %s)", redact.Begin, len(secret), mark(secret))
@@ -52,20 +52,20 @@ func hideSecrets(text []byte, word redact.Word) []byte {
 
 type redactor struct {
 	word    redact.Word
-	secrets map[string]bool // that word was asked for
+	secrets map[string]bool // secrets that were passed to mark
 	text    []byte
 	starts  []int
 	spans   []span
 }
 
-// span is a place, and what stands there instead.
+// span is a range with its replacement.
 type span struct {
 	from, to int
 	shown    string
 }
 
-// node finds the secrets below n, which stands under name, within the settings'
-// key top.
+// node finds the secrets below n. name is the key of n, and top the top-level key that
+// contains it.
 func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 	if depth > maxDepth {
 		return
@@ -74,13 +74,13 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
-			if depth == 2 && namesOnly(top, key) { // of a key or a route, not one that has this name
+			if depth == 2 && namesOnly(top, key) { // the name of a key or route, not the name of a secret
 				continue
 			}
 			r.node(n.Content[i+1], cmp.Or(top, key), key, depth+1)
 		}
 	case yaml.SequenceNode:
-		option := "" // the item before, if it is --password
+		option := "" // the previous item, if it is an option such as --password
 		for _, item := range n.Content {
 			r.node(item, top, option, depth+1)
 			option = ""
@@ -98,17 +98,17 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 				}
 				return r.word(value)
 			})
-		case name == "webhook", top == "outbox" && name == "to" && strings.HasPrefix(n.Value, "http"): // its path lets anybody write there
+		case name == "webhook", top == "outbox" && name == "to" && strings.HasPrefix(n.Value, "http"): // the path of a webhook's URL grants access
 			r.scalar(n, func(value string) string { return redact.Webhook(value, r.word) })
 		default:
 			r.scalar(n, func(value string) string { return redact.Settings(value, r.word) })
 		}
-	default: // what an alias stands for is found where it is
+	default: // the target of an alias is processed at its own place
 	}
 }
 
-// namesOnly reports whether a key holds names of queues, actions, headers or cookies,
-// which look like secrets to those who do not know that.
+// namesOnly reports whether a key contains names of queues, actions, headers or cookies,
+// which only look like secrets.
 func namesOnly(top, key string) bool {
 	switch key {
 	case "queues", "actions":
@@ -119,8 +119,8 @@ func namesOnly(top, key string) bool {
 	return false
 }
 
-// scalar notes how a text is shown. Where it is written in another form than it
-// has, with escapes or over several lines, all of it is hidden.
+// scalar records the replacement for a text. A text with escapes, or over several lines, is
+// replaced completely.
 func (r *redactor) scalar(n *yaml.Node, show func(value string) string) {
 	shown := show(n.Value)
 	from, to := r.place(n)
@@ -131,7 +131,7 @@ func (r *redactor) scalar(n *yaml.Node, show func(value string) string) {
 	before, after, ok := strings.Cut(written, n.Value)
 	quotes := before + after
 	switch {
-	case ok && strings.HasPrefix(shown, "(secret"): // all of it
+	case ok && strings.HasPrefix(shown, "(secret"): // the whole text
 		shown = r.word(n.Value)
 	case ok && (quotes == "" || quotes == `""` || quotes == "''"):
 		shown = before + shown + after
@@ -141,8 +141,8 @@ func (r *redactor) scalar(n *yaml.Node, show func(value string) string) {
 	r.spans = append(r.spans, span{from, to, shown})
 }
 
-// place is where a text stands, with its quotes. A plain one that goes over
-// several lines is taken as far as what is indented.
+// place returns the range of a text with its quotes. For a plain text over several lines,
+// this is the indented range.
 func (r *redactor) place(n *yaml.Node) (from, to int) {
 	if n.Line < 1 || n.Line > len(r.starts) {
 		return 0, 0
@@ -165,7 +165,7 @@ func (r *redactor) place(n *yaml.Node) (from, to int) {
 	return from, min(to, len(r.text))
 }
 
-// quotedLen is how long a quoted text is that begins here.
+// quotedLen returns the length of the quoted text at the start.
 func quotedLen(text []byte, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		switch {
@@ -180,8 +180,7 @@ func quotedLen(text []byte, quote byte) int {
 	return len(text)
 }
 
-// indented is where what belongs to a line ends: the line and those after it
-// that are indented more.
+// indented returns the end of a line and of the following lines with more indentation.
 func (r *redactor) indented(line int) int {
 	own := indentAt(r.text[r.starts[line-1]:])
 	end := len(r.text)
@@ -207,7 +206,7 @@ func lineStarts(text []byte) []int {
 	return starts
 }
 
-// cut puts words in the places of the secrets, and wherever else they are.
+// cut replaces the secrets, also where they occur elsewhere.
 func (r *redactor) cut() []byte {
 	slices.SortFunc(r.spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out bytes.Buffer
@@ -230,12 +229,12 @@ func (r *redactor) cut() []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(out.String()))
 }
 
-// shortestElsewhere is how long a secret is at least that is looked for in
-// comments and other values, too.
+// shortestElsewhere is the minimum length of a secret that is also replaced in comments and
+// other values.
 const shortestElsewhere = 8
 
-// lines hides what is left in lines: in comments, in the files that follow the
-// settings, or everywhere.
+// lines redacts the remaining lines: comments, files after the settings, or, with
+// everywhere, all lines.
 func (r *redactor) lines(text []byte, everywhere bool) []byte {
 	var out strings.Builder
 	for line := range strings.Lines(string(text)) {

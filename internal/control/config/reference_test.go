@@ -32,6 +32,7 @@ type setting struct {
 	bounds  string
 	text    string
 	example string
+	since   string // version
 	scalar  bool
 }
 
@@ -47,7 +48,7 @@ func TestReferenceOfSettings(t *testing.T) {
 			} else {
 				fmt.Fprintf(&page, "\n## %s\n\n", strings.TrimSuffix(top, "[]"))
 			}
-			page.WriteString("| key | type | default | meaning | example |\n|---|---|---|---|---|\n")
+			page.WriteString("| key | type | default | meaning | example | since |\n|---|---|---|---|---|---|\n")
 		}
 		if s.text == "" {
 			t.Errorf("%s has no comment that says what it means", s.path)
@@ -59,7 +60,7 @@ func TestReferenceOfSettings(t *testing.T) {
 		if s.bounds != "" {
 			kind += " " + strings.Replace(s.bounds, "..", " to ", 1)
 		}
-		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", code(s.path), cell(kind), code(s.initial), cell(s.text), code(s.example))
+		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s | %s |\n", code(s.path), cell(kind), code(s.initial), cell(s.text), code(s.example), s.since)
 	}
 	golden.File(t, filepath.Join("..", "..", "..", "docs", "settings.md"), page.Bytes())
 }
@@ -76,7 +77,7 @@ This page lists every key of the settings file. It is made from the code. The gl
 - ` + "`bezoar config check FILE`" + ` names every fault with its line, column and fix. ` + "`bezoar config show FILE`" + ` prints the file with all defaults.
 - ` + "`bezoar config schema`" + ` prints a JSON Schema for editors. In VS Code with the YAML extension, save it as ` + "`bezoar.schema.json`" + `
   and put ` + "`# yaml-language-server: $schema=bezoar.schema.json`" + ` on the first line of the file.
-- All keys are there since version 0.1.
+- The last column is the version in which a key came. An older Bezoar refuses the key.
 `
 
 // heads is the section that a key is listed in: its first part, or "" for the
@@ -102,7 +103,7 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 func allSettings(t *testing.T) (all []setting) {
 	w := walker{comments: comments(t), examples: examples(t)}
 	c := Default()
-	w.structure(reflect.ValueOf(&c).Elem(), "")
+	w.structure(reflect.ValueOf(&c).Elem(), "", firstVersion)
 	var parts []setting
 	for _, s := range w.all {
 		if s.heads() == "" {
@@ -120,11 +121,15 @@ type walker struct {
 	all      []setting
 }
 
-func (w *walker) structure(v reflect.Value, path string) {
+// structure lists the keys of a struct that came in version since.
+func (w *walker) structure(v reflect.Value, path, since string) {
 	for _, f := range fieldsOf(v.Type()) {
 		at := join(path, f.key)
-		name := v.Type().Name() + "." + v.Type().Field(f.index).Name
-		w.value(v.Field(f.index), setting{path: at, bounds: f.bounds, text: w.comments[name], example: w.example(at, name)})
+		of := v.Type().Field(f.index)
+		name := v.Type().Name() + "." + of.Name
+		w.value(v.Field(f.index), setting{
+			path: at, bounds: f.bounds, text: w.comments[name], example: w.example(at, name), since: sinceOf(of, since),
+		})
 	}
 }
 
@@ -155,7 +160,7 @@ func (w *walker) value(v reflect.Value, s setting) {
 			s.text = w.comments[v.Type().Name()]
 		}
 		w.all = append(w.all, s)
-		w.structure(v, s.path)
+		w.structure(v, s.path, s.since)
 	case v.Kind() == reflect.Map:
 		w.items(v.Type().Elem(), s, ".NAME", "mapping")
 	default:

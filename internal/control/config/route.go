@@ -16,7 +16,7 @@ func (c *Config) checkRoutes(k *checker) {
 		case r.Redirect != nil && (r.Enqueue != "" || r.Fleet != ""):
 			k.addf(at, "keep one", "has redirect, and fleet or enqueue")
 		case r.Redirect != nil:
-			k.when(r.Guard != nil || r.Breaker != nil || len(r.Fallback) > 0, at, "remove them", "has a guard, a breaker or a fallback, which have no meaning for a redirect")
+			k.when(r.Guard != nil || r.Breaker != nil || len(r.Fallback) > 0, at, "remove them", "has a guard, a breaker or a fallback, which have no effect on a redirect")
 		case r.Enqueue != "" && r.Fleet != "":
 			k.addf(at, "keep one", "has both fleet and enqueue")
 		case r.Enqueue != "":
@@ -25,7 +25,7 @@ func (c *Config) checkRoutes(k *checker) {
 				k.add(at+".enqueue", flawf(fix, "there is no queue %s", quoted(r.Enqueue)), "queues."+shortKey(r.Enqueue))
 			}
 		case r.Fleet == "":
-			k.add(at, flawf("add fleet: NAME, or enqueue: QUEUE", "names no fleet"), at+".fleet")
+			k.add(at, flawf("add fleet: NAME, or enqueue: QUEUE", "has no fleet"), at+".fleet")
 		case !ok:
 			names := sortedKeys(c.Fleets)
 			fix := "define it under fleets" + didYouMean(r.Fleet, names)
@@ -38,24 +38,24 @@ func (c *Config) checkRoutes(k *checker) {
 		for j := range i {
 			if c.Routes[j].Match.covers(r.Match) {
 				first := fmt.Sprintf("routes[%d]", j)
-				k.add(at+".match", flawf("narrow it, or remove it", "can never match: %s takes it all", first), first+".match")
+				k.add(at+".match", flawf("narrow it, or remove it", "can never match: %s matches all of its requests", first), first+".match")
 				break
 			}
 		}
 	}
 }
 
-// checkWorkers checks what is about the route's workers and their answers.
+// checkWorkers checks the settings about the route's workers and their answers.
 func (r *Route) checkWorkers(k *checker, at string, c *Config) {
-	k.when(r.BufferAnswer > 0 && !r.Works(), at+".buffer_answer", "remove it", "has no meaning where no worker answers")
-	k.when(r.Streams != nil && !r.Works(), at+".streams", "remove it", "has no meaning where no worker answers")
+	k.when(r.BufferAnswer > 0 && !r.Works(), at+".buffer_answer", "remove it", "has no effect, because no worker answers")
+	k.when(r.Streams != nil && !r.Works(), at+".streams", "remove it", "has no effect, because no worker answers")
 	kind, name, _ := strings.Cut(r.Sticky, ":")
 	switch f := c.Fleets[r.Fleet]; {
 	case r.Sticky == "":
 	case !r.Works():
-		k.addf(at+".sticky", "remove it", "has no meaning where no worker answers")
+		k.addf(at+".sticky", "remove it", "has no effect, because no worker answers")
 	case kind != "header" && kind != "cookie" || !isToken(name):
-		k.addf(at+".sticky", "write header:NAME or cookie:NAME", "%s is nothing to choose a worker by", quoted(r.Sticky))
+		k.addf(at+".sticky", "write header:NAME or cookie:NAME", "%s is not a value to choose a worker by", quoted(r.Sticky))
 	case f.Shard != nil:
 		k.add(at+".sticky", flawf("keep one", "its fleet has shards, which choose the worker"), "fleets."+shortKey(r.Fleet)+".shard")
 	}
@@ -71,7 +71,7 @@ func (r *Route) checkPolicy(k *checker, at string) {
 			at+".retry.cap")
 	}
 	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
-		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is not a choice here", quoted(string(t)))
+		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is not allowed here", quoted(string(t)))
 	}
 	r.checkEdits(k, at)
 	k.add(at+".paths", choiceFlaw(r.Paths, []string{"normalise", "strict", "raw"}))
@@ -80,37 +80,37 @@ func (r *Route) checkPolicy(k *checker, at string) {
 	k.add(at+".client", clientFlaw(r.Client))
 }
 
-// maxEdits bounds the headers that a route sets and removes, each.
+// maxEdits is the maximum number of headers that a route sets, and that it removes.
 const maxEdits = 64
 
 func (r *Route) checkEdits(k *checker, at string) {
 	if p := r.StripPrefix; p != "" {
 		switch {
 		case !pathPrefix.MatchString(p):
-			k.addf(at+".strip_prefix", "write a path such as /api", "%s is not a prefix of paths", quoted(p))
+			k.addf(at+".strip_prefix", "write a path such as /api", "%s is not a path prefix", quoted(p))
 		case r.Match.Path != p && !strings.HasPrefix(r.Match.Path, p+"/"):
 			k.add(at+".strip_prefix", flawf("match "+clip(p)+"/*", "the route matches %s, which is not below %s", quoted(r.Match.Path), quoted(p)), at+".match.path")
 		case !r.Works():
-			k.addf(at+".strip_prefix", "remove it", "has no meaning where no worker answers")
+			k.addf(at+".strip_prefix", "remove it", "has no effect, because no worker answers")
 		}
 	}
 	r.RequestHeaders.check(k, at+".request_headers")
 	r.AnswerHeaders.check(k, at+".answer_headers")
-	k.when(!r.Works() && (r.RequestHeaders != nil || r.AnswerHeaders != nil), at, "remove them", "has request_headers or answer_headers, which have no meaning where no worker answers")
+	k.when(!r.Works() && (r.RequestHeaders != nil || r.AnswerHeaders != nil), at, "remove them", "has request_headers or answer_headers, which have no effect, because no worker answers")
 }
 
 func (r *Redirect) check(k *checker, at string) {
 	if r == nil {
 		return
 	}
-	k.when(!slices.Contains([]int{301, 302, 307, 308}, r.Status), at+".status", "write 301, 302, 307 or 308", "%d is not a status of a redirect", r.Status)
+	k.when(!slices.Contains([]int{301, 302, 307, 308}, r.Status), at+".status", "write 301, 302, 307 or 308", "%d is not a redirect status", r.Status)
 	u, err := url.Parse(strings.Replace(r.To, "{host}", "host.example", 1))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
 		strings.ContainsAny(strings.Replace(r.To, "{host}", "", 1), " {}\\"):
-		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is no address to send callers to", quoted(r.To))
+		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is not a valid redirect target", quoted(r.To))
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		k.addf(at+".to", "remove it: the request's query comes behind", "%s has a query or a fragment", quoted(r.To))
+		k.addf(at+".to", "remove it: the request's query is appended", "%s has a query or a fragment", quoted(r.To))
 	}
 }
 
@@ -127,7 +127,7 @@ func (e *HeaderEdit) check(k *checker, at string) {
 	}
 }
 
-// editFlaw says what is wrong with a header that settings set or remove.
+// editFlaw checks the name of a header that settings set or remove.
 func editFlaw(name string) *flaw {
 	if f := headerFlaw(name); f != nil {
 		return f
@@ -137,15 +137,15 @@ func editFlaw(name string) *flaw {
 	case "connection", "content-length", "expect", "forwarded", "grpc-timeout", "host", "keep-alive", "proxy", "proxy-authenticate",
 		"proxy-authorization", "proxy-connection", "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade",
 		"x-bezoar-attempt", "x-request-deadline", "x-request-id", "x-request-timeout":
-		return flawf("remove it", "%s is the gateway's to write", quoted(name))
+		return flawf("remove it", "%s is set by the gateway", quoted(name))
 	}
 	if strings.HasPrefix(lower, "x-forwarded-") {
-		return flawf("remove it", "%s is the gateway's to write", quoted(name))
+		return flawf("remove it", "%s is set by the gateway", quoted(name))
 	}
 	return nil
 }
 
-// The most that one route may name.
+// Maximum numbers of names in one route.
 const (
 	maxIgnore   = 64
 	maxHeaders  = 32
@@ -165,8 +165,8 @@ func (r *Route) checkIdentity(k *checker, at string) {
 	for i, h := range r.Headers {
 		path := fmt.Sprintf("%s.headers[%d]", at, i)
 		k.add(path, identityFlaw(h))
-		k.add(path, flawIf(slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }), "keep one", "%s is ignored as well", quoted(h)), at+".ignore")
-		k.when(slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is there already", quoted(h))
+		k.add(path, flawIf(slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }), "keep one", "%s is also listed in ignore", quoted(h)), at+".ignore")
+		k.when(slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is already listed", quoted(h))
 	}
 	r.checkVolatile(k, at)
 }
@@ -178,14 +178,14 @@ func (r *Route) checkVolatile(k *checker, at string) {
 	for i, h := range r.Volatile {
 		path := fmt.Sprintf("%s.volatile[%d]", at, i)
 		k.add(path, volatileFlaw(h))
-		k.add(path, flawIf(slices.ContainsFunc(r.Headers, func(s string) bool { return strings.EqualFold(s, h) }), "keep one", "%s belongs to a request's identity as well", quoted(h)), at+".headers")
-		k.when(slices.ContainsFunc(r.Volatile[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is there already", quoted(h))
+		k.add(path, flawIf(slices.ContainsFunc(r.Headers, func(s string) bool { return strings.EqualFold(s, h) }), "keep one", "%s is also listed in headers", quoted(h)), at+".headers")
+		k.when(slices.ContainsFunc(r.Volatile[:i], func(s string) bool { return strings.EqualFold(s, h) }), path, "remove it", "%s is already listed", quoted(h))
 	}
 }
 
 func (m *Match) check(k *checker, at string) {
 	if m.Path == "" {
-		k.addf(at, "write match: {path: /*} for everything", "says nothing")
+		k.addf(at, "write match: {path: /*} for everything", "is empty")
 	} else {
 		k.add(at+".path", pathFlaw(m.Path))
 	}
@@ -200,7 +200,7 @@ func (m *Match) check(k *checker, at string) {
 		path := fmt.Sprintf("%s.methods[%d]", at, i)
 		k.when(!isToken(method), path, "write a method such as GET", "%s is not a method", quoted(method))
 		if j := slices.Index(m.Methods, method); j < i {
-			k.addf(path, "remove it", "%s is there already", quoted(method))
+			k.addf(path, "remove it", "%s is already listed", quoted(method))
 		}
 	}
 }
@@ -212,15 +212,15 @@ func pathFlaw(p string) *flaw {
 	case star >= 0 && (star != len(p)-1 || p[star-1] != '/'):
 		return flawf("write an exact path, or end it in /*", "%s has a * that is not its whole last part", quoted(p))
 	case strings.ContainsAny(p, "?# ") || hasControl(p):
-		return flawf("write the path alone", "%s has a query, fragment or blank", quoted(p))
+		return flawf("write the path alone", "%s has a query, a fragment or a space", quoted(p))
 	case strings.Contains(p, "//") || strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../"):
 		return flawf("write it without empty, . and .. parts", "%s is not a clean path, so nothing can match it", quoted(p))
 	}
 	return nil
 }
 
-// covers reports whether n, being as specific as m, can take no request that m
-// does not take first.
+// covers reports whether n, if it is as specific as m, can match no request that m does not
+// match first.
 func (m Match) covers(n Match) bool {
 	if m.Path == "" || m.Path != n.Path || !strings.EqualFold(m.Host, n.Host) {
 		return false
@@ -235,12 +235,12 @@ func ignoreFlaw(s string) *flaw {
 	kind, what, ok := strings.Cut(s, ":")
 	switch {
 	case !ok:
-		return flawf("write header:NAME, query:NAME, form:NAME or json:$.a.b", "%s does not say of what", quoted(s))
+		return flawf("write header:NAME, query:NAME, form:NAME or json:$.a.b", "%s has no name or path", quoted(s))
 	case kind == "header":
 		return identityFlaw(what)
 	case kind == "query" || kind == "form":
 		if what == "" {
-			return flawf("write "+kind+":NAME", "%s names nothing", quoted(s))
+			return flawf("write "+kind+":NAME", "%s has no name", quoted(s))
 		}
 		return nil
 	case kind == "json":
@@ -250,7 +250,7 @@ func ignoreFlaw(s string) *flaw {
 		return nil
 	}
 	return flawf("write header:, query:, form: or json:"+didYouMean(kind, []string{"header", "query", "form", "json"}),
-		"%s is nothing that can be ignored", quoted(kind))
+		"%s cannot be ignored", quoted(kind))
 }
 
 func headerFlaw(name string) *flaw {
@@ -260,8 +260,8 @@ func headerFlaw(name string) *flaw {
 	return flawf("write a name such as X-Request-Id", "%s is not a header", quoted(name))
 }
 
-// identityFlaw is headerFlaw for fields that may belong to a request's identity or
-// not.
+// identityFlaw is headerFlaw for headers that may or may not belong to a request's
+// identity.
 func identityFlaw(name string) *flaw {
 	switch strings.ToLower(name) {
 	case "content-type", "content-encoding":
@@ -272,13 +272,13 @@ func identityFlaw(name string) *flaw {
 	return headerFlaw(name)
 }
 
-// volatileFlaw is identityFlaw for fields that may differ in every request.
+// volatileFlaw is identityFlaw for headers that may differ in every request.
 func volatileFlaw(name string) *flaw {
 	switch {
 	case strings.Contains(name, "*"):
-		return flawf("name each header", "%s has a *", quoted(name))
+		return flawf("list each header", "%s has a *", quoted(name))
 	case strings.EqualFold(name, "host"):
-		return flawf("remove it", "%s says who is asked, and always counts", quoted(name))
+		return flawf("remove it", "%s names the requested host, and always belongs to the identity", quoted(name))
 	}
 	return identityFlaw(name)
 }
@@ -292,7 +292,7 @@ func clientFlaw(s string) *flaw {
 			if name, ok := strings.CutPrefix(part, "header:"); ok {
 				return headerFlaw(name)
 			}
-			return flawf("write header:NAME, jwt:CLAIM or ip", "%s does not tell callers apart", quoted(part))
+			return flawf("write header:NAME, jwt:CLAIM or ip", "%s does not identify callers", quoted(part))
 		}
 	}
 	return nil

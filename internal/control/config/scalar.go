@@ -75,7 +75,7 @@ func setText(v reflect.Value, text string) error {
 		case "false", "no", "off":
 			*p = false
 		default:
-			return flawf("write true or false", "%s is neither true nor false", quoted(text))
+			return flawf("write true or false", "%s is not true or false", quoted(text))
 		}
 		return nil
 	case *int:
@@ -108,7 +108,7 @@ func textOf(v reflect.Value) string {
 	panic(fmt.Sprintf("config: no text form for %v", v.Type()))
 }
 
-// parsePrefix reads a network, or one address as a network of one.
+// parsePrefix parses a network. A single address becomes a network with one address.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
@@ -123,7 +123,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// outOfRange holds v against bounds such as "1..1024" in v's own notation.
+// outOfRange checks v against a range such as "1..1024", in v's own notation.
 func outOfRange(v reflect.Value, bounds string) *flaw {
 	low, high, ok := strings.Cut(bounds, "..")
 	lo, hi := reflect.New(v.Type()).Elem(), reflect.New(v.Type()).Elem()
@@ -147,7 +147,7 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// asFlaw finds the flaw in what setText returned.
+// asFlaw returns the flaw in an error of setText.
 func asFlaw(err error) *flaw {
 	if f, ok := errors.AsType[*flaw](err); ok {
 		return f
@@ -155,5 +155,5 @@ func asFlaw(err error) *flaw {
 	return &flaw{problem: clip(err.Error()), fix: "correct it"}
 }
 
-// clip bounds a text that is not quoted.
+// clip returns a shortened text without quotes.
 func clip(s string) string { q := quoted(s); return q[1 : len(q)-1] }

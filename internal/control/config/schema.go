@@ -5,6 +5,6 @@ import _ "embed" // the schema is a file
 //go:embed settings.schema.json
 var schema []byte
 
-// Schema is a JSON Schema of the settings file, for editors. A file that it
-// accepts may still have faults: [Parse] knows more.
+// Schema returns a JSON Schema of the settings file, for editors. [Parse] checks more: a
+// file that the schema accepts may have faults.
 func Schema() []byte { return schema }

@@ -43,7 +43,7 @@ func (w *schemaWriter) structure(v reflect.Value, path string) object {
 		sf := v.Type().Field(f.index)
 		p := w.value(v.Field(f.index), join(path, f.key))
 		if text := w.comments[v.Type().Name()+"."+sf.Name]; text != "" {
-			p["description"] = text
+			p["description"] = strings.TrimSuffix(text, ".") + ". Since " + sinceOf(sf, firstVersion) + "."
 		}
 		if e, ok := w.examples[v.Type().Name()+"."+sf.Name]; ok && isScalar(sf.Type) {
 			p["examples"] = []any{asRead(sf.Type, e)}

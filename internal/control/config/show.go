@@ -10,17 +10,17 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// YAML returns the effective settings: defaults filled in, keys in a stable
-// order, secrets masked. Without secrets it parses back to the same Config.
+// YAML returns the effective settings: defaults filled in, keys in a stable order, secrets
+// masked. If there are no secrets, it parses back to the same Config.
 func (c Config) YAML() []byte {
 	out, err := yaml.Dump(encode(reflect.ValueOf(c)), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
-		panic(fmt.Sprintf("config: %v", err)) // a tree of plain words always encodes
+		panic(fmt.Sprintf("config: %v", err)) // plain nodes always encode
 	}
 	return hideSecrets(out, redact.Secret)
 }
 
-// MarshalJSON returns what YAML prints, as JSON.
+// MarshalJSON returns the same as YAML, in JSON.
 func (c Config) MarshalJSON() ([]byte, error) {
 	var doc any
 	if err := yaml.Load(c.YAML(), &doc); err != nil {
@@ -74,19 +74,19 @@ func encodeStruct(v reflect.Value) *yaml.Node {
 	return n
 }
 
-// unset reports whether leaving the field out says the same.
+// unset reports whether the field can be omitted without a change.
 func unset(v reflect.Value, f field) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
 		return v.IsNil()
 	case reflect.Map, reflect.Slice, reflect.String:
-		return v.Len() == 0 && f.key != "admin" && f.key != "listen" // whose absence means its default
+		return v.Len() == 0 && f.key != "admin" && f.key != "listen" // omitting them means their default
 	default:
 		return v.IsZero() && zeroIsUnset(f.key)
 	}
 }
 
-// word makes a scalar; isText quotes what YAML could take for something else.
+// word creates a scalar. With isText, it quotes text that YAML could read as another type.
 func word(text string, isText bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	if isText {

@@ -7,39 +7,38 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Decode reads data into the struct that into points to as strictly as settings
-// are read: for other files of the same style, whose structs carry yaml tags.
-// check, when not nil, looks at the whole afterwards: the faults that it returns
-// name a Path, and get the place of that field. name stands for the file. The
-// error is a [*Faults].
+// Decode parses data into the struct that into points to, as strictly as settings. It is
+// for other files of the same style, whose structs have yaml tags. check, if not nil,
+// checks the result: the faults that it returns have a Path, and get the position of that
+// field. name is the file name. The error is a [*Faults].
 func Decode(name string, data []byte, into any, check func() []Fault) error {
 	return DecodeWithin(Bounds{}, name, data, into, check)
 }
 
-// Bounds are those of one file. Zero means those of settings.
+// Bounds limits one file. Zero selects the limits of settings.
 type Bounds struct {
 	Bytes   int
-	Values  int // in the whole file, each use of an alias counted anew
-	Entries int // of one list or mapping
+	Values  int // in the whole file, counting each use of an alias
+	Entries int // entries of one list or mapping
 }
 
-// Word is what a struct implements that may be written as one word.
+// Word is implemented by structs that may be written as one word.
 type Word interface{ SetWord(word string) error }
 
-// Placed is what a struct implements that wants to know where it stands. Of an alias
-// that is where the alias stands, then where its value does.
+// Placed is implemented by structs that need their position in the file. For an alias, that
+// is the position of the alias, then that of its value.
 type Placed interface{ SetPlace(line, column int) }
 
-// Keyed is what the values of a mapping implement that takes keys of its own: which
-// ones are possible, and what to write, in words.
+// Keyed is implemented by the values of a mapping that defines its own keys: which keys are
+// valid, and a description of the rule.
 type Keyed interface {
 	Keys() (ok func(string) bool, rule string)
 }
 
-// Path is the path of a key below another path.
+// Path returns the path of a key below another path.
 func Path(path, key string) string { return join(path, shortKey(key)) }
 
-// Wrong is an error of [Word.SetWord] that says how to mend it.
+// Wrong returns an error of [Word.SetWord] with a fix.
 func Wrong(problem, fix string) error { return &flaw{problem: problem, fix: fix} }
 
 func (d *decoder) word(n *yaml.Node, w Word, path string) {
@@ -52,7 +51,7 @@ func (d *decoder) word(n *yaml.Node, w Word, path string) {
 	}
 }
 
-// DecodeWithin is [Decode] with bounds of its own.
+// DecodeWithin is [Decode] with the given limits.
 func DecodeWithin(most Bounds, name string, data []byte, into any, check func() []Fault) error {
 	root, flaw := load(data, cmp.Or(most.Bytes, MaxFileSize))
 	if flaw != nil {
@@ -77,13 +76,13 @@ func DecodeWithin(most Bounds, name string, data []byte, into any, check func() 
 	return faultsError(d.faults)
 }
 
-// Nearest is the known word that word is a slip of, or "".
+// Nearest returns the known word that word is probably a misspelling of, or "".
 func Nearest(word string, known []string) string { return nearest(word, known) }
 
-// Quoted shows a value from a file: bounded, and without control characters.
+// Quoted returns a value from a file for display: shortened and without control characters.
 func Quoted(s string) string { return quoted(s) }
 
-// NodeKind says what a [Node] is.
+// NodeKind is the kind of a [Node].
 type NodeKind int
 
 const (
@@ -93,16 +92,16 @@ const (
 	Map
 )
 
-// Node is a value of a file that has no fixed form. Aliases are resolved.
+// Node is a value of a file without a fixed schema. Aliases are resolved.
 type Node struct {
 	Kind         NodeKind
 	Line, Column int
-	Text         string  // of a scalar
-	Keys         []*Node // of a map, each a scalar and once only
-	Values       []*Node // of a list, or a map's, in the order of Keys
+	Text         string  // for a scalar
+	Keys         []*Node // for a map; each key is a scalar and occurs once
+	Values       []*Node // for a list, or for a map in the order of Keys
 }
 
-// Get is a map's value with the key, or nil.
+// Get returns the value of a map's key, or nil.
 func (n *Node) Get(key string) *Node {
 	for i, k := range n.Keys {
 		if k.Text == key {
@@ -112,8 +111,8 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Tree reads data, YAML or JSON, without asking for a form. Its bounds are those
-// of settings; repeated keys are refused. An empty file is a Null.
+// Tree parses YAML or JSON without a schema. It uses the limits of settings and rejects
+// duplicate keys. An empty file is a Null.
 func Tree(name string, data []byte) (*Node, error) {
 	root, flaw := load(data, MaxFileSize)
 	if flaw != nil {
@@ -144,7 +143,7 @@ func (d *decoder) tree(n *yaml.Node, path string, depth int) *Node {
 		return out
 	}
 	if depth > maxDepth {
-		d.fault(n, path, flawf("nothing is nested that deep", "is nested more than %d levels deep", maxDepth))
+		d.fault(n, path, flawf("reduce the nesting", "is nested more than %d levels deep", maxDepth))
 		return out
 	}
 	switch {

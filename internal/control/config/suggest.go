@@ -10,10 +10,10 @@ func didYouMean(word string, known []string) string {
 	return ""
 }
 
-// nearest returns the known word that word is a slip of, or "". The first of
-// several equally near ones wins.
+// nearest returns the known word that word is probably a misspelling of, or "". The first
+// of several equally near words wins.
 func nearest(word string, known []string) string {
-	const longest = 40 // nobody mistypes more, and the distance costs its square
+	const longest = 40 // longer words are unlikely, and the cost of the distance is quadratic
 	if len(word) > longest {
 		return ""
 	}
@@ -30,7 +30,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// plain forgets how words are joined: maxInFlight, max-in-flight.
+// plain removes the word separators: maxInFlight, max-in-flight.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r == ' ' {
@@ -40,8 +40,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// distance counts the insertions, deletions, replacements and swaps of neighbours that turn
+// a into b.
 func distance(a, b string) int {
 	prev2 := make([]int, len(b)+1)
 	prev := make([]int, len(b)+1)

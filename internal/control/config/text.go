@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Size is a number of bytes, written as 64KiB.
+// Size is a number of bytes, such as 64KiB.
 type Size int64
 
-// units are the sizes' suffixes, largest first.
+// units returns the suffixes of sizes, largest first.
 func units() []struct {
 	name string
 	size Size
@@ -45,7 +45,11 @@ func (s *Size) UnmarshalText(text []byte) error {
 		return nil
 	}
 	if n, err := strconv.ParseInt(in, 10, 64); err == nil && n > 0 {
-		return flawf("write "+Size(n).String(), "%s has no unit", quoted(in))
+		fix := "write " + Size(n).String()
+		if n%1024 != 0 {
+			fix += " for bytes, or another of KiB, MiB, GiB, TiB"
+		}
+		return flawf(fix, "%s has no unit", quoted(in))
 	}
 	for _, u := range units() {
 		num, ok := strings.CutSuffix(in, u.name)
@@ -69,7 +73,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return flawf(fix, "%s is not a size", quoted(in))
 }
 
-// Ratio is a share, written as 20%: 0.2.
+// Ratio is a share, such as 20%: 0.2.
 type Ratio float64
 
 // String returns the percentage.
@@ -98,7 +102,7 @@ func (r *Ratio) UnmarshalText(text []byte) error {
 	return flawf("write a percentage such as 20%", "%s is not a percentage", quoted(in))
 }
 
-// UnmarshalText accepts the three choices.
+// UnmarshalText accepts the three values.
 func (r *Replay) UnmarshalText(text []byte) error {
 	switch v := Replay(text); v {
 	case ReplayIdempotent, ReplayAll, ReplayNone:
@@ -106,10 +110,10 @@ func (r *Replay) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return flawf("write idempotent, all or none"+didYouMean(string(text), []string{"idempotent", "all", "none"}),
-		"%s is not a choice here", quoted(string(text)))
+		"%s is not allowed here", quoted(string(text)))
 }
 
-// UnmarshalText accepts what can be sent on one line.
+// UnmarshalText accepts text that fits on one header line.
 func (v *HeaderValue) UnmarshalText(text []byte) error {
 	if hasControl(string(text)) {
 		return flawf("write it on one line", "has a control character")
@@ -120,7 +124,7 @@ func (v *HeaderValue) UnmarshalText(text []byte) error {
 
 func (v HeaderValue) String() string { return string(v) }
 
-// decimal reads an unsigned number without exponent, sign, NaN or underscores.
+// decimal parses an unsigned number without exponent, sign, NaN or underscores.
 func decimal(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" {
 		return 0, false
@@ -129,10 +133,13 @@ func decimal(s string) (float64, bool) {
 	return f, err == nil
 }
 
-// day is the one unit that time.ParseDuration lacks and people write.
+// day is a common unit that time.ParseDuration lacks.
 const day = 24 * time.Hour
 
-// parseDuration reads 250ms, 1h30m, 7d or 0s.
+// Duration parses a duration of the settings file: 250ms, 1h30m, 7d or 0s.
+func Duration(text string) (time.Duration, error) { return parseDuration(text) }
+
+// parseDuration is [Duration].
 func parseDuration(in string) (time.Duration, error) {
 	const example = "write a number with ms, s, m, h or d, such as 30s"
 	if num, ok := strings.CutSuffix(in, "d"); ok {
@@ -156,7 +163,7 @@ func parseDuration(in string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatDuration writes 10m for what time.Duration calls 10m0s.
+// formatDuration formats a duration without zero parts: 10m instead of 10m0s.
 func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

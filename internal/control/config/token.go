@@ -8,11 +8,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// maxToken bounds the token file.
+// maxToken is the maximum size of the token file in bytes.
 const maxToken = 4 << 10
 
-// AdminToken reads the admin token from where the settings say: the first line
-// of a file, or an environment variable. It returns "" when they name neither.
+// AdminToken returns the admin token from the file or the environment variable in the
+// settings. It returns "" if neither is set.
 func (c Config) AdminToken() (string, error) {
 	switch {
 	case c.AdminTokenFile != "":
@@ -28,7 +28,7 @@ func (c Config) AdminToken() (string, error) {
 	case c.AdminTokenEnv != "":
 		token := strings.TrimSpace(os.Getenv(c.AdminTokenEnv))
 		if token == "" {
-			return "", fmt.Errorf("admin_token_env: the environment has no %s", c.AdminTokenEnv)
+			return "", fmt.Errorf("admin_token_env: the environment variable %s is not set or empty", c.AdminTokenEnv)
 		}
 		return token, nil
 	}

@@ -26,7 +26,7 @@ func TestAdminToken(t *testing.T) {
 		"empty file":  {Config{AdminTokenFile: empty}, "", "is empty"},
 		"no file":     {Config{AdminTokenFile: full + "x"}, "", "admin_token_file: open"},
 		"environment": {Config{AdminTokenEnv: "TOKEN"}, "from-the-environment", ""},
-		"blank":       {Config{AdminTokenEnv: "BLANK"}, "", "has no BLANK"},
+		"blank":       {Config{AdminTokenEnv: "BLANK"}, "", "BLANK is not set or empty"},
 	} {
 		got, err := tt.c.AdminToken()
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {

@@ -10,14 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// Balance says which workers get traffic, beside what their health checks say.
+// Balance says which healthy workers get how much traffic.
 type Balance struct {
 	SlowStart time.Duration  `yaml:"slow_start" range:"0s..1h"` // Time over which a new worker's share of the traffic grows. 0s: it gets its whole share at once.
 	Eject     Eject          `yaml:"eject"`                     // Takes out workers that fail more often than the others, for a while.
 	Weights   map[string]int `yaml:"weights"`                   // Weight of each worker, written as in workers: 0 to 1000. Others have 1.
 }
 
-// Eject takes workers out that fail more than the others, for a while.
+// Eject takes workers out for a while if they fail more than the others.
 type Eject struct {
 	Consecutive int           `yaml:"consecutive" range:"1..1000"` // Failures in a row that take a worker out.
 	Ratio       Ratio         `yaml:"ratio" range:"1%..100%"`      // Share of failures above the others' that takes a worker out.
@@ -37,8 +37,7 @@ func (e *Eject) fromWord(word string) error {
 
 func (e Eject) toWord() (string, bool) { return "off", e.Off }
 
-// Bake says how a new process proves itself in a rolling restart. Whichever comes
-// first is enough.
+// Bake is the trial of a new process in a rolling restart. Either condition is enough.
 type Bake struct {
 	Requests int           `yaml:"requests" range:"0..1000000"` // Requests that the new process must answer. 0: only time counts.
 	Time     time.Duration `yaml:"time" range:"0s..1h"`         // Time that the new process must be up and healthy. 0s: being ready is enough.
@@ -66,8 +65,8 @@ type Budget struct {
 	Floor int   `yaml:"floor" range:"0..1000"`  // Retries per second that are always allowed.
 }
 
-// Checks are the thresholds of Bezoar's own health: from one of them on it is
-// degraded, and from halfway between it and all it is not ready. CPU and Disk only
+// Checks are the thresholds of Bezoar's own health. Above a threshold Bezoar is degraded.
+// Above the middle between the threshold and 100 % it is not ready. CPU and Disk only
 // degrade.
 type Checks struct {
 	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // Unhealthy above this share of the memory of the machine or the control group. 0%: not used.
@@ -109,7 +108,7 @@ func (c *Config) checkUpkeep(k *checker) {
 	if a := c.AccessLog; a != nil {
 		k.add("access_log.caller", choiceFlaw(a.Caller, []string{"hash", "clear", "off"}))
 		k.add("access_log.format", choiceFlaw(a.Format, []string{"log", "json", "combined"}))
-		k.when(a.File != "" && a.Format == "log", "access_log.file", "write format: json or combined", "is for lines of their own")
+		k.when(a.File != "" && a.Format == "log", "access_log.file", "write format: json or combined", "needs a format of its own lines")
 	}
 	if t := c.Tracing; t != nil {
 		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -121,7 +120,7 @@ func (c *Config) checkUpkeep(k *checker) {
 
 func nodeName(s string) bool { return len(s) <= 64 && keyName.MatchString(s) }
 
-// named reports whether a worker is given by a host name, which may have any number
+// named reports whether a worker is given by a host name, which may resolve to any number
 // of addresses.
 func (f *Fleet) named() bool {
 	return slices.ContainsFunc(f.Workers, func(w string) bool {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Warnings says, a sentence each, what works and is probably not meant.
+// Warnings returns one sentence for each setting that works but is probably a mistake.
 func (c Config) Warnings() []string {
 	var out []string
 	if len(c.Routes) == 0 && (len(c.Fleets) > 0 || c.SQS == "") {
@@ -19,14 +19,14 @@ func (c Config) Warnings() []string {
 			out = append(out, fmt.Sprintf("fleets.%s: no route leads to it", name))
 		}
 		if max(f.Replicas, len(f.Workers)) == 1 {
-			out = append(out, fmt.Sprintf("fleets.%s: with one worker there is no lane to try suspects in", name))
+			out = append(out, fmt.Sprintf("fleets.%s: with one worker there is no lane to run suspects in", name))
 		}
 		out = append(out, f.shellWarnings("fleets."+name)...)
 	}
 	return append(out, c.contradictions()...)
 }
 
-// shellWarnings finds what only a shell would expand.
+// shellWarnings finds text that only a shell would expand.
 func (f Fleet) shellWarnings(at string) []string {
 	if len(f.Command) == 0 || slices.Contains([]string{"sh", "bash", "dash", "zsh", "env"}, filepath.Base(f.Command[0])) {
 		return nil

@@ -20,7 +20,7 @@ routes:
 	}
 	want := `fleets.idle: no route leads to it
 fleets.idle.command[2]: no shell reads ":$PORT"; write {port} for the port
-fleets.lone: with one worker there is no lane to try suspects in`
+fleets.lone: with one worker there is no lane to run suspects in`
 	if got := strings.Join(c.Warnings(), "\n"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -15,15 +15,15 @@ import (
 //go:embed static
 var files embed.FS
 
-// A file is one embedded file, ready to be sent.
+// file is one embedded file, ready to be sent.
 type file struct {
 	content []byte
 	kind    string
 	tag     string
 }
 
-// A Handler serves the pages at "/", "/queues", "/traffic", "/guards", "/flows" and
-// "/outbox", and their parts beside them.
+// Handler serves the pages at "/", "/queues", "/traffic", "/guards", "/flows" and
+// "/outbox", with their CSS and modules.
 type Handler struct {
 	files map[string]file // by URL path
 }
@@ -57,7 +57,7 @@ func New() (*Handler, error) {
 	return h, nil
 }
 
-// kindOf does not ask the system, whose answer differs from one to the next.
+// kindOf uses its own table, because the system's table differs between systems.
 func kindOf(name string) (string, error) {
 	switch path.Ext(name) {
 	case ".html":
@@ -69,15 +69,15 @@ func kindOf(name string) (string, error) {
 	case ".svg":
 		return "image/svg+xml", nil
 	}
-	return "", fmt.Errorf("%s: no content type is known for it", name)
+	return "", fmt.Errorf("%s: unknown content type", name)
 }
 
-// ServeHTTP sends one file. Browsers ask each time whether it has changed, so
-// that a new version never runs with an old part.
+// ServeHTTP sends one file. Browsers revalidate each file, so that files of different
+// versions are never mixed.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the console is only read", http.StatusMethodNotAllowed)
+		http.Error(w, "the console only accepts GET and HEAD", http.StatusMethodNotAllowed)
 		return
 	}
 	f, ok := h.files[r.URL.Path]
@@ -95,6 +95,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	head.Set("Content-Length", strconv.Itoa(len(f.content)))
 	if r.Method == http.MethodGet {
-		_, _ = w.Write(f.content) // the reader may be gone
+		_, _ = w.Write(f.content) // the client may have disconnected
 	}
 }

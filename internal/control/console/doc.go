@@ -1,22 +1,24 @@
-// Package console serves the console: pages of its own HTML, CSS and ES
-// modules, embedded, without a library and without a build step.
+// Package console serves the console: pages with their own HTML, CSS and ES modules,
+// embedded, without a library or a build step.
 //
-// The page at "/" shows how all fleets, queues and alarms stand, the worst first,
-// one fleet as a moving picture, what is quarantined and what happens. The page at "/queues" shows queues, and deals with dead letters:
-// its URL says which view is shown and of what, nothing in a list moves by
-// itself, and what cannot be undone easily is planned, counted and confirmed
-// first. The page at "/traffic" shows who causes most, what holds traffic back
-// (pools, circuit breakers, overrides) and the versions of the settings. The page
-// at "/guards" shows what queries were predicted to cost, whose they are and what
-// became of them; its URL says of which route and caller. The page at "/flows" shows
-// the runs of flows: the graph of one, when its tasks ran, their logs, and what can
-// be done; its URL says which run and task. The page at "/outbox" shows what waits in
-// the outboxes of applications, who delivers it and what needs a person. While a fleet is in
-// panic mode, a banner says so. All of it is from the admin API; the pages know
-// nothing that the API does not say.
+// The pages:
 //
-// Whatever came with a request or a message is attacker-written: it reaches the
-// pages as JSON and the document as text nodes, never as markup, with characters
-// that cannot be seen, or that turn the direction of text, spelled out. The
-// content security policy that admin sets allows no inline script or style.
+//   - "/" shows the state of all fleets, queues and alarms, the worst first; one fleet as an
+//     animation; the quarantine; and events.
+//   - "/queues" shows queues and handles dead letters.
+//   - "/traffic" shows the top callers, what limits traffic (pools, circuit breakers,
+//     overrides) and the versions of the settings.
+//   - "/guards" shows the predicted cost of queries, by caller, and their outcomes.
+//   - "/flows" shows the runs of flows: the graph and the times of tasks, logs, and possible
+//     actions.
+//   - "/outbox" shows the waiting events of outboxes, their relays, and what needs a person.
+//
+// While a fleet is in panic mode, a banner says so. All data comes from the admin API. A
+// list never moves by itself, and an operation that is hard to undo is planned, counted and
+// confirmed first. URLs contain the view, so that views can be linked.
+//
+// Texts of requests and messages are written by attackers. They reach the pages as JSON and
+// the document as text nodes, never as markup. Invisible characters and characters that
+// change the direction of text are spelled out. The content security policy of package
+// admin allows no inline script or style.
 package console

@@ -1,5 +1,5 @@
-// Package errlog limits how often the log repeats an error: of an operation that
-// is retried again and again, not every failure gets a line.
+// Package errlog limits how often the log repeats an error of an operation that is retried
+// again and again.
 //
 //	         Failed: a line           Passed, long after the last failure: a line
 //	well ─────────────────► failing ──────────────────────────────────────► well
@@ -7,11 +7,10 @@
 //	                         └────┘
 //	                Failed: a line each minute
 //
-// There is one line when failures begin, one each minute that says how often the
-// operation has failed meanwhile, and one at the end that says how long it took.
-// Failures that come back within a minute of the last line are counted, and the
-// next line says how many. Level debug has a line for every failure.
+// The log gets one line when failures begin, one per minute with the number of failures so
+// far, and one at the end with the duration. If failures return within a minute of the last
+// line, they are counted, and the next line has the number. Level debug logs every failure.
 //
-// Use it for failures of one origin, such as a store that is unreachable: a line
-// shows the latest error only.
+// Use a Limiter for failures with one cause, such as an unreachable store: a line shows
+// only the latest error.
 package errlog

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// Config names the operation and the log. Only Log is required.
+// Config configures a Limiter. Only Log is required.
 type Config struct {
 	Log  *slog.Logger
-	What string // that fails, such as: queue upkeep
+	What string // name of the operation, such as: queue upkeep
 
-	Every time.Duration // between two lines about failures; 0: a minute
-	Calm  time.Duration // without a failure, until it is over; 0: 3 s
+	Every time.Duration // between two lines about failures; 0: one minute
+	Calm  time.Duration // time without a failure until the failures count as over; 0: 3 s
 }
 
-// Limiter logs the failures of one operation. Its methods may be called at the
-// same time.
+// Limiter logs the failures of one operation. It is safe for concurrent use.
 type Limiter struct {
 	cfg Config
 
-	mu       sync.Mutex // guards what follows; not held while logging
-	failures int        // since it began; 0: all is well
-	since    time.Time  // when it began
-	last     time.Time  // the last failure
-	told     time.Time  // the last line about a failure
-	known    bool       // there was a line since it began
+	mu       sync.Mutex // guards the fields below; not held while logging
+	failures int        // since the first one; 0: no failures
+	since    time.Time  // time of the first failure
+	last     time.Time  // time of the last failure
+	told     time.Time  // time of the last line about a failure
+	known    bool       // a line was logged since the first failure
 }
 
 // New returns a Limiter without a failure.
@@ -36,7 +35,7 @@ func New(cfg Config) *Limiter {
 	return &Limiter{cfg: cfg}
 }
 
-// Failed notes that something could not be done; it will be tried again.
+// Failed records a failure of an operation that will be retried.
 func (t *Limiter) Failed(doing string, err error) {
 	now := time.Now()
 	t.mu.Lock()
@@ -55,14 +54,14 @@ func (t *Limiter) Failed(doing string, err error) {
 	case !tell:
 		t.cfg.Log.Debug(t.cfg.What+" failed", "doing", doing, "err", err)
 	case first:
-		t.cfg.Log.Error(t.cfg.What+" fails, and is tried again", "doing", doing, "err", err)
+		t.cfg.Log.Error(t.cfg.What+" fails and will be tried again", "doing", doing, "err", err)
 	default:
 		t.cfg.Log.Error(t.cfg.What+" still fails", "for", now.Sub(since).Round(time.Second), "failures", failures, "doing", doing, "err", err)
 	}
 }
 
-// Passed notes a success. The failures are over when there was none for a while:
-// one success does not mean that everything works.
+// Passed records a success. The failures count as over after some time without a failure,
+// because one success does not prove that everything works.
 func (t *Limiter) Passed() {
 	now := time.Now()
 	t.mu.Lock()

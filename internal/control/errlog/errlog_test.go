@@ -53,7 +53,7 @@ func TestAnOutageTakesALineAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		want("five minutes",
-			`level=ERROR msg="upkeep fails, and is tried again" doing=sweep err=away`,
+			`level=ERROR msg="upkeep fails and will be tried again" doing=sweep err=away`,
 			`level=ERROR msg="upkeep still fails" for=1m0s failures=121 doing=sweep err=away`,
 			`level=ERROR msg="upkeep still fails" for=2m0s failures=241 doing=sweep err=away`,
 			`level=ERROR msg="upkeep still fails" for=3m0s failures=361 doing=sweep err=away`,
@@ -72,7 +72,7 @@ func TestAnOutageTakesALineAMinute(t *testing.T) {
 			u.Passed()
 		}
 		want("it flutters",
-			`level=ERROR msg="upkeep fails, and is tried again" doing=sweep err=away`,
+			`level=ERROR msg="upkeep fails and will be tried again" doing=sweep err=away`,
 			`level=INFO msg="upkeep works again" failed_for=0s failures=1`,
 		)
 		time.Sleep(time.Minute)
@@ -80,7 +80,7 @@ func TestAnOutageTakesALineAMinute(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		u.Passed()
 		want("it comes back",
-			`level=ERROR msg="upkeep fails, and is tried again" doing=list err=away`,
+			`level=ERROR msg="upkeep fails and will be tried again" doing=list err=away`,
 			`level=INFO msg="upkeep works again" failed_for=0s failures=1`,
 		)
 	})
@@ -91,7 +91,7 @@ func TestEachFailureIsThereForWhoLooks(t *testing.T) {
 	u.Failed("sweep", errAway)
 	u.Failed("list", errAway)
 	want := []string{
-		`level=ERROR msg="upkeep fails, and is tried again" doing=sweep err=away`,
+		`level=ERROR msg="upkeep fails and will be tried again" doing=sweep err=away`,
 		`level=DEBUG msg="upkeep failed" doing=list err=away`,
 	}
 	if got := lines(buf); !slices.Equal(got, want) {

@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// Put makes text the newest version, on top of whatever is, and applies it
-// here. A text that is the newest version already makes no new one. An
-// [InvalidError] changes nothing; with an [ApplyError] the version is kept and
-// wanted, yet does not run here.
+// Put makes text the newest version and applies it here. If text equals the newest version,
+// Put creates no new one. After an [InvalidError] nothing has changed. After an
+// [ApplyError] the version is stored and wanted, but does not run here.
 func (l *Live) Put(ctx context.Context, text []byte, by, note string) (Version, error) {
 	return l.put(ctx, -1, Version{By: by, Source: FromAPI, Note: note, Text: text})
 }
 
-// PutIf is Put, unless the newest version is no longer number base: then it is
-// ErrConflict. Base 0 means that there is none.
+// PutIf is Put, but returns ErrConflict if the newest version does not have the number
+// base. Base 0 means that there is no version.
 func (l *Live) PutIf(ctx context.Context, base int64, text []byte, by, note string) (Version, error) {
 	if base < 0 {
 		return Version{}, fmt.Errorf("put settings: base: %d is negative", base)
@@ -28,7 +27,7 @@ func (l *Live) PutIf(ctx context.Context, base int64, text []byte, by, note stri
 	return l.put(ctx, base, Version{By: by, Source: FromAPI, Note: note, Text: text})
 }
 
-// Rollback makes the text of an older version the newest one.
+// Rollback makes the text of an older version the newest version.
 func (l *Live) Rollback(ctx context.Context, number int64, by string) (Version, error) {
 	old, err := l.Version(ctx, number)
 	if err != nil {
@@ -42,7 +41,7 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 	if err := v.Validate(); err != nil {
 		return Version{}, fmt.Errorf("put settings: %w", err)
 	}
-	if len(l.names(documentOf(v).Text)) == 0 { // all that matters is there: what is invalid needs no store
+	if len(l.names(documentOf(v).Text)) == 0 { // the text names no files, so that its validity can be checked without the store
 		if err := l.whole(&v, Version{}); err != nil {
 			return Version{}, err
 		}
@@ -62,9 +61,9 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 	return kept.bare(), l.settle(context.WithoutCancel(ctx), true)
 }
 
-// Try says what Put, or PutIf with a base that is not negative, would make of
-// text and on top of what, and changes nothing: with the same number both are
-// the same.
+// Try returns the version that Put, or PutIf with a non-negative base, would create, and
+// the newest version. It changes nothing. If both have the same number, the text is already
+// the newest.
 func (l *Live) Try(ctx context.Context, base int64, text []byte) (would, newest Version, err error) {
 	v := Version{By: l.config.Node, Source: FromAPI, Text: bytes.Clone(text), Sum: Sum(text)}
 	if err := v.Validate(); err != nil {
@@ -92,7 +91,7 @@ func (l *Live) Try(ctx context.Context, base int64, text []byte) (would, newest 
 	return v, newest, nil
 }
 
-// fits is ErrConflict unless the newest version is number base; -1 fits always.
+// fits returns ErrConflict unless the newest version has the number base; -1 always fits.
 func (l *Live) fits(base int64) error {
 	if base >= 0 && base != l.newest.Number {
 		return fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
@@ -100,17 +99,17 @@ func (l *Live) fits(base int64) error {
 	return nil
 }
 
-// whole adds to a new version the files that its settings name and that it does
-// not come with, as base has them or else as they are here, and checks it.
+// whole adds the files that the settings of a new version name and that it does not
+// contain: from base, or else from this node. Then it checks the version.
 func (l *Live) whole(v *Version, base Version) error {
-	var here []string // files that whoever asks has not brought
+	var here []string // files that the caller did not provide
 	d, err := l.completed(base, v.Text, func(name string) ([]byte, error) {
 		here = append(here, name)
 		return readFile(name)
 	})
 	if err != nil && !errors.Is(err, errEmpty) {
 		if unread := l.config.Check(v.Text); unread != nil {
-			err = unread // of what is invalid nobody knows what it names
+			err = unread // the files of an invalid text are unknown
 		}
 	}
 	for _, f := range d.Files {
@@ -134,8 +133,8 @@ func (l *Live) whole(v *Version, base Version) error {
 	return nil
 }
 
-// keep puts what v becomes with the files that it names on top of base, or of
-// the newest version where that is -1.
+// keep stores v, completed with the files that it names, after base, or after the newest
+// version if base is -1.
 func (l *Live) keep(ctx context.Context, base int64, given Version) (Version, error) {
 	for range conflicts {
 		v := given
@@ -162,10 +161,10 @@ func (l *Live) keep(ctx context.Context, base int64, given Version) (Version, er
 			return Version{}, err
 		}
 	}
-	return Version{}, fmt.Errorf("others were faster %d times: %w", conflicts, ErrConflict)
+	return Version{}, fmt.Errorf("other changes came first %d times: %w", conflicts, ErrConflict)
 }
 
-// Version returns one version whole; number 0 means the newest.
+// Version returns one version with its text; number 0 means the newest.
 func (l *Live) Version(ctx context.Context, number int64) (Version, error) {
 	ctx, cancel := l.in(ctx)
 	defer cancel()
@@ -176,8 +175,8 @@ func (l *Live) Version(ctx context.Context, number int64) (Version, error) {
 	return v, nil
 }
 
-// History lists the newest versions without their texts, newest first. Limit
-// is 1 to MaxVersions; 0 means all that are kept.
+// History lists the newest versions without their texts, newest first. limit is 1 to
+// MaxVersions; 0 means all stored versions.
 func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
 	limit = cmp.Or(limit, MaxVersions)
 	ctx, cancel := l.in(ctx)
@@ -185,8 +184,8 @@ func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
 	return l.config.Store.Versions(ctx, limit)
 }
 
-// Completed is what putting text on top of v would make of it: with the files
-// that it names and does not come with, as far as v has them. It is not checked.
+// Completed returns the text that a put of text after v would store: with the files that it
+// names and does not contain, as far as v has them. The text is not checked.
 func (l *Live) Completed(v Version, text []byte) []byte {
 	d, err := l.completed(v, text, func(string) ([]byte, error) { return nil, ErrNotFound })
 	if err != nil {
@@ -211,13 +210,13 @@ func (l *Live) completed(base Version, text []byte, read func(name string) ([]by
 	})
 }
 
-// Override puts o in force everywhere until o.Until, which is taken as a time
-// of this process's clock, and from there on for as long by the store's. Its ID
-// is made here. It replaces one of the same target and What.
+// Override puts o in force on all nodes until o.Until, a time of this process's clock. The
+// store measures the duration with its own clock. Override sets the ID. It replaces an
+// override of the same target and What.
 func (l *Live) Override(ctx context.Context, o Override) (Override, error) {
 	ttl := time.Until(o.Until)
 	if o.ID != "" {
-		return Override{}, fmt.Errorf("override: ID: %.80q: ids are not chosen", o.ID)
+		return Override{}, fmt.Errorf("override: ID: %.80q: must be empty", o.ID)
 	}
 	o.ID = newID()
 	err := CheckOverride(o, ttl)
@@ -237,7 +236,7 @@ func (l *Live) Override(ctx context.Context, o Override) (Override, error) {
 	return o, nil
 }
 
-// Lift ends an override before its time.
+// Lift ends an override early.
 func (l *Live) Lift(ctx context.Context, id string) error {
 	err := l.rule(ctx, func(ctx context.Context) error { return l.config.Store.DeleteOverride(ctx, id) })
 	if err != nil {
@@ -246,7 +245,7 @@ func (l *Live) Lift(ctx context.Context, id string) error {
 	return nil
 }
 
-// rule changes the overrides and follows here at once.
+// rule changes the overrides and applies the change here at once.
 func (l *Live) rule(ctx context.Context, change func(context.Context) error) error {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -259,12 +258,12 @@ func (l *Live) rule(ctx context.Context, change func(context.Context) error) err
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // it has happened
+	ctx = context.WithoutCancel(ctx) // the change has happened
 	if err := l.refresh(ctx); err != nil {
-		l.answered(ctx, err) // the change is kept, and followed once the store answers
+		l.answered(ctx, err) // the change is stored, and applied when the store answers
 		return nil
 	}
-	_ = l.settle(ctx, false) // it is logged, and in the status
+	_ = l.settle(ctx, false) // settle logs the error, and the status shows it
 	return nil
 }
 

@@ -11,25 +11,25 @@ import (
 	"unicode"
 )
 
-// Bounds of what people and nodes write, in bytes.
+// Limits of texts, in bytes.
 const (
-	maxName  = 255 // routes, callers, plans, nodes, who
+	maxName  = 255 // routes, callers, plans, nodes, actors
 	maxNote  = 1000
 	maxError = 2000
 	maxID    = 64
 )
 
-// maxFactor bounds how much an override may loosen.
+// maxFactor is the largest factor of an override.
 const maxFactor = 1000
 
-// Sum returns what [Version.Sum] is of text.
+// Sum returns the [Version.Sum] of text.
 func Sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// Validate reports every field that a store does not accept. Number and At are
-// the store's own.
+// Validate returns one error that names every field that a store does not accept. The store
+// sets Number and At.
 func (v Version) Validate() error {
 	f := faults{}
 	f.text("By", v.By, 1, maxName)
@@ -38,13 +38,13 @@ func (v Version) Validate() error {
 	if len(v.Text) > MaxText {
 		f.add("Text: has %d bytes, more than %d", len(v.Text), MaxText)
 	} else if v.Sum != Sum(v.Text) {
-		f.add("Sum: %.80q is not that of the text", v.Sum)
+		f.add("Sum: %.80q does not match the text", v.Sum)
 	}
 	return f.join()
 }
 
-// Validate reports every field that is out of bounds. Since and Until are the
-// store's own.
+// Validate returns one error that names every invalid field. The store sets Since and
+// Until.
 func (o Override) Validate() error {
 	f := faults{}
 	f.addIf(!validID(o.ID), "ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
@@ -75,74 +75,74 @@ func (o Override) checkWhat(f *faults) {
 	case GuardReport:
 	case Breaker:
 		value = true
-		f.addIf(o.Value != "open" && o.Value != "closed", "Value: %.40q is neither open nor closed", o.Value)
+		f.addIf(o.Value != "open" && o.Value != "closed", "Value: %.40q is not open or closed", o.Value)
 	case Deny:
 		f.addIf(o.Route == "" && o.Caller == "" && o.Plan == "", "What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
 	default:
-		f.add("What: %.40q is none of %s", o.What, whats)
+		f.add("What: %.40q is not one of %s", o.What, whats)
 		return
 	}
 	o.checkQueries(f)
-	f.addIf(!factor && o.Factor != 0, "Factor: %s has none", o.What)
-	f.addIf(!value && o.Value != "", "Value: %s has none", o.What)
+	f.addIf(!factor && o.Factor != 0, "Factor: %s does not have a factor", o.What)
+	f.addIf(!value && o.Value != "", "Value: %s does not have a value", o.What)
 }
 
 const whats = Rate + ", " + Concurrency + ", " + Priority + ", " + Deny + ", " + Breaker + ", " + Guard + ", " + GuardLimit + " and " + GuardReport
 
-// ForQueries says whether o changes what a guard of queries does.
+// ForQueries reports whether o changes a guard of queries.
 func (o Override) ForQueries() bool {
 	return o.What == Guard || o.What == GuardLimit || o.What == GuardReport
 }
 
-// checkQueries checks what only overrides of guards have.
+// checkQueries checks the fields for overrides of guards.
 func (o Override) checkQueries(f *faults) {
-	f.addIf(!o.ForQueries() && o.Class != "", "Class: %s has none", o.What)
+	f.addIf(!o.ForQueries() && o.Class != "", "Class: %s does not have a class", o.What)
 	switch {
 	case o.What != GuardLimit && (o.Predictor != "" || o.Index != ""):
-		f.add("Predictor, Index: %s has none", o.What)
+		f.add("Predictor, Index: %s does not have them", o.What)
 	case o.What == GuardLimit && o.Predictor == "":
 		f.add("Predictor: is empty")
 	}
 }
 
-// CheckOverride says whether a store accepts o for ttl.
+// CheckOverride returns an error if a store does not accept o for ttl.
 func CheckOverride(o Override, ttl time.Duration) error {
 	err := o.Validate()
 	if ttl < time.Millisecond || ttl > MaxOverride {
-		err = errors.Join(err, fmt.Errorf("Until: %v from now is not within 1ms to %v", ttl.Round(time.Millisecond), MaxOverride))
+		err = errors.Join(err, fmt.Errorf("Until: %v from now is not between 1ms and %v", ttl.Round(time.Millisecond), MaxOverride))
 	}
 	return err
 }
 
-// SameTarget says whether o and other are about the same, so that only one of
-// them can be in force.
+// SameTarget reports whether o and other have the same target, so that only one of them can
+// be in force.
 func (o Override) SameTarget(other Override) bool {
 	return o.Route == other.Route && o.Caller == other.Caller && o.Plan == other.Plan && o.What == other.What &&
 		o.Class == other.Class && o.Predictor == other.Predictor && o.Index == other.Index
 }
 
-// CheckLimit says whether so many versions can be listed.
+// CheckLimit returns an error if limit versions cannot be listed.
 func CheckLimit(limit int) error {
 	if limit < 1 || limit > MaxVersions {
-		return fmt.Errorf("list versions: limit: %d is not within 1 to %d", limit, MaxVersions)
+		return fmt.Errorf("list versions: limit: %d is not between 1 and %d", limit, MaxVersions)
 	}
 	return nil
 }
 
-// Validate reports every field that a store does not accept.
+// Validate returns one error that names every field that a store does not accept.
 func (n Node) Validate() error {
 	f := faults{}
 	f.text("Name", n.Name, 1, maxName)
 	f.text("Error", n.Error, 0, maxError)
-	f.addIf(n.Sum != "" && !isSum(n.Sum), "Sum: %.80q is no SHA-256 in hex", n.Sum)
-	f.addIf(n.Running < 0 || n.Wanted < 0 || n.Overrides < 0, "Running, Wanted, Overrides: %d, %d, %d: none is negative", n.Running, n.Wanted, n.Overrides)
+	f.addIf(n.Sum != "" && !isSum(n.Sum), "Sum: %.80q is not a hexadecimal SHA-256", n.Sum)
+	f.addIf(n.Running < 0 || n.Wanted < 0 || n.Overrides < 0, "Running, Wanted, Overrides: %d, %d, %d: must not be negative", n.Running, n.Wanted, n.Overrides)
 	if y := n.Since.UTC().Year(); y < 1 || y > 9999 {
-		f.add("Since: year %d is not within 1 to 9999", y)
+		f.add("Since: year %d is not between 1 and 9999", y)
 	}
 	return f.join()
 }
 
-// faults collects what is wrong.
+// faults collects errors.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
@@ -155,8 +155,8 @@ func (f *faults) addIf(bad bool, format string, args ...any) {
 
 func (f *faults) join() error { return errors.Join(*f...) }
 
-// text asks for valid Unicode of some length without control characters, save
-// line breaks and tabs.
+// text checks that s is valid Unicode of a length from least to most, without control
+// characters except line breaks and tabs.
 func (f *faults) text(field, s string, least, most int) {
 	switch {
 	case len(s) < least:
@@ -168,7 +168,7 @@ func (f *faults) text(field, s string, least, most int) {
 	}
 }
 
-// cleaned makes s something that text accepts.
+// cleaned returns s in a form that text accepts.
 func cleaned(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
@@ -177,7 +177,7 @@ func cleaned(s string, most int) string {
 		return unicode.ReplacementChar
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") // no half a rune
+		s = strings.ToValidUTF8(s[:most], "") // without a partial character
 	}
 	return s
 }

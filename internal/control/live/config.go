@@ -9,56 +9,52 @@ import (
 	"time"
 )
 
-// Config sets a [Live] up. Store, Node and Apply are required.
+// Config configures a [Live]. Store, Node and Apply are required.
 type Config struct {
-	// Path is the file that is watched; "" means none.
+	// Path is the file to watch; empty: none.
 	Path string
-	// Store keeps versions and overrides; all nodes of a cluster share it.
+	// Store keeps versions and overrides. All nodes of a cluster share it.
 	Store Store
-	// Node is this process's name among them.
+	// Node is the name of this process in the cluster.
 	Node string
-	// Files lists the files that a text of settings names and that go with it:
-	// what they say is kept with each version, compared, and rolled back. nil:
-	// none. Of a text that is invalid it lists what it can.
+	// Files returns the files that a settings text names and that belong to it. Their
+	// content is stored, compared and rolled back with each version. For an invalid text,
+	// it returns the files that it finds. nil: no files.
 	Files func(text []byte) []string
-	// Check says whether a text can be applied, naming the line; nil accepts
-	// every text. It has no effect.
+	// Check returns an error if a text cannot be applied, naming the line. It has no side
+	// effects. nil accepts every text.
 	Check func(text []byte) error
-	// Hide takes out of an error of Check what it quotes of files that were read here
-	// for whoever named them: they may not be allowed to. Nil: nothing.
+	// Hide removes from an error of Check the quotes of files that were read on this node
+	// on behalf of a user, who may not be allowed to read them. nil: no change.
 	Hide func(err error, files []string) error
-	// CheckOverride says what else is wrong with an override than
-	// [Override.Validate] knows, such as a route that there is not; nil: nothing.
+	// CheckOverride returns errors of an override that [Override.Validate] does not detect,
+	// such as an unknown route. nil: no further checks.
 	CheckOverride func(Override) error
-	// Apply makes a version and the overrides run, or returns an error and
-	// leaves what runs as it is. It is called by one goroutine at a time, in
-	// the order in which things came about.
+	// Apply puts a version and the overrides into effect, or returns an error and changes
+	// nothing. Live calls it from one goroutine at a time, in order.
 	Apply func(ctx context.Context, v Version, overrides []Override) error
 
-	// Poll is how often the store is asked whether anything changed; 0 means
-	// 100 ms.
+	// Poll is the interval at which the store is checked for changes; 0 means 100 ms.
 	Poll time.Duration
-	// SlowPoll is how often the file is looked at although nothing said that
-	// it changed, and how often what could not be applied is tried again; 0
-	// means 10 s.
+	// SlowPoll is the interval at which the file is checked without a notification, and at
+	// which a failed Apply is repeated; 0 means 10 s.
 	SlowPoll time.Duration
-	// Settle is how long the file must be left alone before it is read; 0
-	// means 100 ms.
+	// Settle is how long the file must stay unchanged before it is read; 0 means 100 ms.
 	Settle time.Duration
-	// Beat is how often this node says what it runs; 0 means 2 s. Others
-	// believe it for five beats.
+	// Beat is the interval at which this node reports its version; 0 means 2 s. Other nodes
+	// consider a report valid for five beats.
 	Beat time.Duration
-	// Timeout bounds each call to the store; 0 means 2 s.
+	// Timeout is the time limit of each call of the store; 0 means 2 s.
 	Timeout time.Duration
 
-	// Log says what happens; nil discards it.
+	// Log is the log; nil discards.
 	Log *slog.Logger
-	// Observe hears what happens, from any goroutine, when the status shows it;
-	// nil: nobody. It must be quick, and may call nothing here but Status.
+	// Observe is called for each event, from any goroutine, after the status has changed.
+	// It must return quickly, and may call only Status. nil: not called.
 	Observe func(Event)
 }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	f := faults{}
 	if c.Store == nil {
@@ -80,13 +76,13 @@ func (c Config) Validate() error {
 		{"Timeout", c.Timeout, time.Minute},
 	} {
 		if d.d < 0 || d.d > d.most {
-			f.add("%s: %v is not within 0 to %v", d.name, d.d, d.most)
+			f.add("%s: %v is not between 0 and %v", d.name, d.d, d.most)
 		}
 	}
 	return f.join()
 }
 
-// String shows what can be shown.
+// String returns the configuration without secrets.
 func (c Config) String() string {
 	return fmt.Sprintf("{Path:%s Node:%s Poll:%v SlowPoll:%v Settle:%v Beat:%v Timeout:%v}",
 		c.Path, c.Node, c.Poll, c.SlowPoll, c.Settle, c.Beat, c.Timeout)
@@ -124,20 +120,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// InvalidError says why a text cannot run. Nothing has changed.
+// InvalidError is the reason why a text cannot run. Nothing has changed.
 type InvalidError struct {
-	What string // "the file /etc/bezoar.yaml", "version 7"
-	Err  error  // as Check gave it
+	What string // such as "the file /etc/bezoar.yaml", "version 7"
+	Err  error  // returned by Check
 }
 
 func (e *InvalidError) Error() string { return e.What + " is invalid: " + e.Err.Error() }
 
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// ApplyError says why a valid version does not run here. What ran before, runs.
+// ApplyError is the reason why a valid version does not run here. The previous version
+// still runs.
 type ApplyError struct {
 	Version int64
-	Err     error // as Apply gave it
+	Err     error // returned by Apply
 }
 
 func (e *ApplyError) Error() string {
@@ -146,6 +143,6 @@ func (e *ApplyError) Error() string {
 
 func (e *ApplyError) Unwrap() error { return e.Err }
 
-// errEmpty is why an empty file is never settings: it is more often one that is
-// being written.
-var errEmpty = errors.New("it is empty; if that is meant, write a comment into it")
+// errEmpty is the error for an empty file, which is usually a file that is still being
+// written.
+var errEmpty = errors.New("it is empty; if this is intended, add a comment")

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// diffContext is how many equal lines surround a change.
+// diffContext is the number of unchanged lines around a change.
 const diffContext = 3
 
-// DiffText compares two texts by lines, in the unified format, each hunk headed
-// by the path of keys that its first change is below, as far as indentation
-// tells in YAML. It is "" if the texts are equal. The differences are the
-// fewest; of texts that differ in more than maxEdits lines, everything between
-// the first and the last difference is replaced.
+// DiffText compares two texts line by line, in the unified format. The heading of each hunk
+// is the path of the keys around its first change, derived from the indentation of YAML.
+// The result is "" if the texts are equal. The number of differences is minimal. If more
+// than maxEdits lines differ, everything between the first and the last difference is
+// replaced.
 func DiffText(nameA string, a []byte, nameB string, b []byte) string {
 	if bytes.Equal(a, b) {
 		return ""
@@ -34,7 +34,7 @@ func DiffText(nameA string, a []byte, nameB string, b []byte) string {
 	return out.String()
 }
 
-// change says that lines a to aEnd became lines b to bEnd.
+// change means that lines a to aEnd became lines b to bEnd.
 type change struct{ a, aEnd, b, bEnd int }
 
 func writeHunk(out *strings.Builder, from, to []string, changes []change, paths func(at int, line string) string) {
@@ -74,8 +74,8 @@ func writeLines(out *strings.Builder, sign byte, lines []string) {
 	}
 }
 
-// span is how the format counts lines start to end: from 1, and an empty span
-// is after the line that it names.
+// span formats the lines start to end: counted from 1; an empty span names the line before
+// it.
 func span(start, end int) string {
 	switch end - start {
 	case 0:
@@ -86,7 +86,7 @@ func span(start, end int) string {
 	return fmt.Sprintf("%d,%d", start+1, end-start)
 }
 
-// lines cuts text after each line break.
+// lines splits text after each line break.
 func lines(text []byte) []string {
 	found := strings.SplitAfter(string(text), "\n")
 	if found[len(found)-1] == "" {

@@ -1,6 +1,5 @@
-// Package live decides which settings run: what a file says, what somebody put
-// through the API, or what somebody went back to; on one node or many, with no
-// restart and no half measures.
+// Package live decides which settings run: those of a file, of the API, or of an earlier
+// version. It works for one or many nodes and changes settings without a restart.
 //
 //	file ──changed, settled──► Check ──► a new version ─┐
 //	API  ──────────────────────► Check ──► a new version ─┼─► Store ─► newest ─► Apply ─► runs here
@@ -9,82 +8,79 @@
 //
 // # Versions
 //
-// A version is a text with a number, a time, who, from where, and its SHA-256.
-// Versions only go forward: going back makes a new one with the old text. A put
-// compares and swaps on the newest number, so that numbers have no gaps and no
-// change is lost unseen. Who puts without a base ([Live.Put], the file) goes on
-// top of whatever is newest; the history has both.
+// A version is a text with a number, a time, an author, a source and a SHA-256. Numbers
+// only increase: a rollback creates a new version with the old text. A put compares the
+// newest number and swaps, so numbers have no gaps and no change is lost unnoticed. A put
+// without a base ([Live.Put], the file) replaces whatever is newest; the history keeps
+// both.
 //
-// The file's content becomes a version when it changes while it is watched, or
-// when at start it is none of the versions that are kept. At start with content
-// that is known, the store's newest version runs, and that is logged: a put or
-// a rollback outlives a restart. Where all nodes get the same new file, the
-// first makes the version; a node that gets it later, even after a put, finds
-// that it has been recorded since its own file last changed, and follows the
-// newest.
+// The content of the file becomes a version when it changes while it is watched, or when,
+// at the start, it equals none of the stored versions. If the content is known at the
+// start, the store's newest version runs, and the log says so: a put or a rollback survives
+// a restart. If all nodes get the same new file, the first one creates the version. A node
+// that gets the file later, even after a put, finds that it was recorded since the node's
+// own file last changed, and follows the newest version.
 //
 // # Files
 //
-// A text may name files that go with it ([Config.Files]): their contents are part
-// of the version, as a [Document]. Each part follows its own file: what becomes a
-// version when a file changes is the newest with that part exchanged, and a part
-// that some version has had since it changed here last, changes nothing. A put
-// that names files without bringing them takes them from the newest version, or
-// else from where they are on this node.
+// A text may name files that belong to it ([Config.Files]). Their contents are part of the
+// version, as a [Document]. Each part follows its own file: when a file changes, the newest
+// version with this part replaced becomes a new version. A part that was in some version
+// since it last changed on this node changes nothing. If a put names files without
+// providing them, they are taken from the newest version, or else from this node.
 //
 // # Overrides
 //
-// An override tightens or loosens something for a route, a caller or a plan
-// until a time, at most [MaxOverride]. It ends by itself on every node: by the
-// store's clock, from which each node counts on its own, cut off or not, and
-// never later than the store, save while a put of this node waits for a store
-// that hangs, which is at most a few Timeouts. There is one for each target and [Override.What]:
-// a newer one replaces it.
+// An override tightens or loosens a limit for a route, a caller or a plan until a time, at
+// most [MaxOverride] from now. It ends by itself on every node. The store's clock
+// determines the end. Each node then counts on its own, even if it is cut off, and never
+// ends an override later than the store. The only exception is a put of this node that
+// waits for a store that hangs, which is at most a few Timeouts. There is one override per
+// target and [Override.What]; a newer one replaces it.
 //
 // # Guarantees
 //
-// Apply is called by one goroutine at a time. A text that is empty, or that
-// Check refuses, never runs and never replaces what runs. When Apply fails,
-// what ran, runs on, the status says why, and it is tried again every SlowPoll,
-// on [Live.Reload], and when something newer comes; meanwhile overrides still
-// change.
+// Apply is called by one goroutine at a time. A text that is empty, or that Check rejects,
+// never runs and never replaces the running one. If Apply fails, the previous settings keep
+// running, and the status has the reason. Apply is repeated every SlowPoll, on
+// [Live.Reload], and when something newer arrives. Meanwhile overrides still change.
 //
-// A change reaches every node that the store answers within Poll and the time
-// that reading and Apply take. A store that does not answer is no reason to
-// stop: the file is followed alone, its content runs as version 0, and is
-// recorded when the store answers again, on top of what others have put
-// meanwhile.
+// A change reaches every node with access to the store within Poll plus the time to read
+// and apply it. If the store does not answer, Live continues: it follows the file alone,
+// whose content runs as version 0. When the store answers again, the content is recorded
+// after the versions that others have put in the meantime.
 //
 // # The file
 //
-// Its folder is watched, and those of all symbolic links on the way, so that
-// editors that rename, and ConfigMaps that swap a link, are noticed. It is read
-// when it has been left alone for Settle, and only if it was not written
-// meanwhile; when it is lost, the settings stay. Where there are no
-// notifications, or they got lost, it is read every SlowPoll.
+// Live watches the file's directory and those of all symbolic links on the path. So it
+// notices editors that rename, and ConfigMaps that replace a link. It reads the file after
+// it has been unchanged for Settle, and only if it was not written during the read. If the
+// file disappears, the settings stay. Without notifications, or if some were lost, Live
+// reads the file every SlowPoll.
 //
 // # Not guaranteed
 //
-// A writer that pauses for longer than Settle in the middle of a file whose
-// beginning is valid cannot be told from one that has finished: write beside
-// and rename. At start it is read as it is. Nodes do not change at the same moment. Texts are kept as they
-// are: what must stay secret belongs elsewhere.
+// If a writer pauses for longer than Settle in the middle of a file whose beginning is
+// valid, Live cannot know that it has not finished: write to another file and rename it. At
+// the start the file is read as it is. Nodes do not change at the same moment. Texts are
+// stored unchanged, so secrets belong elsewhere.
 //
-// # Bounds
+// # Limits
 //
-// A text has at most [MaxText] bytes and [MaxFiles] files; a store keeps [MaxVersions] of them and
-// [MaxOverrides] overrides. Live holds three texts at most: what runs, the
-// newest, and what the file says. [DiffText] compares line by line up to
-// about a thousand differing lines.
+// A text has at most [MaxText] bytes and [MaxFiles] files. A store keeps [MaxVersions]
+// texts and [MaxOverrides] overrides. Live holds at most three texts: the running one, the
+// newest, and that of the file. [DiffText] compares line by line up to about a thousand
+// differing lines.
 //
 // # Secrets in versions
 //
-// A version's text is a live.Document: the settings, and after them the files of limits
-// that they name, so that one sum, one history and one rollback is of both, and no table
-// knows more than a text. Secrets in it are kept as they were written. Encrypted under
-// the deployment's key a version could not be rolled back to by a node that has lost it;
-// the key lies beside the file that has them in clear, and whoever can write the store's
-// tables runs commands anyway. Refused, they would stop people whose workers know no
-// other way. So they are kept, never shown (config.Redact), and the settings can name a
-// place for every secret of Bezoar's own.
+// The text of a version is a [Document]: the settings, followed by the files of limits that
+// they name. So one sum, one history and one rollback cover both, and no table stores more
+// than a text. Secrets in it are stored as they were written. If versions were encrypted
+// with the deployment's key, a node that has lost the key could not roll back; the key lies
+// beside the file with the secrets in clear text, and anyone who can write the store's
+// tables can run commands anyway. If versions with secrets were rejected, users whose
+// workers accept secrets in no other way could not use them. So secrets are stored but
+// never shown (config.Redact), and the settings offer a separate place for each of Bezoar's
+// own secrets.
 package live

@@ -10,36 +10,36 @@ import (
 	"strings"
 )
 
-// fileMark begins the line before a file in a version's text. As it is YAML's
-// line between documents, settings cannot have it.
+// fileMark is the prefix of the line before a file in a version's text. It is YAML's
+// separator of documents, which settings cannot contain.
 const fileMark = "--- # bezoar file "
 
-// MaxFiles bounds the files that go with one text of settings.
+// MaxFiles is the maximum number of files that belong to one settings text.
 const MaxFiles = 100
 
-// Document is what the text of a version holds: settings, and the files that
-// they name and that go with them. Its form is
+// Document is the content of a version's text: settings, and the files that they name. The
+// format is
 //
 //	routes: [{match: {path: /*}, guard: {query: sql, limits: guard.yaml}}]
 //	--- # bezoar file "guard.yaml"
 //	rules: [{predictor: in_list, limit: 500}]
 //
-// so that history, sums, diffs and rollbacks are of both.
+// so that history, sums, diffs and rollbacks cover both.
 type Document struct {
 	Text  []byte // of the settings
-	Files []File // by name
+	Files []File // sorted by name
 }
 
-// File is one file as it was, under the name that the settings have for it.
+// File is one file, under its name in the settings.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// ParseDocument takes a version's text apart. Each part shares its memory.
+// ParseDocument splits a version's text. The parts share its memory.
 func ParseDocument(text []byte) (Document, error) {
 	var d Document
-	start, name := 0, "" // of the part that is being read
+	start, name := 0, "" // start and name of the current part
 	end := func(at int) {
 		part := text[start:at:at]
 		if name == "" {
@@ -57,7 +57,7 @@ func ParseDocument(text []byte) (Document, error) {
 			return Document{}, fmt.Errorf("line %d: %.80q is not a file's name in quotes", 1+bytes.Count(text[:at], []byte("\n")), quoted)
 		}
 		if _, twice := d.File(name); twice {
-			return Document{}, fmt.Errorf("line %d: the file %.80q is there twice", 1+bytes.Count(text[:at], []byte("\n")), name)
+			return Document{}, fmt.Errorf("line %d: the file %.80q is listed twice", 1+bytes.Count(text[:at], []byte("\n")), name)
 		}
 		if len(d.Files) == MaxFiles {
 			return Document{}, fmt.Errorf("there are more than %d files", MaxFiles)
@@ -69,8 +69,8 @@ func ParseDocument(text []byte) (Document, error) {
 	return d, nil
 }
 
-// nextMark is where a line begins that has the mark, from a line's beginning on,
-// or -1.
+// nextMark returns the start of the next line with the mark, or -1. from must be the start
+// of a line.
 func nextMark(text []byte, from int) int {
 	if bytes.HasPrefix(text[from:], []byte(fileMark)) {
 		return from
@@ -81,8 +81,7 @@ func nextMark(text []byte, from int) int {
 	return -1
 }
 
-// Bytes puts the text of a version together. A part that something follows ends
-// with a line break.
+// Bytes returns the text of a version. Each part except the last ends with a line break.
 func (d Document) Bytes() []byte {
 	if len(d.Files) == 0 {
 		return bytes.Clone(d.Text)
@@ -95,7 +94,7 @@ func (d Document) Bytes() []byte {
 	return out
 }
 
-// ended is text with a line break at its end.
+// ended returns text with a final line break.
 func ended(text []byte) []byte {
 	if n := len(text); n > 0 && text[n-1] != '\n' {
 		return append(text[:n:n], '\n')
@@ -103,7 +102,7 @@ func ended(text []byte) []byte {
 	return text
 }
 
-// File is the content of one of the files.
+// File returns the content of one of the files.
 func (d Document) File(name string) (text []byte, ok bool) {
 	for _, f := range d.Files {
 		if f.Name == name {
@@ -113,7 +112,7 @@ func (d Document) File(name string) (text []byte, ok bool) {
 	return nil, false
 }
 
-// With is d with another content of one of its files.
+// With returns d with another content of one of its files.
 func (d Document) With(name string, text []byte) Document {
 	d.Files = slices.Clone(d.Files)
 	for i := range d.Files {
@@ -124,7 +123,7 @@ func (d Document) With(name string, text []byte) Document {
 	return d
 }
 
-// sums are those of the parts, by name; that of the settings is "".
+// sums returns the sums of the parts, by name; "" is the settings.
 func (d Document) sums() map[string]string {
 	out := map[string]string{"": Sum(ended(d.Text))}
 	for _, f := range d.Files {
@@ -133,8 +132,8 @@ func (d Document) sums() map[string]string {
 	return out
 }
 
-// documentOf is what v holds. What cannot be taken apart is settings alone,
-// which then are invalid.
+// documentOf returns the content of v. A text that cannot be split is returned as settings
+// only, which are then invalid.
 func documentOf(v Version) Document {
 	d, err := ParseDocument(v.Text)
 	if err != nil {
@@ -143,20 +142,19 @@ func documentOf(v Version) Document {
 	return d
 }
 
-// checkPart says why what a file says can be no part of a document.
+// checkPart returns an error if the content of a file cannot be part of a document.
 func checkPart(text []byte) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return errEmpty
 	}
 	if nextMark(text, 0) >= 0 {
-		return errors.New("a line begins with " + strconv.Quote(fileMark) + ": this is the text of a version, which bezoar config apply takes, and no file by itself")
+		return errors.New("a line begins with " + strconv.Quote(fileMark) + ": this is the text of a version, not a file; use bezoar config apply")
 	}
 	return nil
 }
 
-// complete adds the files that d's settings name and d does not have, from
-// wherever there is one; what none is found of, is an error, and so is a file
-// that nothing names.
+// complete adds the files that d's settings name and d does not contain. It returns an
+// error for a file that find does not find, and for a file that the settings do not name.
 func complete(d Document, names []string, find func(name string) ([]byte, error)) (Document, error) {
 	out := Document{Text: d.Text}
 	var faults []error
@@ -165,20 +163,20 @@ func complete(d Document, names []string, find func(name string) ([]byte, error)
 		if !ok {
 			var err error
 			if text, err = find(name); err != nil {
-				faults = append(faults, fmt.Errorf("the file %s is named, and is in no version and not here: %w", name, err))
+				faults = append(faults, fmt.Errorf("the settings name the file %s, which is in no version and not on this node: %w", name, err))
 			}
 		}
 		out.Files = append(out.Files, File{name, text})
 	}
 	for _, f := range d.Files {
 		if !slices.Contains(names, f.Name) {
-			faults = append(faults, fmt.Errorf("the file %s is there, and nothing names it", f.Name))
+			faults = append(faults, fmt.Errorf("the settings do not name the file %s", f.Name))
 		}
 	}
 	return out, errors.Join(faults...)
 }
 
-// names are the files that belong to a text of settings, in order.
+// names returns the files that belong to a settings text, in order.
 func (l *Live) names(text []byte) []string {
 	names := slices.DeleteFunc(slices.Clone(l.config.Files(text)), func(n string) bool { return n == "" || len(n) > maxNote })
 	slices.Sort(names)

@@ -13,23 +13,23 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// fileState is what was read of the file, and of those that settings name. The
+// fileState is the last read state of the file and of the files that settings name. The
 // turn guards it.
 type fileState struct {
-	sum    string // of its last good content, with the files that it names
-	number int64  // the newest version that it, or while it pends what the file said before, was recorded as
-	badSum string // of the content that was refused last, so that it is complained about once
-	err    error  // why it cannot be used as it is
+	sum    string // of its last good content, including the named files
+	number int64  // the newest version that this content, or the content before a pending one, was recorded as
+	badSum string // of the last rejected content, so that it is logged only once
+	err    error  // the reason why the file cannot be used
 	errAt  time.Time
 	parts  map[string]part // by name; "" is the file itself
 
-	refused map[string]string // sums of what was there when err came, by name; nil when nothing was refused
+	refused map[string]string // sums of the files when err occurred, by name; nil: nothing was rejected
 }
 
-// part is one of the files, as it was read last.
+// part is the last read state of one of the files.
 type part struct {
-	sum   string // of its last good content; "": none was
-	err   string // why it cannot be read
+	sum   string // of its last good content; empty: none
+	err   string // the reason why it cannot be read
 	errAt time.Time
 }
 
@@ -40,7 +40,7 @@ func (f fileState) status() string {
 	return f.err.Error()
 }
 
-// fail notes why the file cannot be used as it is, and says whether that is new.
+// fail records why the file cannot be used. It reports whether the reason is new.
 func (f *fileState) fail(err error, badSum string) bool {
 	was := f.status()
 	if f.err == nil {
@@ -50,24 +50,23 @@ func (f *fileState) fail(err error, badSum string) bool {
 	return was != f.status()
 }
 
-// refuses reports whether the file of that name is now another than sum says, and
-// of no use.
+// refuses reports whether the file now has another content than sum, which is unusable.
 func (f *fileState) refuses(name, sum string) bool {
 	now, ok := f.refused[name]
 	return ok && now != sum
 }
 
-// edit is what files say and the store has not got yet, by their names; "" is
-// the settings themselves.
+// edit holds changes of files that are not yet in the store, by name; "" is the settings
+// themselves.
 type edit map[string][]byte
 
-// look reads the file, and those that it or what is wanted names, and says
-// whether any has got other content, which then pends. What cannot be read, is
-// empty or invalid changes nothing and is complained about once. The turn is held.
+// look reads the file, and the files that it or the wanted version names. It reports
+// whether any content has changed, which then is pending. Unreadable, empty or invalid
+// content changes nothing and is logged once. The caller holds the turn.
 func (l *Live) look() (changed bool, err error) {
 	found, lost, err := l.readFiles()
 	if errors.Is(err, regular.ErrChanging) {
-		return false, err // followFile comes back to it
+		return false, err // followFile will retry
 	}
 	if err != nil {
 		l.fileLost(err)
@@ -87,7 +86,7 @@ func (l *Live) look() (changed bool, err error) {
 		return false, l.file.err
 	}
 	if l.file.err != nil {
-		l.config.Log.Info("the file can be used again", "file", l.config.Path)
+		l.config.Log.Info("the settings file can be used again", "file", l.config.Path)
 		l.say(Event{Kind: FileBack, Sum: sum})
 	}
 	l.file.err, l.file.badSum, l.file.errAt, l.file.refused = nil, "", time.Time{}, nil
@@ -101,8 +100,8 @@ func (l *Live) look() (changed bool, err error) {
 	return true, nil
 }
 
-// readFiles reads the file and those that it or what is wanted names; of the
-// latter some may not be there.
+// readFiles reads the file and the files that it or the wanted version names. Some of the
+// latter may be missing.
 func (l *Live) readFiles() (found edit, lost map[string]error, err error) {
 	text, err := readFile(l.config.Path)
 	if err != nil {
@@ -123,8 +122,7 @@ func (l *Live) readFiles() (found edit, lost map[string]error, err error) {
 	return found, lost, nil
 }
 
-// understand makes of what was read what should run, and says what of it is
-// news and matters.
+// understand derives the wanted version from the files, and returns the relevant changes.
 func (l *Live) understand(found edit) (next Version, news edit, err error) {
 	for _, name := range slices.Sorted(maps.Keys(found)) { // the file itself comes first
 		was, known := l.file.parts[name]
@@ -132,7 +130,7 @@ func (l *Live) understand(found edit) (next Version, news edit, err error) {
 			continue
 		}
 		if _, ok := news[""]; name != "" && !known && !ok {
-			continue // a version names it now: what is in force of it is what that says
+			continue // now named by a version, whose content is in force
 		}
 		if err := checkPart(found[name]); err != nil {
 			if name != "" {
@@ -160,7 +158,7 @@ func (l *Live) understand(found edit) (next Version, news edit, err error) {
 	return next, news, l.config.Check(next.Text)
 }
 
-// propose is the version that the newest becomes by an edit.
+// propose returns the newest version with an edit applied.
 func (l *Live) propose(e edit) (Version, error) {
 	base := documentOf(l.newest)
 	d := Document{Text: base.Text}
@@ -186,14 +184,14 @@ func (l *Live) propose(e edit) (Version, error) {
 	}
 	text := d.Bytes()
 	if len(text) > MaxText {
-		return Version{}, fmt.Errorf("with the files that it names it has more than %d bytes", MaxText)
+		return Version{}, fmt.Errorf("the settings with their files have more than %d bytes", MaxText)
 	}
 	return Version{
 		By: cleaned(l.config.Node, maxName), Source: FromFile, Note: cleaned(strings.Join(paths, ", "), maxNote), Sum: Sum(text), Text: text,
 	}, nil
 }
 
-// relevant is what of an edit is part of v.
+// relevant returns the part of an edit that belongs to v.
 func (l *Live) relevant(e edit, v Version) edit {
 	d, out := documentOf(v), edit{}
 	for name, text := range e {
@@ -204,8 +202,8 @@ func (l *Live) relevant(e edit, v Version) edit {
 	return out
 }
 
-// sumHere is that of the file with the files that it names, those that are not
-// here as they are in d.
+// sumHere returns the sum of the file with the files that it names. Missing files are taken
+// from d.
 func (l *Live) sumHere(found edit, d Document) string {
 	here := Document{Text: found[""]}
 	for _, name := range l.names(here.Text) {
@@ -218,7 +216,7 @@ func (l *Live) sumHere(found edit, d Document) string {
 	return Sum(here.Bytes())
 }
 
-// remember keeps what was read, and complains of what was not.
+// remember stores the read files, and logs unreadable ones.
 func (l *Live) remember(found edit, lost map[string]error) {
 	parts := make(map[string]part, len(found)+len(lost))
 	for name, text := range found {
@@ -243,12 +241,12 @@ func (l *Live) fileLost(err error) {
 	if !l.file.fail(fmt.Errorf("read the settings: %w", err), "") {
 		return
 	}
-	l.config.Log.Warn("the file cannot be read; the settings stay as they are", "file", l.config.Path, "err", err)
+	l.config.Log.Warn("the settings file cannot be read; the settings do not change", "file", l.config.Path, "err", err)
 	l.say(Event{Kind: FileLost, Err: l.file.err})
 }
 
-// fileRefused blames the file that has changed; the settings when it is not the
-// only one.
+// fileRefused reports the changed file as invalid, or the settings if several files have
+// changed.
 func (l *Live) fileRefused(found edit, sum string, err error) {
 	refused, path := make(map[string]string, len(found)), ""
 	for name, text := range found {
@@ -264,11 +262,11 @@ func (l *Live) fileRefused(found edit, sum string, err error) {
 	path = cmp.Or(path, l.config.Path)
 	l.file.fail(&InvalidError{What: "the file " + path, Err: err}, sum)
 	l.file.refused = refused
-	l.config.Log.Error("the file is invalid; the old settings stay in force", "file", path, "running", l.running.Number, "err", err)
+	l.config.Log.Error("the settings file is invalid; the old settings stay in force", "file", path, "running", l.running.Number, "err", err)
 	l.say(Event{Kind: Refused, Sum: sum, Err: l.file.err})
 }
 
-// fileChanged looks at the file and makes run what follows from it.
+// fileChanged reads the file and applies the changes.
 func (l *Live) fileChanged(ctx context.Context) error {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -283,8 +281,8 @@ func (l *Live) fileChanged(ctx context.Context) error {
 	return l.settle(ctx, false)
 }
 
-// flush hands the store what pends, if the store answers; otherwise
-// followStore does so once it does. The turn is held.
+// flush stores pending changes if the store answers; otherwise followStore does so later.
+// The caller holds the turn.
 func (l *Live) flush(ctx context.Context) {
 	l.mu.Lock()
 	lost := l.status.Store.Error != ""
@@ -297,6 +295,5 @@ func (l *Live) flush(ctx context.Context) {
 	}
 }
 
-// readFile reads a file that is no longer than a version may be, unless it is
-// being written.
+// readFile reads a file up to the size of a version, unless it is being written.
 func readFile(path string) ([]byte, error) { return regular.Read(path, MaxText) }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// conflicts is how often in a row somebody else may be faster than us.
+// conflicts is the number of retries after conflicting changes.
 const conflicts = 10
 
-// followStore asks the store for changes until ctx is over, and tells it what
-// runs here. Only who has seen a change takes the turn, so that a store that
-// hangs holds up neither the file nor the ends of overrides.
+// followStore polls the store for changes until ctx ends, and reports the running version.
+// It takes the turn only after it has seen a change, so that a hanging store delays neither
+// the file nor the end of overrides.
 func (l *Live) followStore(ctx context.Context) {
 	poll := time.NewTicker(l.config.Poll)
 	defer poll.Stop()
@@ -32,7 +32,7 @@ func (l *Live) followStore(ctx context.Context) {
 			err = l.tell(ctx)
 		}
 		if err != nil {
-			told = time.Time{} // with the next answer
+			told = time.Time{} // report again when the store answers
 		}
 		l.answered(ctx, err)
 	}
@@ -56,21 +56,21 @@ func (l *Live) poll(ctx context.Context) error {
 	}
 	defer leave()
 	if l.pending == nil && known != l.revision.Load() {
-		return nil // somebody here has followed it meanwhile; the next poll sees the rest
+		return nil // another goroutine followed it; the next poll sees the rest
 	}
 	if err := l.refresh(ctx); err != nil {
 		return err
 	}
-	_ = l.settle(ctx, false) // it is logged, and in the status
+	_ = l.settle(ctx, false) // settle logs the error, and the status shows it
 	return nil
 }
 
-// refresh learns what the store knows, and hands it what pends; the turn is
-// held.
+// refresh reads the state of the store, and stores pending changes. The caller holds the
+// turn.
 func (l *Live) refresh(ctx context.Context) error {
 	ctx, cancel := l.in(ctx)
 	defer cancel()
-	// The revision is read first: what changes meanwhile is seen again.
+	// The revision is read first, so that later changes are seen by the next poll.
 	revision, err := l.config.Store.Revision(ctx)
 	if err != nil {
 		return fmt.Errorf("ask for changes of the settings: %w", err)
@@ -87,7 +87,7 @@ func (l *Live) refresh(ctx context.Context) error {
 	return l.record(ctx)
 }
 
-// read learns the newest version and the overrides.
+// read reads the newest version and the overrides.
 func (l *Live) read(ctx context.Context) error {
 	versions, err := l.config.Store.Versions(ctx, MaxVersions)
 	if err != nil {
@@ -103,14 +103,14 @@ func (l *Live) read(ctx context.Context) error {
 	}
 	l.listed = l.listed[:0]
 	for _, o := range overrides {
-		// The store said what time it is after it was asked: so this is not too late.
+		// The store read its clock after the call began, so this end is not too late.
 		l.listed = append(l.listed, expiring{o, asked.Add(o.Until.Sub(now))})
 	}
 	poke(l.expiries)
 	return nil
 }
 
-// adopt makes the first of versions the newest one that is known.
+// adopt makes the first of versions the newest known one.
 func (l *Live) adopt(ctx context.Context, versions []Version) error {
 	if len(versions) == 0 {
 		l.newest = Version{}
@@ -125,12 +125,12 @@ func (l *Live) adopt(ctx context.Context, versions []Version) error {
 			return fmt.Errorf("read version %d of the settings: %w", newest.Number, err)
 		}
 		if newest = whole; Sum(whole.Text) != whole.Sum {
-			return fmt.Errorf("version %d of the settings is damaged: its text is not that of its sum %s", whole.Number, whole.Sum)
+			return fmt.Errorf("version %d of the settings is damaged: its text does not match its sum %s", whole.Number, whole.Sum)
 		}
 	}
 	l.newest = newest
 	if l.pending != nil {
-		return nil // what the file's content was recorded as, record finds out
+		return nil // record finds the version of the file's content
 	}
 	for _, v := range versions {
 		if v.Source == FromFile && v.Sum == l.file.sum {
@@ -140,9 +140,9 @@ func (l *Live) adopt(ctx context.Context, versions []Version) error {
 	return nil
 }
 
-// record makes what the file says a version, unless it has been one since the
-// file said something else here: another node was faster, or, when nothing was
-// known of the file before, an earlier life of this one.
+// record makes the file's content a version. It does nothing if the content was already a
+// version since the file's content last changed on this node: another node was first or, if
+// nothing is known about the file's past, an earlier process of this node.
 func (l *Live) record(ctx context.Context) error {
 	for range conflicts {
 		versions, err := l.config.Store.Versions(ctx, MaxVersions)
@@ -154,7 +154,7 @@ func (l *Live) record(ctx context.Context) error {
 			return err
 		}
 		if err := l.again(); err != nil {
-			return nil // it is logged, and in the status
+			return nil // settle logs the error, and the status shows it
 		}
 		at := recorded(versions, l.pending.Sum, known)
 		if at == 0 {
@@ -177,10 +177,10 @@ func (l *Live) record(ctx context.Context) error {
 		l.recordedAs(v.Number)
 		return nil
 	}
-	return fmt.Errorf("keep the file's content as a version: others were faster %d times: %w", conflicts, ErrConflict)
+	return fmt.Errorf("keep the file's content as a version: other changes came first %d times: %w", conflicts, ErrConflict)
 }
 
-// recorded finds the version that the file's content is already, or 0.
+// recorded returns the version that already has the file's content, or 0.
 func recorded(versions []Version, sum string, known int64) int64 {
 	for i, v := range versions {
 		if v.Sum != sum {
@@ -193,8 +193,8 @@ func recorded(versions []Version, sum string, known int64) int64 {
 	return 0
 }
 
-// again makes what pends of what is the newest now. If that is invalid, nothing
-// pends any more.
+// again applies the pending edit to the newest version. If the result is invalid, the edit
+// is dropped.
 func (l *Live) again() error {
 	v, err := l.propose(l.edit)
 	if err == nil && v.Sum != l.pending.Sum {
@@ -205,7 +205,7 @@ func (l *Live) again() error {
 		return nil
 	}
 	for name := range l.edit {
-		l.file.parts[name] = part{} // the next look finds it again
+		l.file.parts[name] = part{} // the next look finds the change again
 	}
 	of := l.edit
 	l.edit, l.pending = nil, nil
@@ -214,9 +214,9 @@ func (l *Live) again() error {
 	return err
 }
 
-// recordedParts is recorded for each of the files by itself: a newer version
-// may have one as it was and another as somebody put it. What some version has
-// already, pends no more.
+// recordedParts is recorded for each file separately, because a newer version may have an
+// old content of one file and a new one of another. Parts that some version already has are
+// dropped from the pending edit.
 func (l *Live) recordedParts(ctx context.Context, versions []Version, known int64) (at int64, err error) {
 	if len(documentOf(*l.pending).Files) == 0 {
 		return 0, nil
@@ -257,13 +257,13 @@ func (l *Live) recordedAs(number int64) {
 	l.file.number, l.edit, l.pending = number, nil, nil
 	l.behind.Store(false)
 	if l.newest.Number != number && l.newest.Sum != l.file.sum {
-		l.config.Log.Warn("the file's content was a version already; the newest stays in force",
+		l.config.Log.Warn("the file's content is an older version; the newest version stays in force",
 			"file", l.config.Path, "version", number, "newest", l.newest.Number, "source", l.newest.Source, "by", l.newest.By)
 		l.say(Event{Kind: FileOlder, Version: number, Sum: l.file.sum})
 	}
 }
 
-// tell says what runs here, and hears what runs elsewhere.
+// tell reports the running version, and reads those of other nodes.
 func (l *Live) tell(ctx context.Context) error {
 	ctx, cancel := l.in(ctx)
 	defer cancel()
@@ -285,7 +285,7 @@ func (l *Live) tell(ctx context.Context) error {
 	return nil
 }
 
-// answered notes whether the store does, and says so when that changes.
+// answered records whether the store answers, and logs changes.
 func (l *Live) answered(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

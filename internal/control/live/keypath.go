@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// maxKeyPath bounds the path in a hunk's heading, in bytes.
+// maxKeyPath is the maximum length of a hunk's heading in bytes.
 const maxKeyPath = 200
 
-// level is a key, or an item of a list, and how far it is indented.
+// level is a key or a list item, with its indentation.
 type level struct {
 	indent int
-	name   string // of an item: "[2]"
-	item   int    // its number, if it is one
+	name   string // for an item: "[2]"
+	item   int    // number of the item
 }
 
-// keyPaths returns a function that says below which keys a line is that stands,
-// or is put, at index at of text. It must be asked in ascending order. It reads
-// indentation, not YAML: in block scalars and flow collections it may name what
-// is no key.
+// keyPaths returns a function that returns the keys around a line at, or to be inserted at,
+// index at of text. It must be called with ascending indexes. It reads indentation, not
+// YAML: in block scalars and flow collections, it may return texts that are not keys.
 func keyPaths(text []string) func(at int, line string) string {
 	var above []level
 	read := 0
@@ -30,7 +29,7 @@ func keyPaths(text []string) func(at int, line string) string {
 		item := strings.HasPrefix(line[own:], "-")
 		for n > 0 && above[n-1].indent >= own {
 			if item && above[n-1].indent == own && !above[n-1].isItem() {
-				break // a list may be indented as much as its key
+				break // a list may have the indentation of its key
 			}
 			n--
 		}
@@ -40,7 +39,7 @@ func keyPaths(text []string) func(at int, line string) string {
 
 func (l level) isItem() bool { return strings.HasPrefix(l.name, "[") }
 
-// descend follows one line.
+// descend updates the levels for one line.
 func descend(above []level, line string) []level {
 	if strings.HasPrefix(line, fileMark) {
 		return []level{{indent: -1, name: strings.Trim(strings.TrimSpace(line[len(fileMark):]), `"`)}}
@@ -77,7 +76,7 @@ func descend(above []level, line string) []level {
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// joined writes the levels as routes[0].limits.
+// joined formats the levels as routes[0].limits.
 func joined(levels []level) string {
 	var path strings.Builder
 	for _, l := range levels {

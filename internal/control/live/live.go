@@ -12,51 +12,51 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Live decides which settings run here.
+// Live decides which settings run in this process.
 type Live struct {
 	config Config
 	notify func() (*fsnotify.Watcher, error)
 
-	// turn is held by who decides what runs and calls Apply: a semaphore rather
-	// than a mutex, since others wait for it as long as their context lets them.
-	// It guards the fields of this block.
+	// turn is held by the goroutine that decides what runs and calls Apply. It is a
+	// semaphore instead of a mutex, because others wait for it only as long as their
+	// contexts allow. It guards the fields of this block.
 	turn     chan struct{}
-	newest   Version   // of the store, as far as it was followed; zero: none
-	edit     edit      // what files say and the store has not got yet; nil: nothing
-	pending  *Version  // what newest becomes by that; nil like edit
-	file     fileState // what was read last
+	newest   Version   // newest known version of the store; zero: none
+	edit     edit      // changes of files that are not yet in the store; nil: none
+	pending  *Version  // newest with these changes; nil like edit
+	file     fileState // last read state
 	listed   []expiring
 	running  Version // zero: nothing
 	inForce  []Override
-	bad      fault // why what is wanted does not run
-	badRules error // why the overrides in force are not those that should be
+	bad      fault // why the wanted version does not run
+	badRules error // why the wanted overrides are not in force
 	events   []Event
 
-	revision atomic.Int64 // of the store, as far as it was followed; -1: not yet
-	behind   atomic.Bool  // something pends that the store should get
+	revision atomic.Int64 // last followed revision of the store; -1: none
+	behind   atomic.Bool  // a pending change should be stored
 	changed  chan struct{}
-	renamed  chan struct{} // other files are named
+	renamed  chan struct{} // the set of named files has changed
 	expiries chan struct{}
 
 	mu     sync.Mutex // guards status; held for copying only
 	status Status
 }
 
-// expiring is an override and when it ends by the clock of this process, which
-// may only be too early.
+// expiring is an override with its end by this process's clock. The end may be too early,
+// but not too late.
 type expiring struct {
 	Override
 	ends time.Time
 }
 
-// fault is why a text does not run.
+// fault is the reason why a text does not run.
 type fault struct {
 	sum   string
-	final bool // it is invalid, so that it need not be tried again
+	final bool // the text is invalid, so that a retry is useless
 	err   error
 }
 
-// New returns a Live that nothing runs in yet.
+// New returns a Live without running settings.
 func New(c Config) (*Live, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("live settings: %w", err)
@@ -71,7 +71,7 @@ func New(c Config) (*Live, error) {
 	return l, nil
 }
 
-// Status says what is known here; it asks nobody.
+// Status returns the known state, without asking the store.
 func (l *Live) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *Live) Status() Status {
 	return s
 }
 
-// enter waits for the turn.
+// enter acquires the turn.
 func (l *Live) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -90,10 +90,10 @@ func (l *Live) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// say notes what happened; it is told when the turn ends.
+// say records an event, which is reported when the turn ends.
 func (l *Live) say(e Event) { l.events = append(l.events, e) }
 
-// leave ends the turn: the status shows what has changed before anybody is told.
+// leave ends the turn. The status shows the changes before events are reported.
 func (l *Live) leave() {
 	l.publish()
 	for _, e := range l.events {
@@ -103,7 +103,7 @@ func (l *Live) leave() {
 	<-l.turn
 }
 
-// publish makes what the turn has changed visible.
+// publish updates the status.
 func (l *Live) publish() {
 	wanted, now := l.wanted(), time.Now()
 	var text string
@@ -144,8 +144,8 @@ func (l *Live) publish() {
 	}
 }
 
-// fileStatuses says how the files that settings name compare with what runs,
-// and in f whether the file does.
+// fileStatuses compares the named files with the running version. It sets in f whether the
+// file itself runs.
 func (l *Live) fileStatuses(f *FileStatus) []NamedFile {
 	running := documentOf(l.running)
 	sums := running.sums()
@@ -172,13 +172,13 @@ func (l *Live) fileStatuses(f *FileStatus) []NamedFile {
 	return out
 }
 
-// bare is v without its text.
+// bare returns v without its text.
 func (v Version) bare() Version {
 	v.Text = nil
 	return v
 }
 
-// poke wakes whoever waits on c, now or next.
+// poke wakes the goroutine that waits on c, now or later.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -186,12 +186,12 @@ func poke(c chan struct{}) {
 	}
 }
 
-// in bounds one call to the store.
+// in adds the time limit for a call of the store.
 func (l *Live) in(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, l.config.Timeout)
 }
 
-// wanted is what should run; the turn is held.
+// wanted returns the version that should run. The caller holds the turn.
 func (l *Live) wanted() Version {
 	if l.pending != nil {
 		return *l.pending

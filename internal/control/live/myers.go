@@ -2,13 +2,12 @@ package live
 
 import "slices"
 
-// maxEdits bounds the search for the fewest differences: it takes memory for
-// about maxEdits² numbers and time for as many steps and the lines beside them.
+// maxEdits limits the search for the fewest differences. It needs memory for about
+// maxEdits² numbers, and time for as many steps.
 const maxEdits = 1000
 
-// compare returns what has to change to make b of a, in order, by the greedy
-// algorithm of Eugene W. Myers, "An O(ND) Difference Algorithm and Its
-// Variations" (1986).
+// compare returns the changes from a to b, in order, by the greedy algorithm of Eugene W.
+// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986).
 func compare(a, b []string) []change {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -29,8 +28,8 @@ func compare(a, b []string) []change {
 	return backtrack(trace, len(midA), len(midB), head)
 }
 
-// search goes as far as it can with 0, 1, 2 … differences. trace[d] is how far
-// it got with d, on the diagonals -d to d: the line of a that comes next.
+// search extends the reach with 0, 1, 2 … differences. trace[d] is the reach with d
+// differences, on the diagonals -d to d: the index of the next line of a.
 func search(a, b []string) (trace [][]int32, found bool) {
 	for d := 0; d <= min(maxEdits, len(a)+len(b)); d++ {
 		reach := make([]int32, 2*d+1)
@@ -53,8 +52,8 @@ func search(a, b []string) (trace [][]int32, found bool) {
 	return nil, false
 }
 
-// furthest is where diagonal k is entered with one difference more than d: by a
-// line of b, or one of a.
+// furthest returns where diagonal k is entered with one more difference than d: by a line
+// of b, or of a.
 func furthest(reach []int32, d, k int) int {
 	if down(reach, d, k) {
 		return int(reach[k+1+d])
@@ -62,12 +61,12 @@ func furthest(reach []int32, d, k int) int {
 	return int(reach[k-1+d]) + 1
 }
 
-// down says whether diagonal k is entered by a line of b.
+// down reports whether diagonal k is entered by a line of b.
 func down(reach []int32, d, k int) bool {
 	return k == -d-1 || k != d+1 && reach[k-1+d] < reach[k+1+d]
 }
 
-// backtrack walks from the end to the beginning and joins what touches.
+// backtrack walks from the end to the start and joins adjacent changes.
 func backtrack(trace [][]int32, x, y, offset int) []change {
 	var found []change
 	for d := len(trace) - 1; d > 0; d-- {

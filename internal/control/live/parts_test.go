@@ -165,8 +165,8 @@ func TestPutsCompleteWhatTheyName(t *testing.T) {
 	r.put(other.whole("n: 3", "l: 8")) // whatever is here
 	r.runsBoth(other, 5, "n: 3", "l: 8")
 	for text, say := range map[string]string{
-		"n: 4\nfile: /none/x\n":                              "/none/x is named",
-		"n: 4\n--- # bezoar file \"x\"\nl: 1\n":              "nothing names it",
+		"n: 4\nfile: /none/x\n":                              "name the file /none/x",
+		"n: 4\n--- # bezoar file \"x\"\nl: 1\n":              "do not name the file",
 		p.whole("n: 4", "broken"):                            "no colon",
 		p.whole("n: 4", ""):                                  "empty",
 		"n: 4\n--- # bezoar file x\n":                        "not a file's name in quotes",

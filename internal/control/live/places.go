@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxLinks bounds the symbolic links on the way to a file, as the kernel does.
+// maxLinks is the maximum number of symbolic links on a path, as in the kernel.
 const maxLinks = 40
 
-// places lists the names that decide what the paths lead to, by the folder that
-// each is in: the file's own, those of all symbolic links on the way, and where
-// the way ends, the one that is missing. A ConfigMap of Kubernetes is
+// places lists the names that determine the targets of the paths, by directory: the file's
+// own name, those of all symbolic links on the path, and, if the path is broken, the
+// missing name. A ConfigMap of Kubernetes is
 //
 //	/etc/bezoar/bezoar.yaml -> ..data/bezoar.yaml
 //	/etc/bezoar/..data      -> ..2026_05_04

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// maxPresence bounds how long a node may be believed without saying so again.
+// maxPresence is the maximum time to live of a node's report.
 const maxPresence = time.Hour
 
-// CheckPresence says whether n may be believed for ttl.
+// CheckPresence returns an error if n is invalid, or ttl out of range.
 func CheckPresence(n Node, ttl time.Duration) error {
 	err := n.Validate()
 	if ttl < time.Millisecond || ttl > maxPresence {
-		err = errors.Join(err, fmt.Errorf("time to live: %v is not within 1ms to %v", ttl, maxPresence))
+		err = errors.Join(err, fmt.Errorf("time to live: %v is not between 1ms and %v", ttl, maxPresence))
 	}
 	return err
 }
 
-// Presence keeps nodes in memory, for a store that one process has to itself.
-// The zero Presence is empty.
+// Presence keeps nodes in memory, for a store that only one process uses. The zero Presence
+// is empty.
 type Presence struct {
 	mu    sync.Mutex // guards nodes
 	nodes map[string]present
@@ -33,7 +33,7 @@ type present struct {
 	until time.Time
 }
 
-// Put is [Store.PutNode] at now.
+// Put is [Store.PutNode] at the time now.
 func (p *Presence) Put(now time.Time, n Node, ttl time.Duration) error {
 	if err := CheckPresence(n, ttl); err != nil {
 		return fmt.Errorf("put node %.80q: %w", n.Name, err)
@@ -43,7 +43,7 @@ func (p *Presence) Put(now time.Time, n Node, ttl time.Duration) error {
 	defer p.mu.Unlock()
 	p.drop(now)
 	if _, there := p.nodes[n.Name]; !there && len(p.nodes) >= MaxNodes {
-		return fmt.Errorf("put node %.80q: there are %d already", n.Name, MaxNodes)
+		return fmt.Errorf("put node %.80q: the maximum of %d nodes is reached", n.Name, MaxNodes)
 	}
 	if p.nodes == nil {
 		p.nodes = make(map[string]present)
@@ -52,7 +52,7 @@ func (p *Presence) Put(now time.Time, n Node, ttl time.Duration) error {
 	return nil
 }
 
-// List is [Store.Nodes] at now.
+// List is [Store.Nodes] at the time now.
 func (p *Presence) List(now time.Time) []Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// olderTried is how many versions Start tries before it gives up.
+// olderTried is the number of older versions that Start tries.
 const olderTried = 10
 
-// Start looks at the file and the store, decides what should run, and applies
-// it. If that cannot run, the file's content is tried, and then older versions,
-// newest first; that is logged and in the status. It fails if nothing runs.
-// Run begins with it unless something runs already.
+// Start reads the file and the store, and applies the wanted settings. If they cannot run,
+// Start tries the file's content and then older versions, newest first; the log and the
+// status show that. Start returns an error if nothing runs. Run calls it unless something
+// runs already.
 func (l *Live) Start(ctx context.Context) error {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (l *Live) Start(ctx context.Context) error {
 	}
 	var fileErr error
 	var file Version
-	storeErr := l.refresh(ctx) // first: a file that is named may be in a version only
+	storeErr := l.refresh(ctx) // first, because a named file may exist in a version only
 	if l.config.Path != "" {
 		if _, fileErr = l.look(); l.pending != nil {
 			file = *l.pending
@@ -40,7 +40,7 @@ func (l *Live) Start(ctx context.Context) error {
 	if l.running.Sum != "" {
 		return nil
 	}
-	if err == nil { // nothing is wanted
+	if err == nil { // there are no settings
 		return fmt.Errorf("start with live settings: %w", errors.Join(fileErr, storeErr, noSettings(fileErr, storeErr)))
 	}
 	if l.fallBack(ctx, file) {
@@ -53,13 +53,13 @@ func noSettings(faults ...error) error {
 	if errors.Join(faults...) != nil {
 		return nil
 	}
-	return fmt.Errorf("neither the file nor the store has any: %w", ErrNotFound)
+	return fmt.Errorf("neither the file nor the store has settings: %w", ErrNotFound)
 }
 
-// fallBack runs something else than what is wanted.
+// fallBack runs other settings than the wanted ones.
 func (l *Live) fallBack(ctx context.Context, file Version) bool {
 	bad := l.bad
-	defer func() { l.bad = bad }() // why what is wanted does not run
+	defer func() { l.bad = bad }() // keep the reason why the wanted version does not run
 	tried := map[string]bool{bad.sum: true}
 	try := func(v Version) bool {
 		if v.Sum == "" || tried[v.Sum] {
@@ -86,9 +86,8 @@ func (l *Live) fallBack(ctx context.Context, file Version) bool {
 	return false
 }
 
-// Run follows the file, the store and the clock until ctx is over. It fails
-// only if it cannot begin; what goes wrong later is logged, and in the status.
-// It is called once.
+// Run follows the file, the store and the clock until ctx ends. It returns an error only if
+// it cannot start; later errors are logged, and shown in the status. It may be called once.
 func (l *Live) Run(ctx context.Context) error {
 	if err := l.Start(ctx); err != nil && ctx.Err() == nil {
 		l.config.Log.Error("no settings are in force yet", "err", err)
@@ -103,9 +102,9 @@ func (l *Live) Run(ctx context.Context) error {
 	return nil
 }
 
-// Reload looks at the file and the store now, as after SIGHUP, and tries again
-// what was invalid or could not be applied. A store that does not answer is no error: what the
-// file says runs, and is recorded later.
+// Reload reads the file and the store now, as on SIGHUP, and retries settings that were
+// invalid or could not be applied. A store that does not answer is not an error: the file's
+// content runs, and is recorded later.
 func (l *Live) Reload(ctx context.Context) (Result, error) {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -114,7 +113,7 @@ func (l *Live) Reload(ctx context.Context) (Result, error) {
 	defer leave()
 	var r Result
 	var fileErr error
-	l.bad.final, l.file.badSum = false, "" // what they refer to may be there now
+	l.bad.final, l.file.badSum = false, "" // files that they refer to may exist now
 	if l.config.Path != "" {
 		r.Changed, fileErr = l.look()
 	}
@@ -124,8 +123,7 @@ func (l *Live) Reload(ctx context.Context) (Result, error) {
 	return r, err
 }
 
-// followClock ends overrides when their time has come, and now and then tries
-// again what could not be applied.
+// followClock ends overrides at their time, and repeats failed calls of Apply now and then.
 func (l *Live) followClock(ctx context.Context) {
 	end := time.NewTimer(0)
 	defer end.Stop()
@@ -145,13 +143,13 @@ func (l *Live) followClock(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		_ = l.settle(ctx, retry) // it is logged, and in the status
+		_ = l.settle(ctx, retry) // settle logs the error, and the status shows it
 		end.Reset(l.nextEnd(time.Now()))
 		leave()
 	}
 }
 
-// nextEnd is how long it is until an override ends.
+// nextEnd returns the time until the next override ends.
 func (l *Live) nextEnd(now time.Time) time.Duration {
 	next := l.config.SlowPoll
 	for _, o := range l.listed {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// settle makes run what should, as far as that can be; the turn is held. What
-// Apply has failed on is tried again only if retry says so, what Check refuses
-// never is. Overrides follow even where the version cannot.
+// settle applies the wanted settings, as far as possible. The caller holds the turn. A
+// failed Apply is repeated only with retry, a failed Check never. Overrides are applied
+// even if the version cannot be.
 func (l *Live) settle(ctx context.Context, retry bool) error {
 	v, rules := l.wanted(), l.due(time.Now())
 	if v.Sum == "" {
 		return nil
 	}
 	if v.Sum == l.running.Sum {
-		l.running = v // perhaps under another number
+		l.running = v // the number may differ
 		return l.follow(ctx, rules)
 	}
 	err := l.bad.err
@@ -34,7 +34,7 @@ func (l *Live) settle(ctx context.Context, retry bool) error {
 	return errors.Join(err, l.follow(ctx, rules))
 }
 
-// check asks whether v is valid.
+// check returns an error if v is invalid.
 func (l *Live) check(v Version) error {
 	err := l.config.Check(v.Text)
 	if err == nil {
@@ -68,7 +68,7 @@ func (l *Live) run(ctx context.Context, v Version, rules []Override) error {
 	return nil
 }
 
-// follow applies the overrides to what runs.
+// follow applies the overrides to the running version.
 func (l *Live) follow(ctx context.Context, rules []Override) error {
 	if slices.Equal(rules, l.inForce) {
 		l.badRules = nil
@@ -88,7 +88,7 @@ func (l *Live) follow(ctx context.Context, rules []Override) error {
 	return nil
 }
 
-// due lists the overrides that are in force at now.
+// due returns the overrides in force at now.
 func (l *Live) due(now time.Time) []Override {
 	var found []Override
 	for _, o := range l.listed {
@@ -99,7 +99,7 @@ func (l *Live) due(now time.Time) []Override {
 	return found
 }
 
-// name says what v is, to people.
+// name describes v for display.
 func name(v Version) string {
 	if v.Number == 0 {
 		return "the file " + v.Note

@@ -2,78 +2,78 @@ package live
 
 import "time"
 
-// Status is what one node knows.
+// Status is the state known to one node.
 type Status struct {
 	Node    string    `json:"node"`
-	Running Version   `json:"running"` // without text; zero: nothing yet
-	Since   time.Time `json:"since"`   // it runs here since then
-	Wanted  Version   `json:"wanted"`  // without text: what should run
+	Running Version   `json:"running"` // the running version, without its text; zero: none
+	Since   time.Time `json:"since"`   // since when it runs on this node
+	Wanted  Version   `json:"wanted"`  // the version that should run, without its text
 	Error   string    `json:"error,omitempty"`
 	ErrorAt time.Time `json:"error_at,omitzero"`
 
-	Overrides []Override  `json:"overrides"` // in force here
-	Revision  int64       `json:"revision"`  // of the store, as far as it was followed
+	Overrides []Override  `json:"overrides"` // overrides in force on this node
+	Revision  int64       `json:"revision"`  // last followed revision of the store
 	Store     StoreStatus `json:"store"`
 	File      FileStatus  `json:"file"`
-	Nodes     []Node      `json:"nodes"` // as of the last beat
+	Nodes     []Node      `json:"nodes"` // nodes as of the last report
 }
 
-// StoreStatus is how it goes with the store.
+// StoreStatus is the state of the connection to the store.
 type StoreStatus struct {
-	Error string    `json:"error,omitempty"` // "": it answers
-	Since time.Time `json:"since,omitzero"`  // it does not answer since then
+	Error string    `json:"error,omitempty"` // reason of the failure; empty: the store answers
+	Since time.Time `json:"since,omitzero"`  // since when the store does not answer
 }
 
-// FileStatus is how it goes with the file.
+// FileStatus is the state of the settings file.
 type FileStatus struct {
 	Path     string `json:"path,omitempty"`
-	Notified bool   `json:"notified"` // changes are noticed at once, not by the slow poll alone
+	Notified bool   `json:"notified"` // true if changes are noticed at once, false if only by polling
 	Sum      string `json:"sum,omitempty"`
-	Version  int64  `json:"version"` // the newest that its content was recorded as; 0: none yet
-	Runs     bool   `json:"runs"`    // its content is what runs, with those of the files that it names
-	// Error says why it cannot be used as it is, or one that it names, since
-	// ErrorAt; what ran before, runs.
+	Version  int64  `json:"version"` // newest version with this content; 0: none
+	Runs     bool   `json:"runs"`    // whether its content, with the files that it names, runs
+	// Error is the reason why the file, or one that it names, cannot be used since ErrorAt.
+	// The previous settings keep running.
 	Error   string    `json:"error,omitempty"`
 	ErrorAt time.Time `json:"error_at,omitzero"`
-	// Files are those that it, or what runs, names.
+	// Files is the list of files that it, or the running version, names.
 	Files []NamedFile `json:"files,omitempty"`
 }
 
-// NamedFile is how it goes with a file that settings name and that is part of
-// their versions.
+// NamedFile is the state of a file that settings name and that is part of their versions.
 type NamedFile struct {
 	Path string `json:"path"`
-	Sum  string `json:"sum,omitempty"` // as it was read last; "": never
-	Runs bool   `json:"runs"`          // that is what runs
-	// Error says why it cannot be read, since ErrorAt. What runs of it, stays.
+	Sum  string `json:"sum,omitempty"` // sum of the last read content; empty: never read
+	Runs bool   `json:"runs"`          // whether this content runs
+	// Error is the reason why the file cannot be read since ErrorAt. Its previous content
+	// keeps running.
 	Error   string    `json:"error,omitempty"`
 	ErrorAt time.Time `json:"error_at,omitzero"`
 }
 
-// Result is what a [Live.Reload] found.
+// Result is the result of a [Live.Reload].
 type Result struct {
-	Version Version // what runs now, without text
-	Changed bool    // the file has other content than when it was last looked at
+	Version Version // the running version, without its text
+	Changed bool    // whether the file's content has changed since the last look
 }
 
 // Kinds of an [Event].
 const (
-	Applied    = "applied"    // a version, or overrides, run
-	Refused    = "refused"    // a text is invalid; what ran, runs
-	Failed     = "failed"     // Apply failed; what ran, runs
-	FileLost   = "file-lost"  // the file is not there or cannot be read; what ran, runs
-	FileBack   = "file-back"  // it can be read again
+	Applied    = "applied"    // a version or overrides were applied
+	Refused    = "refused"    // a text is invalid; the previous settings keep running
+	Failed     = "failed"     // Apply failed; the previous settings keep running
+	FileLost   = "file-lost"  // the file is missing or unreadable; the previous settings keep running
+	FileBack   = "file-back"  // the file can be read again
 	FileOlder  = "file-older" // the file's content is known, and a newer version runs
-	StoreLost  = "store-lost" // the store does not answer; what ran, runs
-	StoreBack  = "store-back" // it answers again
-	Unnotified = "unnotified" // changes of the file are found by the slow poll alone
+	StoreLost  = "store-lost" // the store does not answer; the previous settings keep running
+	StoreBack  = "store-back" // the store answers again
+	Unnotified = "unnotified" // changes of the file are noticed only by polling
 )
 
-// Event is something that happened.
+// Event is a change of the state.
 type Event struct {
 	Kind      string
-	Version   int64 // that it is about; 0: none, or one that the store has not got yet
+	Version   int64 // the affected version; 0: none, or one that is not yet in the store
 	Sum       string
-	Overrides int // of Applied: in force
+	Overrides int // for Applied: number of overrides in force
 	Err       error
 }

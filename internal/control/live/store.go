@@ -6,105 +6,102 @@ import (
 	"time"
 )
 
-// What a [Store] keeps and accepts at most.
+// Limits of a [Store].
 const (
 	MaxText      = 1 << 20             // bytes of one version's text
-	KeepVersions = 100                 // the newest versions; older ones go
-	MaxVersions  = KeepVersions + 1    // with the newest that came from a file
-	MaxOverrides = 1_000               // at one time
-	MaxOverride  = 30 * 24 * time.Hour // that one may last
-	MaxNodes     = 1_000               // that are listed
+	KeepVersions = 100                 // number of newest versions to keep
+	MaxVersions  = KeepVersions + 1    // with the newest version from a file
+	MaxOverrides = 1_000               // in force at one time
+	MaxOverride  = 30 * 24 * time.Hour // longest duration of an override
+	MaxNodes     = 1_000               // in a list
 )
 
 var (
-	// ErrNotFound is returned when there is no such version or override.
+	// ErrNotFound is returned if there is no such version or override.
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is returned by a put whose base is not the newest version.
 	ErrConflict = errors.New("there is a newer version")
-	// ErrFull is returned when MaxOverrides are in force.
+	// ErrFull is returned if MaxOverrides are in force.
 	ErrFull = errors.New("too many overrides")
 )
 
-// Store keeps versions and overrides, and who runs what. Nodes of one cluster
-// share it. What a method has returned nil for survives kill -9, except
-// presence, which need only outlive its time to live where several processes
-// share the store. The store's clock alone judges time. Every method is safe
-// for concurrent use and honours ctx; the suite in internal/control/live/livetest says
-// exactly what an implementation owes.
+// Store keeps versions, overrides and the nodes' reports. The nodes of a cluster share it.
+// When a method returns nil, its changes survive kill -9, except nodes' reports, which only
+// need to live for their ttl if several processes share the store. Only the store's clock
+// measures time. Every method is safe for concurrent use and honours ctx. The test suite
+// internal/control/live/livetest specifies the behaviour.
 type Store interface {
-	// Revision changes, upwards, with every change of versions or overrides.
-	// It is asked for many times a second and must cost one read of one row.
+	// Revision returns a number that grows with every change of versions or overrides. It
+	// is called many times per second and must cost only one read of one row.
 	Revision(ctx context.Context) (int64, error)
 
-	// PutVersion keeps v under the number after base, at the store's time, if
-	// base is the newest version's number (0: there is none). Otherwise it
-	// returns ErrConflict and changes nothing. Then the newest
-	// KeepVersions stay, and the newest of FromFile, by which a node knows
-	// at its start that its file is older than what has been put since.
+	// PutVersion stores v under the number after base, with the store's time, if base is
+	// the newest version's number (0: there is none). Otherwise it returns ErrConflict and
+	// changes nothing. The store keeps the newest KeepVersions, and the newest version with
+	// the source FromFile, by which a starting node recognizes that its file is older than
+	// a later put.
 	PutVersion(ctx context.Context, base int64, v Version) (Version, error)
-	// Version returns one version whole, or ErrNotFound; number 0 means the
-	// newest.
+	// Version returns one version with its text, or ErrNotFound. Number 0 means the newest.
 	Version(ctx context.Context, number int64) (Version, error)
-	// Versions lists the newest versions without their texts, newest first;
-	// limit is 1 to MaxVersions.
+	// Versions lists the newest versions without their texts, newest first. limit is 1 to
+	// MaxVersions.
 	Versions(ctx context.Context, limit int) ([]Version, error)
 
-	// PutOverride keeps o from now on for ttl. One of the same target and What
-	// makes room, whatever its id. Since and Until are the store's.
+	// PutOverride stores o for ttl from now on. It replaces an override of the same target
+	// and What, whatever its ID. The store sets Since and Until.
 	PutOverride(ctx context.Context, o Override, ttl time.Duration) (Override, error)
-	// DeleteOverride ends one before its time, or returns ErrNotFound.
+	// DeleteOverride ends an override early, or returns ErrNotFound.
 	DeleteOverride(ctx context.Context, id string) error
-	// Overrides lists those in force, oldest first, then by id, and says what
-	// time it is.
+	// Overrides lists the overrides in force, oldest first, then by ID. now is the store's
+	// time.
 	Overrides(ctx context.Context) (found []Override, now time.Time, err error)
 
-	// PutNode says for ttl that n is there; Seen is the store's. It does not
-	// change the revision.
+	// PutNode stores the report n for ttl. The store sets Seen. The revision does not
+	// change.
 	PutNode(ctx context.Context, n Node, ttl time.Duration) error
-	// Nodes lists by name the first MaxNodes of those that are there.
+	// Nodes lists the first MaxNodes nodes with a valid report, by name.
 	Nodes(ctx context.Context) ([]Node, error)
 }
 
-// Where a version came from.
+// Sources of a version.
 const (
 	FromFile     = "file"
 	FromAPI      = "api"
 	FromRollback = "rollback"
 )
 
-// Version is one text that was, is or shall be in force.
+// Version is one text of settings.
 type Version struct {
-	Number int64     `json:"number"` // from 1, without gaps; 0: the store has not got it yet
-	At     time.Time `json:"at"`     // by the store's clock
+	Number int64     `json:"number"` // from 1, without gaps; 0: not yet in the store
+	At     time.Time `json:"at"`     // time of the put, by the store's clock
 	By     string    `json:"by"`
-	Source string    `json:"source"` // FromFile, FromAPI or FromRollback
+	Source string    `json:"source"` // one of file, api, rollback
 	Note   string    `json:"note,omitempty"`
 	Sum    string    `json:"sum"` // SHA-256 of the text, in hex
 	Text   []byte    `json:"text,omitempty"`
 }
 
-// What an [Override] changes.
+// Changes by an [Override].
 const (
-	Rate        = "rate"         // Factor times the limits of rate
-	Concurrency = "concurrency"  // Factor times the limits of concurrency
-	Priority    = "priority"     // Value is the priority
-	Deny        = "deny"         // nothing is served
-	Breaker     = "breaker"      // Value is open or closed
-	Guard       = "guard"        // Factor times the limits of queries
-	GuardLimit  = "guard-limit"  // Value is the limit of Predictor: 5000, "64k report", off
-	GuardReport = "guard-report" // queries are reported only
+	Rate        = "rate"         // multiplies the limits of rate by Factor
+	Concurrency = "concurrency"  // multiplies the limits of concurrency by Factor
+	Priority    = "priority"     // sets the priority to Value
+	Deny        = "deny"         // refuses everything
+	Breaker     = "breaker"      // sets the breaker to Value, open or closed
+	Guard       = "guard"        // multiplies the limits of queries by Factor
+	GuardLimit  = "guard-limit"  // sets the limit of Predictor to Value: 5000, "64k report", off
+	GuardReport = "guard-report" // reports queries only
 )
 
-// Override changes what the settings say, for some work and a time.
+// Override changes settings for some work, for a limited time.
 type Override struct {
 	ID     string `json:"id"`
-	Route  string `json:"route,omitempty"`  // "": every route
-	Caller string `json:"caller,omitempty"` // "": every caller
-	Plan   string `json:"plan,omitempty"`   // "": every plan
+	Route  string `json:"route,omitempty"`  // name of a route; empty: every route
+	Caller string `json:"caller,omitempty"` // a caller; empty: every caller
+	Plan   string `json:"plan,omitempty"`   // name of a plan; empty: every plan
 
-	// Of queries: a class of callers, "" for all of them; of GuardLimit what is
-	// limited, and a pattern of indices or tables, "" for all of them. There
-	// Caller is a pattern, too.
+	// For query limits: a class of callers, "" for all. For GuardLimit: the predictor, and
+	// a pattern of indices or tables, "" for all. For query limits, Caller is a pattern.
 	Class     string `json:"class,omitempty"`
 	Predictor string `json:"predictor,omitempty"`
 	Index     string `json:"index,omitempty"`
@@ -118,14 +115,14 @@ type Override struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Node is what one process says of itself.
+// Node is the report of one process.
 type Node struct {
 	Name      string    `json:"name"`
-	Running   int64     `json:"running"` // the number of the version; 0 with a Sum: one that the store has not got yet
+	Running   int64     `json:"running"` // number of the running version; 0 with a Sum: a version that is not yet in the store
 	Sum       string    `json:"sum,omitempty"`
-	Wanted    int64     `json:"wanted"`          // Running, unless something is in the way
-	Error     string    `json:"error,omitempty"` // what that is
-	Overrides int       `json:"overrides"`       // in force there
-	Since     time.Time `json:"since"`           // it runs that version since then, by its own clock
-	Seen      time.Time `json:"seen"`            // it said so then, by the store's clock
+	Wanted    int64     `json:"wanted"`          // number of the wanted version; equals running unless there is an error
+	Error     string    `json:"error,omitempty"` // reason why the wanted version does not run
+	Overrides int       `json:"overrides"`       // number of overrides in force
+	Since     time.Time `json:"since"`           // since when the version runs, by the node's clock
+	Seen      time.Time `json:"seen"`            // time of the report, by the store's clock
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// restless is after how many looks at a file that does not settle somebody is
-// told.
+// restless is the number of looks at an unsettled file after which a warning is logged.
 const restless = 100
 
-// followFile reads the file whenever it has changed and then been left alone
-// for Settle, until ctx is over.
+// followFile reads the file after each change, once it has been unchanged for Settle, until
+// ctx ends.
 func (l *Live) followFile(ctx context.Context) {
 	w := l.watch()
 	defer w.close()
 	slow := time.NewTicker(l.config.SlowPoll)
 	defer slow.Stop()
-	settle := time.NewTimer(l.config.Settle) // it may have changed since Start
+	settle := time.NewTimer(l.config.Settle) // the file may have changed since Start
 	defer settle.Stop()
 	armed, restarts := w.entries(), 0
 	for {
@@ -30,7 +29,7 @@ func (l *Live) followFile(ctx context.Context) {
 			return
 		case e, ok := <-w.events():
 			if !ok {
-				l.unnotified(w, errors.New("the watcher has ended"))
+				l.unnotified(w, errors.New("the watcher ended"))
 			} else if w.about(e) {
 				armed = w.entries()
 				settle.Reset(l.config.Settle)
@@ -40,24 +39,24 @@ func (l *Live) followFile(ctx context.Context) {
 			armed = w.entries()
 			settle.Reset(l.config.Settle)
 		case err := <-w.errors():
-			// Events were lost, perhaps ours.
+			// Events were lost, possibly of this file.
 			l.config.Log.Warn("notifications of changed files were lost", "err", err)
 			settle.Reset(l.config.Settle)
-		case <-slow.C: // whatever its entry says: some file systems tell time in seconds
+		case <-slow.C: // read in any case: some file systems store times in seconds
 			armed = w.entries()
 			settle.Reset(l.config.Settle)
 		case <-settle.C:
 			l.renew(w)
 			before := w.entries()
 			if slices.EqualFunc(before, armed, entry.same) {
-				_ = l.fileChanged(ctx) // it is logged, and in the status
+				_ = l.fileChanged(ctx) // fileChanged logs the error, and the status shows it
 				if slices.EqualFunc(w.entries(), before, entry.same) {
 					restarts = 0
 					continue
 				}
 			}
 			if restarts++; restarts == restless {
-				l.config.Log.Warn("the file is being written without a pause; it is read when that ends", "file", l.config.Path)
+				l.config.Log.Warn("the settings file is being written without a pause; it will be read afterwards", "file", l.config.Path)
 			}
 			armed = w.entries()
 			settle.Reset(l.config.Settle)
@@ -65,8 +64,8 @@ func (l *Live) followFile(ctx context.Context) {
 	}
 }
 
-// entry is what a folder says of a file.
-type entry struct{ info os.FileInfo } // nil: it is not there
+// entry is the directory entry of a file.
+type entry struct{ info os.FileInfo } // nil: there is no such file
 
 func entryOf(path string) entry {
 	info, err := os.Stat(path)
@@ -83,15 +82,15 @@ func (a entry) same(b entry) bool {
 	return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
 }
 
-// watcher hears of changes in the folders that the files' paths lead through.
+// watcher receives notifications about the directories on the files' paths.
 type watcher struct {
 	paths   []string
-	notify  *fsnotify.Watcher          // nil: there are no notifications
-	folders map[string]os.FileInfo     // that are watched
-	names   map[string]map[string]bool // by folder, which names matter
+	notify  *fsnotify.Watcher          // nil: no notifications
+	folders map[string]os.FileInfo     // watched directories
+	names   map[string]map[string]bool // by directory: relevant names
 }
 
-// watch begins to watch; without notifications the slow poll does alone.
+// watch starts watching. Without notifications, only the slow poll notices changes.
 func (l *Live) watch() *watcher {
 	w := &watcher{paths: []string{l.config.Path}, folders: make(map[string]os.FileInfo)}
 	notify, err := l.notify()
@@ -107,7 +106,7 @@ func (l *Live) watch() *watcher {
 func (l *Live) unnotified(w *watcher, err error) {
 	w.close()
 	l.setNotified(false)
-	l.config.Log.Warn("changes of the file are found by looking now and then", "file", l.config.Path, "every", l.config.SlowPoll, "err", err)
+	l.config.Log.Warn("changes of the settings file are noticed by polling", "file", l.config.Path, "every", l.config.SlowPoll, "err", err)
 	l.config.Observe(Event{Kind: Unnotified, Err: err})
 }
 
@@ -117,8 +116,8 @@ func (l *Live) setNotified(yes bool) {
 	l.status.File.Notified = yes
 }
 
-// renew follows the path as it leads now: links may point elsewhere, and a
-// folder may be another one of the same name.
+// renew updates the watched directories, because links may have changed and a directory may
+// have been replaced.
 func (l *Live) renew(w *watcher) {
 	w.paths = []string{l.config.Path}
 	for _, f := range l.Status().File.Files {
@@ -139,7 +138,7 @@ func (w *watcher) renew() error {
 	for folder, was := range w.folders {
 		now, err := os.Stat(folder)
 		if w.names[folder] == nil || err != nil || !os.SameFile(was, now) {
-			_ = w.notify.Remove(folder) // it may have gone by itself
+			_ = w.notify.Remove(folder) // the directory may be gone
 			delete(w.folders, folder)
 		}
 	}
@@ -154,7 +153,7 @@ func (w *watcher) renew() error {
 		}
 		if err == nil {
 			w.folders[folder] = info
-		} else if !errors.Is(err, os.ErrNotExist) { // what is not there yet, its parent tells
+		} else if !errors.Is(err, os.ErrNotExist) { // a missing directory is reported by its parent
 			failed = err
 		}
 	}
@@ -169,7 +168,7 @@ func (w *watcher) entries() []entry {
 	return out
 }
 
-// about says whether e may be about one of the files.
+// about reports whether e may concern one of the files.
 func (w *watcher) about(e fsnotify.Event) bool {
 	folder, name := split(e.Name)
 	return w.names[folder][name] || w.names[e.Name] != nil

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// prefix begins every name.
+// prefix is the prefix of all metric names.
 const prefix = "bezoar_"
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -19,7 +19,7 @@ func counter[N uint64 | int | int64](d *prometheus.Desc, v N, labels ...string) 
 	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 }
 
-// requestCollector shows what a Requests has counted.
+// requestCollector shows the counts of a Requests.
 type requestCollector struct {
 	s *Requests
 
@@ -28,24 +28,24 @@ type requestCollector struct {
 	callersEvicted                                         *prometheus.Desc
 }
 
-// Collector shows what s has counted.
+// Collector returns a collector of the counts.
 func (s *Requests) Collector() prometheus.Collector {
 	of := func(name, help string, more ...string) *prometheus.Desc {
 		return desc("request"+name, help, append([]string{"route", "fleet"}, more...)...)
 	}
 	return &requestCollector{
 		s:              s,
-		requests:       of("s_total", "Requests that have ended, by the first digit of their status and the rule that refused them.", "class", "rule"),
-		fallbacks:      of("_fallbacks_total", "Requests that something else answered instead of a worker.", "kind"),
+		requests:       of("s_total", "Finished requests, by the first digit of their status and the rule that refused them.", "class", "rule"),
+		fallbacks:      of("_fallbacks_total", "Requests answered by a fallback instead of a worker.", "kind"),
 		bytes:          of("_bytes_total", "Bytes of bodies.", "direction"),
 		attempts:       of("_attempts_total", "Deliveries to workers."),
-		lane:           of("_lane_total", "Requests whose last delivery was alone in the lane."),
-		cut:            of("_cut_total", "Requests whose answer did not reach the caller whole."),
-		units:          of("_cost_units_total", "Units of cost that the guard has found in requests."),
-		duration:       of("_duration_seconds", "Time to the end of the answer, of requests that a worker was asked for."),
-		firstByte:      of("_first_byte_seconds", "Time to the head of the answer, of requests that a worker was asked for."),
-		wait:           of("_wait_seconds", "Time in the fleet's pool, of requests that had to wait."),
-		callersEvicted: desc("top_callers_evicted_total", "How often a caller lost its counter to another one in the lists of top callers."),
+		lane:           of("_lane_total", "Requests whose last delivery was in the lane."),
+		cut:            of("_cut_total", "Requests whose answer did not reach the caller completely."),
+		units:          of("_cost_units_total", "Cost of requests as predicted by the guard, in units."),
+		duration:       of("_duration_seconds", "Time to the end of the answer, for requests sent to a worker."),
+		firstByte:      of("_first_byte_seconds", "Time to the head of the answer, for requests sent to a worker."),
+		wait:           of("_wait_seconds", "Time in the fleet's pool, for requests that had to wait."),
+		callersEvicted: desc("top_callers_evicted_total", "Callers that lost their counter to another caller in the lists of top callers."),
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *requestCollector) Collect(out chan<- prometheus.Metric) {
 	for at := range all {
 		r, n := routes[at], &all[at]
 		if r.Name == "" && (at > 0 || n.empty()) {
-			continue // nobody's place
+			continue // a free place
 		}
 		c.collect(out, r, n)
 	}
@@ -78,8 +78,8 @@ func (c *requestCollector) collect(out chan<- prometheus.Metric, r Route, n *cou
 	ruleNames := rules()
 	for class, className := range classes() {
 		for rule, count := range n.requests[class] {
-			// Most pairs never happen; those of requests that went well always
-			// have a series, so that the first one is an increase.
+			// Most pairs never occur. Successful requests always have a series, so that the
+			// first one is an increase.
 			if count > 0 || rule == 0 {
 				out <- counter(c.requests, count, r.Name, r.Fleet, className, ruleNames[rule])
 			}

@@ -7,20 +7,20 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
-// MaxRoutes bounds the routes that have counters of their own.
+// MaxRoutes is the maximum number of routes with their own counters.
 const MaxRoutes = 10_000
 
-// DefaultCounters is how many callers each slot of a window and each of the six
-// rankings knows; with it they take 1.7 MB.
+// DefaultCounters is the default number of callers per time slot and per ranking; the six
+// rankings then take 1.7 MB.
 const DefaultCounters = 128
 
-// Config says how much is remembered. The zero value is useful.
+// Config sets the memory limits. The zero value is useful.
 type Config struct {
-	Counters int // callers known in each slot of time, for each ranking; default 128
-	Shards   int // a power of two; default as many as there are processors, at most 16
+	Counters int // callers per time slot and ranking; default 128
+	Shards   int // a power of two; default the number of processors, at most 16
 }
 
-// Validate reports every impossible field.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Counters < 0 || c.Counters > sketch.MaxCounters, "Counters is %d, want 1 to %d", c.Counters, sketch.MaxCounters)
@@ -28,24 +28,24 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Route is one that has counters of its own.
+// Route is a route with its own counters.
 type Route struct {
 	Name  string
-	Fleet string // "" for a queue's
+	Fleet string // empty for the route of a queue
 }
 
-// Settings are what changes while it counts.
+// Settings may change while requests are counted.
 type Settings struct {
-	Routes []Route // at most [MaxRoutes]; what is more counts for the route ""
-	// Shown says how callers are shown, by the names of routes. Callers of other
-	// routes are not listed.
+	Routes []Route // at most [MaxRoutes]; further routes count for the route ""
+	// Shown says how callers are shown, by the name of the route. Callers of other routes
+	// are not listed.
 	Shown map[string]Shown
-	// Labels differ when callers get other names. Those counted are forgotten then.
+	// Labels changes when callers' labels change. The counted callers are then forgotten.
 	Labels string
 }
 
-// Shown is how callers of a route are shown. A caller of several routes is one
-// where they are shown alike.
+// Shown says how the callers of a route are shown. A caller of several routes counts as one
+// if these routes show it in the same way.
 type Shown struct {
 	How string // such as hash
 	As  func(caller string) string

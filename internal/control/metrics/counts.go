@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/overload"
 )
 
-// classes are the values of the label class, by the first digit of the status.
+// classes returns the values of the label class, by the first digit of the status.
 func classes() [6]string { return [6]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"} }
 
 func classOf(status int) int {
@@ -22,18 +22,18 @@ func classOf(status int) int {
 
 const numRules = 17
 
-// rules are the values of the label rule: first that of requests which none refused,
-// last that of rules which have no value of their own.
+// rules returns the values of the label rule: the first is for requests that were not
+// refused, the last for rules without a value of their own.
 func rules() [numRules]string {
 	return [numRules]string{
 		"none", "rate", overload.RuleConcurrency, overload.RuleQueue, overload.RulePerCaller, overload.RuleStreams,
-		dispatch.RuleDeadline, // of package overload as well
+		dispatch.RuleDeadline, // also of package overload
 		admission.RuleBreaker, dispatch.RuleQuarantine, dispatch.RuleUnavailable, dispatch.RuleLane, dispatch.RuleDuplicate,
 		dispatch.RulePace, dispatch.RuleBudget, admission.RuleDenied, admission.RuleRepeated, "other",
 	}
 }
 
-// ruleOf is the place of a rule in counts.
+// ruleOf returns the index of a rule in counts.
 func ruleOf(rule string) int {
 	if rule == "" {
 		return 0
@@ -48,7 +48,7 @@ func ruleOf(rule string) int {
 	return numRules - 1
 }
 
-// fallbacks are the values of the label kind.
+// fallbacks returns the values of the label kind.
 func fallbacks() [5]string { return [5]string{"static", "stale", "other", "degraded", "unknown"} }
 
 func fallbackOf(kind string) int {
@@ -59,18 +59,18 @@ func fallbackOf(kind string) int {
 	return len(all) - 1
 }
 
-// counts are what is counted of one route.
+// counts holds the counts of one route.
 type counts struct {
 	requests  [6][numRules]uint64
 	fallbacks [5]uint64
-	in, out   uint64 // bytes
+	in, out   uint64 // in bytes
 	attempts  uint64
 	lane      uint64
 	cut       uint64
 	units     uint64
-	duration  histogram // of those that a worker was asked for
-	firstByte histogram // likewise, when there was an answer
-	waited    histogram // of those that waited
+	duration  histogram // of requests sent to a worker
+	firstByte histogram // of requests sent to a worker and answered
+	waited    histogram // of requests that waited
 }
 
 func (c *counts) observe(r *accesslog.Record) {

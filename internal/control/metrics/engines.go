@@ -16,47 +16,47 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Engines are where the engines' own numbers are read when somebody asks, so
-// that counting costs the path of work nothing more. A nil function is an engine
-// that is not there. All are called concurrently, and none may block for long.
+// Engines holds functions that read the engines' own numbers on demand, so that the metrics
+// cost nothing while work is handled. A nil function means that there is no such engine.
+// All functions are called concurrently, and must not block for long.
 type Engines struct {
 	Version string // of the program
 
 	Fleets    func() []Fleet
-	Pools     func() []overload.Stats // their names are their fleets'
+	Pools     func() []overload.Stats // named after their fleets
 	Circuits  func() ([]circuit.Status, circuit.Stats)
 	Quotas    func() quota.Stats
 	Verdicts  func() []bezoar.Verdict
 	Budgets   func() []Budget
-	Watchdogs func() []watchdog.Status // their names are their fleets'
+	Watchdogs func() []watchdog.Status // named after their fleets
 	Stale     func() stale.Stats
-	Settings  func() (live.Status, bool) // false: they do not change
+	Settings  func() (live.Status, bool) // false: the settings are fixed
 	Health    func() Health
-	Spans     func() (Spans, bool) // false: there is no tracing
-	Outboxes  func() []Outbox      // their names are the settings'
+	Spans     func() (Spans, bool) // false: no tracing
+	Outboxes  func() []Outbox      // named as in the settings
 }
 
-// Fleet is one fleet's numbers.
+// Fleet holds the numbers of one fleet.
 type Fleet struct {
 	Name    string
 	Stats   fleet.Stats
-	HeldOut int // workers that are up and get no work
+	HeldOut int // running workers without work
 }
 
-// Budget is how much of its retries a route has used in the last ten seconds.
+// Budget is the share of its retry budget that a route used in the last ten seconds.
 type Budget struct {
 	Route Route
 	Used  float64 // 1: all
 }
 
-// Health is how this process is, and each check of it: 0 well, 1 degraded, 2
+// Health is the health of this process, in total and per check: 0 healthy, 1 degraded, 2
 // failing.
 type Health struct {
 	State  int
 	Checks map[string]int
 }
 
-// Spans are what became of the spans of traces.
+// Spans counts the spans of traces by outcome.
 type Spans struct {
 	Sent, Dropped, Failed uint64
 }
@@ -67,13 +67,13 @@ type enginesCollector struct {
 	parts []part
 }
 
-// part is one engine's metrics.
+// part holds the metrics of one engine.
 type part struct {
 	descs   []*prometheus.Desc
 	collect func(out chan<- prometheus.Metric)
 }
 
-// Collector shows the numbers of engines.
+// Collector returns a collector of the engines' numbers.
 func (e Engines) Collector() prometheus.Collector {
 	return &enginesCollector{e, []part{
 		e.build(), e.fleets(), e.pools(), e.poolCounts(), e.circuits(), e.quotas(), e.verdicts(),
@@ -81,8 +81,8 @@ func (e Engines) Collector() prometheus.Collector {
 	}}
 }
 
-// Describe implements [prometheus.Collector]. Everything is described, also what
-// is not there.
+// Describe implements [prometheus.Collector]. It describes all metrics, including those of
+// missing engines.
 func (c *enginesCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, p := range c.parts {
 		for _, d := range p.descs {
@@ -99,19 +99,19 @@ func (c *enginesCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 func (e Engines) build() part {
-	info := desc("build_info", "1; the label says which version of Bezoar this is.", "version")
+	info := desc("build_info", "1; the label is the version of Bezoar.", "version")
 	return part{[]*prometheus.Desc{info}, func(out chan<- prometheus.Metric) {
 		out <- gauge(info, 1, e.Version)
 	}}
 }
 
 func (e Engines) fleets() part {
-	places := desc("fleet_places", "Workers that the fleet is to have.", "fleet")
+	places := desc("fleet_places", "Workers that the fleet should have.", "fleet")
 	up := desc("fleet_up", "Workers that serve or are the lane.", "fleet")
-	well := desc("fleet_well", "Workers that are up and neither sick nor ejected.", "fleet")
-	heldOut := desc("fleet_held_out", "Workers that are up and get no work, because they look sick or are ejected.", "fleet")
-	panicking := desc("fleet_panic", "1 while so few workers look well that health is not believed.", "fleet")
-	panics := desc("fleet_panics_total", "How often the fleet has come into panic mode.", "fleet")
+	well := desc("fleet_well", "Workers that are up, healthy and not ejected.", "fleet")
+	heldOut := desc("fleet_held_out", "Workers that are up but get no work, because they are unhealthy or ejected.", "fleet")
+	panicking := desc("fleet_panic", "1 while so few workers are healthy that health checks are ignored (panic mode).", "fleet")
+	panics := desc("fleet_panics_total", "Entries of the fleet into panic mode.", "fleet")
 	ejections := desc("fleet_ejections_total", "Workers ejected because of their results.", "fleet")
 	overflowed := desc("fleet_overflowed_total", "Requests that left their caller's shard of workers.", "fleet")
 	waiting := desc("fleet_waiting", "Requests that wait for any worker.", "fleet")
@@ -154,7 +154,7 @@ func (e Engines) verdicts() part {
 }
 
 func (e Engines) budgets() part {
-	used := desc("retry_budget_used_ratio", "Share of the retries that the budget allows now which are used; 1: no more are made.", "route", "fleet")
+	used := desc("retry_budget_used_ratio", "Used share of the current retry budget; at 1 no more retries are made.", "route", "fleet")
 	return part{[]*prometheus.Desc{used}, func(out chan<- prometheus.Metric) {
 		for _, b := range call(e.Budgets) {
 			out <- gauge(used, b.Used, b.Route.Name, b.Route.Fleet)
@@ -163,10 +163,10 @@ func (e Engines) budgets() part {
 }
 
 func (e Engines) answerCaches() part {
-	entries := desc("stale_answers", "Last good answers that are kept for when there is nothing better.")
-	bytes := desc("stale_bytes", "Memory that they take.")
-	asked := desc("stale_lookups_total", "Lookups of such answers, by result.", "result")
-	evicted := desc("stale_evicted_total", "Answers that made room for others.")
+	entries := desc("stale_answers", "Stored answers for the fallback stale.")
+	bytes := desc("stale_bytes", "Memory of the stored answers for the fallback stale.")
+	asked := desc("stale_lookups_total", "Lookups of stored answers for the fallback stale, by result.", "result")
+	evicted := desc("stale_evicted_total", "Stored answers evicted to make room for others.")
 	return part{[]*prometheus.Desc{entries, bytes, asked, evicted}, func(out chan<- prometheus.Metric) {
 		if e.Stale == nil {
 			return
@@ -181,7 +181,7 @@ func (e Engines) answerCaches() part {
 }
 
 func (e Engines) spans() part {
-	spans := desc("trace_spans_total", "Spans of traces, by what became of them.", "outcome")
+	spans := desc("trace_spans_total", "Spans of traces, by outcome.", "outcome")
 	return part{[]*prometheus.Desc{spans}, func(out chan<- prometheus.Metric) {
 		if e.Spans == nil {
 			return
@@ -196,7 +196,7 @@ func (e Engines) spans() part {
 	}}
 }
 
-// call calls f if it is there.
+// call calls f if it is not nil.
 func call[T any](f func() []T) []T {
 	if f == nil {
 		return nil
@@ -213,7 +213,7 @@ func yes(b bool) float64 {
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
 
-// timestamp is t in seconds since 1970, 0 for never.
+// timestamp returns t in seconds since 1970, or 0 for a zero time.
 func timestamp(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
@@ -221,7 +221,7 @@ func timestamp(t time.Time) float64 {
 	return float64(t.UnixNano()) / float64(time.Second)
 }
 
-// parts splits the name of a breaker, which is its fleet and its route.
+// parts splits the name of a breaker into its fleet and route.
 func parts(name string) (fleet, route string) {
 	fleet, route, _ = strings.Cut(name, " ")
 	return fleet, route

@@ -9,13 +9,13 @@ import (
 )
 
 func (e Engines) pools() part {
-	limit := desc("pool_limit", "Requests that the fleet may have at once, now.", "fleet")
-	inFlight := desc("pool_in_flight", "Requests that it has.", "fleet")
-	queued := desc("pool_queued", "Requests that wait for it.", "fleet")
-	streams := desc("pool_streams", "Streams that the fleet has, beside the requests.", "fleet")
-	pressure := desc("pool_pressure", "0 idle, 1 at its limit, above: refusing.", "fleet")
-	latency := desc("pool_latency_seconds", "Latency of the last window that the limit follows; 0: not known.", "fleet")
-	normal := desc("pool_normal_latency_seconds", "Latency that counts as normal; 0: not known.", "fleet")
+	limit := desc("pool_limit", "Current limit of concurrent requests of the fleet.", "fleet")
+	inFlight := desc("pool_in_flight", "Requests in flight in the fleet's pool.", "fleet")
+	queued := desc("pool_queued", "Requests that wait in the fleet's pool.", "fleet")
+	streams := desc("pool_streams", "Open streams of the fleet, which do not count as requests.", "fleet")
+	pressure := desc("pool_pressure", "Load of the pool: 0 idle, 1 at its limit, above 1 refusing.", "fleet")
+	latency := desc("pool_latency_seconds", "Latency of the last window, which the limit follows; 0: unknown.", "fleet")
+	normal := desc("pool_normal_latency_seconds", "Latency that counts as normal; 0: unknown.", "fleet")
 	return part{[]*prometheus.Desc{limit, inFlight, queued, streams, pressure, latency, normal}, func(out chan<- prometheus.Metric) {
 		for _, p := range call(e.Pools) {
 			out <- gauge(limit, float64(p.Limit), p.Name)
@@ -30,8 +30,8 @@ func (e Engines) pools() part {
 }
 
 func (e Engines) poolCounts() part {
-	admitted := desc("pool_admitted_total", "Requests let in, by priority, those that waited included.", "fleet", "priority")
-	waited := desc("pool_waited_total", "Requests let in after they had waited.", "fleet", "priority")
+	admitted := desc("pool_admitted_total", "Requests admitted, by priority, including those that waited.", "fleet", "priority")
+	waited := desc("pool_waited_total", "Requests admitted after a wait, by priority.", "fleet", "priority")
 	refused := desc("pool_refused_total", "Requests refused, by priority and rule.", "fleet", "priority", "rule")
 	return part{[]*prometheus.Desc{admitted, waited, refused}, func(out chan<- prometheus.Metric) {
 		for _, pool := range call(e.Pools) {
@@ -50,11 +50,11 @@ func (e Engines) poolCounts() part {
 }
 
 func (e Engines) circuits() part {
-	state := desc("breaker_state", "1 for the state that the circuit breaker is in.", "fleet", "route", "state")
-	forced := desc("breaker_forced", "1 while an operator holds it.", "fleet", "route")
-	level := desc("breaker_trips", "Trips in a row; 0 after it has closed.", "fleet", "route")
-	pending := desc("breaker_changes_pending", "Changes of breakers that the store does not know yet.")
-	storeErrors := desc("breaker_store_errors_total", "Calls of the store about breakers that failed.")
+	state := desc("breaker_state", "1 for the current state of the circuit breaker.", "fleet", "route", "state")
+	forced := desc("breaker_forced", "1 while an operator forces the circuit breaker.", "fleet", "route")
+	level := desc("breaker_trips", "Consecutive trips of the circuit breaker; 0 after it has closed.", "fleet", "route")
+	pending := desc("breaker_changes_pending", "Changes of circuit breakers that are not yet in the store.")
+	storeErrors := desc("breaker_store_errors_total", "Failed store calls about circuit breakers.")
 	return part{[]*prometheus.Desc{state, forced, level, pending, storeErrors}, func(out chan<- prometheus.Metric) {
 		if e.Circuits == nil {
 			return
@@ -75,14 +75,14 @@ func (e Engines) circuits() part {
 }
 
 func (e Engines) quotas() part {
-	keys := desc("quota_keys", "Callers, addresses and so on that a quota counts now.", "quota")
+	keys := desc("quota_keys", "Keys (such as callers or addresses) that a quota currently counts.", "quota")
 	refused := desc("quota_refused_total", "Requests that a quota refused.", "quota")
-	evicted := desc("quota_evicted_total", "Keys that made room for others.")
-	expired := desc("quota_expired_total", "Keys dropped because nothing of them counted any more.")
-	overflowed := desc("quota_overflowed_total", "Charges of new keys that found no room of their own, and share one counter.")
-	storeErrors := desc("quota_store_errors_total", "Calls of the store about quotas that failed.")
-	storeUp := desc("quota_store_up", "1 while the store of shared counts answers; always without one.")
-	storeAge := desc("quota_store_age_seconds", "How old the counts of other nodes are; 0 without a store.")
+	evicted := desc("quota_evicted_total", "Keys evicted to make room for others.")
+	expired := desc("quota_expired_total", "Keys dropped because their window was over.")
+	overflowed := desc("quota_overflowed_total", "Charges of new keys counted in one shared counter, because there was no room.")
+	storeErrors := desc("quota_store_errors_total", "Failed store calls about quotas.")
+	storeUp := desc("quota_store_up", "1 while the store of shared counts answers; always 1 without a store.")
+	storeAge := desc("quota_store_age_seconds", "Age of the counts of other nodes; 0 without a store.")
 	return part{[]*prometheus.Desc{keys, refused, evicted, expired, overflowed, storeErrors, storeUp, storeAge}, func(out chan<- prometheus.Metric) {
 		if e.Quotas == nil {
 			return
@@ -102,12 +102,12 @@ func (e Engines) quotas() part {
 }
 
 func (e Engines) watchdogs() part {
-	restarts := desc("watchdog_restarts_total", "Restarts that the watchdog has begun.", "fleet")
-	failed := desc("watchdog_restarts_failed_total", "Of them, those after which the worker did not come back.", "fleet")
-	useless := desc("watchdog_restarts_useless_total", "Of them, those that did not help.", "fleet")
-	recent := desc("watchdog_restarts_last_hour", "Restarts of the last hour.", "fleet")
-	limit := desc("watchdog_restarts_per_hour_limit", "How many there may be.", "fleet")
-	alarm := desc("watchdog_alarm", "1 while an operator should look.", "fleet")
+	restarts := desc("watchdog_restarts_total", "Restarts started by the watchdog.", "fleet")
+	failed := desc("watchdog_restarts_failed_total", "Restarts by the watchdog after which the worker did not come back.", "fleet")
+	useless := desc("watchdog_restarts_useless_total", "Restarts by the watchdog that did not help.", "fleet")
+	recent := desc("watchdog_restarts_last_hour", "Restarts by the watchdog in the last hour.", "fleet")
+	limit := desc("watchdog_restarts_per_hour_limit", "Maximum number of restarts per hour.", "fleet")
+	alarm := desc("watchdog_alarm", "1 while the watchdog needs an operator's attention.", "fleet")
 	return part{[]*prometheus.Desc{restarts, failed, useless, recent, limit, alarm}, func(out chan<- prometheus.Metric) {
 		for _, w := range call(e.Watchdogs) {
 			out <- counter(restarts, w.Restarts, w.Name)
@@ -121,10 +121,10 @@ func (e Engines) watchdogs() part {
 }
 
 func (e Engines) settings() part {
-	version := desc("settings_version", "The version of the settings that runs.")
-	wanted := desc("settings_wanted_version", "The version that should run.")
-	since := desc("settings_changed_timestamp_seconds", "Since when the running version runs.")
-	failing := desc("settings_error", "1 while the wanted settings cannot run, so that the old ones do.")
+	version := desc("settings_version", "Running version of the settings.")
+	wanted := desc("settings_wanted_version", "Wanted version of the settings.")
+	since := desc("settings_changed_timestamp_seconds", "Time at which the running version of the settings was applied.")
+	failing := desc("settings_error", "1 while the wanted settings cannot run and the old ones stay in force.")
 	storeUp := desc("settings_store_up", "1 while the store of settings answers.")
 	overrides := desc("overrides", "Overrides in force.")
 	return part{[]*prometheus.Desc{version, wanted, since, failing, storeUp, overrides}, func(out chan<- prometheus.Metric) {
@@ -145,8 +145,8 @@ func (e Engines) settings() part {
 }
 
 func (e Engines) health() part {
-	state := desc("health_state", "How this process is: 0 well, 1 degraded, 2 failing.")
-	check := desc("health_check_state", "Result of the check: 0 well, 1 degraded, 2 failing.", "check")
+	state := desc("health_state", "Health of this process: 0 healthy, 1 degraded, 2 failing.")
+	check := desc("health_check_state", "Result of the check: 0 healthy, 1 degraded, 2 failing.", "check")
 	return part{[]*prometheus.Desc{state, check}, func(out chan<- prometheus.Metric) {
 		if e.Health == nil {
 			return

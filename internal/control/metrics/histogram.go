@@ -2,11 +2,11 @@ package metrics
 
 import "time"
 
-// numBounds is how many buckets end somewhere.
+// numBounds is the number of buckets with an upper bound.
 const numBounds = 14
 
-// bounds are where the buckets of histograms end: from a quick answer of a
-// worker nearby to the default timeout of a route.
+// bounds returns the upper bounds of the buckets: from a fast answer of a nearby worker to
+// the default timeout of a route.
 func bounds() [numBounds]time.Duration {
 	const ms = time.Millisecond
 	return [numBounds]time.Duration{
@@ -15,8 +15,7 @@ func bounds() [numBounds]time.Duration {
 	}
 }
 
-// histogram counts durations by [bounds]; what is longer than all is in the last
-// bucket.
+// histogram counts durations by [bounds]. Longer durations are in the last bucket.
 type histogram struct {
 	buckets [numBounds + 1]uint64
 	sum     time.Duration
@@ -39,8 +38,8 @@ func (h *histogram) add(o *histogram) {
 	h.sum += o.sum
 }
 
-// cumulative returns the buckets as Prometheus has them, by their ends in
-// seconds, and how many durations there are.
+// cumulative returns the buckets in the form of Prometheus, by their upper bounds in
+// seconds, and the number of durations.
 func (h *histogram) cumulative() (buckets map[float64]uint64, count uint64) {
 	buckets = make(map[float64]uint64, numBounds)
 	for i, end := range bounds() {

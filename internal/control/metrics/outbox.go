@@ -8,25 +8,25 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Outbox is one outbox's numbers.
+// Outbox holds the numbers of one outbox.
 type Outbox struct {
 	Name   string
 	Stats  outbox.Stats  // of this process
-	Status outbox.Status // of the database, as it was read last
+	Status outbox.Status // of the database, as last read
 	Known  bool          // Status was read
 }
 
-// maxOutboxTopics bounds the topics of an outbox that get series of their own.
+// maxOutboxTopics is the maximum number of topics per outbox with their own series.
 const maxOutboxTopics = 500
 
 func (e Engines) outboxes() part {
 	leader := desc("outbox_leader", "1 while this process delivers the outbox.", "outbox")
 	owned := desc("outbox_owned", "1 while any process delivers the outbox.", "outbox")
-	epoch := desc("outbox_epoch", "Epoch of the lease: how often another process has begun to deliver.", "outbox")
-	events := desc("outbox_events", "Events that are not delivered, by state.", "outbox", "topic", "state")
-	oldest := desc("outbox_oldest_seconds", "Age of the oldest event that is not delivered.", "outbox", "topic")
-	lost := desc("outbox_lost_batches_total", "Batches that a process had in flight when it died, and that this one took over.", "outbox")
-	alarms := desc("outbox_alarm", "1 while the state lasts.", "outbox", "kind")
+	epoch := desc("outbox_epoch", "Epoch of the lease, which grows with each takeover.", "outbox")
+	events := desc("outbox_events", "Undelivered events, by state.", "outbox", "topic", "state")
+	oldest := desc("outbox_oldest_seconds", "Age of the oldest undelivered event.", "outbox", "topic")
+	lost := desc("outbox_lost_batches_total", "Batches taken over from processes that died while the batches were in flight.", "outbox")
+	alarms := desc("outbox_alarm", "1 while the alarm lasts, by kind.", "outbox", "kind")
 	descs := []*prometheus.Desc{leader, owned, epoch, events, oldest, lost, alarms}
 	topics, topicDescs := outboxTopics()
 	sinks, sinkDescs := outboxSinks()
@@ -58,7 +58,7 @@ func (e Engines) outboxes() part {
 	}}
 }
 
-// outboxAlarms are the kinds of states that a person should know.
+// outboxAlarms returns the kinds of alarms.
 func outboxAlarms() []string {
 	return []string{"database", "feed", "no-owner", "no-progress", "parked", "sink-paused", "slot", "unrouted", "wake"}
 }
@@ -69,12 +69,12 @@ func hasAlarm(s outbox.Stats, kind string) bool {
 
 func outboxTopics() (func(chan<- prometheus.Metric, Outbox), []*prometheus.Desc) {
 	delivered := desc("outbox_delivered_total", "Events that this process delivered.", "outbox", "topic")
-	bytes := desc("outbox_delivered_bytes_total", "Bytes of their payloads.", "outbox", "topic")
+	bytes := desc("outbox_delivered_bytes_total", "Bytes of the payloads of events that this process delivered.", "outbox", "topic")
 	batches := desc("outbox_batches_total", "Batches that this process sent.", "outbox", "topic")
-	failed := desc("outbox_failed_total", "Deliveries that failed and counted against their events.", "outbox", "topic")
-	putOff := desc("outbox_put_off_total", "Deliveries that failed because of the place, and did not count.", "outbox", "topic")
+	failed := desc("outbox_failed_total", "Failed deliveries that counted against their events.", "outbox", "topic")
+	putOff := desc("outbox_put_off_total", "Failed deliveries because of the sink's destination, which did not count against events.", "outbox", "topic")
 	parked := desc("outbox_parked_total", "Events that this process parked.", "outbox", "topic")
-	delay := desc("outbox_delay_seconds", "Time from an event's commit to its delivery, of the last batch's first one.", "outbox", "topic")
+	delay := desc("outbox_delay_seconds", "Time from commit to delivery of the first event in the last batch.", "outbox", "topic")
 	return func(out chan<- prometheus.Metric, o Outbox) {
 		for _, t := range o.Stats.Topics[:min(len(o.Stats.Topics), maxOutboxTopics)] {
 			for d, n := range map[*prometheus.Desc]int64{delivered: t.Delivered, bytes: t.Bytes, batches: t.Batches, failed: t.Failed, putOff: t.PutOff, parked: t.Parked} {
@@ -88,9 +88,9 @@ func outboxTopics() (func(chan<- prometheus.Metric, Outbox), []*prometheus.Desc)
 }
 
 func outboxSinks() (func(chan<- prometheus.Metric, Outbox), []*prometheus.Desc) {
-	paused := desc("outbox_sink_paused", "1 while the sink's place is away and nothing is sent there.", "outbox", "sink")
-	pauses := desc("outbox_sink_pauses_total", "How often it was paused.", "outbox", "sink")
-	latency := desc("outbox_sink_latency_seconds", "How long the sink took for its last batch.", "outbox", "sink")
+	paused := desc("outbox_sink_paused", "1 while the sink pauses because its destination is unreachable.", "outbox", "sink")
+	pauses := desc("outbox_sink_pauses_total", "Pauses of the sink.", "outbox", "sink")
+	latency := desc("outbox_sink_latency_seconds", "Duration of the sink's last batch.", "outbox", "sink")
 	return func(out chan<- prometheus.Metric, o Outbox) {
 		for _, s := range o.Stats.Sinks {
 			out <- gauge(paused, yes(s.Paused), o.Name, s.Name)

@@ -18,45 +18,45 @@ import (
 
 const maxShards = 16
 
-// Requests counts requests. Create it with [New]; it is safe for concurrent use.
+// Requests counts requests. Create it with [New]. It is safe for concurrent use.
 type Requests struct {
 	seed   maphash.Seed
 	shards []shard
 	top    top
 
-	mu     sync.Mutex // guards the rest, and is held while they change
+	mu     sync.Mutex // guards the fields below; held while they change
 	labels string
-	routes []Route // by their place in a shard's counts; the first is {"", ""}
+	routes []Route // by their index in a shard's counts; the first is {"", ""}
 }
 
 // shard is a part of the counts.
 type shard struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	index  map[string]int
 	counts []counts
 	tally  tally
 	names  names
-	_      [64]byte // so that two locks do not share a line of the cache
+	_      [64]byte // keeps the locks in different cache lines
 }
 
-// names says how callers of a route are called in lists.
+// names maps routes to the way in which their callers are named in lists.
 type names map[string]way
 
-// way is how callers of a route are called. salt tells those apart that are called
-// in another way.
+// way is the way in which the callers of a route are named. salt separates callers that are
+// named in different ways.
 type way struct {
 	Shown
 
 	salt uint64
 }
 
-// The values of [adminapi.Top].Names beside those of [Shown].How.
+// Values of [adminapi.Top].Names in addition to those of [Shown].How.
 const (
 	NamesOff   = "off"
 	NamesMixed = "mixed"
 )
 
-// namesOf returns how callers are called, and that in one word.
+// namesOf returns the ways in which callers are named, and a summary of them in one word.
 func (s *Requests) namesOf(set Settings) (n names, word string) {
 	n = names{}
 	if len(set.Routes) > 0 {
@@ -74,8 +74,8 @@ func (s *Requests) namesOf(set Settings) (n names, word string) {
 	return n, word
 }
 
-// New returns a Requests that knows no route and lists no callers until it is told
-// by [Requests.Update], or every fault of cfg.
+// New returns a Requests without routes and callers, to be set by [Requests.Update]. The
+// error names every fault of cfg.
 func New(cfg Config) (*Requests, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -95,13 +95,12 @@ func New(cfg Config) (*Requests, error) {
 	return s, nil
 }
 
-// Update says which routes have counters, and how callers are shown. Routes
-// that are still there count on. When callers are to be shown in another way,
-// those that were counted are forgotten.
+// Update sets the routes with counters, and how callers are shown. Remaining routes keep
+// their counts. If the way to show callers changes, the counted callers are forgotten.
 func (s *Requests) Update(set Settings) error {
 	for route, shown := range set.Shown {
 		if shown.As == nil || shown.How == "" || shown.How == NamesOff || shown.How == NamesMixed {
-			return fmt.Errorf("metrics: callers of route %.100q are to be shown as %.20q, and nothing says what that is", route, shown.How)
+			return fmt.Errorf("metrics: callers of route %.100q cannot be shown as %.20q: unknown way", route, shown.How)
 		}
 	}
 	n, word := s.namesOf(set)
@@ -109,7 +108,7 @@ func (s *Requests) Update(set Settings) error {
 	defer s.mu.Unlock()
 	fresh, index := s.place(set.Routes[:min(len(set.Routes), MaxRoutes)])
 	again := s.labels != set.Labels || len(n) == 0
-	for route, was := range s.shards[0].names { // changed by this function alone
+	for route, was := range s.shards[0].names { // only this function changes it
 		now, ok := n[route]
 		again = again || ok && now.How != was.How
 	}
@@ -133,8 +132,8 @@ func (s *Requests) Update(set Settings) error {
 	return nil
 }
 
-// place gives the routes their places: those that had one keep it, and others get
-// a free one. It returns the places that others had.
+// place assigns indexes to routes: known routes keep theirs, others get free ones. fresh
+// lists the indexes whose old counts must be cleared.
 func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
 	index = make(map[string]int, len(routes))
 	wanted := make(map[Route]bool, len(routes))
@@ -146,7 +145,7 @@ func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
 		if wanted[r] {
 			index[r.Name] = at + 1
 		} else {
-			s.routes[at+1] = Route{} // nothing counts there any more
+			s.routes[at+1] = Route{} // a free place
 			free = append(free, at+1)
 		}
 	}
@@ -166,7 +165,7 @@ func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
 	return fresh, index
 }
 
-// Observe counts a request that has ended. It keeps nothing of r.
+// Observe counts a finished request. It does not keep r.
 func (s *Requests) Observe(r *accesslog.Record) {
 	w := weigh(r)
 	var key uint64
@@ -194,7 +193,7 @@ func (s *Requests) Observe(r *accesslog.Record) {
 	row.weighs.add(&w)
 }
 
-// flush adds what the shards have counted of callers to the windows.
+// flush adds the shards' counts of callers to the windows.
 func (s *Requests) flush() {
 	for i := range s.shards {
 		sh := &s.shards[i]
@@ -204,10 +203,10 @@ func (s *Requests) flush() {
 	}
 }
 
-// flushEvery is how late a caller may be counted.
+// flushEvery is the maximum delay before a caller is counted.
 const flushEvery = time.Second
 
-// Run counts callers in time until ctx ends. It returns nil.
+// Run adds the counts of callers to the windows regularly, until ctx ends. It returns nil.
 func (s *Requests) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -221,7 +220,7 @@ func (s *Requests) Run(ctx context.Context) error {
 	}
 }
 
-// sum returns the routes and what was counted of each.
+// sum returns the routes and their counts.
 func (s *Requests) sum() ([]Route, []counts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

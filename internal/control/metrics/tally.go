@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
-// The places of what callers are ranked by.
+// Indexes of the rankings.
 const (
 	byCost = iota
 	byRequests
@@ -23,7 +23,7 @@ func dims() [numDims]string {
 	}
 }
 
-// weights are what one or several requests weigh.
+// weights are the values of one or several requests in each ranking.
 type weights [numDims]uint64
 
 func weigh(r *accesslog.Record) (w weights) {
@@ -48,16 +48,16 @@ func (w *weights) add(o *weights) {
 	}
 }
 
-// rows is how many callers a shard counts before they are added to the windows.
+// rows is the number of callers that a shard counts before they are added to the windows.
 const rows = 128
 
-// tally adds up what the callers of a shard weigh. Its rows are found by open
-// addressing; half of the index stays empty.
+// tally sums the weights of a shard's callers. Its index uses open addressing; half of it
+// stays empty.
 type tally struct {
 	n     int
 	rows  [rows]row
-	index [2 * rows]uint8 // places in rows, plus one
-	rest  weights         // of callers that are not told apart
+	index [2 * rows]uint8 // index in rows plus one
+	rest  weights         // of callers that are not distinguished
 }
 
 type row struct {
@@ -66,8 +66,7 @@ type row struct {
 	weighs weights
 }
 
-// find returns the caller's row, nil when it has none, and where in the index
-// that would be.
+// find returns the caller's row, or nil, and the row's place in the index.
 func (t *tally) find(key uint64) (*row, int) {
 	at := int(key % uint64(len(t.index)))
 	for ; t.index[at] != 0; at = (at + 1) % len(t.index) {
@@ -78,7 +77,7 @@ func (t *tally) find(key uint64) (*row, int) {
 	return nil, at
 }
 
-// take gives the caller the next row, which there must be.
+// take assigns the next row to the caller. There must be a free row.
 func (t *tally) take(at int, key uint64, name sketch.Name) *row {
 	r := &t.rows[t.n]
 	t.n++

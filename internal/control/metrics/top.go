@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/sketch"
 )
 
-// The windows, by how they are called.
+// Names of the windows.
 const (
 	lastMinute = iota
 	lastTen
@@ -19,13 +19,13 @@ func windowNames() [numWindows]string {
 	return [numWindows]string{adminapi.LastMinute, adminapi.LastTenMinutes}
 }
 
-// top are the windows of all rankings.
+// top holds the windows of all rankings.
 type top struct {
-	mu       sync.Mutex // guards the rest; taken after a shard's
+	mu       sync.Mutex // guards the fields below; acquired after a shard's lock
 	counters int
 	mode     string
 	windows  [numWindows][numDims]*sketch.Window
-	evicted  uint64 // by windows that are gone
+	evicted  uint64 // by windows that no longer exist
 }
 
 func (t *top) open(counters int) error {
@@ -45,8 +45,8 @@ func (t *top) open(counters int) error {
 	return nil
 }
 
-// call says how callers are called from now on. When those who are known are to be
-// called something else, they are forgotten.
+// call sets the way in which callers are named. With forget, the known callers are
+// forgotten.
 func (t *top) call(mode string, forget bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,11 +54,11 @@ func (t *top) call(mode string, forget bool) {
 		return
 	}
 	t.evicted = t.lost()
-	_ = t.open(t.counters) // it was opened with the same before
+	_ = t.open(t.counters) // the same values were valid before
 }
 
-// lost returns how often a caller lost its counter to another one. The caller
-// holds t.mu.
+// lost returns how often a caller lost its counter to another one. The caller of lost holds
+// t.mu.
 func (t *top) lost() uint64 {
 	n := t.evicted
 	for i := range t.windows {
@@ -91,10 +91,10 @@ func (t *top) drain(from *tally) {
 	from.reset()
 }
 
-// defaultTop is how many callers are listed unless somebody asks for more.
+// defaultTop is the default number of listed callers.
 const defaultTop = 20
 
-// Top says who causes most. Unknown words mean the defaults.
+// Top returns the callers with the highest usage. Unknown words select the defaults.
 func (s *Requests) Top(q adminapi.TopQuery) adminapi.Top {
 	s.flush()
 	dim, window := 0, 0
@@ -126,7 +126,7 @@ func (t *top) list(dim, window, limit int) adminapi.Top {
 	if out.Since.IsZero() {
 		out.Since = now
 	}
-	at := map[uint64]int{} // of the callers that are listed
+	at := map[uint64]int{} // of the listed callers
 	for _, c := range sum.Counts[:min(len(sum.Counts), limit)] {
 		at[c.Key] = len(out.Callers)
 		out.Callers = append(out.Callers, adminapi.TopCaller{
@@ -139,7 +139,7 @@ func (t *top) list(dim, window, limit int) adminapi.Top {
 		}
 		also := t.windows[window][d].Sum(now)
 		for i := range out.Callers {
-			if also.Error == 0 { // everybody is known
+			if also.Error == 0 { // all callers are known
 				out.Callers[i].Also[name] = 0
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Work counts what bezoar work does with messages. It is a collector.
+// Work is a collector that counts the messages of bezoar work.
 type Work struct {
 	messages *prometheus.CounterVec
 	took     prometheus.Histogram
@@ -14,21 +14,21 @@ type Work struct {
 	running  prometheus.GaugeFunc
 }
 
-// NewWork returns counters at zero. running says how many messages run now.
+// NewWork returns counters at zero. running returns the number of messages that run now.
 func NewWork(running func() float64) *Work {
 	return &Work{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "work_messages_total", Help: "Deliveries that have ended, by class and by what became of the message.",
+			Name: prefix + "work_messages_total", Help: "Finished deliveries, by class and outcome of the message.",
 		}, []string{"class", "outcome"}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: prefix + "work_seconds", Help: "How long messages ran.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
+			Name: prefix + "work_seconds", Help: "Running time of messages.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
 		}),
-		rows:    prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "work_rows_total", Help: "Rows that were set aside by themselves."}),
+		rows:    prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "work_rows_total", Help: "Single rows that were set aside."}),
 		running: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "work_running", Help: "Messages that run now."}, running),
 	}
 }
 
-// Ended counts a delivery that has ended. Elapsed is 0 for one that did not run.
+// Ended counts a finished delivery. elapsed is 0 for one that did not run.
 func (w *Work) Ended(class, outcome string, rows int, elapsed time.Duration) {
 	w.messages.WithLabelValues(class, outcome).Inc()
 	w.rows.Add(float64(rows))

@@ -7,25 +7,25 @@ import (
 	"sync/atomic"
 )
 
-// place is where in a name a word makes it a secret's.
+// place is the position in a name at which a word makes it the name of a secret.
 type place uint8
 
 const (
 	nowhere  place = iota
-	whole          // the name is the word
-	end            // the name ends in it, and is longer or the same
-	behind         // the name ends in it, and is longer
-	anywhere       // the name has it
+	whole          // the word is the whole name
+	end            // at the end, or the whole name
+	behind         // at the end of a longer name
+	anywhere       // anywhere in the name
 )
 
-// word makes names that have it names of secrets.
+// word marks names that contain it as names of secrets.
 type word struct {
 	text string // in lower case, with _ for -
 	sent place  // in what callers send
-	set  place  // in settings and in text
+	set  place  // in settings and texts
 }
 
-// The table. Words of a name in settings are matched more narrowly.
+// words is the table. In settings, words match more narrowly.
 var words = [...]word{
 	{"auth", anywhere, anywhere},
 	{"bearer", anywhere, anywhere},
@@ -55,8 +55,7 @@ var words = [...]word{
 	{"database_url", end, end},
 }
 
-// public reports whether a name is that of something which has a secret's name
-// and is none.
+// public reports whether a name only looks like the name of a secret.
 func public(name string) bool {
 	switch len(name) {
 	case len("oldpwd"):
@@ -71,9 +70,9 @@ func public(name string) bool {
 	return false
 }
 
-// Setting reports whether a setting, a variable, an option or a field of a text is
-// a secret by its name. Names of what only says where a secret is are not, nor are
-// those of exceptions.
+// Setting reports whether a setting, a variable, an option or a field of a text is a
+// secret, judging by its name. Names of places of secrets, and names of exceptions, are
+// not.
 func Setting(name string) bool {
 	for _, no := range [...]string{"_env", "_file", "error", "exception"} {
 		if len(name) >= len(no) && same(name[len(name)-len(no):], no) {
@@ -88,8 +87,8 @@ func Setting(name string) bool {
 	return false
 }
 
-// maxSeen bounds the names whose judgement is remembered, and maxName their length:
-// callers send what they like.
+// Limits of the cache of judged names, and of their length, because callers choose the
+// names.
 const (
 	maxSeen = 256
 	maxName = 64
@@ -98,10 +97,10 @@ const (
 // Names judges the names of what callers send. Create it with [NewNames].
 type Names struct {
 	more []string
-	seen *atomic.Pointer[map[string]bool] // by name; never changed, but replaced
+	seen *atomic.Pointer[map[string]bool] // by name; replaced, never changed
 }
 
-// NewNames returns a judge that takes names that contain one of more, too.
+// NewNames returns a Names that also matches names that contain one of more.
 func NewNames(more []string) Names {
 	n := Names{seen: new(atomic.Pointer[map[string]bool])}
 	n.seen.Store(&map[string]bool{})
@@ -113,8 +112,8 @@ func NewNames(more []string) Names {
 	return n
 }
 
-// Secret reports whether the value of a header, parameter or attribute is hidden.
-// It is asked for every field of every request.
+// Secret reports whether the value of a header, parameter or attribute is hidden. It is
+// called for every field of every request.
 func (n Names) Secret(name string) bool {
 	seen := n.seen.Load()
 	is, ok := (*seen)[name]
@@ -125,7 +124,7 @@ func (n Names) Secret(name string) bool {
 	if len(*seen) < maxSeen && len(name) <= maxName {
 		more := maps.Clone(*seen)
 		more[strings.Clone(name)] = is
-		n.seen.CompareAndSwap(seen, &more) // else the next one does
+		n.seen.CompareAndSwap(seen, &more) // on failure, the next call adds it
 	}
 	return is
 }
@@ -171,7 +170,7 @@ func has(name, lower string) bool {
 	return false
 }
 
-// same reports whether name is lower, in any case and with - for _.
+// same reports whether name equals lower, ignoring case and the difference between - and _.
 func same(name, lower string) bool {
 	if len(name) != len(lower) {
 		return false

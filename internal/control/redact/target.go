@@ -7,12 +7,12 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Field returns a header's value as it may be kept.
+// Field returns a header's value without secrets.
 func (n Names) Field(name, value string) string {
 	switch {
 	case n.Secret(name):
 		return bezoar.Redacted
-	case strings.Contains(value, "://"): // Referer and the like
+	case strings.Contains(value, "://"): // Referer and similar headers
 		return n.Target(value)
 	}
 	return strings.Clone(value)
@@ -60,7 +60,7 @@ func (n Names) param(pair string) string {
 	return name + "=" + hideUser(value)
 }
 
-// Parameter is [Names.Secret] of the name of a parameter as it is in a query.
+// Parameter is [Names.Secret] for the name of a parameter as written in a query.
 func (n Names) Parameter(name string) bool {
 	if strings.ContainsAny(name, "%+") {
 		name = unescaped(name)
@@ -68,8 +68,7 @@ func (n Names) Parameter(name string) bool {
 	return n.Secret(name)
 }
 
-// unescaped is a part of a query as programs read it; one that they cannot read is
-// as it came.
+// unescaped decodes a part of a query. An invalid part is returned unchanged.
 func unescaped(s string) string {
 	if p, err := url.QueryUnescape(s); err == nil {
 		return p
@@ -77,7 +76,7 @@ func unescaped(s string) string {
 	return s
 }
 
-// hideUser hides what stands before the @ in the authority of URLs.
+// hideUser hides the text before the @ in the authority of URLs.
 func hideUser(s string) string {
 	const mark = "://"
 	from := 0

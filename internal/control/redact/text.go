@@ -9,51 +9,51 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Word makes what stands in the place of a secret.
+// Word returns the replacement of a secret.
 type Word func(secret string) string
 
 // Hidden is the usual [Word].
 func Hidden(string) string { return bezoar.Redacted }
 
-// What stands for secrets in settings. With it a text of settings is YAML still,
-// which one with brackets would not be; with Bare a URL is a URL, too.
+// Replacements of secrets in settings. They keep settings valid YAML, unlike a text in
+// brackets; Bare also keeps URLs valid.
 const (
 	Bare  = "(secret)"
-	Begin = "(secret; " // of a word that says more
+	Begin = "(secret; " // start of a replacement with more information
 )
 
 // Secret is a [Word] for settings.
 func Secret(string) string { return Bare }
 
-// hidden reports whether a value stands for a secret already.
+// hidden reports whether a value is already a replacement.
 func hidden(value string) bool {
 	value = strings.TrimLeft(value, `"'`)
 	return strings.HasPrefix(value, Bare[:len(Bare)-1]) || strings.HasPrefix(value, bezoar.Redacted) || value == bezoar.Redacted[:len(bezoar.Redacted)-1]
 }
 
-// Forms of secrets in text. Those behind names are found by [reader.assigned].
+// Forms of secrets in texts. [reader.assigned] finds those after names.
 var (
 	userinfo = regexp.MustCompile(`(://)([^\s"'<>(]*)@`)
 	webhook  = regexp.MustCompile(`(?i)(https?://(?:hooks\.[^\s/"'<>]+|[^\s/"'<>]+/(?:[^\s/"'<>]+/)*(?:web)?hooks?)/)([^\s"'<>]+)`)
 	field    = regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*[:=]\s*)("[^"]*"?|'[^']*'?|[^"'\r\n]+)`)
 	scheme   = regexp.MustCompile(`(?i)\b(bearer|basic|digest|negotiate)(\s+)([a-z0-9+/=._~-]{4,})`)
 	jwt      = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){1,2}`)
-	// name is what may be the name of a value: name=value, name: value, "name":
-	// value, --name value. Only the values of secrets' names are looked for, so that
-	// the time that a text takes grows with its length alone.
+	// name matches a possible name of a value: name=value, name: value, "name": value,
+	// --name value. Only values after names of secrets are parsed further, so the time is
+	// linear in the length of the text.
 	name = regexp.MustCompile(`(-{0,2}[A-Za-z][\w.-]*)(["']?\s*=\s*|["']\s*:\s*|:\s+|:["']|\s+)`)
-	// one is a value of one word, all one that goes on to the end of its element.
+	// one matches a value of one word, all one that extends to the end of its element.
 	one = regexp.MustCompile(`^("[^"]*"?|'[^']*'?|[^\s"'&,;)}\]{[][^\s"'&,;)}\]]*)`)
 	all = regexp.MustCompile(`^("[^"]*"?|'[^']*'?|[^\s,}\]"'[{][^,}\]\r\n]*)`)
 )
 
-// Text returns a text with w in the place of each secret in it.
+// Text returns a text with each secret replaced by w.
 func Text(text string, w Word) string { return reader{w, one}.read(text) }
 
-// Settings is [Text] for settings: what stands behind "name: " may be many words.
+// Settings is [Text] for settings, where the value after "name: " may have several words.
 func Settings(text string, w Word) string { return reader{w, all}.read(text) }
 
-// Webhook hides the path of a URL by which anybody can write to somebody.
+// Webhook hides the path of a webhook's URL, which grants access.
 func Webhook(url string, w Word) string {
 	at := strings.Index(url, "://")
 	if at < 0 {
@@ -68,7 +68,7 @@ func Webhook(url string, w Word) string {
 
 type reader struct {
 	word  Word
-	value *regexp.Regexp // behind a name and a colon
+	value *regexp.Regexp // after a name and a colon
 }
 
 func (r reader) read(text string) string {
@@ -79,8 +79,8 @@ func (r reader) read(text string) string {
 	return out.String()
 }
 
-// line looks for the forms that a line may have: most have none, and expressions
-// take a hundred times longer than to see that.
+// line checks which forms a line may contain: most contain none, and the regular
+// expressions take a hundred times longer than this check.
 func (r reader) line(text string) string {
 	low := strings.ReplaceAll(strings.ToLower(text), "-", "_")
 	may := func(parts ...string) bool {
@@ -118,7 +118,7 @@ func (r reader) credentials(m []string) string {
 	return m[1] + m[2] + r.hide(m[3])
 }
 
-// hide returns what stands for a value, which may be in quotes.
+// hide returns the replacement of a value, which may be in quotes.
 func (r reader) hide(value string) string {
 	value = strings.TrimRight(value, " \t")
 	if hidden(value) || strings.Trim(value, `"'`) == "" {
@@ -127,8 +127,8 @@ func (r reader) hide(value string) string {
 	return r.word(strings.Trim(value, `"'`))
 }
 
-// user hides what stands before the @ of a URL: the password, or all of what is
-// too long for a name.
+// user hides the text before the @ of a URL: the password, or all of it if it is too long
+// for a name.
 func (r reader) user(m []string) string {
 	who, password, two := strings.Cut(m[2], ":")
 	host, _, path := strings.Cut(m[2], "/")
@@ -143,10 +143,10 @@ func (r reader) user(m []string) string {
 	return m[0]
 }
 
-// longName is how long a user's name is at least that must be a token.
+// longName is the minimum length from which a user name must be a token.
 const longName = 20
 
-// port reports whether what stands before a path ends in a port.
+// port reports whether the text before a path ends in a port.
 func port(host string) bool {
 	i := strings.LastIndexByte(host, ':')
 	if i < 0 {
@@ -156,13 +156,13 @@ func port(host string) bool {
 	return err == nil
 }
 
-// random reports whether a word is none of a language: it has a digit, a sign, or
-// a capital that does not begin it.
+// random reports whether a word is not from a language: it contains a digit, a sign, or a
+// capital after its first letter.
 func random(s string) bool {
 	return strings.ContainsAny(s, "0123456789+/=") || strings.ContainsFunc(s[1:], func(r rune) bool { return 'A' <= r && r <= 'Z' })
 }
 
-// assigned hides the values of names that are of secrets.
+// assigned hides the values after names of secrets.
 func (r reader) assigned(text string) string {
 	var out strings.Builder
 	for {
@@ -174,7 +174,7 @@ func (r reader) assigned(text string) string {
 		is, sep := text[m[2]:m[3]], text[m[4]:m[5]]
 		to := m[1]
 		if last := sep[len(sep)-1]; strings.HasPrefix(sep, ":") && (last == '"' || last == '\'') {
-			to-- // the quote is the value's
+			to-- // the quote belongs to the value
 		}
 		out.WriteString(text[:to])
 		text = text[to:]

@@ -10,41 +10,40 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// The bounds on values that are known.
+// Limits of known values.
 const (
-	MinValue  = 6   // bytes: shorter ones would hide words
+	MinValue  = 6   // bytes; shorter values would hide ordinary words
 	MaxValues = 16  // of one request
-	maxKept   = 512 // bytes of each; what follows such a beginning is hidden with it
-	linger    = 256 // requests that have ended: what a worker wrote meanwhile may be read later
+	maxKept   = 512 // bytes of each value; longer values are matched by this prefix and hidden with the rest
+	linger    = 256 // finished requests whose values stay known, because a worker's output may be read later
 	chainBits = 12
 )
 
-// Values are secrets that are known by their value, such as the credentials of the
-// requests in flight. Adding and forgetting some takes as long as they are, and
-// looking for all of them as long as the text. The zero value is ready; nil knows
-// none.
+// Values is a set of secret values, such as the credentials of the requests in flight.
+// Adding and removing a value takes time linear in its length; searching takes time linear
+// in the text. The zero value is ready to use; nil is an empty set.
 type Values struct {
-	mu     sync.Mutex             // guards what follows
-	chain  [1 << chainBits]*value // by its last 4 bytes: tokens begin alike
-	ended  [linger]*Held          // of requests that are over; the oldest is at oldest
+	mu     sync.Mutex             // guards the fields below
+	chain  [1 << chainBits]*value // by the last 4 bytes, because tokens have similar beginnings
+	ended  [linger]*Held          // of finished requests; the oldest is at oldest
 	oldest int
 	spare  []*Held
 }
 
 type value struct {
 	text []byte
-	held int // by how many requests
+	held int // number of requests with this value
 	next *value
 }
 
-// Held are the values of one request.
+// Held holds the values of one request.
 type Held struct {
 	of   *Values
 	n    int
 	vals [MaxValues]*value
 }
 
-// Known returns Values that hold some for good.
+// Known returns a Values with permanent values.
 func Known(secrets ...string) *Values {
 	v := new(Values)
 	for chunk := range slices.Chunk(secrets, MaxValues) {
@@ -56,8 +55,8 @@ func Known(secrets ...string) *Values {
 	return v
 }
 
-// Hold begins a request. Its values are known until linger others have ended after
-// it: see [Held.End].
+// Hold starts a request. Its values stay known until linger more requests have ended after
+// it; see [Held.End].
 func (v *Values) Hold() *Held {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,7 +68,7 @@ func (v *Values) Hold() *Held {
 	return &Held{of: v}
 }
 
-// Add makes a value known, unless it is too short or there are too many.
+// Add adds a value, unless it is too short or there are too many.
 func (h *Held) Add(secret string) {
 	if len(secret) < MinValue || h.n == MaxValues {
 		return
@@ -92,9 +91,9 @@ func (h *Held) Add(secret string) {
 	h.n++
 }
 
-// AddCookies makes known what a Cookie header has: all of it, the cookies with names
-// of secrets, and those that look like tokens. What is left are words, such as those
-// of a language or a theme, which would be missing everywhere.
+// AddCookies adds the value of a Cookie header: the whole text, cookies with names of
+// secrets, and cookies that look like tokens. Other cookies are ordinary words, such as a
+// language or a theme, and hiding them would hide these words everywhere.
 func (h *Held) AddCookies(text string, names Names) {
 	h.Add(text)
 	for pair := range strings.SplitSeq(text, ";") {
@@ -109,7 +108,7 @@ func (h *Held) AddCookies(text string, names Names) {
 	}
 }
 
-// The lengths from which a value is a token: with letters and digits, and in any case.
+// Minimum lengths of tokens: with letters and digits, and in any case.
 const (
 	mixedToken = 12
 	longToken  = 24
@@ -120,9 +119,9 @@ func token(s string) bool {
 	return len(s) >= longToken || len(s) >= mixedToken && strings.ContainsAny(s, "0123456789") && strings.ContainsFunc(s, letter)
 }
 
-// AddCredentials makes known what a header's or a parameter's value is, and what a
-// program makes of it: the credentials behind the scheme, those of Basic in clear,
-// and each of several values.
+// AddCredentials adds the value of a header or a parameter, and the forms that programs
+// derive from it: the credentials after the scheme, the decoded credentials of Basic, and
+// each of several values.
 func (h *Held) AddCredentials(text string) {
 	h.Add(text)
 	kind, rest, ok := strings.Cut(text, " ")
@@ -133,7 +132,7 @@ func (h *Held) AddCredentials(text string) {
 			_, password, _ := strings.Cut(string(clear), ":")
 			h.Add(password)
 		}
-	case ok && strings.IndexByte(kind, '=') < 0: // a scheme
+	case ok && strings.IndexByte(kind, '=') < 0: // an authentication scheme
 		h.Add(rest)
 	case strings.IndexByte(text, ';') >= 0 || strings.IndexByte(text, '=') > 0:
 		for pair := range strings.SplitSeq(text, ";") {
@@ -146,7 +145,7 @@ func (h *Held) AddCredentials(text string) {
 	}
 }
 
-// End ends the request. h must not be used any more.
+// End ends the request. h must not be used afterwards.
 func (h *Held) End() {
 	v := h.of
 	v.mu.Lock()
@@ -178,13 +177,13 @@ func (v *Values) forget(val *value) {
 	}
 }
 
-// hash is of the bytes by which a value is looked for.
+// hash hashes the bytes by which a value is searched.
 func hash[T string | []byte](text T) uint32 {
 	n := len(text)
 	return (uint32(text[n-4]) | uint32(text[n-3])<<8 | uint32(text[n-2])<<16 | uint32(text[n-1])<<24) * 0x9e3779b1 >> (32 - chainBits)
 }
 
-// Hide returns line without the values: line itself when it has none.
+// Hide returns line without the values. It returns line itself if it contains none.
 func (v *Values) Hide(line []byte) []byte {
 	if v == nil {
 		return line
@@ -204,7 +203,7 @@ func (v *Values) Hide(line []byte) []byte {
 
 type span struct{ from, to int }
 
-// find returns where values are, in order. Those that overlap are one.
+// find returns the ranges of values, in order. Overlapping ranges are merged.
 func (v *Values) find(line []byte) (found []span) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -214,7 +213,7 @@ func (v *Values) find(line []byte) (found []span) {
 				continue
 			}
 			s := span{end - len(val.text), end}
-			if len(val.text) == maxKept { // the rest is not known
+			if len(val.text) == maxKept { // the rest is unknown
 				for s.to < len(line) && line[s.to] > ' ' && line[s.to] < 0x7f && line[s.to] != '"' && line[s.to] != '\'' {
 					s.to++
 				}

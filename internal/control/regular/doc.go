@@ -1,4 +1,3 @@
-// Package regular reads files that somebody else names. A pipe, a device or a file
-// system that does not answer holds nobody up, and a file that is too long takes no
-// memory.
+// Package regular reads files whose names come from users. Pipes, devices and file systems
+// that do not answer cannot block it for long, and long files take no memory.
 package regular

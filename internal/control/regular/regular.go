@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// patience is how long a file may take to be read. Local files take milliseconds.
+// patience is the time limit for reading a file. Local files take milliseconds.
 const patience = 10 * time.Second
 
-// Read returns what is in a regular file of at most so many bytes.
+// Read returns the content of a regular file of at most most bytes.
 func Read(name string, most int64) ([]byte, error) {
 	text, _, err := Stable(name, most)
 	return text, err
 }
 
-// Stable is Read with what was known of the file before it was read. Where that has
-// changed meanwhile, the error is [ErrChanging].
+// Stable is Read with the file's information from before the read. If that changed during
+// the read, it returns [ErrChanging].
 func Stable(name string, most int64) ([]byte, fs.FileInfo, error) {
 	return within(patience, name, func() ([]byte, fs.FileInfo, error) { return read(name, most) })
 }
 
-// ErrChanging is of a file that is being written.
+// ErrChanging means that the file is being written.
 var ErrChanging = fmt.Errorf("the file is being written")
 
 type answer struct {
@@ -32,8 +32,8 @@ type answer struct {
 	err  error
 }
 
-// within gives up when read takes too long. It cannot be ended: it ends when the file
-// system answers.
+// within returns an error if read takes too long. It cannot stop read, which ends when the
+// file system answers.
 func within(patience time.Duration, name string, read func() ([]byte, fs.FileInfo, error)) ([]byte, fs.FileInfo, error) {
 	done := make(chan answer, 1)
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// begun are the attributes that are known at the start.
+// begun returns the attributes that are known at the start.
 func begun(s *span.Span) []attribute.KeyValue {
 	if s.Attempt == 0 {
 		return []attribute.KeyValue{attrRequest.String(s.RequestID)}
@@ -26,7 +26,7 @@ func begun(s *span.Span) []attribute.KeyValue {
 	return out
 }
 
-// ended are the attributes that are known at the end.
+// ended returns the attributes that are known at the end.
 func ended(s *span.Span) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	if s.Status != 0 {
@@ -41,8 +41,8 @@ func ended(s *span.Span) []attribute.KeyValue {
 	return out
 }
 
-// failed reports whether the status is an error for the span's side: what the
-// caller did wrong is none of the server's.
+// failed reports whether the status is an error for this side of the span: an error of the
+// caller is not an error of the server.
 func failed(s *span.Span) bool {
 	if s.Attempt > 0 {
 		return s.Status >= 400
@@ -59,7 +59,7 @@ func status(s *span.Span) (codes.Code, string) {
 		}
 		return codes.Error, text[:min(len(text), maxText)]
 	case failed(s):
-		return codes.Error, "" // the status code says it
+		return codes.Error, "" // the status code is enough
 	}
 	return codes.Unset, ""
 }

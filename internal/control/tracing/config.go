@@ -12,29 +12,29 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// Defaults of [Config].
+// Defaults of a [Config].
 const (
 	DefaultQueue = 2048
 	DefaultBatch = 512
 	DefaultEvery = time.Second
 )
 
-// Config says where spans go. Endpoint is required.
+// Config configures tracing. Endpoint is required.
 type Config struct {
-	Endpoint string  // http://host:port; the path is /v1/traces unless it has one
-	Sample   float64 // share of the requests whose callers have not decided, from 0 to 1
+	Endpoint string  // http://host:port; the default path is /v1/traces
+	Sample   float64 // share of the requests that are traced if their callers have not decided, 0 to 1
 
 	Version string // of the program
-	Node    string // this process among others
+	Node    string // name of this process
 
 	Queue   int           // spans that wait; default 2,048
 	Batch   int           // spans sent at once; default 512
-	Every   time.Duration // how long a span waits for others; default 1 s
-	Timeout time.Duration // of one call of the collector; default 10 s
-	Log     *slog.Logger  // default: silent
+	Every   time.Duration // maximum wait of a span for others; default 1 s
+	Timeout time.Duration // time limit of one call of the collector; default 10 s
+	Log     *slog.Logger  // nil discards
 }
 
-// String leaves out what is secret in the endpoint.
+// String returns the configuration without secrets of the endpoint.
 func (c Config) String() string {
 	return fmt.Sprintf("tracing to %s, sample %g", redact.Text(c.Endpoint, redact.Hidden), c.Sample)
 }
@@ -48,7 +48,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every impossible field.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var errs faults.List
 	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -11,28 +11,26 @@ import (
 // Stats counts spans.
 type Stats struct {
 	Sent    uint64
-	Dropped uint64 // that did not begin or were lost, because the queue was full or the collector is left alone
-	Failed  uint64 // that the collector did not take
+	Dropped uint64 // not started or lost, because the queue was full or the collector is paused
+	Failed  uint64 // not accepted by the collector
 }
 
-// How long a collector that fails is left alone: doubling from the first to the
-// last.
+// First and last pause after failures of the collector; the pauses double.
 const (
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
 )
 
-// endPatience is how long what waits may take to be sent at the end.
+// endPatience is the time limit for sending queued spans at the end.
 const endPatience = 5 * time.Second
 
-// queue holds the spans that have ended until they are sent. It is the SDK's
-// processor; unlike the SDK's own it starts nothing by itself, and drops before
-// a span begins.
+// queue holds finished spans until they are sent. It is the SDK's span processor. Unlike
+// the SDK's own processors, it starts no goroutine, and drops spans before they start.
 type queue struct {
 	cfg      Config
 	exporter sdk.SpanExporter
 	spans    chan sdk.ReadOnlySpan
-	down     atomic.Bool // the collector is left alone
+	down     atomic.Bool // the collector is paused
 
 	sent, dropped, failed atomic.Uint64
 }
@@ -43,7 +41,7 @@ func newQueue(cfg Config, e sdk.SpanExporter) *queue {
 	return &queue{cfg: cfg, exporter: e, spans: make(chan sdk.ReadOnlySpan, cfg.Queue)}
 }
 
-// open reports whether a span may begin, and counts one that may not.
+// open reports whether a span may start, and counts spans that may not.
 func (q *queue) open() bool {
 	if q.down.Load() || len(q.spans) == cap(q.spans) {
 		q.dropped.Add(1)
@@ -70,7 +68,7 @@ func (*queue) Shutdown(context.Context) error { return nil }
 // ForceFlush implements [sdk.SpanProcessor].
 func (*queue) ForceFlush(context.Context) error { return nil }
 
-// run sends batches until ctx ends, and then what waits.
+// run sends batches until ctx ends, and then the queued spans.
 func (q *queue) run(ctx context.Context) {
 	batch := make([]sdk.ReadOnlySpan, 0, q.cfg.Batch)
 	tick := time.NewTicker(q.cfg.Every)
@@ -98,23 +96,22 @@ func (q *queue) run(ctx context.Context) {
 	q.finish(context.WithoutCancel(ctx), batch)
 }
 
-// outlast returns a context that ends endPatience after ctx: what is on its way
-// then may still arrive.
+// outlast returns a context that ends endPatience after ctx, so that calls in progress can
+// finish.
 func outlast(ctx context.Context) (flight context.Context, land func()) {
 	flight, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endPatience, cancel) })
 	return flight, func() { stop(); cancel() }
 }
 
-// send sends a batch, and returns how long the collector is to be left alone
-// after it.
+// send sends a batch, and returns the pause after it.
 func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan, pause time.Duration) time.Duration {
 	callCtx, cancel := context.WithTimeout(ctx, q.cfg.Timeout)
 	defer cancel()
 	err := q.exporter.ExportSpans(callCtx, batch)
 	switch {
 	case err == nil && pause > 0:
-		q.cfg.Log.Info("the collector of traces takes spans again")
+		q.cfg.Log.Info("the trace collector accepts spans again")
 		fallthrough
 	case err == nil:
 		q.sent.Add(uint64(len(batch)))
@@ -122,12 +119,12 @@ func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan, pause time.D
 	}
 	q.failed.Add(uint64(len(batch)))
 	if pause == 0 && ctx.Err() == nil {
-		q.cfg.Log.Warn("the collector of traces does not take spans; nothing is traced until it does", "err", err)
+		q.cfg.Log.Warn("the trace collector does not accept spans; tracing pauses until it does", "err", err)
 	}
 	return min(max(2*pause, firstPause), lastPause)
 }
 
-// rest leaves the collector alone, and lets go of what has ended meanwhile.
+// rest pauses, and discards spans that end during the pause.
 func (q *queue) rest(ctx context.Context, pause time.Duration) {
 	if pause == 0 {
 		return
@@ -136,7 +133,7 @@ func (q *queue) rest(ctx context.Context, pause time.Duration) {
 	defer q.down.Store(false)
 	over := time.NewTimer(pause)
 	defer over.Stop()
-	for ctx.Err() == nil { // what waits then is for finish
+	for ctx.Err() == nil { // finish sends the spans that are queued now
 		select {
 		case <-q.spans:
 			q.dropped.Add(1)
@@ -148,7 +145,7 @@ func (q *queue) rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// finish sends what waits, and closes the exporter.
+// finish sends the queued spans and closes the exporter.
 func (q *queue) finish(ctx context.Context, batch []sdk.ReadOnlySpan) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -164,7 +161,7 @@ func (q *queue) finish(ctx context.Context, batch []sdk.ReadOnlySpan) {
 	}
 	q.dropped.Add(uint64(len(q.spans)))
 	if err := q.exporter.Shutdown(ctx); err != nil {
-		q.cfg.Log.Debug("closing the exporter of traces", "err", err)
+		q.cfg.Log.Debug("closing the trace exporter failed", "err", err)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// Tracing makes spans and sends them. Create it with [New]; the caller owes it a
-// Run. It is safe for concurrent use.
+// Tracing creates spans and sends them. Create it with [New] and call Run. It is safe for
+// concurrent use.
 type Tracing struct {
 	cfg    Config
 	queue  *queue
@@ -27,7 +27,8 @@ type Tracing struct {
 
 var _ span.Tracer = (*Tracing)(nil)
 
-// New returns a Tracing, or every fault of cfg. It does not call the collector.
+// New returns a Tracing, or an error with every fault of cfg. It does not call the
+// collector.
 func New(ctx context.Context, cfg Config) (*Tracing, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
@@ -40,7 +41,7 @@ func New(ctx context.Context, cfg Config) (*Tracing, error) {
 	options := []otlptracehttp.Option{
 		otlptracehttp.WithTimeout(cfg.Timeout),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}), // the queue knows better when
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}), // the queue handles failures
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -58,7 +59,7 @@ func New(ctx context.Context, cfg Config) (*Tracing, error) {
 	t := &Tracing{cfg: cfg, queue: newQueue(cfg, exporter)}
 	provider := sdk.NewTracerProvider(
 		sdk.WithSpanProcessor(t.queue),
-		sdk.WithSampler(sdk.AlwaysSample()), // who is not sampled has no span at all
+		sdk.WithSampler(sdk.AlwaysSample()), // unsampled requests get no span at all
 		sdk.WithRawSpanLimits(limits()),
 		sdk.WithResource(resource.NewWithAttributes(semconv.SchemaURL,
 			semconv.ServiceName("bezoar"), semconv.ServiceVersion(cfg.Version), semconv.ServiceInstanceID(cfg.Node))),
@@ -67,7 +68,7 @@ func New(ctx context.Context, cfg Config) (*Tracing, error) {
 	return t, nil
 }
 
-// limits bound what one span may hold.
+// limits bounds the content of one span.
 func limits() sdk.SpanLimits {
 	return sdk.SpanLimits{
 		AttributeValueLengthLimit: maxText, AttributeCountLimit: 32, EventCountLimit: 1, LinkCountLimit: 1,
@@ -75,16 +76,16 @@ func limits() sdk.SpanLimits {
 	}
 }
 
-// maxText bounds every text in a span.
+// maxText is the maximum length of a text in a span.
 const maxText = 256
 
-// Run sends spans until ctx ends, and then those that wait. It returns nil.
+// Run sends spans until ctx ends, and then the queued ones. It returns nil.
 func (t *Tracing) Run(ctx context.Context) error {
 	t.queue.run(ctx)
 	return nil
 }
 
-// Stats returns what has become of spans so far.
+// Stats returns the counts of spans so far.
 func (t *Tracing) Stats() Stats { return t.queue.stats() }
 
 // Start implements [span.Tracer].
@@ -110,12 +111,12 @@ func (t *Tracing) Start(s *span.Span) span.Trace {
 	return span.Trace{ID: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())}
 }
 
-// wanted reports whether there is to be a span: as the parent says, or by chance.
+// wanted reports whether to create a span: as the parent decided, or at random.
 func (t *Tracing) wanted(s *span.Span) bool {
 	switch {
 	case !s.Parent.IsZero():
 		return s.Parent.Flags&1 != 0
-	case s.Attempt > 0: // of a request without a span
+	case s.Attempt > 0: // the request has no span
 		return false
 	}
 	return t.cfg.Sample > 0 && rand.Float64() < t.cfg.Sample
@@ -140,7 +141,8 @@ func (t *Tracing) End(s *span.Span) {
 	made.End()
 }
 
-// methodOf returns the method as the conventions have it, and as a span's name.
+// methodOf returns the method for the attribute, according to the semantic conventions, and
+// for the span's name.
 func methodOf(method string) (attr, name string) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY":
@@ -149,7 +151,7 @@ func methodOf(method string) (attr, name string) {
 	return "_OTHER", "HTTP"
 }
 
-// The attributes of our own.
+// Attributes that the conventions do not define.
 const (
 	attrRequest = attribute.Key("bezoar.request.id")
 	attrWorker  = attribute.Key("bezoar.worker")

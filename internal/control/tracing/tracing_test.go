@@ -305,7 +305,7 @@ func TestACollectorThatIsDown(t *testing.T) {
 		return tr.Stats().Sent > 0
 	})
 	stop()
-	if s := log.String(); strings.Count(s, "does not take spans") != 1 || strings.Count(s, "takes spans again") != 1 {
+	if s := log.String(); strings.Count(s, "does not accept spans") != 1 || strings.Count(s, "accepts spans again") != 1 {
 		t.Errorf("the log says\n%s", s)
 	}
 	if s := tr.Stats(); s.Failed == 0 {

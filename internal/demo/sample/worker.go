@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Environment variables of a worker process.
@@ -32,19 +35,15 @@ type Config struct {
 // ConfigFromEnv reads a Config from environment variables.
 func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	var c Config
-	var errs []error
+	var errs faults.List
 	if s := getenv(EnvPort); s != "" {
 		port, err := strconv.ParseUint(s, 10, 16)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %.20q is not a port number", EnvPort, s))
-		}
+		errs.If(err != nil, "%s %.20q is not a port number", EnvPort, s)
 		c.Port = int(port)
 	}
 	if s := getenv(EnvBoot); s != "" {
 		boot, err := time.ParseDuration(s)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %.20q is not a duration such as 700ms", EnvBoot, s))
-		}
+		errs.If(err != nil, "%s %.20q is not a duration such as 700ms", EnvBoot, s)
 		c.Boot = boot
 	}
 	return c, errors.Join(errs...)
@@ -59,9 +58,7 @@ type Worker struct {
 
 // New returns a worker that is not running yet.
 func New(cfg Config) *Worker {
-	if cfg.Log == nil {
-		cfg.Log = io.Discard
-	}
+	cfg.Log = cmp.Or(cfg.Log, io.Discard)
 	return &Worker{cfg: cfg, shop: newCatalogue(), loop: make(chan func(), maxBacklog)}
 }
 

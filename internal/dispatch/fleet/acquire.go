@@ -10,33 +10,31 @@ import (
 type Want struct {
 	Avoid    string   // prefer any other worker than this one
 	Canary   bool     // prefer the canaries: the first eighth of the fleet
-	Caller   uint64   // keyed hash of who asks; 0 means unknown, who has the whole fleet
-	Shard    int      // how many workers the caller may use; 0 means all, of its cell
-	Cells    int      // into how many fixed cells the fleet is cut; 0 and 1 mean none
-	Overflow Overflow // when the caller may use others
-	// Gone is asked every second of a wait in Acquire whether to wait no longer;
-	// nil: nobody is.
+	Caller   uint64   // keyed hash of the caller; 0: unknown, and may use the whole fleet
+	Shard    int      // number of workers that the caller may use; 0: all of its cell
+	Cells    int      // number of fixed cells of the fleet; 0 and 1: no cells
+	Overflow Overflow // when the caller may use other workers
+	// Gone is called every second during a wait in Acquire. If it returns true, the wait ends. nil: never.
 	Gone func() bool
 }
 
-// goneEvery is how often Want.Gone is asked.
+// goneEvery is how often Want.Gone is called.
 const goneEvery = time.Second
 
-// waiter is one call of Acquire that waits.
+// waiter is a waiting call of Acquire.
 type waiter struct {
 	got        chan *Worker // buffered, one worker
 	want       Want
-	shard      []int // places; nil means the whole fleet
+	shard      []int // places; nil: the whole fleet
 	generation int32 // when shard was computed
 	queued     bool
 }
 
-// mayOverflow reports whether a worker outside the shard may do.
+// mayOverflow reports whether a worker outside the shard is allowed.
 func (wt *waiter) mayOverflow() bool { return wt.shard == nil || wt.want.Overflow != OverflowNever }
 
-// TryAcquire hands out a worker if one is free. The caller owes
-// [Fleet.Release]. It overtakes nobody: a free worker is one for which nobody
-// waits.
+// TryAcquire hands out a worker if one is free. The caller must call [Fleet.Release]. It overtakes no waiting call: a
+// worker is free only if none waits for it.
 func (f *Fleet) TryAcquire(want Want) *Worker { return f.try(&want) }
 
 func (f *Fleet) try(want *Want) *Worker {
@@ -53,8 +51,7 @@ func (f *Fleet) try(want *Want) *Worker {
 	return w
 }
 
-// Acquire hands out a worker, waiting for one until ctx ends or nobody wants it any
-// more. The caller owes
+// Acquire hands out a worker. It waits for one until ctx ends or Want.Gone returns true. The caller must call
 // [Fleet.Release].
 func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 	if w := f.try(&want); w != nil {
@@ -78,11 +75,11 @@ func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 		return nil, ErrNoWorker
 	}
 	f.mu.Unlock()
-	f.Release(<-wt.got) // it came in the same moment
+	f.Release(<-wt.got) // it came at the same moment
 	return nil, ErrNoWorker
 }
 
-// wait returns the worker that came, nil if ctx ended or nobody wants it any more.
+// wait returns the worker that came; nil if ctx ended or Want.Gone returned true.
 func (wt *waiter) wait(ctx context.Context) *Worker {
 	var look <-chan time.Time
 	if wt.want.Gone != nil {
@@ -104,8 +101,8 @@ func (wt *waiter) wait(ctx context.Context) *Worker {
 	}
 }
 
-// enqueue lets wt wait, if there is room: for all of MaxWaiting, and for one
-// caller as much of that as its shard is of the fleet. mu is held.
+// enqueue queues wt if there is room: MaxWaiting for all, and for one caller the same part of it as its shard is of the
+// fleet. The caller holds mu.
 func (f *Fleet) enqueue(wt *waiter) bool {
 	if len(f.waiting) >= f.cfg.MaxWaiting {
 		return false
@@ -127,8 +124,7 @@ func (f *Fleet) enqueue(wt *waiter) bool {
 	return true
 }
 
-// count gives a waiter its shard (by 1) and keeps count of who is waited for.
-// mu is held.
+// count gives a waiter its shard (by 1) or removes it (by -1), and counts the waiters for each place. The caller holds mu.
 func (f *Fleet) count(wt *waiter, by int) {
 	if by > 0 {
 		wt.shard, wt.generation = slices.Clone(f.shardOf(&wt.want)), f.generation
@@ -141,7 +137,7 @@ func (f *Fleet) count(wt *waiter, by int) {
 	}
 }
 
-// dequeue takes the i-th out of the queue. mu is held.
+// dequeue removes the i-th waiter from the queue. The caller holds mu.
 func (f *Fleet) dequeue(i int) {
 	wt := f.waiting[i]
 	wt.queued = false
@@ -154,9 +150,8 @@ func (f *Fleet) dequeue(i int) {
 	f.waiting = slices.Delete(f.waiting, i, i+1)
 }
 
-// serve hands out workers to those who wait, first come first served among
-// those who may have them. w is the only one that has become free; nil means
-// that anything may have changed. mu is held.
+// serve hands out workers to waiters, first come first served among those that may have the same worker. w is the only
+// worker that has become free; nil means that anything may have changed. The caller holds mu.
 func (f *Fleet) serve(w *Worker) {
 	if len(f.waiting) == 0 || w != nil && f.mayOverflow == 0 && w.place.wanted == 0 {
 		return
@@ -181,7 +176,7 @@ func (f *Fleet) serve(w *Worker) {
 	}
 }
 
-// grant puts one more in flight on w. mu is held.
+// grant counts one more in flight on w. The caller holds mu.
 func (f *Fleet) grant(w *Worker) {
 	w.inFlight++
 	if f.full(w) {
@@ -202,8 +197,11 @@ func (f *Fleet) Release(w *Worker) {
 	f.mu.Unlock()
 }
 
-// takes reports whether w takes work, busy or not. mu is held.
-func (f *Fleet) takes(w *Worker) bool {
+// takes reports whether w takes work, busy or not. The caller holds mu.
+func (f *Fleet) takes(w *Worker) bool { return f.fit(w) && (f.allSilent || !w.silence.silent) }
+
+// fit is takes without the rule of silence. The caller holds mu.
+func (f *Fleet) fit(w *Worker) bool {
 	return w.state == Serving && w.place.weight > 0 && (f.panic || !w.heldOut())
 }
 
@@ -211,7 +209,7 @@ func (f *Fleet) full(w *Worker) bool {
 	return f.cfg.MaxInFlight > 0 && w.inFlight-w.streams >= f.cfg.MaxInFlight
 }
 
-// offer makes w available: to the first who waits for it, or to all. mu is held.
+// offer makes w available to the first waiter for it, or to all. The caller holds mu.
 func (f *Fleet) offer(w *Worker) {
 	if w.at >= 0 || f.full(w) || !f.takes(w) {
 		return
@@ -221,7 +219,7 @@ func (f *Fleet) offer(w *Worker) {
 	f.serve(w)
 }
 
-// withdraw makes w unavailable. mu is held.
+// withdraw makes w unavailable. The caller holds mu.
 func (f *Fleet) withdraw(w *Worker) {
 	if w.at < 0 {
 		return

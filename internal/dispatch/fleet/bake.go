@@ -1,9 +1,8 @@
 package fleet
 
-// Bake says that a life must still prove itself (on), or that it has. Such a
-// worker gets work as every other does, but it is not taken as the lane while the
-// fleet has other places: a death in the lane has to say something about the
-// work, so the worker must be one that is known to work.
+// Bake sets whether a life must still prove itself. Such a worker gets work like every other one, but it is not taken as
+// the lane while the fleet has other places. A death in the lane must say something about the work, so the worker must be
+// known to work.
 func (f *Fleet) Bake(worker string, epoch uint64, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -12,10 +11,8 @@ func (f *Fleet) Bake(worker string, epoch uint64, on bool) {
 	}
 }
 
-// Proof returns how many requests a life has answered (below 500, outside the
-// lane), and what speaks against it, "" when nothing does: that its health checks
-// fail, whether this is believed or not, or that it is an outlier. It also knows
-// the newest life that has ended.
+// Proof returns how many requests a life has answered (below 500, outside the lane), and what speaks against it: its health
+// checks fail, even if this is ignored, or it is an outlier; "" for nothing. It also knows the newest life that has ended.
 func (f *Fleet) Proof(worker string, epoch uint64) (answered uint64, out string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

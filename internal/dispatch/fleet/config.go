@@ -9,24 +9,24 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
-// DefaultLaneShare is the part of a fleet that may run suspects at the same time.
+// DefaultLaneShare is the default share of workers that may be the lane at the same time.
 const DefaultLaneShare = 0.25
 
 // Config describes a fleet. Only Name is required.
 type Config struct {
 	Name        string
-	MaxInFlight int                                        // per worker; 0 means no limit
-	MaxWaiting  int                                        // who may wait in Acquire; default 4,096
-	Connect     func(addr string) any                      // what the wire keeps for one epoch; closed with it if an io.Closer
-	Opened      func(epoch uint64, worker string)          // before the epoch gets work
-	Ended       func(epoch uint64, worker string, end End) // before Settle tells anybody
-	Changed     func()                                     // after any change of state; must not block
+	MaxInFlight int                                        // per worker; 0: no limit
+	MaxWaiting  int                                        // calls that may wait in Acquire; default 4,096
+	Connect     func(addr string) any                      // makes the wire's state for one epoch; closed with the epoch if it is an io.Closer
+	Opened      func(epoch uint64, worker string)          // called before the epoch gets work
+	Ended       func(epoch uint64, worker string, end End) // called before Settle returns
+	Changed     func()                                     // called after any change of state; must not block
 	NextEpoch   func() uint64                              // default: counts from 1
-	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
+	SlowStart   time.Duration                              // time in which a fresh worker's share grows; default 0: no slow start
 	Eject       balance.Eject                              // when a worker is an outlier
-	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
-	LaneShare   float64                                    // part of the places that may be the lane at the same time, at least one; default 0.25
-	Judged      func(Judgement)                            // after a worker or the fleet came to look otherwise; must not block
+	PanicBelow  float64                                    // share of healthy workers below which health is ignored; default 0.5
+	LaneShare   float64                                    // share of the places that may be the lane at the same time, at least one place; default 0.25
+	Judged      func(Judgement)                            // called after a judgement about a worker or the fleet has changed; must not block
 }
 
 func (c Config) withDefaults() Config {

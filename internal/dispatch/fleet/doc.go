@@ -14,11 +14,10 @@
 //
 // A life can be retired: it drains beside the next one in its place, until Down.
 //
-// A place can be added at any time, and removed while its worker is down.
-// Every Up begins a new epoch with a new [Worker] value; a Worker never comes
-// back to life. When Down ends an epoch, [Config.Ended] is called once, before
-// anybody who waits in [Fleet.Settle] learns of it: the ledger has shared out
-// the blame by then.
+// A place can be added at any time, and removed while its worker is down. Every Up begins
+// a new epoch with a new [Worker] value; a Worker never comes back to life. When Down
+// ends an epoch, [Config.Ended] is called once, before callers that wait in
+// [Fleet.Settle] continue. So the ledger has shared out the blame by then.
 //
 // # Opinions
 //
@@ -37,6 +36,13 @@
 // all the work. An ejection never causes panic mode. [Fleet.Panic], [Fleet.Stats] and
 // [Config.Judged] show it.
 //
+// # Silence
+//
+// A worker with work in flight that has answered nothing for longer than usual may be busy
+// with something slow, or it hangs and will be killed with all that is sent to it until then.
+// [Fleet.Listen] notices it: it gets nothing new until it answers, or a look finds it well. If
+// no worker answers, all get work. Looks at workers that are well make the fleet more patient.
+//
 // # Shards and cells
 //
 // A [Want] with a Caller and a Shard gets only the workers that policy/shard assigns
@@ -53,21 +59,23 @@
 // # Guarantees
 //
 // At most [Config.LaneShare] of the workers, and at least one, are the lane. A reserved
-// worker gets no other work, and Reserve returns only when nothing is in flight on it,
-// except for answers that stream; it is never one that is held out. Acquire picks the least loaded worker (of two at random in fleets
-// above 16), a fresh one the more seldom the younger it is if SlowStart is set, and
-// counts a load by the worker's weight ([Fleet.SetWeight]).
-// It waits in a bounded queue when there is none: first come first served among
-// those who may have the same worker. Whoever waits for a shard neither blocks
-// others nor takes more of the queue than its shard is of the fleet. It never
-// returns a worker that was down, draining or the lane at that moment. A stream
-// ([Fleet.Stream]) does not count towards MaxInFlight; each worker has 10,000 at most.
+// worker gets no other work. Reserve returns only when nothing is in flight on the
+// worker, except for answers that stream; it never reserves a worker that is held out.
+//
+// Acquire picks the least loaded worker; in fleets above 16 workers, of two at random. If
+// SlowStart is set, a fresh worker is picked less often the younger it is. A load counts
+// by the worker's weight ([Fleet.SetWeight]). If no worker is free, Acquire waits in a
+// bounded queue: first come, first served among callers that may have the same worker. A
+// caller that waits for its shard does not block others, and takes no more of the queue
+// than its shard is of the fleet. Acquire never returns a worker that was down, draining
+// or the lane at that moment. A stream ([Fleet.Stream]) does not count towards
+// MaxInFlight; each worker has 10,000 at most.
 //
 // All methods are safe for concurrent use. No lock is held during callbacks.
 //
 // # Bounds
 //
-// MaxWaiting who wait; about 1 KB for each place; 56 KiB of cached shards.
-// Acquire and Observe allocate nothing unless they wait. A shard costs a look at
-// every place when it is not cached.
+// At most MaxWaiting callers wait. A place takes about 1 KB; cached shards take 56 KiB.
+// Acquire and Observe allocate nothing unless they wait. A shard that is not cached costs
+// a look at every place.
 package fleet

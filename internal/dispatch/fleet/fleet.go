@@ -18,55 +18,58 @@ import (
 var (
 	// ErrNoWorker means that no worker became free in time.
 	ErrNoWorker = errors.New("no worker is available")
-	// ErrBusy means that too many already wait for one.
+	// ErrBusy means that too many calls wait already.
 	ErrBusy = errors.New("too many wait for a worker")
 )
 
 // Fleet is a set of workers. Create it with [New].
 type Fleet struct {
-	cfg   Config                        // what Tune changes is guarded by mu
+	cfg   Config                        // mu guards what Tune changes
 	eject atomic.Pointer[balance.Eject] // cfg.Eject, or what Tune made of it
 
 	mu          sync.Mutex // guards everything below
 	keeper      Keeper
 	slots       map[string]*slot
-	places      []*slot   // in the order they were added
+	places      []*slot   // in the order of Add
 	hashes      []uint64  // of their names
 	generation  int32     // counts changes of places
-	free        []*Worker // that take work, with room; nobody who waits may have one of them
+	free        []*Worker // workers that take work and have room; no waiter may have one of them
 	waiting     []*waiter
 	mayOverflow int // waiters that are not bound to their shard
 	everUp      bool
-	lanes       int // workers that are the lane
-	parked      int // that were, and are only watched now
+	lanes       int // number of lane workers
+	parked      int // of these, workers that are only watched
 	epochs      uint64
 	rand        *rand.Rand
 
-	up, well   int  // lives that serve or are the lane, and those not held out
-	panic      bool // opinions are distrusted
+	up, well   int  // lives that serve or are the lane; of these, lives not held out
+	panic      bool // health is ignored
+	allSilent  bool // every worker that takes work is silent
 	panicSince time.Time
-	rampEnd    time.Time   // by when no worker is fresh any more; zero when none is
-	weighted   bool        // some place has another weight than 1
-	sums       []int       // of the weights of places up to each; nil until there is use for it
-	notes      []Judgement // to be reported by unlock
+	rampEnd    time.Time     // when the last slow start ends; zero: none runs
+	weighted   bool          // some place has a weight other than 1
+	sums       []int         // partial sums of the places' weights; nil until needed
+	notes      []Judgement   // unlock reports them
+	patience   time.Duration // how long a worker may give no answer before it is silent
+	fooled     time.Time     // when patience was last too short, or was halved
 
 	panics, ejections, overflowed uint64
 
-	shardCache                 []cachedShard    // cached shards; nil until there is one
+	shardCache                 []cachedShard    // nil until there is one
 	scratchShard, scratchOther []int            // scratch
 	samples                    []balance.Sample // scratch
 }
 
-// slot is the place of one worker across its lives.
+// slot is the place of a worker, across its lives.
 type slot struct {
 	name    string
 	weight  float64 // see SetWeight
 	life    *Worker // nil while down
 	retired []*Worker
-	before  *Worker // the life before; nil when there was none
-	wanted  int     // waiters that have it in their shard
-	last    *End    // of the life before
-	deaths  int     // unplanned ends
+	before  *Worker // the previous life; nil: none
+	wanted  int     // number of waiters with it in their shard
+	last    *End    // of the previous life
+	deaths  int     // number of unplanned ends
 	lives   int
 	lastEnd time.Time
 }
@@ -87,14 +90,14 @@ func New(cfg Config) (*Fleet, error) {
 // Name returns the fleet's name.
 func (f *Fleet) Name() string { return f.cfg.Name }
 
-// Keep says who keeps the workers. Call it before the first Up.
+// Keep sets the keeper of the workers. Call it before the first Up.
 func (f *Fleet) Keep(k Keeper) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keeper = k
 }
 
-// Add makes a place for a worker, which is down until Up.
+// Add makes a place for a worker. The worker is down until Up.
 func (f *Fleet) Add(worker string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,10 +111,9 @@ func (f *Fleet) Add(worker string) {
 	}
 }
 
-// Remove takes away the place of a worker that is down, and what is known of its
-// lives. Shards that had it get one other worker in its stead; cells and canaries
-// go by the order of places, and those behind it move up. Without such a place
-// it does nothing.
+// Remove removes the place of a worker that is down, with the record of its lives. Shards that had it get one other worker
+// instead. Cells and canaries go by the order of places, and later places move up. If there is no such place, Remove does
+// nothing.
 func (f *Fleet) Remove(worker string) error {
 	f.mu.Lock()
 	s := f.slots[worker]
@@ -159,8 +161,8 @@ func (f *Fleet) Size() int {
 	return len(f.places)
 }
 
-// Up begins a new life of worker at addr and returns its epoch. A life that
-// was never ended is ended as interrupted.
+// Up begins a new life of worker at addr and returns its epoch. If the previous life was never ended, Up ends it as
+// interrupted.
 func (f *Fleet) Up(worker, addr string) uint64 {
 	f.Add(worker)
 	f.mu.Lock()
@@ -197,7 +199,7 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 	return w.epoch
 }
 
-// Down ends an epoch. It does nothing when that epoch is over already.
+// Down ends an epoch. It does nothing if that epoch is over already.
 func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	f.mu.Lock()
 	s := f.slots[worker]
@@ -233,7 +235,7 @@ func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	f.changed()
 }
 
-// Drain gives worker no new work; what is in flight goes on.
+// Drain gives worker no new work; work in flight goes on.
 func (f *Fleet) Drain(worker string) {
 	f.mu.Lock()
 	if s := f.slots[worker]; s != nil && s.life != nil {
@@ -250,7 +252,7 @@ func (f *Fleet) Drain(worker string) {
 	f.changed()
 }
 
-// Resume takes back a Drain.
+// Resume undoes Drain.
 func (f *Fleet) Resume(worker string) {
 	f.mu.Lock()
 	if s := f.slots[worker]; s != nil && s.life != nil {
@@ -274,8 +276,8 @@ func (f *Fleet) Idle(ctx context.Context, worker string) error {
 	return f.waitFor(ctx, worker, w)
 }
 
-// waitFor waits until nothing is in flight on w, or it has ended; w may be nil. mu
-// must be held, and is not when it returns.
+// waitFor waits until nothing is in flight on w, or it has ended; w may be nil. The caller holds mu, and waitFor releases
+// it.
 func (f *Fleet) waitFor(ctx context.Context, worker string, w *Worker) error {
 	if w == nil || w.inFlight == 0 {
 		f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
-// Opinion is what a [Judgement] says.
+// Opinion is the content of a [Judgement].
 type Opinion string
 
 // The opinions.
@@ -21,8 +21,7 @@ const (
 	Calm     Opinion = "calm"     // they are believed again
 )
 
-// Judgement is a change of opinion about a worker or, with an empty Worker, the
-// fleet.
+// Judgement is a changed opinion about a worker or, with an empty Worker, about the fleet.
 type Judgement struct {
 	Worker  string
 	Epoch   uint64
@@ -31,10 +30,8 @@ type Judgement struct {
 	Until   time.Time // of Ejected
 }
 
-// Tune changes what workers get and how they are judged while the fleet runs:
-// MaxInFlight, SlowStart, Eject and PanicBelow of cfg. What is in flight beyond a
-// lower MaxInFlight goes on; what is ejected stays so for its time. On error
-// nothing changes.
+// Tune changes cfg's MaxInFlight, SlowStart, Eject and PanicBelow while the fleet runs. Work in flight beyond a lower
+// MaxInFlight goes on; ejected workers stay ejected for their time. On error nothing changes.
 func (f *Fleet) Tune(cfg Config) error {
 	cfg.Name = f.cfg.Name
 	if err := cfg.Validate(); err != nil {
@@ -58,12 +55,15 @@ func (f *Fleet) Tune(cfg Config) error {
 	return nil
 }
 
-// heldOut reports whether an opinion speaks against giving w work. mu is held.
+// heldOut reports whether an opinion speaks against giving w work. The caller holds mu.
 func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 
-// Observe tells how one attempt in the fleet went, once per attempt. Attempts in
-// the lane are not told: what runs there is suspected already.
+// Observe records the result of one attempt in the fleet, once per attempt. Do not record attempts in the lane: work there
+// is suspect already.
 func (f *Fleet) Observe(now time.Time, w *Worker, o balance.Outcome) {
+	if !o.Failed {
+		w.spoke.Add(1)
+	}
 	if !o.Failed && o.Status < 500 {
 		w.answered.Add(1)
 	}
@@ -95,7 +95,7 @@ func (f *Fleet) consider(w *Worker, now time.Time) {
 	f.changed()
 }
 
-// outlier reports whether w should be, and may be, ejected. mu is held.
+// outlier reports whether w should be, and may be, ejected. The caller holds mu.
 func (f *Fleet) outlier(w *Worker, now time.Time) (why string, ok bool) {
 	if w.state != Serving || w.heldOut() || balance.Panic(f.up, f.well-1, f.cfg.PanicBelow) {
 		return "", false
@@ -136,9 +136,8 @@ func (f *Fleet) readmit(w *Worker) {
 	f.changed()
 }
 
-// Sick says, as often as it is looked at, that the health checks of an epoch
-// fail. It reports whether the worker is held out for it now: in panic it is
-// not, and should not be treated worse than that either.
+// Sick reports, after each failed health check, that the checks of an epoch fail. It returns whether the worker is held out
+// for it now. In panic mode it is not held out, and must not be treated worse than that.
 func (f *Fleet) Sick(worker string, epoch uint64, why string) (out bool) {
 	why = cmp.Or(why, "its health checks fail")
 	f.mu.Lock()
@@ -161,7 +160,7 @@ func (f *Fleet) Sick(worker string, epoch uint64, why string) (out bool) {
 	return out
 }
 
-// Well takes back [Fleet.Sick].
+// Well undoes [Fleet.Sick].
 func (f *Fleet) Well(worker string, epoch uint64) {
 	f.mu.Lock()
 	w := f.find(worker, epoch)
@@ -177,18 +176,18 @@ func (f *Fleet) Well(worker string, epoch uint64) {
 	f.changed()
 }
 
-// Panic reports whether opinions about workers are distrusted now, so that
-// everyone who is up gets traffic.
+// Panic reports whether health is ignored now, so that all workers that are up get traffic.
 func (f *Fleet) Panic() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.panic
 }
 
-// settled makes w, whose state has changed, available or not, asks whether the
-// fleet panics now, and serves those who wait. mu is held.
+// settled makes w, whose state has changed, available or not, checks for panic mode, and serves waiters. The caller holds
+// mu.
 func (f *Fleet) settled(w *Worker) {
 	f.believe()
+	f.hearken()
 	if f.takes(w) {
 		f.offer(w)
 	} else {
@@ -197,7 +196,7 @@ func (f *Fleet) settled(w *Worker) {
 	f.serve(nil)
 }
 
-// believe asks whether opinions are to be believed. mu is held.
+// believe checks whether the fleet must enter or leave panic mode. The caller holds mu.
 func (f *Fleet) believe() {
 	up, well := 0, 0
 	for _, s := range f.places {
@@ -214,10 +213,10 @@ func (f *Fleet) believe() {
 		return
 	}
 	f.panic = is
-	detail := fmt.Sprintf("%d of %d workers look well, the limit is %.0f %%", well, up, 100*f.cfg.PanicBelow)
+	detail := fmt.Sprintf("%d of %d workers look healthy, the limit is %.0f %%", well, up, 100*f.cfg.PanicBelow)
 	if is {
 		f.panics, f.panicSince = f.panics+1, time.Now()
-		f.note(Judgement{Opinion: Panic, Detail: detail + ": health is not believed, and all get work"})
+		f.note(Judgement{Opinion: Panic, Detail: detail + ": health checks are ignored, and all workers get work"})
 	} else {
 		f.panicSince = time.Time{}
 		f.note(Judgement{Opinion: Calm, Detail: detail})
@@ -233,14 +232,14 @@ func (f *Fleet) believe() {
 	}
 }
 
-// note keeps a judgement for unlock to report. mu is held.
+// note keeps a judgement for unlock to report. The caller holds mu.
 func (f *Fleet) note(j Judgement) {
 	if f.cfg.Judged != nil {
 		f.notes = append(f.notes, j)
 	}
 }
 
-// unlock releases mu and reports what was judged under it.
+// unlock releases mu and reports the judgements that were made under it.
 func (f *Fleet) unlock() {
 	notes := f.notes
 	f.notes = nil

@@ -9,18 +9,17 @@ import (
 
 // End says how and why one epoch, the life of one worker, ended.
 type End struct {
-	// Planned endings (drain, deploy, SIGTERM, a worker that announced it by
-	// failing its health check) blame nobody.
+	// Planned is true for ends that blame nobody: drain, deploy, SIGTERM, or an announcement by a failing health check.
 	Planned  bool
 	Class    bezoar.Class // Crash, OOM, Timeout (a hang that had to be killed), Interrupted, SpawnFailed
 	At       time.Time
 	Detail   string   // for people: "signal: killed (out of memory, limit 256 MiB)"
-	ExitCode int      // -1 when a signal ended it or nothing is known
-	Signal   string   // "SIGSEGV", or "" when none is known
-	Stderr   []string // last lines, bounded by who captured them
+	ExitCode int      // -1: a signal ended it, or it is unknown
+	Signal   string   // "SIGSEGV"; "": none is known
+	Stderr   []string // last lines, bounded by the reader
 }
 
-// Doubt says why somebody asks a [Keeper] to look at a worker.
+// Doubt says why a [Keeper] is asked about a worker.
 type Doubt int
 
 // The doubts.
@@ -29,11 +28,10 @@ const (
 	Overdue              // an attempt passed its deadline without an answer
 )
 
-// Health is what a [Keeper] found.
+// Health is the finding of a [Keeper].
 type Health int
 
-// The findings. Gone means that the Keeper has already called [Fleet.Down] for
-// the epoch.
+// The findings. For Gone, the Keeper has already called [Fleet.Down] for the epoch.
 const (
 	Alive        Health = iota // the process lives and answers
 	Unresponsive               // it lives but does not answer its health check
@@ -53,17 +51,14 @@ func (h Health) String() string {
 	return "unknown"
 }
 
-// Keeper knows the real state of a fleet's workers: a supervisor of processes,
-// or a prober of workers that somebody else starts. It reports lives through
-// [Fleet.Up], [Fleet.Drain] and [Fleet.Down], and answers questions here. Its
-// methods are called concurrently and without locks held.
+// Keeper knows the real state of a fleet's workers: a supervisor of processes, or a prober of workers that somebody else
+// starts. It reports lives through [Fleet.Up], [Fleet.Drain] and [Fleet.Down], and answers questions by these methods. They
+// are called concurrently, and no locks are held during the calls.
 type Keeper interface {
-	// Check looks at the worker now, because of doubt, and returns within a
-	// second or two. For Broken it waits a moment for an exit that may be on
-	// its way. If the epoch has ended it calls Down before it returns Gone.
+	// Check examines the worker now, because of doubt, and returns within a second or two. For Broken it waits a moment for
+	// an exit that may come. If the epoch has ended, it calls Down before it returns Gone.
 	Check(ctx context.Context, worker string, epoch uint64, doubt Doubt) Health
-	// Kill ends an epoch that hangs; the ending arrives through Down with
-	// Class Timeout. A keeper that cannot kill reports the epoch as ended and
-	// keeps the worker out until it answers again. Kill does not block.
+	// Kill ends an epoch that hangs. The end comes through Down with Class Timeout. A keeper that cannot kill reports the
+	// epoch as ended and keeps the worker out until it answers again. Kill does not block.
 	Kill(worker string, epoch uint64, why string)
 }

@@ -5,28 +5,25 @@ import (
 	"time"
 )
 
-// drainPatience is how long Reserve waits for one worker to run empty before
-// it looks for a less busy one.
+// drainPatience is how long Reserve waits for one worker to become idle before it tries a less busy one.
 const drainPatience = time.Second
 
-// countEvery bounds how often it has the streams counted, which looks at all that is in
-// flight.
+// countEvery is the least interval between two counts of streams, because a count examines all work in flight.
 const countEvery = 100 * time.Millisecond
 
-// lookAgain is how often it looks whether another worker has become idle meanwhile: a
-// life that begins is.
+// lookAgain is how often Reserve checks whether another worker has become idle; a new life is idle.
 const lookAgain = 10 * time.Millisecond
 
-// LaneWant says what a lane worker is wanted for.
+// LaneWant describes the wanted lane worker.
 type LaneWant struct {
-	// Clean asks for the worker on which nothing has been answered for longest, best
-	// of all a fresh life: what dies there alone is to blame. A fleet that cannot
-	// start workers has no fresh ones, and gives the longest idle.
+	// Clean asks for the worker that has not answered for the longest time, best a fresh life: work that dies there alone
+	// is to blame. A fleet that cannot start workers has no fresh ones, and gives the worker that has been idle for the
+	// longest.
 	Clean bool
-	// Streams returns, by epoch, how many answers stream that may never end. A worker
-	// with nothing else will do when none is idle, at once when all have some. May be nil.
+	// Streams returns, by epoch, the number of streaming answers, which may never end. If no worker is idle, a worker that
+	// has only streams is used; if all workers have streams, at once. May be nil.
 	Streams func() map[uint64]int
-	// More allows a lane worker beside others, up to [Config.LaneShare].
+	// More allows a lane worker in addition to others, up to [Config.LaneShare].
 	More bool
 }
 
@@ -39,11 +36,9 @@ func (f *Fleet) Lanes() int {
 
 func (f *Fleet) mostLanes() int { return max(1, int(f.cfg.LaneShare*float64(len(f.places)))) }
 
-// Reserve sets one worker apart as the lane and returns it once nothing is in
-// flight on it. It takes the least busy one, and only when another worker
-// serves besides, unless the fleet has a single place; a second one only when
-// half of the places serve besides. It waits until ctx ends. The caller owes
-// [Fleet.Unreserve].
+// Reserve sets one worker apart as the lane and returns it once nothing is in flight on it. It takes the least busy one,
+// and only if another worker serves as well, unless the fleet has a single place. It takes a second one only if half of the
+// places serve as well. It waits until ctx ends. The caller must call [Fleet.Unreserve].
 func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	tick := time.NewTimer(lookAgain)
 	defer tick.Stop()
@@ -90,7 +85,7 @@ func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	}
 }
 
-// idles reports whether a worker that takes work has none.
+// idles reports whether a worker that takes work has no work.
 func (f *Fleet) idles() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,15 +97,14 @@ func (f *Fleet) idles() bool {
 	return false
 }
 
-// allStream reports whether every worker is up and has a stream: then none is about
-// to be idle, and waiting for one is of no use.
+// allStream reports whether every worker is up and has a stream: then waiting for an idle one is useless.
 func (f *Fleet) allStream() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.everyStreams()
 }
 
-// everyStreams is allStream. mu is held.
+// everyStreams is allStream with mu held.
 func (f *Fleet) everyStreams() bool {
 	for _, s := range f.places {
 		if s.life == nil || s.life.streams == 0 {
@@ -120,8 +114,8 @@ func (f *Fleet) everyStreams() bool {
 	return true
 }
 
-// onlyStreams reports, when none is about to be idle, whether w, which is reserved,
-// has nothing but streams any more, and whether another worker has.
+// onlyStreams reports, if no worker will be idle soon, whether the reserved w has only streams, and whether another worker
+// has.
 func (f *Fleet) onlyStreams(w *Worker, streams map[uint64]int) (this, other bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,8 +131,7 @@ func (f *Fleet) isIdle(w *Worker) bool {
 	return w.state == Lane && w.inFlight == 0
 }
 
-// reserve marks the worker that suits best as the lane. The channel is nil when
-// it is idle already.
+// reserve marks the most suitable worker as the lane. The channel is nil if the worker is idle already.
 func (f *Fleet) reserve(want LaneWant, settled bool, streams map[uint64]int) (*Worker, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,15 +155,15 @@ func (f *Fleet) reserve(want LaneWant, settled bool, streams map[uint64]int) (*W
 	f.withdraw(best)
 	best.state = Lane
 	f.lanes++
-	f.serve(nil) // who overflows has lost a worker
+	f.serve(nil) // overflowing waiters have lost a worker
 	if best.inFlight == 0 || best.inFlight <= streams[best.epoch] {
 		return best, nil
 	}
 	return best, best.waitIdle()
 }
 
-// streaming returns the worker with the fewest answers that stream and nothing else in
-// flight, if there is one. mu is held.
+// streaming returns the worker with the fewest streams and nothing else in flight; nil if there is none. The caller holds
+// mu.
 func (f *Fleet) streaming(streams map[uint64]int) (found *Worker) {
 	if len(streams) == 0 {
 		return nil
@@ -187,8 +180,8 @@ func (f *Fleet) streaming(streams map[uint64]int) (found *Worker) {
 	return found
 }
 
-// quietest returns the idle worker on which nothing has been answered for longest,
-// or best when none is idle. mu is held.
+// quietest returns the idle worker that has not answered for the longest time, or best if none is idle. The caller holds
+// mu.
 func (f *Fleet) quietest(best *Worker) *Worker {
 	var found *Worker
 	for _, s := range f.places {
@@ -206,17 +199,16 @@ func (f *Fleet) quietest(best *Worker) *Worker {
 	return found
 }
 
-// What makes a younger life fit for the lane.
+// These decide when a younger life is fit for the lane.
 const (
 	settledAfter    = 8 // deliveries that it has survived
 	settledExtra    = 2 // in flight beyond the least busy worker
 	settledPatience = drainPatience / 4
 )
 
-// reservable returns the least busy worker and how many take work. Among equals the
-// oldest life wins: it is the build that is known to work. If settled, a younger
-// life that has shown that it works comes first: a deploy takes down the old
-// ones one after another, and would find innocents in the lane. mu is held.
+// reservable returns the least busy worker, and the number of workers that take work. Among equals the oldest life wins,
+// because its build is known to work. With settled, a younger life that has shown that it works comes first: a deploy takes
+// down old workers one after another, and would interrupt innocents in the lane. The caller holds mu.
 func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 	for _, s := range f.places {
 		w := s.life
@@ -258,8 +250,8 @@ func (f *Fleet) Unreserve(w *Worker) {
 	f.changed()
 }
 
-// Park says that a lane worker is only watched from now on, with nothing to run, so
-// that another may be reserved in its place. It reports false when too many are.
+// Park sets that a lane worker is only watched from now on and runs nothing, so that another may be reserved in its place.
+// It returns false if too many are parked.
 func (f *Fleet) Park(w *Worker) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,7 +264,7 @@ func (f *Fleet) Park(w *Worker) bool {
 	return true
 }
 
-// unlane takes w out of the lane's count; false when it is not the lane. mu is held.
+// unlane removes w from the lane's count; false if it is not the lane. The caller holds mu.
 func (f *Fleet) unlane(w *Worker) bool {
 	switch {
 	case w.state != Lane:
@@ -286,15 +278,14 @@ func (f *Fleet) unlane(w *Worker) bool {
 	return true
 }
 
-// Leaving reports whether the lane's worker has been told to drain: it should
-// be given back soon.
+// Leaving reports whether the lane's worker has been told to drain. Then give it back soon.
 func (f *Fleet) Leaving(w *Worker) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return w.leaving
 }
 
-// Enter counts work in flight on the lane's worker. The caller owes Release.
+// Enter counts work in flight on the lane's worker. The caller must call Release.
 func (f *Fleet) Enter(w *Worker) {
 	f.mu.Lock()
 	w.inFlight++

@@ -60,7 +60,7 @@ func (m *machine) try(t *rapid.T) {
 			if st.State != fleet.Serving || st.InFlight >= m.max || st.HeldOut && !last {
 				t.Fatalf("%+v was given for %+v", st, want)
 			}
-		case inside || !mine || st.State != fleet.Serving || st.HeldOut:
+		case inside || !mine || st.State != fleet.Serving || st.HeldOut || st.Silent:
 		case st.InFlight < m.max || want.Overflow != fleet.OverflowBusy:
 			t.Fatalf("%s was given for %+v, though %+v is in the shard %v", w.Name(), want, st, members)
 		}
@@ -163,6 +163,13 @@ func TestMachine(t *testing.T) {
 				"release": m.release,
 				"lane":    m.reserve,
 				"time":    func(*rapid.T) { time.Sleep(500 * time.Millisecond) },
+				"listen": func(t *rapid.T) {
+					for _, s := range f.Listen(time.Now()) {
+						if s.Look && rapid.Bool().Draw(t, "well") {
+							f.Looked(s.Worker, fleet.Alive)
+						}
+					}
+				},
 				"answers": func(t *rapid.T) {
 					status := rapid.SampledFrom([]int{200, 500}).Draw(t, "status")
 					if n, e := m.worker(t); e != 0 {

@@ -7,9 +7,9 @@ type Overflow int
 
 // The rules, from the strictest.
 const (
-	OverflowNever Overflow = iota // the bulkhead holds: it waits, or goes without
-	OverflowDown                  // when none of its workers takes work: down, draining, the lane, held out
-	OverflowBusy                  // also when all of them that do are full
+	OverflowNever Overflow = iota // never: the caller waits, or goes without a worker
+	OverflowDown                  // if none of its workers takes work: down, draining, the lane, held out
+	OverflowBusy                  // also if all that take work are full
 )
 
 // String returns the rule's name: never, down, busy.

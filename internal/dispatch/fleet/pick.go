@@ -7,12 +7,11 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shard"
 )
 
-// scanUpTo is the fleet size up to which all workers are compared; above it
-// two at random are (Mitzenmacher, "The Power of Two Choices", 2001).
+// scanUpTo is the fleet size up to which all workers are compared. In larger fleets two random workers are compared
+// (Mitzenmacher, "The Power of Two Choices", 2001).
 const scanUpTo = 16
 
-// shardOf returns the places that want may use, valid until the next call; nil
-// means all. mu is held.
+// shardOf returns the places that want may use, valid until the next call; nil means all. The caller holds mu.
 func (f *Fleet) shardOf(want *Want) []int {
 	n := len(f.places)
 	if n == 0 || want.Caller == 0 || want.Cells <= 1 && (want.Shard <= 0 || want.Shard >= n) {
@@ -37,8 +36,7 @@ func (f *Fleet) shardOf(want *Want) []int {
 	return f.scratchShard
 }
 
-// pick returns a worker that can have one more, or nil. members is what shardOf
-// returned for want. mu is held.
+// pick returns a worker with room, or nil. members is the result of shardOf for want. The caller holds mu.
 func (f *Fleet) pick(want *Want, members []int) *Worker {
 	if members != nil {
 		return f.pickShard(want, members)
@@ -54,19 +52,19 @@ func (f *Fleet) pick(want *Want, members []int) *Worker {
 	return f.leastLoaded(want.Avoid)
 }
 
-// pickShard picks from a shard, or beside it as the rule of overflow says.
+// pickShard picks from a shard, or outside it as the overflow rule says.
 func (f *Fleet) pickShard(want *Want, members []int) *Worker {
 	w, takes := f.best(want, members, false)
 	switch {
 	case w != nil || takes && want.Overflow != OverflowBusy:
 		return w
 	case want.Overflow == OverflowNever:
-		// Better a worker that looks sick than none.
+		// A worker that looks sick is better than none.
 		w, _ = f.best(want, members, true)
 		return w
 	}
-	// The next shard is chosen from who takes work: as narrow as the first, and
-	// the same each time.
+	// The next shard is chosen from workers that take work. It has the same size as the first one, and is the same each
+	// time.
 	k := want.Shard
 	if k <= 0 {
 		k = len(f.places)
@@ -81,20 +79,20 @@ func (f *Fleet) pickShard(want *Want, members []int) *Worker {
 	return w
 }
 
-// What outweighs any load in best.
+// These outweigh any load in best.
 const (
 	noCanary = 1e9
 	avoided  = 1e12
 )
 
-// best returns the least loaded worker of a shard that has room, and whether any
-// takes work. With anyhow, those held out do.
+// best returns the least loaded worker of a shard with room, and whether any worker takes work. With anyhow, it also
+// considers workers that are held out.
 func (f *Fleet) best(want *Want, members []int, anyhow bool) (best *Worker, takes bool) {
 	if len(members) == 0 {
 		return nil, false
 	}
 	now, ramping := f.ramping()
-	start := f.rand.IntN(len(members)) // so that ties do not all fall on the first
+	start := f.rand.IntN(len(members)) // random, so that ties do not always go to the first
 	least := 0.0
 	for k := range members {
 		i := members[(start+k)%len(members)]
@@ -141,7 +139,7 @@ func (f *Fleet) leastLoaded(avoid string) *Worker {
 		}
 		return a
 	}
-	// Start at random, so that ties do not all fall on the first.
+	// Start at random, so that ties do not always go to the first.
 	start := f.rand.IntN(n)
 	var best *Worker
 	for k := range n {
@@ -162,7 +160,7 @@ func (f *Fleet) two(n int) (a, b *Worker) {
 	return f.free[i], f.free[j]
 }
 
-// leastOfShare is leastLoaded while workers are fresh, or with weights.
+// leastOfShare is leastLoaded while some workers are fresh or have weights.
 func (f *Fleet) leastOfShare(avoid string, now time.Time) *Worker {
 	n := len(f.free)
 	if n > scanUpTo && f.weighted {
@@ -189,7 +187,7 @@ func (f *Fleet) leastOfShare(avoid string, now time.Time) *Worker {
 	return best
 }
 
-// load is how busy w is for its share. now is zero when nobody is fresh.
+// load returns the load of w relative to its share. now is zero if no worker is fresh.
 func (f *Fleet) load(w *Worker, now time.Time) float64 {
 	return balance.Load(w.inFlight, w.place.weight*f.ramp(w, now), f.rand.Float64())
 }
@@ -201,7 +199,7 @@ func (f *Fleet) ramp(w *Worker, now time.Time) float64 {
 	return balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart)
 }
 
-// ramping reports whether any worker may be fresh. mu is held.
+// ramping reports whether any worker may be fresh. The caller holds mu.
 func (f *Fleet) ramping() (now time.Time, on bool) {
 	if f.rampEnd.IsZero() {
 		return now, false
@@ -214,7 +212,7 @@ func (f *Fleet) ramping() (now time.Time, on bool) {
 	return time.Time{}, false
 }
 
-// freshen begins w's slow start. mu is held.
+// freshen begins w's slow start. The caller holds mu.
 func (f *Fleet) freshen(w *Worker) {
 	if f.cfg.SlowStart > 0 {
 		w.fresh = time.Now()
@@ -222,7 +220,7 @@ func (f *Fleet) freshen(w *Worker) {
 	}
 }
 
-// canaries returns how many places, the first ones, are canaries.
+// canaries returns the number of canaries. They are the first places.
 func (f *Fleet) canaries() int {
 	if len(f.places) < 3 {
 		return 0
@@ -230,7 +228,7 @@ func (f *Fleet) canaries() int {
 	return (len(f.places) + 7) / 8
 }
 
-// canary returns the least loaded canary, or nil when none is free.
+// canary returns the least loaded canary; nil if none is free.
 func (f *Fleet) canary() *Worker {
 	var best *Worker
 	for _, s := range f.places[:f.canaries()] {

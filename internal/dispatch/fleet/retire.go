@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Retire gives a life no new work, for good, and makes its place free for another:
-// what is in flight on it goes on beside that one, until Down. It reports false
-// when the life does not hold its place.
+// Retire gives a life no new work, for good, and frees its place for another life. Its work in flight goes on in parallel,
+// until Down. It returns false if the life does not hold its place.
 func (f *Fleet) Retire(worker string, epoch uint64) bool {
 	f.mu.Lock()
 	s := f.slots[worker]
@@ -33,8 +32,8 @@ func (f *Fleet) Retired(ctx context.Context, worker string, epoch uint64) error 
 	return f.waitFor(ctx, worker, f.find(worker, epoch))
 }
 
-// take takes the life with the epoch out of its place; nil when it is not there.
-// present reports that it held the place, and was not retired. mu is held.
+// take takes the life with the epoch out of its place; nil if it is not there. present reports that it held the place and
+// was not retired. The caller holds mu.
 func (s *slot) take(epoch uint64) (w *Worker, present bool) {
 	if s.life != nil && s.life.epoch == epoch {
 		w, s.life = s.life, nil

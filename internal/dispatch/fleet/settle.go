@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// endPatience bounds the wait for a Down that a keeper says has been called.
+// endPatience bounds the wait for a Down that a keeper says it has called.
 const endPatience = 2 * time.Second
 
-// Settle asks the keeper what became of w and returns once it is known. Callers
-// with the same doubt at the same time share one look.
+// Settle asks the keeper what happened to w, and returns once that is known. Concurrent calls with the same doubt share one
+// check.
 func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
 	f.mu.Lock()
 	k := f.keeper
@@ -36,7 +36,7 @@ func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
 
 	c.health = k.Check(context.WithoutCancel(ctx), w.name, w.epoch, doubt)
 	if c.health == Gone {
-		// Down may be under way in another goroutine: its judgement counts.
+		// Down may be running in another goroutine; its judgement counts.
 		timer := time.NewTimer(endPatience)
 		defer timer.Stop()
 		select {

@@ -3,18 +3,18 @@ package fleet
 // Shards are cached in fleets where computing one costs more than finding it.
 const (
 	cacheShardsFrom = 4    // places
-	shardCacheSize  = 1024 // shards, 56 KiB; a caller's newest takes the place of another's
+	shardCacheSize  = 1024 // shards, 56 KiB; a new one may replace another caller's
 	maxCachedShard  = 8    // workers of a cached shard
 )
 
-// cachedShard is one cached shard. It holds until a place comes or goes.
+// cachedShard is a cached shard. It is valid until a place is added or removed.
 type cachedShard struct {
 	caller                    uint64
 	generation, k, cells, len int32
 	places                    [maxCachedShard]int32
 }
 
-// lookupShard returns a cached shard, or false. mu is held.
+// lookupShard returns a cached shard, or false. The caller holds mu.
 func (f *Fleet) lookupShard(caller uint64, k, cells int) ([]int, bool) {
 	if len(f.shardCache) == 0 {
 		return nil, false
@@ -30,7 +30,7 @@ func (f *Fleet) lookupShard(caller uint64, k, cells int) ([]int, bool) {
 	return f.scratchShard, true
 }
 
-// cacheShard caches a shard if that pays. mu is held.
+// cacheShard caches a shard if that pays. The caller holds mu.
 func (f *Fleet) cacheShard(caller uint64, k, cells int, members []int) {
 	if len(f.places) < cacheShardsFrom || len(members) > maxCachedShard {
 		return

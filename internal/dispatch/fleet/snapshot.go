@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
-// Status is how one worker stands, for people.
+// Status is the state of one worker, for people.
 type Status struct {
 	Name     string    `json:"name"`
 	Addr     string    `json:"addr,omitempty"`
@@ -22,6 +22,7 @@ type Status struct {
 
 	HeldOut   bool          `json:"held_out,omitempty"`      // sick or ejected, and that is believed
 	Sick      string        `json:"sick,omitempty"`          // why its health checks fail
+	Silent    bool          `json:"silent,omitempty"`        // it has work and answers nothing: it gets nothing new while others answer
 	Ejected   *time.Time    `json:"ejected_until,omitempty"` // while it is
 	Ejections int           `json:"ejections,omitempty"`     // in a row
 	Share     float64       `json:"share,omitempty"`         // of the work that it would get; below 1 while it starts slowly
@@ -48,9 +49,9 @@ func (f *Fleet) Snapshot() []Status {
 	return out
 }
 
-// judgement fills in what is thought of w. mu is held.
+// judgement adds the opinions about w. The caller holds mu.
 func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
-	st.HeldOut, st.Sick = w.heldOut() && !f.panic, w.sick
+	st.HeldOut, st.Sick, st.Silent = w.heldOut() && !f.panic, w.sick, w.silence.silent
 	if w.ejected != nil {
 		until := w.until
 		st.Ejected = &until
@@ -63,7 +64,7 @@ func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 	st.Ejections, st.Latency = w.record.Times(), w.record.Latency()
 }
 
-// Stats is how the fleet stands, for metrics.
+// Stats is the state of the fleet, for metrics.
 type Stats struct {
 	Places     int       `json:"places"`
 	Up         int       `json:"up"`   // that serve or are the lane
@@ -76,7 +77,7 @@ type Stats struct {
 	Overflowed uint64    `json:"overflowed"` // given outside a caller's shard
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (f *Fleet) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +88,7 @@ func (f *Fleet) Stats() Stats {
 	}
 }
 
-// Serving returns how many workers take work now, the lane included.
+// Serving returns how many workers take work now, including the lane.
 func (f *Fleet) Serving() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +101,7 @@ func (f *Fleet) Serving() int {
 	return n
 }
 
-// Worker returns one life of a worker, or nil when it has ended.
+// Worker returns one life of a worker; nil if it has ended.
 func (f *Fleet) Worker(name string, epoch uint64) *Worker {
 	f.mu.Lock()
 	defer f.mu.Unlock()

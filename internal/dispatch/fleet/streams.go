@@ -3,9 +3,8 @@ package fleet
 // maxStreams bounds the streams of one worker that do not count as work.
 const maxStreams = 10_000
 
-// Stream says that something in flight on w is a stream from now on, until
-// EndStream: it does not count towards MaxInFlight. It reports false when w has as
-// many as it may; EndStream is not owed then.
+// Stream marks something in flight on w as a stream until EndStream: it does not count towards MaxInFlight. It returns
+// false if w has too many streams; then do not call EndStream.
 func (f *Fleet) Stream(w *Worker) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -17,7 +16,7 @@ func (f *Fleet) Stream(w *Worker) bool {
 	return true
 }
 
-// EndStream says that a stream has ended. It is in flight until Release.
+// EndStream ends a stream. It stays in flight until Release.
 func (f *Fleet) EndStream(w *Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +26,7 @@ func (f *Fleet) EndStream(w *Worker) {
 	}
 }
 
-// roomier gives w to those who wait, when it has got room. mu is held.
+// roomier gives w to waiters if it has room now. The caller holds mu.
 func (f *Fleet) roomier(w *Worker) {
 	if f.cfg.MaxInFlight == 0 || w.state != Serving {
 		return

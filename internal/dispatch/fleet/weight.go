@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// SetWeight says how much more than one of weight 1 a worker takes: it gets the next
-// work while it has less in flight for each unit of its weight. With 0 it gets nothing
-// new, is not the lane, and finishes what it has. A worker that has no place is ignored.
+// SetWeight sets how much work a worker takes relative to weight 1: the worker with the least in flight per unit of weight
+// gets the next work. With 0 it gets nothing new, is not the lane, and finishes its work. A worker without a place is
+// ignored.
 func (f *Fleet) SetWeight(worker string, weight int) {
 	f.mu.Lock()
 	s := f.slots[worker]
@@ -26,8 +26,7 @@ func (f *Fleet) SetWeight(worker string, weight int) {
 	f.changed()
 }
 
-// byWeight draws a free worker, those of more weight the more often. mu is held, and
-// free is not empty.
+// byWeight draws a free worker at random, in proportion to weight. The caller holds mu, and free is not empty.
 func (f *Fleet) byWeight() *Worker {
 	if len(f.sums) != len(f.places) {
 		sum := 0
@@ -48,11 +47,10 @@ func (f *Fleet) byWeight() *Worker {
 	return f.free[f.rand.IntN(len(f.free))]
 }
 
-// drawAgain is how often byWeight draws until it takes any that is free.
+// drawAgain is how often byWeight draws before it takes any free worker.
 const drawAgain = 8
 
-// loadOfDrawn compares workers that byWeight has drawn: among those that have nothing
-// to do the weight has spoken already.
+// loadOfDrawn compares workers that byWeight has drawn: for idle ones, the draw has already considered the weight.
 func (f *Fleet) loadOfDrawn(w *Worker, now time.Time) float64 {
 	return (float64(w.inFlight)/w.place.weight + f.rand.Float64()) / f.ramp(w, now)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
-// State is where a worker stands.
+// State is the state of a worker.
 type State string
 
 // The states.
@@ -34,27 +34,29 @@ type Worker struct {
 	state    State         // guarded by Fleet.mu
 	leaving  bool          // guarded by Fleet.mu; told to drain while it is the lane
 	inFlight int           // guarded by Fleet.mu
-	streams  int           // guarded by Fleet.mu; of inFlight, those that are no work
-	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0, nil when nobody waits
-	check    *check        // guarded by Fleet.mu; the look that is under way
+	streams  int           // guarded by Fleet.mu; part of inFlight that does not count as work
+	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0; nil if nobody waits
+	check    *check        // guarded by Fleet.mu; the check that runs
 	served   atomic.Uint64
 	answered atomic.Uint64 // attempts that ended in an answer below 500
-	left     atomic.Int64  // when work last left it, in nanoseconds since since; 0 when none has
-	parked   bool          // guarded by Fleet.mu; it is the lane, and only watched
+	spoke    atomic.Uint64 // attempts that ended in an answer, except those in the lane
+	silence  silence       // guarded by Fleet.mu
+	left     atomic.Int64  // when work last left it, in nanoseconds after since; 0: never
+	parked   bool          // guarded by Fleet.mu; it is the lane and only watched
 	baking   bool          // guarded by Fleet.mu; see Fleet.Bake
 
 	place   *slot       // fixed once it is up
-	at      int         // guarded by Fleet.mu; index in Fleet.free, -1 when it is not there
-	sick    string      // guarded by Fleet.mu; why, "" when it is well
-	ejected *time.Timer // guarded by Fleet.mu; readmits it, nil when it is not ejected
-	until   time.Time   // guarded by Fleet.mu; of the newest ejection
+	at      int         // guarded by Fleet.mu; index in Fleet.free; -1: not in it
+	sick    string      // guarded by Fleet.mu; reason; "": well
+	ejected *time.Timer // guarded by Fleet.mu; readmits it; nil: not ejected
+	until   time.Time   // guarded by Fleet.mu; end of the newest ejection
 	fresh   time.Time   // guarded by Fleet.mu; when its slow start began
 
-	recordMu sync.Mutex // guards record; taken after Fleet.mu when both are
+	recordMu sync.Mutex // guards record; taken after Fleet.mu if both are needed
 	record   balance.Record
 }
 
-// check is one look at a worker that several callers share.
+// check is a check of a worker that several callers share.
 type check struct {
 	doubt  Doubt
 	done   chan struct{}
@@ -64,7 +66,7 @@ type check struct {
 // Name returns the worker's name, the same in all its lives.
 func (w *Worker) Name() string { return w.name }
 
-// Addr returns where this life listens: host:port.
+// Addr returns the address of this life: host:port.
 func (w *Worker) Addr() string { return w.addr }
 
 // Epoch returns the number of this life, unique in the process.
@@ -76,8 +78,7 @@ func (w *Worker) Since() time.Time { return w.since }
 // Conn returns what [Config.Connect] made for this life.
 func (w *Worker) Conn() any { return w.conn }
 
-// Quiet returns how long ago work last left this life. A life that has had none is
-// quiet for ever.
+// Quiet returns how long ago work last left this life. For a life without work it is the longest duration.
 func (w *Worker) Quiet() time.Duration {
 	last := w.left.Load()
 	if last == 0 {
@@ -89,7 +90,7 @@ func (w *Worker) Quiet() time.Duration {
 // Ended returns a channel that is closed when this life is over and judged.
 func (w *Worker) Ended() <-chan struct{} { return w.ended }
 
-// End says how this life ended; false while it goes on.
+// End returns how this life ended; false while it goes on.
 func (w *Worker) End() (End, bool) {
 	select {
 	case <-w.ended:
@@ -103,6 +104,6 @@ func (w *Worker) finish(end End) {
 	w.end = end
 	close(w.ended)
 	if c, ok := w.conn.(io.Closer); ok {
-		_ = c.Close() // whatever it held died with the worker
+		_ = c.Close() // its connections died with the worker
 	}
 }

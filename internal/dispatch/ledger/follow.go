@@ -8,9 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// followAll takes over what other processes decide about the fleet's work, until
-// ctx ends. A store that cannot be read is told of once, and what was decided
-// meanwhile is caught up with.
+// followAll adopts what other processes decide about the fleet's work, until ctx ends. If the store cannot be read, it logs
+// that once, and later catches up.
 func (l *Ledger) followAll(ctx context.Context) {
 	tick := time.NewTicker(l.cfg.Follow)
 	defer tick.Stop()
@@ -28,13 +27,13 @@ func (l *Ledger) followAll(ctx context.Context) {
 		case err != nil && !lost:
 			l.cfg.Log.Warn("cannot read the verdicts of other nodes; the known verdicts stay in force", "fleet", l.cfg.Fleet, "err", err)
 		case err == nil && lost:
-			l.cfg.Log.Info("other nodes' verdicts are read again", "fleet", l.cfg.Fleet)
+			l.cfg.Log.Info("the verdicts of other nodes can be read again", "fleet", l.cfg.Fleet)
 		}
 		lost = err != nil
 	}
 }
 
-// follow looks once.
+// follow reads once.
 func (l *Ledger) follow(ctx context.Context) error {
 	l.persisting.Lock()
 	since := l.revision
@@ -60,7 +59,7 @@ func (l *Ledger) follow(ctx context.Context) error {
 	return nil
 }
 
-// adopt takes over what another node has decided. persisting is held.
+// adopt adopts a verdict of another node. The caller holds persisting.
 func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
 	if v.Node == l.cfg.Node {
 		return
@@ -75,13 +74,13 @@ func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
 		l.delete(ctx, superseded)
 	}
 	if _, known := l.stored[v.ID]; !known {
-		l.cfg.Log.Info("a verdict of another node holds here too", "fleet", l.cfg.Fleet, "node", v.Node, "verdict", v.ID,
+		l.cfg.Log.Info("a verdict of another node applies here too", "fleet", l.cfg.Fleet, "node", v.Node, "verdict", v.ID,
 			"state", string(v.State), "reason", v.Reason, "until", v.Until)
 	}
 	l.stored[v.ID], l.foreign[v.ID] = writtenOf(&v), true
 }
 
-// withdraw lets go of what another node has let go of. persisting is held.
+// withdraw drops a verdict that another node has dropped. The caller holds persisting.
 func (l *Ledger) withdraw(id string) {
 	if _, ok := l.stored[id]; !ok {
 		return
@@ -92,11 +91,11 @@ func (l *Ledger) withdraw(id string) {
 	delete(l.stored, id)
 	delete(l.foreign, id)
 	if ok {
-		l.cfg.Log.Info("another node has let go of a verdict", "fleet", l.cfg.Fleet, "verdict", v.ID, "fingerprint", v.Fingerprint.Short())
+		l.cfg.Log.Info("another node has lifted a verdict", "fleet", l.cfg.Fleet, "verdict", v.ID, "fingerprint", v.Fingerprint.Short())
 	}
 }
 
-// vanished lists the ids that the store had and has no more. persisting is held.
+// vanished lists the ids that the store had and no longer has. The caller holds persisting.
 func (l *Ledger) vanished(there []bezoar.Verdict) []string {
 	var gone []string
 	for id := range l.stored {

@@ -16,8 +16,8 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// Journal remembers across a kill of the process what was in flight. Slots are
-// small numbers, reused; one out of range is ignored. Neither method blocks.
+// Journal remembers what was in flight across a kill of the process. Slots are small numbers, reused; a slot out of range
+// is ignored. Neither method blocks.
 type Journal interface {
 	Begin(slot int, r Record)
 	End(slot int)
@@ -28,36 +28,34 @@ type Record struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint
 	Start       time.Time
-	Successes   float64 // decayed, when it was sent
-	Exempt      bool    // nothing is held against it
+	Successes   float64 // decayed count at the time of sending
+	Exempt      bool    // it is never blamed
 }
 
-// LastRun is what is known of the process before this one.
+// LastRun describes the end of the previous process.
 type LastRun struct {
-	Flight []Record        // what was in flight when it died; none if it stopped in order
+	Flight []Record        // in flight when it died; empty if it stopped in order
 	Death  blame.SelfDeath // how it died
 }
 
-// Event is one decision with the fleet it was made for.
+// Event is one decision, with its fleet.
 type Event struct {
 	Fleet string
 	blame.Event
 }
 
-// Config describes a ledger. Fleet is required; the zero value of the rest is
-// useful.
+// Config describes a ledger. Only Fleet is required.
 type Config struct {
 	Fleet   string
 	Blame   blame.Config
-	Store   Store                          // nil: nothing outlives the process
-	Journal Journal                        // nil: Bezoar's own death is not accounted for
+	Store   Store                          // nil: nothing survives the process
+	Journal Journal                        // nil: Bezoar's own death is not judged
 	Log     *slog.Logger                   // nil: silent
-	Observe func(Event)                    // told every decision, in order; must neither block for long nor call the ledger
+	Observe func(Event)                    // gets every decision, in order; must not block for long or call the ledger
 	Rule    func(route string) *blame.Rule // rules for restored verdicts; nil: Blame.Rule
 
-	// Node tells the processes apart that share the fleet's verdicts through
-	// Store, and Follow is how often each looks what the others have decided: 0
-	// for never.
+	// Node names this process among those that share the fleet's verdicts through Store. Follow is how often each reads the
+	// others' decisions; 0: never.
 	Node   string
 	Follow time.Duration
 }
@@ -67,11 +65,11 @@ func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Fleet == "", "Fleet is empty")
 	errs.If(c.Follow < 0, "Follow is %v, want 0 or more", c.Follow)
-	errs.If(c.Follow > 0 && (c.Node == "" || c.Store == nil), "Follow is set: it takes a Node and a Store")
+	errs.If(c.Follow > 0 && (c.Node == "" || c.Store == nil), "Follow needs a Node and a Store")
 	return errors.Join(append(errs, c.Blame.Validate())...)
 }
 
-// Ledger is the account of one fleet. Create it with [New].
+// Ledger is the record of one fleet. Create it with [New].
 type Ledger struct {
 	cfg Config
 
@@ -80,19 +78,18 @@ type Ledger struct {
 	duplicates map[bezoar.Fingerprint]chan struct{}
 	todo       []Event
 
-	storing *errlog.Limiter // of what Run writes
+	storing *errlog.Limiter // of Run's writes
 
-	persisting sync.Mutex         // held while events are written and told, in order; taken before mu
-	behind     bool               // guarded by persisting: the store missed something, catchUp will write it
-	missed     bool               // guarded by persisting: … since catchUp began
-	stored     map[string]written // guarded by persisting: ids that the store may hold, with what changes by and by
-	foreign    map[string]bool    // guarded by persisting: ids of stored that another node decided
-	revision   int64              // guarded by persisting: of the store, that has been followed
+	persisting sync.Mutex         // held while events are written and reported, in order; taken before mu
+	behind     bool               // guarded by persisting: a write failed, and catchUp will write it
+	missed     bool               // guarded by persisting: a write failed since catchUp began
+	stored     map[string]written // guarded by persisting: ids that the store may have, with values that change over time
+	foreign    map[string]bool    // guarded by persisting: those of stored that another node decided
+	revision   int64              // guarded by persisting: the store's revision that was read last
 	letters    letters
 }
 
-// New returns a ledger that knows nothing yet; [Ledger.Load] brings back what
-// was stored.
+// New returns an empty ledger; [Ledger.Load] restores what was stored.
 func New(cfg Config) (*Ledger, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", cfg.Fleet, err)
@@ -107,8 +104,7 @@ func New(cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// Load restores the stored verdicts, and accounts for what was in flight when
-// the process died the last time; nil when that is not known. Call it once,
+// Load restores the stored verdicts, and judges what was in flight when the process last died; nil: unknown. Call it once,
 // before work is admitted.
 func (l *Ledger) Load(ctx context.Context, last *LastRun) error {
 	if l.cfg.Store != nil {
@@ -153,9 +149,8 @@ func (l *Ledger) rule(route string) *blame.Rule {
 	return l.cfg.Rule(route)
 }
 
-// locked runs f with the lock held, at the time that it is then, and lets go of the
-// lock whatever f does: callers recover from a panic, and all others would wait for
-// ever.
+// locked runs f with the lock held, at the current time. It releases the lock even if f panics: callers recover from a
+// panic, and all others would wait for ever.
 func (l *Ledger) locked(f func(now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +158,7 @@ func (l *Ledger) locked(f func(now time.Time)) {
 	l.settle()
 }
 
-// leave lets go of the lock, and then stores and tells what was decided under it.
+// leave releases the lock, and then stores and reports what was decided under it.
 func (l *Ledger) leave() {
 	quiet := !l.state.Pending() && len(l.todo) == 0
 	if !quiet {
@@ -175,23 +170,22 @@ func (l *Ledger) leave() {
 	}
 }
 
-// SetFleet tells how many workers the fleet has.
+// SetFleet sets the number of workers in the fleet.
 func (l *Ledger) SetFleet(workers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.SetFleet(workers)
 }
 
-// Streams counts by epoch what has been streaming its answer for longer than the
-// observation window.
+// Streams counts, by epoch, answers that have been streaming for longer than the observation window.
 func (l *Ledger) Streams() map[uint64]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Streams(time.Now())
 }
 
-// Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller owes
-// Close. For Duplicate, wait returns when asking again makes sense.
+// Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller must call Close. For Duplicate, wait ends when
+// asking again makes sense.
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
 	now := time.Now()
 	l.mu.Lock()
@@ -208,24 +202,21 @@ func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-c
 	return t, d, wait
 }
 
-// Redrive opens a ticket for work that goes through the lane whatever is held
-// against it; false while a copy is there already.
+// Redrive opens a ticket for work that runs in the lane in spite of any verdict; false if a copy is there already.
 func (l *Ledger) Redrive(w blame.Work) (blame.Ticket, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Redrive(w)
 }
 
-// Open opens a ticket without a decision: for work whose route has the
-// quarantine off. Its attempts are written down all the same.
+// Open opens a ticket without a decision, for work whose route has the quarantine off. Its attempts are recorded as well.
 func (l *Ledger) Open(w blame.Work) blame.Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Open(w)
 }
 
-// Begin writes down an attempt before its first byte leaves; false when the
-// epoch is over.
+// Begin records an attempt before its first byte leaves; false if the epoch is over.
 func (l *Ledger) Begin(now time.Time, t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
 	successes, ok := l.begin(now, t, epoch, overdue, lane)
 	if ok && l.cfg.Journal != nil {
@@ -244,14 +235,14 @@ func (l *Ledger) begin(now time.Time, t blame.Ticket, epoch uint64, overdue time
 	return successes, ok
 }
 
-// Begun notes that the answer has begun.
+// Begun records that the answer has begun.
 func (l *Ledger) Begun(now time.Time, t blame.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Begun(now, t)
 }
 
-// End ends t's attempt. A finding that a crash left meanwhile stands.
+// End ends t's attempt. A finding that a crash left meanwhile stays.
 func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 	if l.cfg.Journal != nil {
 		l.cfg.Journal.End(int(t))
@@ -262,24 +253,23 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 	l.state.End(now, t, r)
 }
 
-// Overtaken reports whether the decision about t's work holds no more: ask
-// before an attempt when something had to be waited for since [Ledger.Admit],
-// and if so close t and admit the work again.
+// Overtaken reports whether the decision about t's work is out of date. Call it before an attempt if the work has waited
+// since [Ledger.Admit]; if it returns true, close t and admit the work again.
 func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Overtaken(time.Now(), t)
 }
 
-// Detach lets go of the traits of t's work and returns it as it is known from then
-// on: call it before the request is gone, if the ticket stays open.
+// Detach drops the traits of t's work and returns the work in the form in which it is known from then on. Call it before
+// the request is gone, if the ticket stays open.
 func (l *Ledger) Detach(t blame.Ticket) blame.Work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Detach(t)
 }
 
-// Finding takes what a crash left on t.
+// Finding takes the finding that a crash left on t.
 func (l *Ledger) Finding(t blame.Ticket) (blame.Finding, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,7 +285,7 @@ func (l *Ledger) Close(t blame.Ticket, fp bezoar.Fingerprint) {
 	}
 }
 
-// Finish is End and Close in one.
+// Finish is End followed by Close.
 func (l *Ledger) Finish(now time.Time, t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 	if l.cfg.Journal != nil {
 		l.cfg.Journal.End(int(t))
@@ -326,7 +316,15 @@ func (l *Ledger) Opened(epoch uint64) {
 	l.state.OpenEpoch(epoch)
 }
 
-// Ended ends an epoch: the blame is shared out and stored when it returns.
+// Silent records that a worker has stopped to answer both its work and a check of its
+// health, or that it answers again.
+func (l *Ledger) Silent(epoch uint64, mute bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Silent(epoch, mute)
+}
+
+// Ended ends an epoch. When it returns, the blame is shared out and stored.
 func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 	l.locked(func(now time.Time) {
 		if !ev.At.IsZero() {
@@ -337,29 +335,28 @@ func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 	l.persist(context.Background())
 }
 
-// Suspend closes the fleet gate for d: a rollout is on its way.
+// Suspend closes the fleet gate for d, for a rollout.
 func (l *Ledger) Suspend(d time.Duration) {
 	l.locked(func(now time.Time) { l.state.Suspend(now, now.Add(d)) })
 	l.persist(context.Background())
 }
 
-// GateClosed reports whether the fleet gate is closed: workers die and it is not
-// the work, or a rollout is on its way.
+// GateClosed reports whether the fleet gate is closed: workers die for another reason than the work, or a rollout is under
+// way.
 func (l *Ledger) GateClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.GateClosed(time.Now())
 }
 
-// Recovery returns how the fleet recovers from the death of half of its workers; false
-// when it does not have to.
+// Recovery returns the state of the fleet's recovery from the death of half of its workers; false if there is no recovery.
 func (l *Ledger) Recovery() (blame.Recovery, bool) {
 	l.mu.Lock()
-	defer l.leave() // it may be over
+	defer l.leave() // the recovery may be over
 	return l.state.Recovery(time.Now())
 }
 
-// NewBuild lets every convict be tried soon: the workers run other code now.
+// NewBuild lets every convict be tried soon, because the workers now run other code.
 func (l *Ledger) NewBuild() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,15 +11,14 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// Bounds on the letters of refused copies, so that a flood of unique pills
-// does not become a flood of writes.
+// Bounds on the letters of refused copies, so that many unique pills do not cause many writes.
 const (
 	letterQueue   = 1024
-	letterRate    = 100  // new letters a second
+	letterRate    = 100  // new letters per second
 	letterPending = 8192 // letters whose further copies are counted between two flushes
 )
 
-// letters counts the copies that are refused after the first.
+// letters counts refused copies after the first one.
 type letters struct {
 	queue chan bezoar.Letter
 
@@ -35,8 +34,7 @@ func (s *letters) init() {
 	s.known = map[bezoar.Fingerprint]int64{}
 }
 
-// count adds a copy to a letter that is known; false when it is not, or there
-// is no room to know more.
+// count adds a copy to a known letter; false if the letter is not known, or there is no room for more.
 func (s *letters) count(key bezoar.Fingerprint) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +63,7 @@ func (s *letters) admit(key bezoar.Fingerprint, now time.Time) bool {
 	return true
 }
 
-// put queues a letter. When there is no room, the next copy tries again.
+// put queues a letter. If there is no room, the next copy tries again.
 func (s *letters) put(m bezoar.Letter) {
 	select {
 	case s.queue <- m:
@@ -93,7 +91,7 @@ func (s *letters) take() map[bezoar.Fingerprint]int64 {
 	return counts
 }
 
-// giveBack takes back what could not be written.
+// giveBack restores counts that could not be written.
 func (s *letters) giveBack(counts map[bezoar.Fingerprint]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +108,8 @@ type Keeper interface {
 	Keep() bezoar.Request
 }
 
-// Conclude names convicted or suspected work and, when it stands convicted,
-// sets it aside as a dead letter: of its variant, which has killed. It returns the
-// verdict.
+// Conclude names convicted or suspected work and returns its verdict. If the work is convicted, Conclude sets it aside as a
+// dead letter of its variant, which has killed.
 func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Keeper, convicted bool) (bezoar.Verdict, bool) {
 	sample := k.Sample()
 	l.locked(func(time.Time) { l.state.Describe(&w, sample, route) })
@@ -123,7 +120,7 @@ func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Kee
 	return v, ok
 }
 
-// setAside stores the verdict with the name its work has now, and the letter.
+// setAside stores the verdict, with the current name of its work, and the letter.
 func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Keeper, v bezoar.Verdict) {
 	m := l.letter(w, route, k, v)
 	if w.Variant.IsZero() && w.Traits != nil {
@@ -134,13 +131,12 @@ func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Kee
 	if l.putAgain(ctx, &w, v.ID) || !l.writeLetter(ctx, m) {
 		l.letters.put(m)
 		l.persisting.Lock()
-		l.behind, l.missed = true, true // the next conviction need not wait for it
+		l.behind, l.missed = true, true // the next conviction need not wait for the store
 		l.persisting.Unlock()
 	}
 }
 
-// putAgain stores the verdict as it is now, unless it was released meanwhile, and
-// reports whether the store is behind.
+// putAgain stores the current verdict, unless it was released meanwhile, and reports whether the store is behind.
 func (l *Ledger) putAgain(ctx context.Context, w *blame.Work, id string) (behind bool) {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
@@ -150,7 +146,7 @@ func (l *Ledger) putAgain(ctx context.Context, w *blame.Work, id string) (behind
 	return l.behind
 }
 
-// variantOf is w's variant if it is known by more than its fingerprint.
+// variantOf returns w's variant, if more than its fingerprint is known.
 func variantOf(w *blame.Work) bezoar.Fingerprint {
 	if w.Variant == w.Fingerprint {
 		return bezoar.Fingerprint{}
@@ -158,10 +154,9 @@ func variantOf(w *blame.Work) bezoar.Fingerprint {
 	return w.Variant
 }
 
-// Refused returns the verdict that refuses w and counts the copy: as a new letter
-// if none is known, in the background. Copies of a convicted variant belong to its
-// letter. What is refused for something wider shares one letter per fingerprint, so
-// that a flood of variants does not push out other letters.
+// Refused returns the verdict that refuses w, and counts the copy. If no letter is known, it writes one in the background.
+// Copies of a convicted variant belong to its letter. Work that is refused for a wider level shares one letter per
+// fingerprint, so that many variants do not displace other letters.
 func (l *Ledger) Refused(w blame.Work, route string, k Keeper) (bezoar.Verdict, bool) {
 	v, ok := l.lookup(&w)
 	if !ok || l.cfg.Store == nil {
@@ -193,7 +188,7 @@ func (l *Ledger) letter(w blame.Work, route string, k Keeper, v bezoar.Verdict) 
 	}
 }
 
-// writeLetter stores m, or reports false.
+// writeLetter stores m; false on error.
 func (l *Ledger) writeLetter(ctx context.Context, m bezoar.Letter) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -204,8 +199,8 @@ func (l *Ledger) writeLetter(ctx context.Context, m bezoar.Letter) bool {
 	return true
 }
 
-// flushLetters writes the queued letters and the copies counted since the last
-// flush. It stops at the first write that fails, and reports false.
+// flushLetters writes the queued letters and the copies counted since the last flush. It stops at the first error and
+// returns false.
 func (l *Ledger) flushLetters(ctx context.Context) bool {
 	for len(l.letters.queue) > 0 {
 		if ctx.Err() != nil {
@@ -228,8 +223,7 @@ func (l *Ledger) flushLetters(ctx context.Context) bool {
 	return true
 }
 
-// addCopies adds n copies to the letter with the key. If that is gone, the next
-// copy writes a new one.
+// addCopies adds n copies to the letter with the key. If the letter is gone, the next copy writes a new one.
 func (l *Ledger) addCopies(ctx context.Context, key bezoar.Fingerprint, n int64) bool {
 	qctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -244,15 +238,14 @@ func (l *Ledger) addCopies(ctx context.Context, key bezoar.Fingerprint, n int64)
 	}
 	m := old[0]
 	v, ok := l.lookup(&blame.Work{Fingerprint: m.Fingerprint, Variant: m.Variant})
-	if ok { // otherwise released meanwhile, or refused for something wider: the letter stands as it is
+	if ok { // otherwise it was released meanwhile, or refused for a wider level: the letter stays as it is
 		m.Verdict, m.Class, m.Reason, m.Evidence = v.ID, v.Cause, v.Reason, v.Evidence
 	}
 	m.Last, m.Copies = time.Now(), n
 	return l.writeLetter(ctx, m)
 }
 
-// Forget makes the next refused copy of what a letter's key stands for write a new
-// letter: the old one is gone.
+// Forget makes the next refused copy for a letter's key write a new letter, because the old one is gone.
 func (l *Ledger) Forget(key bezoar.Fingerprint) {
 	l.letters.mu.Lock()
 	defer l.letters.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// Verdicts returns everything held, oldest first.
+// Verdicts returns all verdicts, oldest first.
 func (l *Ledger) Verdicts() (vs []bezoar.Verdict) {
 	l.locked(func(now time.Time) { vs = l.state.Verdicts(now) })
 	for i := range vs {
@@ -54,7 +54,7 @@ func (l *Ledger) Quarantine(ctx context.Context, o Order) (v bezoar.Verdict, err
 	return v, err
 }
 
-// Release lets go of what is held under a verdict's id, or returns ErrNotFound.
+// Release lifts the verdict with this id, or returns ErrNotFound.
 func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error) {
 	var v bezoar.Verdict
 	var ok bool
@@ -67,14 +67,13 @@ func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error)
 	return v, nil
 }
 
-// Convicted reports whether w is quarantined: its variant, its fingerprint as a
-// whole, or what it has in common with killers.
+// Convicted reports whether w is quarantined: its variant, its complete fingerprint, or its common features with killers.
 func (l *Ledger) Convicted(w blame.Work) bool {
 	v, ok := l.lookup(&w)
 	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
 }
 
-// lookup returns what is held against w, and notes in w what it had to ask its traits.
+// lookup returns the verdict on w, and records in w what it had to ask its traits.
 func (l *Ledger) lookup(w *blame.Work) (bezoar.Verdict, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// storeTimeout bounds one write: a store that hangs must not hang the fleet.
+// storeTimeout bounds one write: a store that hangs must not block the fleet.
 const storeTimeout = 2 * time.Second
 
-// refreshBeats is how many seconds pass between two writes of what changes by and by.
+// refreshBeats is how many seconds pass between two writes of gradual changes.
 const refreshBeats = 30
 
-// written is what changes of a verdict without an event, as it was stored last.
+// written holds the last stored values of a verdict that change without an event.
 type written struct {
 	refused int64
 	pace    float64
@@ -27,14 +27,14 @@ type written struct {
 
 func writtenOf(v *bezoar.Verdict) written { return written{v.Refused, v.Pace, v.SidePace, v.Late} }
 
-// changed reports whether v is to be written again.
+// changed reports whether v must be written again.
 func (old written) changed(v *bezoar.Verdict) bool {
 	now := writtenOf(v)
 	now.refused = max(old.refused, now.refused) // it never falls
 	return now != old
 }
 
-// settle moves the state's decisions to what is to be persisted. mu is held.
+// settle moves the state's decisions to the list of events to persist. The caller holds mu.
 func (l *Ledger) settle() {
 	if !l.state.Pending() {
 		return
@@ -45,9 +45,8 @@ func (l *Ledger) settle() {
 	}
 }
 
-// persist stores and tells all decisions made so far, in order. When it
-// returns, those made before the call are stored, whoever stored them, unless
-// the store is behind.
+// persist stores and reports all decisions made so far, in order. When it returns, decisions made before the call are
+// stored, by any goroutine, unless the store is behind.
 func (l *Ledger) persist(ctx context.Context) {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
@@ -69,7 +68,7 @@ func (l *Ledger) persist(ctx context.Context) {
 	}
 }
 
-// store writes what an event changed. persisting is held.
+// store writes the change of an event. The caller holds persisting.
 func (l *Ledger) store(ctx context.Context, e *Event) {
 	if l.cfg.Store == nil {
 		return
@@ -78,8 +77,8 @@ func (l *Ledger) store(ctx context.Context, e *Event) {
 	case blame.Convicted, blame.MadeConditional, blame.GroupLaned, blame.Probed, blame.Refunded:
 		l.put(ctx, e.Verdict)
 	case blame.Suspect:
-		// A plain suspect is not worth a write: at the next start it runs in
-		// the fleet again. What may have killed Bezoar itself is.
+		// A plain suspect is not worth a write: after a restart it runs in the fleet again. Work that may have killed
+		// Bezoar itself is.
 		if e.Evidence.Worker == blame.Self {
 			l.put(ctx, e.Verdict)
 		}
@@ -88,7 +87,7 @@ func (l *Ledger) store(ctx context.Context, e *Event) {
 	}
 }
 
-// put stores v, or leaves it to catchUp. persisting is held.
+// put stores v, or leaves it to catchUp. The caller holds persisting.
 func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) {
 	if l.behind {
 		l.missed = true
@@ -101,7 +100,7 @@ func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) {
 	}
 }
 
-// delete removes a verdict, or leaves it to catchUp. persisting is held.
+// delete removes a verdict, or leaves it to catchUp. The caller holds persisting.
 func (l *Ledger) delete(ctx context.Context, id string) {
 	if l.behind {
 		l.missed = true
@@ -118,12 +117,11 @@ func (l *Ledger) delete(ctx context.Context, id string) {
 	delete(l.foreign, id)
 }
 
-// fallBehind stops writing on the way of the work: a store that hangs would
-// hold up every decision. persisting is held.
+// fallBehind stops writing synchronously: a store that hangs would delay every decision. The caller holds persisting.
 func (l *Ledger) fallBehind(err error, args ...any) {
 	l.behind, l.missed = true, true
 	args = append(args, "fleet", l.cfg.Fleet, "err", err)
-	l.cfg.Log.Error("the verdict could not be stored; verdicts hold in memory and will be written when the store is back", args...)
+	l.cfg.Log.Error("the verdict could not be stored; verdicts stay in force in memory, and will be written when the store answers again", args...)
 }
 
 func (l *Ledger) putVerdict(ctx context.Context, v bezoar.Verdict) error {
@@ -148,16 +146,16 @@ func (l *Ledger) log(e *Event) {
 	v := &e.Verdict
 	switch e.Kind {
 	case blame.EpochEnded:
-		// Who keeps the workers reports deaths; this adds what was in flight.
+		// The keeper of the workers reports deaths; this adds what was in flight.
 		log.Debug("epoch ended", "fleet", e.Fleet, "worker", e.Evidence.Worker, "planned", e.Planned, "in_flight", e.Evidence.InFlight, "lane", e.Evidence.Lane)
 	case blame.GateClosed:
 		if e.Planned {
 			log.Info("convictions are suspended for a rollout", "fleet", e.Fleet)
 			return
 		}
-		what := "too many crashes at once to be the work"
+		what := "too many workers crash at once for the work to be the cause"
 		if e.Strikes {
-			what = "too much different work fails at once on workers that live to be the work"
+			what = "too much different work fails at once on live workers for the work to be the cause"
 		}
 		log.Warn("the fleet gate closed: "+what+"; convictions are suspended", "fleet", e.Fleet)
 	case blame.GateOpened:
@@ -177,7 +175,7 @@ func (l *Ledger) log(e *Event) {
 	}
 }
 
-// Run lets time pass for the ledger and writes what waits, until ctx ends.
+// Run advances the ledger's clock and writes what waits, until ctx ends.
 func (l *Ledger) Run(ctx context.Context) error {
 	if l.cfg.Follow > 0 {
 		var wg sync.WaitGroup
@@ -201,8 +199,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// write writes what does not have to be written at once. due says that
-// what changes by and by is to be written, too.
+// write writes what need not be written at once. due says that gradual changes must be written as well.
 func (l *Ledger) write(ctx context.Context, due bool) {
 	if l.cfg.Store == nil || !l.catchUp(ctx) || !l.flushLetters(ctx) {
 		return
@@ -213,9 +210,8 @@ func (l *Ledger) write(ctx context.Context, due bool) {
 	}
 }
 
-// catchUp makes a store that missed something hold what the ledger holds, and
-// reports whether it does. The writes hold up nobody: what is decided meanwhile
-// is left to the next round.
+// catchUp writes to a store that missed something, and reports whether the store is complete now. Its writes block nobody:
+// new decisions wait for the next round.
 func (l *Ledger) catchUp(ctx context.Context) bool {
 	l.persisting.Lock()
 	if !l.behind {
@@ -264,15 +260,14 @@ func (l *Ledger) replace(ctx context.Context, vs []bezoar.Verdict, gone map[stri
 	return nil
 }
 
-// worthStoring says for verdicts what store says for events. persisting is held.
+// worthStoring decides for verdicts what store decides for events. The caller holds persisting.
 func (l *Ledger) worthStoring(v bezoar.Verdict) bool {
 	_, stored := l.stored[v.ID]
 	return stored || v.State != bezoar.Suspected ||
 		slices.ContainsFunc(v.Evidence, func(e bezoar.Evidence) bool { return e.Worker == blame.Self })
 }
 
-// refresh writes again the verdicts whose counts of refused copies have grown, or
-// whose pace has changed.
+// refresh writes verdicts again whose counts of refused copies have grown, or whose pace has changed.
 func (l *Ledger) refresh(ctx context.Context) {
 	for _, v := range l.Verdicts() {
 		if !l.refreshOne(ctx, v) {
@@ -286,13 +281,12 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	defer l.persisting.Unlock()
 	old, ok := l.stored[v.ID]
 	if !ok || !old.changed(&v) || l.foreign[v.ID] {
-		return true // of a foreign one its own node counts, or what was released would come back
+		return true // its own node counts for a foreign one; otherwise a released one would come back
 	}
 	var now bezoar.Verdict
 	var held bool
 	l.locked(func(time.Time) { now, held = l.state.Present(&v) })
-	// What is kept of the evidence in memory is bounded: do not overwrite what
-	// the store has with less.
+	// Evidence in memory is bounded: do not overwrite the store's evidence with less.
 	if held && (now.Reason != "" || v.Scope != bezoar.ScopeWork && v.Scope != bezoar.ScopeVariant) {
 		now.Fleet = l.cfg.Fleet
 		l.put(ctx, now)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -44,14 +45,10 @@ type Config struct {
 
 // Validate reports every fault.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Store == nil {
-		faults = append(faults, errors.New("Store: is missing"))
-	}
-	if (c.Flows == nil) != (c.Start == nil) {
-		faults = append(faults, errors.New("Flows, Start: one is given without the other"))
-	}
-	return errors.Join(faults...)
+	var errs faults.List
+	errs.If(c.Store == nil, "Store: is missing")
+	errs.If((c.Flows == nil) != (c.Start == nil), "Flows, Start: one is given without the other")
+	return errors.Join(errs...)
 }
 
 // Service answers from a store. It is safe for concurrent use.

@@ -1,5 +1,5 @@
-// Package flowfile reads flows from YAML files, as strictly as settings are read:
-// every fault is named at once, with file, line, column and what to write instead.
+// Package flowfile reads flows from YAML files, as strictly as settings: it reports all
+// faults at once, with file, line, column and the fix.
 //
 //	name: orders                 # default: the file's name
 //	params: {day: 2026-11-29}
@@ -14,6 +14,6 @@
 //	    each: {from: fetch}
 //	    command: [python3, load.py, "{{ .item }}"]
 //
-// Templates are parsed, and what they name is looked for: parameters, and tasks
-// that the task needs. Relative folders and files of secrets are those of the file.
+// Templates are parsed, and the names in them are checked: parameters, and tasks that the
+// task needs. Relative paths of folders and secrets are relative to the file.
 package flowfile

@@ -1,11 +1,11 @@
-// Package flowlocal runs flows over a state directory on this machine, without a
-// server: it is what `bezoar flow run` does.
+// Package flowlocal runs flows over a state directory on this machine, without a server,
+// for `bezoar flow run`.
 //
-// A state directory holds one SQLite file, the logs of attempts, and while somebody
-// runs it a unix socket with the API of flows. Whoever runs it owns it; a second
-// process gets [ErrInUse], and reaches the first one by [Dial]. The directory is
-// open to its owner alone, and so is the socket.
+// A state directory holds one SQLite file, the logs of attempts, and, while a process
+// runs it, a Unix socket with the API of flows. One process at a time runs a directory. A
+// second process gets [ErrInUse], and reaches the first one by [Dial]. Only the owner of
+// the directory can open it and its socket.
 //
-// What was running when a process was killed goes on, or is proven gone, when the
-// next one runs the directory.
+// If a process was killed, the next one that runs the directory continues the attempts,
+// or proves that they are gone.
 package flowlocal

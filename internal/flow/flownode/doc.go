@@ -3,10 +3,10 @@
 //
 //	store ◄──► engine ──► executor ──► child processes
 //
-// A [Node] that works alone plans nothing: it claims attempts whose labels it has,
-// and reports how they ended. One process at a time has the directory; a node has
-// the same name in its next life, so that it can say what became of its attempts.
+// A [Node] that works alone plans nothing: it claims attempts whose labels it has, and
+// reports how they ended. One process at a time has the directory. A node keeps its name
+// after a restart, so that it can report how its attempts ended.
 //
-// When Run is told to end, the engine stops this node's attempts and gives its runs
-// to others; the executor ends after it.
+// When Run is told to end, the engine stops this node's attempts and gives its runs to
+// other nodes. Then the executor ends.
 package flownode

@@ -17,27 +17,26 @@
 //
 // # Guarantees
 //
-// A token starts at most once, also if the process is killed and the next one is
-// asked to start it again. Wait returns when nothing of the attempt runs; it gives
-// the same answer again, also after a restart, for as long as the journal goes
-// back: at least 64 MiB of endings. Absent ends what it finds. After kill -9 of
-// Bezoar it proves that nothing of any earlier life runs, by the memory groups, the
-// environment and the tags of its processes, before it returns nil. A token that
-// Absent was asked about does not start later.
+// A token starts at most once, also if the process is killed and the next one is asked to
+// start it again. Wait returns when nothing of the attempt runs. It returns the same
+// answer again, also after a restart, for as long as the journal goes back: at least 64
+// MiB of endings. Absent ends what it finds. After kill -9 of Bezoar, Absent proves that
+// nothing of any earlier life runs, by the memory groups, the environment and the tags of
+// its processes, before it returns nil. A token that Absent was asked about does not
+// start later.
 //
 // Secrets are read at the start of the attempt. In logs, reasons and outputs their
 // values are replaced, if they have at least six bytes.
 //
-// Logs are written as they come and survive kill -9. What is longer than
-// Config.LogLimit keeps its first and its last half; a line between them says how
-// much is missing. They are synced when the attempt ends.
+// Logs are written as they come and survive kill -9. A log that is longer than
+// Config.LogLimit keeps its first and its last half; a line between them says how much is
+// missing. Logs are synced when the attempt ends.
 //
 // # Limits
 //
-// A function runs in this process. Its timeout only ends its context: a function
-// that ignores it goes on, and Wait with it. What the kernel's death costs the
-// journal and the logs is what was written after the last sync; nothing of an
-// attempt can run then.
+// A function runs in this process. Its timeout only ends its context: a function that
+// ignores it goes on, and Wait keeps waiting. If the kernel crashes, the journal and the
+// logs lose what was written after the last sync; nothing of an attempt can run then.
 //
-// Off Linux nothing proves that the descendants of a killed Bezoar are gone.
+// Outside Linux nothing proves that the descendants of a killed Bezoar are gone.
 package taskrun

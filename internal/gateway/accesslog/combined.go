@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Requester is a request as lines about it need it, beyond its Record.
+// Requester gives access to parts of a request that are not in its Record.
 type Requester interface {
-	// HeaderValue returns the value of the header field whose lower-case name is
-	// given; clear is false when the field is repeated with another value.
+	// HeaderValue returns the value of the header field with this lower-case name. clear is false if the field is repeated
+	// with another value.
 	HeaderValue(lower string) (value string, clear bool)
 	Address() string  // of the caller
 	Protocol() string // HTTP/1.1
 }
 
-// said returns a field of the request for a line, "" when there is none.
+// said returns a field of the request for a line; "" for none.
 func (r *Record) said(lower string) string {
 	if r.From == nil {
 		return ""
@@ -25,8 +25,7 @@ func (r *Record) said(lower string) string {
 	return v[:min(len(v), maxLogged)]
 }
 
-// referer returns where the caller came from, without query and fragment, which may
-// hold secrets.
+// referer returns the referring page without query and fragment, which may contain secrets.
 func (r *Record) referer() string {
 	u, err := url.Parse(r.said("referer"))
 	if err != nil {
@@ -36,7 +35,7 @@ func (r *Record) referer() string {
 	return u.String()
 }
 
-// remote is the caller's address, as the log tells callers.
+// remote returns the caller's address, in the form that the log shows callers.
 func (l *Log) remote(r *Record) string {
 	if r.From == nil {
 		return ""
@@ -44,9 +43,8 @@ func (l *Log) remote(r *Record) string {
 	return l.caller(r.From.Address())
 }
 
-// appendCombined appends the line of r in the combined format of Apache and nginx.
-// What is left out is a hyphen; without Paths the name of the route stands for the
-// path.
+// appendCombined appends the line of r in the combined format of Apache and nginx. A missing value is a hyphen. Without
+// Paths, the name of the route replaces the path.
 func (l *Log) appendCombined(b []byte, r *Record) []byte {
 	path, referer, proto := r.Route, "", "-"
 	if l.cfg.Paths {
@@ -82,13 +80,12 @@ func dash(s string) string {
 	return s
 }
 
-// appendWord appends what has to be one word.
+// appendWord appends text that must be one word.
 func appendWord(b []byte, s string) []byte {
 	return appendQuoted(b, strings.ReplaceAll(dash(s[:min(len(s), maxLogged)]), " ", "_"))
 }
 
-// appendQuoted appends what stands in quotes, as nginx escapes it: nobody can forge
-// a line.
+// appendQuoted appends text in quotes, escaped as by nginx, so that nobody can forge a line.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
@@ -107,5 +104,5 @@ func (l *Log) combined(r *Record) {
 	if local.Time.IsZero() {
 		local.Time = time.Now()
 	}
-	_, _ = l.cfg.Combined.Write(l.appendCombined(make([]byte, 0, 512), &local)) // there is nowhere to say so
+	_, _ = l.cfg.Combined.Write(l.appendCombined(make([]byte, 0, 512), &local)) // an error has nowhere to go
 }

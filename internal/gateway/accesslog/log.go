@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Defaults of [AccessLogConfig].
@@ -28,67 +30,51 @@ type Hasher interface {
 	Client(id string) bezoar.Fingerprint
 }
 
-// Config says what is logged of which requests. Only Log, or Combined
-// instead, is required.
+// Config says which requests are logged, and how. Only Log, or Combined in its place, is required.
 type Config struct {
 	Log *slog.Logger
-	// Combined gets lines in the combined format of Apache and nginx. Each is one
-	// Write.
+	// Combined gets lines in the combined format of Apache and nginx, one Write each.
 	Combined io.Writer
-	// Details adds to Log what Combined has: address, protocol, user agent and,
-	// with Paths, the referring page.
+	// Details adds to Log what Combined has: address, protocol, user agent and, with Paths, the referring page.
 	Details bool
 
-	// Every logs every n-th of the requests that went well; default 1, all of
-	// them; negative: none.
+	// Every logs every n-th of the requests that went well. Default 1: all of them; negative: none.
 	Every int
-	// Rate and Burst bound how many of the others are logged in a second in the
-	// long run, and at once: what went wrong is logged, but not at any price. The
-	// next line says how many were left out. Default 100 and 1,000.
+	// Rate (per second, in the long run) and Burst (at once) bound the lines about all other requests. The next line says
+	// how many were dropped. Default 100 and 1,000.
 	Rate  float64
 	Burst int
 
-	// Callers are logged as hashes, which a Printer makes; without one they are
-	// left out.
+	// Callers are logged as hashes, which a Printer makes. Without one they are left out.
 	Printer Hasher
-	Clear   bool // log callers as they are
-	Paths   bool // log paths, never with their queries; they may name people
+	Clear   bool // log callers without hashing
+	Paths   bool // log paths, without queries; they may name people
 }
 
 func (c Config) withDefaults() Config {
-	if c.Every == 0 {
-		c.Every = 1
-	}
-	if c.Rate == 0 {
-		c.Rate = DefaultRate
-	}
-	if c.Burst == 0 {
-		c.Burst = DefaultBurst
-	}
+	c.Every = cmp.Or(c.Every, 1)
+	c.Rate = cmp.Or(c.Rate, DefaultRate)
+	c.Burst = cmp.Or(c.Burst, DefaultBurst)
 	return c
 }
 
 // Validate reports every impossible field.
 func (c Config) Validate() error {
-	var errs []error
+	var errs faults.List
 	switch {
 	case c.Log == nil && c.Combined == nil:
 		errs = append(errs, errors.New("Log is nil"))
 	case c.Log != nil && c.Combined != nil:
 		errs = append(errs, errors.New("Log and Combined are both set"))
 	}
-	if c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
-		errs = append(errs, fmt.Errorf("Rate is %g, want a number of lines a second", c.Rate))
-	}
-	if c.Burst < 0 {
-		errs = append(errs, fmt.Errorf("Burst is %d, want 0 or more", c.Burst))
-	}
+	errs.If(c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0), "Rate is %g, want a number of lines a second", c.Rate)
+	errs.If(c.Burst < 0, "Burst is %d, want 0 or more", c.Burst)
 	return errors.Join(errs...)
 }
 
-// Log writes a line about requests that have ended: nothing of a header,
-// a query or a body is in it. Its Observe is one for [Config]. It is safe for
-// concurrent use, and costs a request that is not logged next to nothing.
+// Log writes a line about each request that has ended. The line has nothing of a query or a body, and of headers only what
+// Details and Combined add. Its Observe is a Config.Observe of the gateway. It is safe for concurrent use. A request that
+// is not logged costs almost nothing.
 type Log struct {
 	cfg  Config
 	good atomic.Uint64 // requests that went well
@@ -96,7 +82,7 @@ type Log struct {
 	mu     sync.Mutex // guards the bucket below
 	tokens float64
 	last   time.Time
-	missed uint64 // since the last line
+	missed uint64 // dropped since the last line
 }
 
 // New returns an access log, or every fault of cfg.
@@ -108,7 +94,7 @@ func New(cfg Config) (*Log, error) {
 	return &Log{cfg: cfg, tokens: float64(cfg.Burst)}, nil
 }
 
-// Observe logs r, if it is its turn.
+// Observe logs r if Every, Rate and Burst allow it.
 func (l *Log) Observe(r *Record) {
 	level := levelOf(r)
 	missed := uint64(0)
@@ -132,8 +118,8 @@ func (l *Log) Observe(r *Record) {
 	}
 }
 
-// levelOf is Error for what failed, Warn for what was refused or did not reach
-// its caller, and Info for what went well, the caller's own mistakes included.
+// levelOf returns Error for failed requests, Warn for refused ones and for answers that did not reach the caller, and Info
+// for all others, including the caller's own mistakes.
 func levelOf(r *Record) slog.Level {
 	switch {
 	case r.Rule == "" && r.Status >= 500:
@@ -144,8 +130,7 @@ func levelOf(r *Record) slog.Level {
 	return slog.LevelInfo
 }
 
-// take takes a token, and returns how many requests were left out since the
-// last that got one.
+// take takes a token, and returns how many requests were dropped since the last token.
 func (l *Log) take(now time.Time) (missed uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,14 +18,14 @@ import (
 // Pair names the files of a certificate, with its chain, and of its key, as PEM.
 type Pair struct{ Cert, Key string }
 
-// Config says where the certificates are.
+// Config names the certificates.
 type Config struct {
 	Pairs []Pair        // at least one
 	Every time.Duration // between looks at the files; default a second
 	Log   *slog.Logger  // default: none
 }
 
-// Store serves certificates. Its methods may be called at the same time.
+// Store serves certificates. It is safe for concurrent use.
 type Store struct {
 	every time.Duration
 	log   *slog.Logger
@@ -34,11 +35,10 @@ type Store struct {
 	looked time.Time
 }
 
-// Set is what has been read of some pairs of files.
+// Set is the content of some pairs of files.
 type Set struct{ items []*item }
 
-// item is one pair. Its certificate is replaced, and nothing else changes but by
-// who holds Store.mu.
+// item is one pair. Its certificate is replaced atomically; everything else changes only under Store.mu.
 type item struct {
 	pair  Pair
 	cert  atomic.Pointer[tls.Certificate]
@@ -62,18 +62,14 @@ func Load(pairs []Pair) (*Set, error) {
 	return s, nil
 }
 
-// New returns a store of what Load returns for cfg.Pairs.
+// New returns a store of the certificates of cfg.Pairs.
 func New(cfg Config) (*Store, error) {
 	set, err := Load(cfg.Pairs)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &Store{every: cfg.Every, log: cfg.Log, looked: time.Now()}
 	s.now.Store(set)
 	return s, nil
@@ -99,7 +95,7 @@ func (s *Store) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	return set.items[0].cert.Load(), nil
 }
 
-// follow reads again what has changed. Of connections that come at once, one does.
+// follow reads changed files again. If several connections come at once, one of them does it.
 func (s *Store) follow(set *Set) {
 	if !s.mu.TryLock() {
 		return
@@ -120,7 +116,7 @@ func (s *Store) follow(set *Set) {
 			s.log.Info("a certificate was renewed", "cert", it.pair.Cert, "until", it.cert.Load().Leaf.NotAfter)
 		case err.Error() != it.fault:
 			it.fault = err.Error()
-			s.log.Error("a certificate could not be renewed; the one before is served", "error", err)
+			s.log.Error("a certificate could not be renewed; the old one is still served", "error", err)
 		}
 	}
 }
@@ -129,7 +125,7 @@ func (it *item) changed() bool {
 	for i, name := range [...]string{it.pair.Cert, it.pair.Key} {
 		info, err := os.Stat(name)
 		if err != nil {
-			return true // reading says why
+			return true // the read returns the error
 		}
 		if other(it.files[i], info) {
 			return true
@@ -138,7 +134,7 @@ func (it *item) changed() bool {
 	return false
 }
 
-// other reports whether a file is not as it was.
+// other reports whether a file has changed.
 func other(was, is fs.FileInfo) bool {
 	return !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
 }

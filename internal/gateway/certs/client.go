@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -14,20 +15,18 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 )
 
-// ClientConfig says what connections to servers prove, and what they demand. The
-// zero value demands a certificate of an authority that the system trusts, for the
-// name that is asked.
+// ClientConfig says how connections to servers authenticate, and what they require. The zero value requires a certificate
+// for the requested host, from an authority that the system trusts.
 type ClientConfig struct {
-	CA    string        // file of the authorities that are trusted, as PEM; "": those of the system
-	Name  string        // that certificates must have; "": the host that is asked
+	CA    string        // file of the trusted authorities, as PEM; "": those of the system
+	Name  string        // name that certificates must have; "": the requested host
 	Pair  Pair          // the client's own certificate; empty: none
-	Every time.Duration // between looks at the files; default a second
+	Every time.Duration // between checks of the files; default one second
 	Log   *slog.Logger  // default: none
 }
 
-// Client makes the settings of connections to servers. Files that change are read
-// again, as a [Store]'s are; connections that are open stay as they are. Its methods
-// may be called at the same time.
+// Client makes the settings of connections to servers. It reads changed files again, as a [Store] does; open connections
+// stay as they are. It is safe for concurrent use.
 type Client struct {
 	cfg ClientConfig
 
@@ -35,19 +34,15 @@ type Client struct {
 
 	mu     sync.Mutex // guards what follows
 	looked time.Time
-	ca     fs.FileInfo // as it was before it was read; nil without one
+	ca     fs.FileInfo // as it was before it was read; nil: none
 	fault  string      // the last one of the authorities that was logged
-	pair   *item       // nil without one
+	pair   *item       // nil: none
 }
 
 // NewClient reads the files.
 func NewClient(cfg ClientConfig) (*Client, error) {
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	c := &Client{cfg: cfg, looked: time.Now()}
 	var pool *x509.CertPool
 	var err error
@@ -76,8 +71,8 @@ func (c *Client) TLS(host string) *tls.Config {
 	return t
 }
 
-// renew makes what connections get from now on. Sessions of before are not resumed:
-// they would go on under what held then. mu is held, or nobody knows c yet.
+// renew makes the settings of new connections. Sessions from before are not resumed, because they would go on under the old
+// settings. The caller holds mu, or c is not in use yet.
 func (c *Client) renew(pool *x509.CertPool) {
 	t := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	if c.pair != nil {
@@ -86,7 +81,7 @@ func (c *Client) renew(pool *x509.CertPool) {
 	c.now.Store(t)
 }
 
-// follow reads again what has changed. Of connections that are made at once, one does.
+// follow reads changed files again. If several connections are made at once, one of them does it.
 func (c *Client) follow() {
 	if !c.mu.TryLock() {
 		return
@@ -122,13 +117,13 @@ func (c *Client) follow() {
 	}
 }
 
-// tell logs an error that is not the one that was logged last, and returns it.
+// tell logs an error if it differs from the last one, and returns it.
 func (c *Client) tell(err error, last string) string {
 	if err == nil {
 		return ""
 	}
 	if err.Error() != last {
-		c.cfg.Log.Error("files for connections to workers could not be renewed; those before are used", "error", err)
+		c.cfg.Log.Error("files for connections to workers could not be renewed; the old ones stay in use", "error", err)
 	}
 	return err.Error()
 }

@@ -4,7 +4,7 @@ package connlimit
 
 import "syscall"
 
-// maxFiles is how many file descriptors the process may have.
+// maxFiles returns how many file descriptors the process may have.
 func maxFiles() (uint64, bool) {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {

@@ -11,14 +11,13 @@ import (
 )
 
 const (
-	// MinSilence: who came, or was answered, as recently as this keeps its place.
+	// MinSilence is how long a connection keeps its place after it came or was answered.
 	MinSilence = 250 * time.Millisecond
-	// Sample: of so many connections the one that has been silent for the longest goes.
+	// Sample is the number of connections that are compared to find one that has been silent for long.
 	Sample = 64
 )
 
-// Listener bounds the connections that come from another one. Its State must be the
-// ConnState of the server.
+// Listener bounds the connections of another listener. Its State must be the ConnState of the server.
 type Listener struct {
 	net.Listener
 	slots  chan struct{} // one per open connection
@@ -47,7 +46,7 @@ func New(ln net.Listener, most int) *Listener {
 func (l *Listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
-		l.evictIdle() // out of file descriptors, most likely
+		l.evictIdle() // probably out of file descriptors
 		return nil, err
 	}
 	if !l.acquire() {
@@ -79,8 +78,7 @@ func (l *Listener) Empty(ctx context.Context) {
 	}
 }
 
-// LastCall waits until nobody has a connection any more, for d at most. The listener
-// may still be open.
+// LastCall waits, for at most d, until no connections are left. The listener may still be open.
 func (l *Listener) LastCall(d time.Duration) {
 	late, tick := time.NewTimer(d), time.NewTicker(MinSilence/16)
 	defer late.Stop()
@@ -118,7 +116,7 @@ func (l *Listener) evictIdle() {
 	var found *Conn
 	oldest, left := time.Now().Add(-MinSilence), Sample
 	l.mu.Lock()
-	for g := range l.conns { // begins anywhere
+	for g := range l.conns { // the iteration begins at a random place
 		if !g.silent.IsZero() && g.silent.Before(oldest) {
 			found, oldest = g, g.silent
 		}
@@ -129,12 +127,11 @@ func (l *Listener) evictIdle() {
 	l.mu.Unlock()
 	if found != nil {
 		found.evicted.Store(true)
-		_ = found.Close() // it is gone either way
+		_ = found.Close() // it is closed in any case
 	}
 }
 
-// State hears from net/http what becomes of a connection. A handshake, and a head
-// that has not come whole, are silence.
+// State gets the changes of a connection from net/http. A handshake and an incomplete head count as silence.
 func (l *Listener) State(c net.Conn, s http.ConnState) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

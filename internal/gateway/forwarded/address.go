@@ -7,21 +7,19 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// UnknownCaller is who calls when a trusted proxy says so in a way that cannot be
-// read. It is not the proxy, whose callers are many.
+// UnknownCaller is the caller if a trusted proxy names it in an unreadable form. The proxy itself is not used, because it
+// has many callers.
 const UnknownCaller = "unknown"
 
-// Hops follows the addresses that trusted proxies vouch for, from the last one to
-// the caller.
+// Hops follows the addresses that trusted proxies vouch for, from the last one back to the caller.
 type Hops struct {
 	Proxies []netip.Prefix
-	IP      string // the caller, as far as is known
-	Element string // of a Forwarded field, that names ip; "" without one
-	Unread  string // what could not be read; "" if all could
+	IP      string // the caller's address, as far as it is known
+	Element string // the element of a Forwarded field that names IP; "": none
+	Unread  string // what could not be read; "": nothing
 }
 
-// Follow reads one list of X-Forwarded-For, or of Forwarded. It reports whether
-// the caller is found.
+// Follow reads one list of X-Forwarded-For or Forwarded. It reports whether the caller is found.
 func (w *Hops) Follow(list string, forwarded bool) bool {
 	for list != "" {
 		var item string
@@ -53,8 +51,7 @@ func (w *Hops) Follow(list string, forwarded bool) bool {
 	return false
 }
 
-// LastItem cuts the last item from a list in which commas separate, unless they
-// stand in quotes.
+// LastItem cuts the last item from a list. Commas separate items, unless they are in quotes.
 func LastItem(list string) (item, rest string) {
 	quoted := false
 	for i := len(list) - 1; i >= 0; i-- {
@@ -94,8 +91,7 @@ func unquote(s string) string {
 	return s
 }
 
-// HopAddress returns the address in what proxies write of it: with a port or
-// without, in brackets or quotes, with a zone.
+// HopAddress reads the address in a proxy's form: with or without a port, in brackets or quotes, with a zone.
 func HopAddress(s string) (string, bool) {
 	s = unquote(s)
 	if rest, ok := strings.CutPrefix(s, "["); ok {
@@ -112,8 +108,7 @@ func HopAddress(s string) (string, bool) {
 	return s, err == nil
 }
 
-// isObscured reports whether s is an identifier that RFC 7239 lets a proxy make for
-// a caller whose address it does not tell.
+// isObscured reports whether s is an identifier that RFC 7239 allows a proxy to use in place of a caller's address.
 func isObscured(s string) bool {
 	if len(s) < 2 || len(s) > 64 || s[0] != '_' {
 		return false
@@ -140,8 +135,7 @@ func Among(proxies []netip.Prefix, ip string) bool {
 	return false
 }
 
-// PlainIP returns ip if it is an address and can stand in a field, or else the
-// word that RFC 7239 has for it.
+// PlainIP returns ip if it is an address that can stand in a field, or else the word of RFC 7239 for an unknown one.
 func PlainIP(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Zone() != "" {

@@ -1,3 +1,3 @@
 // Package forwarded finds the address of a caller behind proxies, from X-Forwarded-For
-// and Forwarded (RFC 7239). Only what trusted proxies say counts.
+// and Forwarded (RFC 7239). It believes only what trusted proxies added.
 package forwarded

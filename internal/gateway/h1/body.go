@@ -9,7 +9,7 @@ import (
 // Body reads the body of one message from its connection.
 type Body struct {
 	s      *sock
-	left   int64 // bytes to come: of the body, or of the current chunk
+	left   int64 // bytes to come of the body, or of the current chunk
 	state  bodyState
 	limits Limits
 
@@ -20,11 +20,11 @@ type bodyState uint8
 
 const (
 	bodyDone  bodyState = iota
-	bodyPlain           // left bytes
+	bodyPlain           // left bytes follow
 	bodyClose           // until the connection ends
 	bodySize            // a chunk-size line comes next
 	bodyChunk           // left bytes of a chunk
-	bodyEnd             // the CR LF behind a chunk comes next
+	bodyEnd             // the CR LF after a chunk comes next
 	bodyTrail           // the trailers come next
 )
 
@@ -43,8 +43,7 @@ func (b *Body) reset(s *sock, length int64, limits Limits) {
 // Done reports whether the whole body has been read.
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Ready reports whether Next returns more of the body without waiting. It may
-// say no when it would.
+// Ready reports whether Next returns more of the body without waiting. False may be wrong.
 func (b *Body) Ready() bool {
 	p := b.s.buffered()
 	switch b.state {
@@ -57,15 +56,14 @@ func (b *Body) Ready() bool {
 		return false
 	}
 	i := bytes.IndexByte(p, '\n')
-	return i >= 0 && i+1 < len(p) && p[0] != '0' // a size and something behind it
+	return i >= 0 && i+1 < len(p) && p[0] != '0' // a size, and more after it
 }
 
 // Trailers returns the trailer fields, once Next has returned io.EOF.
 func (b *Body) Trailers() []Field { return b.trailers }
 
-// Next returns the next bytes of the body, which stay valid until the following
-// call, and io.EOF behind the last ones. A connection that ends too early is
-// io.ErrUnexpectedEOF, a malformed chunk an [*Error].
+// Next returns the next bytes of the body, which stay valid until the next call, and io.EOF at the end. The error is
+// io.ErrUnexpectedEOF if the connection ends too early, and an [*Error] for a malformed chunk.
 func (b *Body) Next() ([]byte, error) {
 	for {
 		switch b.state {
@@ -91,7 +89,7 @@ func (b *Body) Next() ([]byte, error) {
 	}
 }
 
-// run returns what is there of left bytes.
+// run returns available bytes, at most left.
 func (b *Body) run() ([]byte, error) {
 	if b.s.r == b.s.w {
 		if err := b.s.fill(); err != nil {
@@ -145,7 +143,7 @@ func (b *Body) size() error {
 	return nil
 }
 
-// line takes one line without its CR LF out of the buffer.
+// line takes one line without its CR LF from the buffer.
 func (b *Body) line() ([]byte, error) {
 	for at := 0; ; {
 		p := b.s.buffered()
@@ -171,7 +169,7 @@ func (b *Body) line() ([]byte, error) {
 	}
 }
 
-// behind takes the CR LF behind a chunk.
+// behind consumes the CR LF after a chunk.
 func (b *Body) behind() error {
 	for b.s.w-b.s.r < 2 {
 		if b.s.w > b.s.r && b.s.buf[b.s.r] != '\r' {
@@ -189,7 +187,7 @@ func (b *Body) behind() error {
 	return nil
 }
 
-// trail reads the trailer fields and the empty line behind them.
+// trail reads the trailer fields and the empty line after them.
 func (b *Body) trail() error {
 	for line := 0; ; {
 		p := b.s.buffered()
@@ -215,7 +213,7 @@ func (b *Body) trail() error {
 	}
 }
 
-// scanTrailers is scan for lines of which the very first may be empty.
+// scanTrailers is scan for lines of which the first may be empty.
 func scanTrailers(p []byte, line int) (n, next int, err error) {
 	if len(p) >= 2 && p[0] == '\r' && p[1] == '\n' {
 		return 2, 0, nil
@@ -239,7 +237,7 @@ func (b *Body) keepTrailers(s string) error {
 	return nil
 }
 
-// short turns an end where more was due into io.ErrUnexpectedEOF.
+// short converts an end that came too early to io.ErrUnexpectedEOF.
 func short(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -249,8 +247,8 @@ func short(err error) error {
 
 const maxChunkLine = 1 << 10
 
-// parseChunkSize reads "1a" or "1a;name=value". A size has at most 15 digits,
-// which cannot overflow, and white space is not allowed around it.
+// parseChunkSize reads "1a" or "1a;name=value". A size has at most 15 digits, which cannot overflow. White space around it
+// is not allowed.
 func parseChunkSize(line []byte) (int64, error) {
 	var n int64
 	i := 0

@@ -38,8 +38,7 @@ func (b *buffers) put(buf []byte) {
 	}
 }
 
-// widen moves the unread bytes into a large buffer. It reports false when the
-// buffer is large already.
+// widen moves the unread bytes into a large buffer. It returns false if the buffer is large already.
 func (s *sock) widen() bool {
 	if s.pool == nil || len(s.buf) >= largeBuffer {
 		return false

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// Conn is a connection to a worker, used by one goroutine at a time. A second
-// one may call Write and Shut.
+// Conn is a connection to a worker, used by one goroutine at a time. A second one may call Write and Shut.
 type Conn struct {
 	sock
 	pool  *Pool
-	Fresh bool // dialled for this use, never used before
+	Fresh bool // newly dialled
 
 	Resp Response
 	Body Body
@@ -22,14 +21,13 @@ type Conn struct {
 
 	startFn func(fd uintptr) bool
 	out     outbox
-	scratch []byte // of Start, where startFn cannot be used
+	scratch []byte // used by Start where startFn cannot be
 }
 
-// atOnce is how much the buffer of a connection surely takes on which nothing is
-// under way.
+// atOnce is how much the kernel's buffer takes for certain on a connection without data in flight.
 const atOnce = 8 << 10
 
-// outbox is what [Conn.Start] hands to its callback.
+// outbox is what [Conn.Start] passes to its callback.
 type outbox struct {
 	head, body []byte
 	more       bool // do not wait
@@ -39,15 +37,12 @@ type outbox struct {
 	n          int   // bytes of the answer
 }
 
-// Watch sets who bounds the waits of the reads to come.
+// Watch sets what bounds the waits of following reads.
 func (c *Conn) Watch(w Watch) { c.watch = w }
 
-// Start writes head and body, in one system call if the kernel takes them, and
-// unless more of the body follows waits for the first bytes of the answer. It
-// returns how many bytes the kernel took. When these are fewer than all and err
-// is nil, they could not all be written at once: the caller writes the rest while
-// it reads.
-// An error after the write shows in [Conn.ReadHead]. Nothing is ever written twice.
+// Start writes head and body, in one system call if possible. Unless more of the body follows, it waits for the first bytes
+// of the answer. It returns how many bytes the kernel took. If these are fewer than all and err is nil, the caller writes
+// the rest while it reads. [Conn.ReadHead] returns errors that come after the write. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
 	if c.r == c.w {
@@ -56,7 +51,7 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	now := c.lately()
 	if c.raw == nil || !canStart {
 		if len(head)+len(body) > atOnce {
-			return 0, nil // it could block, and nothing would end that
+			return 0, nil // it could block without a bound
 		}
 		c.scratch = append(append(c.scratch[:0], head...), body...)
 		return c.nc.Write(c.scratch)
@@ -78,18 +73,17 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	wrote, werr := c.out.wrote, c.out.err
 	c.w += c.out.n
 	c.out = outbox{}
-	return wrote, werr // what stopped the wait, the next read finds again
+	return wrote, werr // the next read returns the error of the wait
 }
 
 // Write writes more of the request's body.
 func (c *Conn) Write(p []byte) (int, error) { return c.nc.Write(p) }
 
-// WriteBy bounds the writes to come.
+// WriteBy sets the deadline of following writes.
 func (c *Conn) WriteBy(t time.Time) error { return c.nc.SetWriteDeadline(t) }
 
-// ReadHead reads one head into Resp, also a 1xx, and readies Body. The error is
-// an [*Error] when the worker does not speak HTTP, the [Watch]'s when that gave
-// up, and otherwise the connection's.
+// ReadHead reads one head into Resp, including a 1xx, and prepares Body. The error is an [*Error] if the worker does not
+// speak HTTP, the [Watch]'s error if it gave up, and otherwise the connection's.
 func (c *Conn) ReadHead(method string) error {
 	n, err := c.head(c.pool.cfg.Limits)
 	if err != nil {
@@ -107,12 +101,11 @@ func (c *Conn) ReadHead(method string) error {
 	return nil
 }
 
-// Release is ReleaseAt now.
+// Release is ReleaseAt with the present time.
 func (c *Conn) Release(keep bool) { c.ReleaseAt(keep, time.Time{}) }
 
-// ReleaseAt gives the connection back, at a time that is zero for now. With keep, the exchange on it must be over
-// on both sides; it is closed nevertheless if the answer asks for that or more
-// than the answer has come.
+// ReleaseAt gives the connection back; a zero time means now. With keep, the exchange on it must be over on both sides.
+// It is closed even then if the answer asks for that, or if more than the answer has come.
 func (c *Conn) ReleaseAt(keep bool, now time.Time) {
 	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
 	c.Fresh = false
@@ -134,10 +127,8 @@ func (c *Conn) shut() {
 	c.free()
 }
 
-// Shut closes the connection under a read or write in progress, which fails. The
-// connection still has to be released.
+// Shut closes the connection. A read or write in progress fails. The connection must still be released.
 func (c *Conn) Shut() { c.cut() }
 
-// NetConn returns the connection itself and the bytes that have been read from
-// it beyond the head, for a tunnel.
+// NetConn returns the connection and the bytes that were read after the head, for a tunnel.
 func (c *Conn) NetConn() (net.Conn, []byte) { return c.nc, c.buffered() }

@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// restAfter is how long a connection is idle before it gives its buffers back.
+	// restAfter is how long a connection is idle before it releases its buffers.
 	restAfter = time.Second
-	// Who came, or sent a whole request, as recently as this keeps its place.
+	// fresh is how long a connection keeps its place after it came or sent a complete request.
 	fresh = connlimit.MinSilence
-	// Of so many connections the one that has been silent for the longest goes.
+	// sample is the number of connections that are compared to find one that has been silent for long.
 	sample = connlimit.Sample
 )
 
-// DefaultConns is how many connections a server has at once: 16,384, but at most
-// half of the file descriptors that the process may have. The others are for other
-// listeners, workers, stores and logs.
+// DefaultConns returns the default of how many connections a server has at once: 16,384, but at most half of the file
+// descriptors that the process may have. The others are for other listeners, workers, stores and logs.
 func DefaultConns() int { return connlimit.Share(16<<10, connlimit.Callers) }
 
-// await waits for the first bytes of a request. A connection that stays idle
-// holds no buffers, whatever its earlier requests needed.
+// await waits for the first bytes of a request. A connection that stays idle holds no buffers, whatever its earlier
+// requests needed.
 func (x *Exchange) await() bool {
 	x.narrow()
 	err := x.fill()
-	if err != errRest { //nolint:errorlint // its own, never wrapped
+	if err != errRest { //nolint:errorlint // never wrapped
 		return err == nil
 	}
 	x.free()
@@ -41,14 +40,12 @@ func (x *Exchange) await() bool {
 	return x.fill() == nil
 }
 
-// mayRest reports whether an idle connection is to give its buffers back before
-// it has been idle for too long.
+// mayRest reports whether an idle connection should release its buffers.
 func (x *Exchange) mayRest() bool {
 	return canRest && !x.resting && x.base != nil && x.srv.cfg.IdleTimeout > restAfter
 }
 
-// acquire waits for a place among the connections. While there is none, somebody
-// who is silent goes.
+// acquire waits for a place among the connections. While there is none, silent connections are closed.
 func (s *Server) acquire(ctx context.Context) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -69,8 +66,7 @@ func (s *Server) acquire(ctx context.Context) error {
 	}
 }
 
-// evictIdle ends one of the connections that have neither sent a whole request
-// nor wait for an answer.
+// evictIdle closes one of the connections that have neither sent a complete request nor wait for an answer.
 func (s *Server) evictIdle() {
 	if x := s.silent(time.Now().Add(-fresh)); x != nil {
 		x.leave.Store(true)
@@ -78,14 +74,14 @@ func (s *Server) evictIdle() {
 	}
 }
 
-// silent returns the connection that has been silent for the longest, of a few,
-// if it has been since before.
+// silent compares a few connections, and returns the one that has been silent for the longest, if it has been silent since
+// before.
 func (s *Server) silent(before time.Time) *Exchange {
 	var found *Exchange
 	oldest, left := before.UnixNano(), sample
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for x := range s.conns { // begins anywhere
+	for x := range s.conns { // the iteration begins at a random place
 		if x.phase.Load() != phaseBody && !x.leave.Load() {
 			if at := x.mark.Load(); at < oldest {
 				found, oldest = x, at

@@ -9,10 +9,9 @@ import (
 
 // Errors of an [Exchange]'s reads.
 var (
-	// ErrStalled says that the caller sent nothing for as long as
-	// [Exchange.Patience] allows. Reading may go on.
+	// ErrStalled says that the caller sent nothing for the time of [Exchange.Patience]. Reading may go on.
 	ErrStalled = errors.New("the caller sent nothing for a while")
-	// ErrTooSlow says that the caller took longer than the server's limits.
+	// ErrTooSlow says that the caller exceeded the server's time limits.
 	ErrTooSlow = errors.New("the caller is too slow")
 
 	errDrained = errors.New("the server is draining")
@@ -21,42 +20,41 @@ var (
 	errRoom    = errors.New("others need the connection's place")
 )
 
-// Exchange is one request on a caller's connection and the answer to it. It is
-// reused for the connection's next request: nothing may hold on to it after the
-// handler has returned. One goroutine answers; another may read the request's
-// body with Next meanwhile.
+// Exchange is one request on a caller's connection and its answer. It is reused for the connection's next request, so
+// nothing may keep it after the handler has returned. One goroutine answers; another may read the request's body with Next
+// meanwhile.
 type Exchange struct {
 	sock
 	srv *Server
 
 	Req      Request
-	ConnData any       // the handler's own, kept between requests that follow within a moment
+	ConnData any       // the handler's own data, kept between requests that follow soon
 	Remote   string    // the caller's IP address
 	Began    time.Time // when the request's first byte was seen, or later
 
 	body       Body
 	phase      atomic.Int32
-	mark       atomic.Int64  // when the phase before the handler's began, Unix nanoseconds
-	leave      atomic.Bool   // the connection ends unless it is in the handler
+	mark       atomic.Int64  // when the current phase began, Unix nanoseconds
+	leave      atomic.Bool   // the connection ends unless a handler runs
 	halfClosed bool          // see KeepHalfClosed
 	served     bool          // a request has been answered
 	resting    bool          // it is idle and holds no buffers
 	last       time.Time     // end of the previous exchange
 	opened     time.Time     // when the connection was accepted
 	patience   time.Duration // of Next; 0 means none
-	readBy     time.Time     // end of the body, zero means open
+	readBy     time.Time     // deadline for the body; zero: none
 	send       rawOut
 	below      *below // what TLS runs on; nil without
 
 	reply
 }
 
-// The phases of a connection. Reading them from the drain needs an atomic.
+// These are the phases of a connection. It is atomic because the drain reads it.
 const (
 	phaseIdle  int32 = iota // between requests
 	phaseHead               // part of a head has come
-	phaseBody               // the handler runs, or HTTP/2 with a request
-	phaseHTTP2              // HTTP/2 without one
+	phaseBody               // the handler runs, or HTTP/2 has a request
+	phaseHTTP2              // HTTP/2 has no request
 	phaseShake              // before the handshake of TLS
 )
 
@@ -105,15 +103,15 @@ func atMost(end, now time.Time, err error) (time.Time, error) {
 	return end, nil
 }
 
-// Continue asks a caller that waits for it (Expect: 100-continue) to send the
-// body. Call it before the first Next, from the answering goroutine.
+// Continue tells a caller that waits (Expect: 100-continue) to send the body. Call it before the first Next, from the
+// answering goroutine.
 func (x *Exchange) Continue() error {
 	if !x.Req.Expect || x.continued {
 		return nil
 	}
 	x.continued = true
 	if x.r < x.w {
-		return nil // it did not wait
+		return nil // the caller did not wait
 	}
 	return x.interim(append(x.out, "HTTP/1.1 100 Continue\r\n\r\n"...))
 }
@@ -130,17 +128,16 @@ func (x *Exchange) BodyDone() bool { return x.body.Done() }
 // Trailers returns the request's trailers once Next has returned io.EOF.
 func (x *Exchange) Trailers() []Field { return x.body.Trailers() }
 
-// Patience makes Next return ErrStalled when the caller sends nothing for d, or
-// never if d is 0. by is when the body must be complete, zero for no such time.
+// Patience makes Next return ErrStalled if the caller sends nothing for d; 0 means never. by is the deadline for the
+// complete body; zero means none.
 func (x *Exchange) Patience(d time.Duration, by time.Time) { x.patience, x.readBy = d, by }
 
 // Interrupt ends a Next in progress and all later ones, from any goroutine.
 func (x *Exchange) Interrupt() { x.interrupt() }
 
-// Gone looks, without waiting, whether the caller has hung up. A caller that has
-// only finished sending counts as gone, as it does for net/http and nginx, unless
-// KeepHalfClosed was called. Over TLS the end of the connection counts, and not the
-// caller's goodbye, which nobody has decrypted.
+// Gone checks, without waiting, whether the caller has hung up. A caller that has only finished sending counts as gone, as
+// for net/http and nginx, unless KeepHalfClosed was called. Over TLS only the end of the connection counts: nobody has
+// decrypted the caller's close_notify.
 func (x *Exchange) Gone() bool {
 	seen := x.peek()
 	if seen == talking && x.below != nil {
@@ -156,14 +153,12 @@ func (x *Exchange) Gone() bool {
 	}
 }
 
-// KeepHalfClosed says that a caller of this request that has finished sending waits
-// for its answer. One that has hung up in an orderly way looks the same, until the
-// answer is sent.
+// KeepHalfClosed says that a caller of this request that has finished sending waits for its answer. A caller that has hung
+// up in an orderly way looks the same, until the answer is sent.
 func (x *Exchange) KeepHalfClosed() { x.halfClosed = true }
 
-// Tunnel gives up HTTP on the connection, after Begin with status 101. It
-// returns the connection and what has been read from it. The server closes it
-// when the handler returns.
+// Tunnel ends HTTP on the connection, after Begin with status 101. It returns the connection and the bytes that were read
+// from it. The server closes it when the handler returns.
 func (x *Exchange) Tunnel() (net.Conn, []byte, error) {
 	if err := x.Flush(); err != nil {
 		return nil, nil, err

@@ -10,10 +10,10 @@ type Field struct {
 	Key   Key // of Name
 }
 
-// Key tells the fields apart that a proxy must understand.
+// Key identifies the fields that a proxy must understand.
 type Key uint8
 
-// The keys. Other is every field that is only passed on.
+// Other is every field that is only passed on.
 const (
 	Other Key = iota
 	Connection
@@ -26,7 +26,7 @@ const (
 	Host
 	IdempotencyKey
 	KeepAlive
-	Lookalike // of another key in a spelling that CGI and its like do not tell apart: X_Forwarded_For
+	Lookalike // a name that CGI and similar servers take for another key: X_Forwarded_For
 	OfProxies // X-Real-IP, X-Original-URL and others that only a proxy may send
 	Proxy
 	ProxyAuthenticate
@@ -144,8 +144,8 @@ func match(name, lower string, k Key) Key {
 	return Other
 }
 
-// HopByHop reports whether fields of this key end at a proxy. TE, Trailer and
-// Upgrade are among them: who passes on their meaning writes them anew.
+// HopByHop reports whether fields of this key end at a proxy. TE, Trailer and Upgrade are among them: a proxy that passes
+// on their meaning writes them anew.
 func (k Key) HopByHop() bool {
 	switch k {
 	case Connection, KeepAlive, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, TE, Trailer,

@@ -26,22 +26,21 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Error is a message that breaks the protocol or a limit.
+// Error is a message that violates the protocol or a limit.
 type Error struct {
-	Status int    // the answer a server owes: 400, 408, 414, 417, 431, 501 or 505
-	Rule   string // which rule the message breaks, without any of its bytes
+	Status int    // the answer that a server must send: 400, 408, 414, 417, 431, 501 or 505
+	Rule   string // the violated rule, without any bytes of the message
 }
 
-// Error names the rule.
+// Error returns the rule.
 func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
 func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }
 
 func bad(rule string) error { return &Error{Status: 400, Rule: rule} }
 
-// scan looks for the end of a head in b, whose current line starts at line. It
-// returns the length of the head, or 0 and where to go on when more is to come.
-// A line that does not end in CR LF is refused as soon as it is seen.
+// scan searches b for the end of a head; the current line starts at line. It returns the length of the head, or 0 and where
+// to go on when more has come. It refuses a line that does not end in CR LF as soon as it sees it.
 func scan(b []byte, line int) (head, next int, err error) {
 	for {
 		i := bytes.IndexByte(b[line:], '\n')
@@ -61,8 +60,8 @@ func scan(b []byte, line int) (head, next int, err error) {
 	}
 }
 
-// parseFields appends the fields of a head or trailer, whose lines all end in CR
-// LF and whose last one is empty, as scan has seen to.
+// parseFields appends the fields of a head or trailer. scan has made sure that all lines end in CR LF and that the last one
+// is empty.
 func parseFields(fields []Field, s string, max int) ([]Field, error) {
 	for {
 		i := strings.IndexByte(s, '\n')
@@ -110,14 +109,14 @@ func parseField(line string) (Field, error) {
 	return Field{Name: name, Value: value, Key: KeyOf(name)}, nil
 }
 
-// framing gathers what the fields say about where the body ends.
+// framing collects what the fields say about the end of the body.
 type framing struct {
 	length  int64 // -1 until a Content-Length is seen
 	repeats bool  // Content-Length came twice, with the same value
 	coding  bool  // Transfer-Encoding: chunked
 }
 
-// add notes one field. Differing lengths and unknown codings are errors.
+// add records one field. Different lengths and unknown codings are errors.
 func (m *framing) add(f Field) error {
 	switch f.Key {
 	case ContentLength:
@@ -174,7 +173,7 @@ func parseVersion(s string) (int, error) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isToken reports whether c may stand in a method or a field name.
+// isToken reports whether c may occur in a method or a field name.
 func isToken(c byte) bool {
 	const (
 		low  = 1<<'!' | 1<<'#' | 1<<'$' | 1<<'%' | 1<<'&' | 1<<'\'' | 1<<'*' | 1<<'+' | 1<<'-' | 1<<'.' | 0x3ff<<'0'

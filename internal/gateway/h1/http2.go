@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// A caller who knows that a server speaks HTTP/2 begins with this (RFC 9113, section
-// 3.4). To a parser of HTTP/1 the first part is the head of a request.
+// A caller that knows that a server speaks HTTP/2 begins with this preface (RFC 9113, section 3.4). A parser of HTTP/1
+// reads its first part as the head of a request.
 const (
 	prefaceHead = "PRI * HTTP/2.0\r\n\r\n"
 	prefaceRest = "SM\r\n\r\n"
 )
 
-// pass hands a connection that has begun as HTTP/2 does to whom the server's settings
-// name, and waits for its end. It returns why err, the error of the head, stands. Over
-// TLS callers agree on HTTP/2 in the handshake.
+// pass gives an HTTP/2 connection to the handler in the server's settings, and waits for its end. It returns the error for
+// a connection that is not passed. Over TLS, callers choose HTTP/2 in the handshake instead.
 func (x *Exchange) pass(err error) error {
 	if x.served || x.below != nil || x.srv.cfg.HTTP2 == nil {
 		return err
@@ -35,8 +34,8 @@ func (x *Exchange) pass(err error) error {
 	return nil
 }
 
-// passOn passes a connection on, which is a [*below] or has one below TLS, and waits for
-// its end.
+// passOn gives a connection to the handler in the server's settings, and waits for its end. The connection is a [*below],
+// or has one below its TLS.
 func (x *Exchange) passOn(nc net.Conn) {
 	b, ok := nc.(*below)
 	if !ok {
@@ -48,7 +47,7 @@ func (x *Exchange) passOn(nc net.Conn) {
 	}
 }
 
-// idle notes whether a connection that was passed on has no request.
+// idle records whether a connection that was passed on has no request.
 func (x *Exchange) idle(yes bool) {
 	if !yes {
 		x.phase.Store(phaseBody)

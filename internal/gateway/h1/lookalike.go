@@ -1,9 +1,8 @@
 package h1
 
-// Servers in the way of CGI (WSGI, Rack, PHP, FastCGI) make a variable of every
-// field name: letters become capitals, and what is neither letter nor digit becomes
-// an underscore. X_Forwarded_For and X-Forwarded-For are one variable for them, and
-// the last or the first of the two wins.
+// CGI-like servers (WSGI, Rack, PHP, FastCGI) convert every field name to a variable: letters become capitals, and other
+// characters become underscores, except digits. For them X_Forwarded_For and X-Forwarded-For are one variable, and the last
+// or the first of the two wins.
 
 // maxFolded is longer than every name that keyOf knows.
 const maxFolded = 40
@@ -43,8 +42,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// proxyKey returns OfProxies for fields in which a proxy says who calls, or what
-// was asked for, and which servers or frameworks believe.
+// proxyKey returns OfProxies for fields in which a proxy names the caller or the original request, and which servers or
+// frameworks believe.
 func proxyKey(name string) Key {
 	if name == "" {
 		return Other
@@ -52,7 +51,7 @@ func proxyKey(name string) Key {
 	switch name[0] | 0x20 {
 	case 'x', 'c', 'd', 'f', 't':
 	default:
-		return Other // which most are
+		return Other // the most common case
 	}
 	switch len(name) {
 	case 9:

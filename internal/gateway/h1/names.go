@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// LowerName is the form of a header's name that SameName compares with.
+// LowerName returns a header's name in the form for SameName.
 func LowerName(header string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
@@ -15,8 +15,7 @@ func LowerName(header string) string {
 	}, strings.ToLower(header))
 }
 
-// SameName reports whether servers may take a field's name for lower: with - for _
-// and other signs.
+// SameName reports whether servers may take a field's name for lower: with - for _ and other signs.
 func SameName(name, lower string) bool {
 	if len(name) != len(lower) {
 		return false
@@ -36,7 +35,7 @@ func SameName(name, lower string) bool {
 	return true
 }
 
-// PlainText reports whether b can stand in logs as it is.
+// PlainText reports whether b can be logged unchanged.
 func PlainText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c == 0x7f {
@@ -59,7 +58,7 @@ func HexValue(c byte) int {
 	return -1
 }
 
-// Unreserved reports whether c stands for itself in every part of a URL.
+// Unreserved reports whether c is an unreserved character of URLs.
 func Unreserved(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
@@ -68,8 +67,8 @@ func Unreserved(c byte) bool {
 	return c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// Value returns the value of the field whose lower-case name is given, in the sense of
-// [SameName]. clear is false when the field is repeated with another value.
+// Value returns the value of the field with this lower-case name, compared by [SameName]. clear is false if the field is
+// repeated with another value.
 func Value(fields []Field, lower string) (value string, clear bool) {
 	seen := false
 	for i := range fields {

@@ -15,8 +15,7 @@ const (
 
 type peeker struct{}
 
-// peek cannot look here: a connection that the peer has closed shows when it is
-// used.
+// peek cannot check the connection on this system. A connection that the peer has closed fails when it is used.
 func (s *sock) peek() liveness { return quiet }
 
 func (s *sock) beyond() liveness { return talking }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// liveness is what a look at a connection without waiting shows.
+// liveness is the state of a connection, as seen without waiting.
 type liveness int
 
 const (
@@ -19,9 +19,9 @@ const (
 	dead                    // reset by the peer, or closed by us
 )
 
-// peeker looks at a connection without waiting and without taking bytes.
+// peeker checks a connection without waiting and without consuming bytes.
 type peeker struct {
-	fn    func(fd uintptr) // made once, so that a look allocates nothing
+	fn    func(fd uintptr) // made once, so that a check allocates nothing
 	found liveness
 	b     [1]byte
 }
@@ -66,7 +66,7 @@ func (s *sock) beyond() liveness {
 
 const canRest = true
 
-// rest waits until there is something to read, without a buffer to read it into.
+// rest waits until there is something to read, without a buffer.
 func (s *sock) rest() error {
 	readable := func(fd uintptr) bool {
 		s.probe.look(fd)

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // ErrPoolClosed is returned for connections to a worker whose epoch has ended.
@@ -24,31 +27,19 @@ type PoolConfig struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// Validate names every field that makes no sense.
+// Validate reports every invalid field.
 func (c PoolConfig) Validate() error {
-	var errs []error
-	if c.DialTimeout < 0 {
-		errs = append(errs, fmt.Errorf("DialTimeout is %v, want at least 0", c.DialTimeout))
-	}
-	if c.MaxIdle < 0 {
-		errs = append(errs, fmt.Errorf("MaxIdle is %d, want at least 0", c.MaxIdle))
-	}
-	if c.IdleTimeout < 0 {
-		errs = append(errs, fmt.Errorf("IdleTimeout is %v, want at least 0", c.IdleTimeout))
-	}
+	var errs faults.List
+	errs.If(c.DialTimeout < 0, "DialTimeout is %v, want at least 0", c.DialTimeout)
+	errs.If(c.MaxIdle < 0, "MaxIdle is %d, want at least 0", c.MaxIdle)
+	errs.If(c.IdleTimeout < 0, "IdleTimeout is %v, want at least 0", c.IdleTimeout)
 	return errors.Join(errs...)
 }
 
 func (c PoolConfig) orDefaults() PoolConfig {
-	if c.DialTimeout == 0 {
-		c.DialTimeout = time.Second
-	}
-	if c.MaxIdle == 0 {
-		c.MaxIdle = 128
-	}
-	if c.IdleTimeout == 0 {
-		c.IdleTimeout = 30 * time.Second
-	}
+	c.DialTimeout = cmp.Or(c.DialTimeout, time.Second)
+	c.MaxIdle = cmp.Or(c.MaxIdle, 128)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 30*time.Second)
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -73,8 +64,8 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool returns a pool for the worker at addr: "host:port", "http://host:port" or
-// what Dial understands. It connects to nothing yet.
+// NewPool returns a pool for the worker at addr: "host:port", "http://host:port" or another form that Dial accepts. It
+// connects to nothing yet.
 func NewPool(addr string, cfg PoolConfig) *Pool {
 	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
 	p := &Pool{addr: addr, cfg: cfg.orDefaults()}
@@ -82,14 +73,14 @@ func NewPool(addr string, cfg PoolConfig) *Pool {
 	return p
 }
 
-// Addr returns where the worker is.
+// Addr returns the worker's address.
 func (p *Pool) Addr() string { return p.addr }
 
-// Get returns the idle connection that was used last, after a look whether the
-// worker has closed it, or a fresh one. Give it back with [Conn.Release].
+// Get returns the idle connection that was used last, if the worker has not closed it, or a new one. Give it back with
+// [Conn.Release].
 func (p *Pool) Get(ctx context.Context) (*Conn, error) { return p.GetBy(ctx, time.Time{}) }
 
-// GetBy is Get that gives up at a time, if that is not zero.
+// GetBy is Get with a deadline; zero means none.
 func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
 	for {
 		c, err := p.pop()
@@ -102,11 +93,11 @@ func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
 		if c.peek() == quiet {
 			return c, nil
 		}
-		c.Release(false) // closed by the worker, or it sent what nobody asked for
+		c.Release(false) // the worker closed it, or sent data unasked
 	}
 }
 
-// pop takes the newest idle connection, or nil, and drops the expired ones.
+// pop takes the newest idle connection, or nil, and closes expired ones.
 func (p *Pool) pop() (*Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +110,7 @@ func (p *Pool) pop() (*Conn, error) {
 	}
 	c := p.idle[n-1]
 	c.at = time.Now()
-	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // then so are all the others
+	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // all older ones are expired too
 		p.drop(n)
 		return nil, nil
 	}
@@ -191,9 +182,8 @@ func (p *Pool) put(c *Conn, keep bool) bool {
 	return true
 }
 
-// Conns looks at every idle connection without waiting. It returns how many the
-// worker holds open and how many it has closed, which are dropped: evidence of
-// whether it still lives. Connections in use are not counted.
+// Conns checks every idle connection without waiting. It returns how many the worker holds open and how many it has closed,
+// as evidence of whether it lives. It drops closed ones. It does not count connections in use.
 func (p *Pool) Conns() (alive, broken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +208,7 @@ func (p *Pool) Close() error {
 	p.closed = true
 	p.drop(len(p.idle))
 	for c := p.busy.next; c != &p.busy; c = c.next {
-		c.cut() // its user sees the error and releases it
+		c.cut() // its user gets the error and releases it
 	}
 	return nil
 }

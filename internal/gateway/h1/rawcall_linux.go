@@ -7,11 +7,9 @@ import (
 	"unsafe"
 )
 
-// Sockets never block, so that a call for one takes as long as the kernel copies. Calls
-// for sockets cost less than read and write, which know every kind of file: 0.1 µs for
-// an answer that is sent and received.
-// These do not tell the scheduler about it, as those of package syscall do: it would
-// hand the goroutine's processor to another thread when the call takes a moment.
+// These sockets never block, so a system call takes only as long as the kernel copies. Unlike package syscall, these
+// functions do not tell the scheduler about the call. The scheduler would hand the goroutine's processor to another thread
+// if the call takes a moment. recvfrom and sendto cost less than read and write, which handle every kind of file.
 
 func rawResult(n uintptr, e syscall.Errno) (int, syscall.Errno) {
 	if e != 0 {
@@ -31,7 +29,7 @@ func rawPeek(fd uintptr, p []byte) (int, syscall.Errno) {
 	return rawResult(n, e)
 }
 
-// rawWrite writes the first of parts, at most three, that are not empty.
+// rawWrite writes those of parts, at most three, that are not empty.
 func rawWrite(fd uintptr, parts [][]byte) (int, syscall.Errno) {
 	var vec [3]syscall.Iovec
 	n := 0

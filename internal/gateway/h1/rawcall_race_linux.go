@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// To tests, what comes before a write to a socket happens before the read of what was
-// written. The race detector knows that only of the calls that package net makes, too.
+// What happens before a write to a socket happens before the read of the written bytes. The race detector knows that only
+// for calls of package net, so tests need to tell it.
 
 func rawResult(n int, err error) (int, syscall.Errno) {
-	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // a system call's own
+	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // a system call's own error
 		return 0, e
 	}
 	return n, 0

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// What Linux does without package net, package net does elsewhere.
+// Outside Linux, package net does what rawio_linux.go does.
 type (
 	rawIO  struct{}
 	rawOut struct{}

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Head begins an answer. Connection, Transfer-Encoding and Content-Length are
-// the server's to write; fields with these names are left out.
+// Head is the head of an answer. The server writes Connection, Transfer-Encoding and Content-Length; fields with these
+// names are left out.
 type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Lines  []byte    // more fields, as AppendField writes them; of no meaning to the wire
-	Length int64     // of the body; below 0 when it is not known
+	Lines  []byte    // further encoded fields, as AppendField writes them, that the wire need not understand
+	Length int64     // of the body; below 0: unknown
 	Bare   bool      // no body follows; a Content-Length among Fields is kept
-	At     time.Time // for the Date field; zero means now
+	At     time.Time // for the Date field; zero: now
 }
 
-// reply is the writing half of an [Exchange].
+// reply is the writing part of an [Exchange].
 type reply struct {
 	out   []byte // not yet written
 	vec   net.Buffers
-	slots [3][]byte // what vec is made of
+	slots [3][]byte // the parts of vec
 
-	left      int64 // bytes of the body to come, when its length is known
+	left      int64 // bytes of the body to come, if its length is known
 	chunked   bool
 	bare      bool
 	began     bool
@@ -36,7 +36,7 @@ type reply struct {
 	shut      bool // the connection ends after this answer
 	tunnel    bool
 	aborted   bool
-	err       error // of a write; sticks
+	err       error // of a write; stays
 }
 
 // flushAt is how much of an answer is gathered before it is written.
@@ -57,8 +57,7 @@ func (x *Exchange) resetReply() {
 	x.shut = x.Req.Close || life > 0 && x.Began.Sub(x.opened) >= life
 }
 
-// Hint sends an interim answer (1xx other than 101). Callers that speak HTTP/1.0
-// do not get it.
+// Hint sends an interim answer (1xx other than 101). Callers with HTTP/1.0 do not get it.
 func (x *Exchange) Hint(status int, reason string, fields []Field) error {
 	if x.Req.Minor == 0 || x.began {
 		return nil
@@ -183,9 +182,8 @@ func (x *Exchange) Flush() error {
 	return err
 }
 
-// writeVec writes vec. A deadline that was set for an earlier write only makes it
-// set a new one; a write that makes no progress for WriteTimeout, or up to twice
-// as long, fails.
+// writeVec writes vec. It sets a new write deadline only if the current one passes. A write that makes no progress for
+// WriteTimeout, or up to twice as long, fails.
 func (x *Exchange) writeVec() error {
 	if x.below != nil {
 		n, err := x.writeTLS()
@@ -250,8 +248,7 @@ func (x *Exchange) End(trailers []Field) error {
 // Sent reports whether part of the final answer has reached the caller.
 func (x *Exchange) Sent() bool { return x.sent }
 
-// Reset takes back an answer of which nothing has been sent, so that another can
-// begin. It reports whether that was so.
+// Reset takes back an answer if nothing of it has been sent, so that another can begin. It reports whether it did.
 func (x *Exchange) Reset() bool {
 	if x.sent || x.err != nil {
 		return false
@@ -261,9 +258,8 @@ func (x *Exchange) Reset() bool {
 	return true
 }
 
-// Close makes the answer the connection's last. Call it before Begin.
+// Close makes the connection end after the answer. Call it before Begin.
 func (x *Exchange) Close() { x.shut = true }
 
-// Abort cuts the connection so that no caller can take what it got for the whole
-// answer.
+// Abort cuts the connection, so that the caller cannot take the bytes that it got for the complete answer.
 func (x *Exchange) Abort() { x.aborted = true }

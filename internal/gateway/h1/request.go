@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// Request is the head of a request. Its strings share one copy of the head and
-// stay valid as long as anybody holds them; the Fields slice is reused.
+// Request is the head of a request. Its strings share one copy of the head and stay valid; the Fields slice is reused.
 type Request struct {
 	Method string
 	Target string // in origin form: path and query as received, or "*"
 	Path   string // of Target, as received
 	Query  string // of Target, as received
-	Host   string // from the target when it is absolute, else from the field
+	Host   string // from an absolute target, else from the Host field
 	Minor  int    // HTTP/1.Minor
 	Fields []Field
-	Length int64 // of the body; -1 when it is chunked
+	Length int64 // of the body; -1: chunked
 
 	Close    bool   // the connection ends after the answer
 	Expect   bool   // Expect: 100-continue
-	Upgrade  string // the protocol, when Connection asks for an upgrade
+	Upgrade  string // the protocol, if Connection asks for an upgrade
 	Trailers bool   // TE: trailers
 }
 
@@ -63,7 +62,7 @@ func (r *Request) parseLine(line string, limits Limits) error {
 	return r.parseTarget()
 }
 
-// parseTarget brings the target into origin form and takes it apart.
+// parseTarget converts the target to origin form and splits it.
 func (r *Request) parseTarget() error {
 	for i := range len(r.Target) {
 		if c := r.Target[i]; c <= ' ' || c == 0x7f || c == '#' {
@@ -128,8 +127,8 @@ func (r *Request) parseAbsolute() error {
 	return nil
 }
 
-// Make sets r to a request that did not come over this package's wire. It is
-// checked like one that did. length is -1 when it is not known.
+// Make sets r to a request that did not come over this package's wire, and checks it in the same way. length is -1 if it is
+// unknown.
 func (r *Request) Make(method, target, host string, fields []Field, length int64) error {
 	*r = Request{Method: method, Target: target, Minor: 1, Fields: fields, Length: max(length, -1)}
 	limits := Limits{}.orDefaults()
@@ -164,7 +163,7 @@ func (r *Request) Make(method, target, host string, fields []Field, length int64
 	return nil
 }
 
-// understand draws the conclusions from the fields.
+// understand interprets the fields.
 func (r *Request) understand() error {
 	body := framing{length: -1}
 	hosts := 0
@@ -244,9 +243,8 @@ func (r *Request) frame(body framing) error {
 	return nil
 }
 
-// mayUpgrade forgets an Upgrade that is not going to be passed on. It needs a
-// request without a body, or what the worker takes for the new protocol could be
-// the caller's body. Cleartext HTTP/2 would carry requests past the gateway.
+// mayUpgrade drops an Upgrade that must not be passed on. The request must have no body, otherwise a worker might read the
+// caller's body as the new protocol. Cleartext HTTP/2 would carry requests past the gateway.
 func (r *Request) mayUpgrade(asked bool) {
 	if !asked || r.Minor == 0 || r.Length != 0 || strings.ContainsAny(r.Upgrade, ", \t") || Fold(r.Upgrade, "h2c") {
 		r.Upgrade = ""

@@ -12,8 +12,8 @@ type Response struct {
 	Reason string
 	Minor  int // HTTP/1.Minor
 	Fields []Field
-	Length int64 // of the body that follows; -1 chunked, UntilClose
-	Bare   bool  // no body follows whatever the fields say: HEAD, 1xx, 204, 304
+	Length int64 // of the body that follows; -1: chunked; UntilClose
+	Bare   bool  // no body follows, for any fields: HEAD, 1xx, 204, 304
 	Keep   bool  // the connection may carry another request
 
 	Upgrade string // the protocol of a 101

@@ -14,7 +14,7 @@ func (x *Exchange) serve() {
 	defer x.nc.Close()
 	defer func() {
 		if p := recover(); p != nil {
-			x.buf = nil // somebody may still use it: not back to the pool
+			x.buf = nil // a goroutine may still use it: it must not go back to the pool
 			x.srv.cfg.Log.Error("handler panicked", "panic", p, "stack", string(debug.Stack()))
 			x.cut()
 		}
@@ -37,8 +37,7 @@ func (x *Exchange) serve() {
 	x.free()
 }
 
-// accept reads the next request's head. It answers and ends the connection when
-// the head is malformed.
+// accept reads the next request's head. If it is malformed, accept answers and ends the connection.
 func (x *Exchange) accept() bool {
 	for empty := 0; ; empty++ {
 		x.phase.Store(phaseIdle)
@@ -78,12 +77,11 @@ func (x *Exchange) accept() bool {
 	return true
 }
 
-// maxEmpty bounds the empty lines between two requests. Before the first there may
-// be none.
+// maxEmpty bounds the empty lines between two requests. None is allowed before the first.
 const maxEmpty = 2
 
-// skipEmpty takes an empty line off that comes before a request, as some clients
-// send one behind a body (RFC 9112, section 2.2). It reports whether there was one.
+// skipEmpty consumes an empty line before a request, which some clients send after a body (RFC 9112, section 2.2). It
+// reports whether there was one.
 func (x *Exchange) skipEmpty() bool {
 	if x.buf[x.r] != '\r' || x.w-x.r == 1 && x.fill() != nil || x.buf[x.r+1] != '\n' {
 		return false
@@ -92,7 +90,7 @@ func (x *Exchange) skipEmpty() bool {
 	return true
 }
 
-// refuse answers a head that could not be read, if the caller is still there.
+// refuse answers a malformed head, if the caller is still there.
 func (x *Exchange) refuse(err error) {
 	status, rule := 0, ""
 	var e *Error
@@ -121,9 +119,9 @@ func (x *Exchange) refuse(err error) {
 	}
 }
 
-// Bounds on what is read from a caller only to let it see its answer: before the
-// connection is used again, and before it is closed. Many clients look at an answer
-// only when they have sent all, and lose it if the connection is reset before.
+// These bound what is read only so that the caller can see its answer: before the connection is used again, and before it
+// is closed. Many clients read an answer only after they have sent everything, and lose it if the connection is reset
+// before.
 const (
 	maxDiscard = 256 << 10
 	discardFor = time.Second
@@ -144,7 +142,7 @@ func (x *Exchange) settle() bool {
 	case !x.body.Done() && !x.discard():
 		x.linger()
 		return false
-	case x.shut: // the answer said so; a drain that has begun since is the next one's to tell
+	case x.shut: // the answer said so; a drain that began later is reported by the next answer
 		if x.r < x.w {
 			x.linger()
 		}
@@ -157,7 +155,7 @@ func (x *Exchange) settle() bool {
 	return true
 }
 
-// discard reads the rest of a request's body if it is short and on its way.
+// discard reads the rest of a request's body if it is short and arrives soon.
 func (x *Exchange) discard() bool {
 	if x.stop.Load() || x.Req.Expect && !x.continued || x.body.state == bodyPlain && x.body.left > maxDiscard {
 		return false
@@ -173,8 +171,8 @@ func (x *Exchange) discard() bool {
 	return false
 }
 
-// linger finishes sending and reads on for a moment: closing with unread bytes
-// would reset the connection, and the caller might never see its answer.
+// linger finishes sending and reads on for a moment: closing with unread bytes would reset the connection, and the caller
+// might never see its answer.
 func (x *Exchange) linger() {
 	nc := x.nc
 	if x.below != nil { // what comes now is not worth decrypting
@@ -203,8 +201,7 @@ func (x *Exchange) linger() {
 	}
 }
 
-// cut resets the connection, so that an answer that would end with it cannot be
-// taken for whole.
+// cut resets the connection, so that an answer that would end with it cannot be taken for a complete one.
 func (x *Exchange) cut() {
 	nc := x.nc
 	if x.below != nil {

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // ServerConfig bounds what callers may do. Its zero value is useful.
@@ -17,25 +20,25 @@ type ServerConfig struct {
 	Limits       Limits
 	HeadTimeout  time.Duration // from a request's first byte to the end of its head; default 10 s
 	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
-	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
+	WriteTimeout time.Duration // for a caller to take any bytes of its answer; default 60 s
 	IdleTimeout  time.Duration // between two requests; default 120 s
-	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
-	DrainTimeout time.Duration // for what is in flight when Serve is told to stop; default 30 s
+	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0: no limit
+	DrainTimeout time.Duration // for requests in flight when Serve is told to stop; default 30 s
 	MaxConns     int           // connections at once; see [DefaultConns] for the default
-	// LastCall says, when Serve is told to stop, how long connections that are idle
-	// may still send a request, after whose answer they end. Nil: not at all.
+	// LastCall returns, when Serve is told to stop, how long idle connections may still send a request. They end after its
+	// answer. nil: not at all.
 	LastCall func() time.Duration
-	// HTTP2 takes a connection whose caller speaks HTTP/2, and closes it in the end. It
-	// reports whether it does. With TLS that is a *tls.Conn after its handshake. What
-	// becomes of the connection is told to [State]. Nil: such callers are refused.
+	// HTTP2 takes a connection whose caller speaks HTTP/2, and closes it at the end. It returns false if it does not take it.
+	// With TLS, the connection is a *tls.Conn after its handshake. The taker reports the connection's changes to [State].
+	// nil: such callers are refused.
 	HTTP2 func(net.Conn) bool
 	TLS   *tls.Config  // with certificates: callers speak TLS; nil: they do not
 	Log   *slog.Logger // default: none
 }
 
-// Validate names every field that makes no sense.
+// Validate reports every invalid field.
 func (c ServerConfig) Validate() error {
-	var errs []error
+	var errs faults.List
 	for _, f := range []struct {
 		name  string
 		value time.Duration
@@ -47,13 +50,9 @@ func (c ServerConfig) Validate() error {
 		{"Lifetime", c.Lifetime},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
-		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("%s is %v, want at least 0", f.name, f.value))
-		}
+		errs.If(f.value < 0, "%s is %v, want at least 0", f.name, f.value)
 	}
-	if c.MaxConns < 0 {
-		errs = append(errs, fmt.Errorf("MaxConns is %d, want at least 0", c.MaxConns))
-	}
+	errs.If(c.MaxConns < 0, "MaxConns is %d, want at least 0", c.MaxConns)
 	return errors.Join(errs...)
 }
 
@@ -79,9 +78,7 @@ func (c ServerConfig) orDefaults() ServerConfig {
 	if c.TLS != nil {
 		c.TLS = serverTLS(c.TLS, c.HTTP2 != nil)
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -91,8 +88,8 @@ type Server struct {
 	handler func(*Exchange)
 	bufs    buffers
 	clock   atomic.Pointer[stamp]
-	heads   Crowd // about to be handled
-	answers Crowd // about to be sent
+	heads   Crowd // exchanges about to be handled
+	answers Crowd // answers about to be sent
 	nexts   Crowd // heads about to be read
 
 	draining atomic.Bool
@@ -103,8 +100,8 @@ type Server struct {
 	conns map[*Exchange]struct{}
 }
 
-// NewServer returns a server that calls handler for every request. The handler
-// answers with Begin, Write and End, or calls Abort.
+// NewServer returns a server that calls handler for every request. The handler answers with Begin, Write and End, or calls
+// Abort.
 func NewServer(cfg ServerConfig, handler func(*Exchange)) *Server {
 	cfg = cfg.orDefaults()
 	return &Server{
@@ -115,9 +112,8 @@ func NewServer(cfg ServerConfig, handler func(*Exchange)) *Server {
 	}
 }
 
-// Serve accepts connections until ctx is done, then closes ln and, after the last
-// call, those that are idle, lets what is in flight finish, and cuts it after DrainTimeout. It
-// returns when every connection is closed. Call it once.
+// Serve accepts connections until ctx is done. Then it closes ln and, after the last call, idle connections. It lets
+// requests in flight finish, and cuts them after DrainTimeout. It returns when every connection is closed. Call it once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	var wg sync.WaitGroup
 	end := sync.OnceFunc(func() {
@@ -156,7 +152,7 @@ func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		// Out of file descriptors, most likely: connections must end first.
+		// Probably out of file descriptors: connections must end first.
 		s.evictIdle()
 		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
 		s.cfg.Log.Warn("cannot accept a connection", "address", ln.Addr().String(), "error", err, "pause", pause)

@@ -12,36 +12,33 @@ import (
 
 // Watch bounds how long a read may wait.
 type Watch interface {
-	// Wait is asked before a read may block and again whenever the time it
-	// named has come. since is when this wait began. It returns when to ask
-	// again, zero for never, or why to give up; that error ends the read.
+	// Wait is called before a read may block, and again at each time that it returned. since is when this wait began. It
+	// returns when to call it again, zero for never, or an error that ends the read.
 	Wait(since, now time.Time) (time.Time, error)
 }
 
-// ErrInterrupted ends a read of a request's body that [Exchange.Interrupt]
-// stopped.
+// ErrInterrupted ends a read of a request's body after [Exchange.Interrupt].
 var ErrInterrupted = errors.New("interrupted")
 
 var errFull = errors.New("buffer is full")
 
-// sock is a connection with a read buffer. One goroutine reads; another may
-// write to nc at the same time.
+// sock is a connection with a read buffer. One goroutine reads; another may write to nc at the same time.
 type sock struct {
 	nc    net.Conn
-	raw   syscall.RawConn // nil when nc is not a file descriptor
-	base  syscall.RawConn // what peek looks at: raw, or what lies below TLS; nil for neither
-	over  bool            // the peer has said that nothing follows
+	raw   syscall.RawConn // nil if nc is not a file descriptor
+	base  syscall.RawConn // what peek checks: raw, or the connection below TLS; nil: neither
+	over  bool            // the peer has finished sending
 	watch Watch
-	who   uint8         // to a crowd
+	who   uint8         // number for a Crowd
 	stop  atomic.Bool   // ends reads with ErrInterrupted
-	wakes atomic.Uint32 // counts wake, to notice one that comes while arming
+	wakes atomic.Uint32 // counts wakes, to notice one that comes while arming
 
 	pool  *buffers
 	buf   []byte
-	r, w  int       // the unread bytes are buf[r:w]
+	r, w  int       // unread bytes: buf[r:w]
 	brim  bool      // the last read filled the buffer: the next deserves a larger one
-	armed time.Time // the read deadline that nc has; at or before the one wanted
-	at    time.Time // it was so late a moment ago; zero when nobody has looked
+	armed time.Time // nc's read deadline; not later than the wanted one
+	at    time.Time // a recent time; zero: unknown
 
 	probe peeker
 	io    rawIO
@@ -70,8 +67,7 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	return nil
 }
 
-// cut closes the connection without a word: TLS would say goodbye, and may have to
-// wait for that.
+// cut closes the connection without TLS's close message, which might have to wait.
 func (s *sock) cut() {
 	if t, ok := s.nc.(interface{ NetConn() net.Conn }); ok {
 		t.NetConn().Close()
@@ -89,7 +85,7 @@ func (s *sock) free() {
 // buffered returns the unread bytes.
 func (s *sock) buffered() []byte { return s.buf[s.r:s.w] }
 
-// fill reads once into the buffer, waiting as long as the watch allows.
+// fill reads once into the buffer, and waits as long as the watch allows.
 func (s *sock) fill() error {
 	if s.r == s.w {
 		s.r, s.w = 0, 0
@@ -121,7 +117,7 @@ func (s *sock) read(p []byte) (int, error) {
 		n, err := s.io.recv(s.raw, s.nc, p)
 		switch {
 		case n > 0:
-			s.over = s.over || err != nil // TLS tells the end with the last bytes
+			s.over = s.over || err != nil // TLS reports the end together with the last bytes
 			return n, nil
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -135,7 +131,7 @@ func (s *sock) read(p []byte) (int, error) {
 	}
 }
 
-// lately returns at, once, or else what time it is.
+// lately returns at, once, or else the current time.
 func (s *sock) lately() time.Time {
 	now := s.at
 	if s.at = (time.Time{}); now.IsZero() {
@@ -144,9 +140,8 @@ func (s *sock) lately() time.Time {
 	return now
 }
 
-// arm asks the watch and sets the read deadline if the one that is set would
-// come too late. One that comes too early only leads here again, and saves the
-// timer's work on every request.
+// arm asks the watch and sets the read deadline if the current one is too late. A deadline that is too early only leads
+// here again; keeping it saves the timer's work on every request.
 func (s *sock) arm(since, now time.Time) error {
 	for {
 		wakes := s.wakes.Load()
@@ -171,7 +166,7 @@ func (s *sock) arm(since, now time.Time) error {
 	}
 }
 
-// interrupt ends the present and all later reads, from any goroutine.
+// interrupt ends the current and all later reads, from any goroutine.
 func (s *sock) interrupt() {
 	s.stop.Store(true)
 	s.wake()
@@ -183,7 +178,7 @@ func (s *sock) wake() {
 	_ = s.nc.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
 }
 
-// head reads until a whole head is buffered and returns its length.
+// head reads until a complete head is buffered and returns its length.
 func (s *sock) head(limits Limits) (int, error) {
 	line := 0
 	for {

@@ -4,9 +4,8 @@ import "syscall"
 
 const canStart = true
 
-// start runs inside one RawConn.Read. The runtime's readiness flag is cleared
-// before the first call, so after the write it can wait for the answer at once,
-// without the read that would find nothing.
+// start runs inside one RawConn.Read. The runtime clears the readiness flag before the first call, so after the write start
+// can wait for the answer at once, without a read that would find nothing.
 func (c *Conn) start(fd uintptr) bool {
 	o := &c.out
 	if !o.tried {

@@ -1,11 +1,12 @@
-// Package h2 holds HTTP/2 connections to workers. The protocol is net/http's; what is
-// here is which connection a request takes, and how far it got when it fails.
+// Package h2 holds HTTP/2 connections to workers. net/http implements the protocol. This package decides which connection a
+// request takes, and tells how far a request got when it fails.
 //
-// A request is sent once. net/http's Transport sends some again on its own, so it is
-// not asked: each connection is an [http.ClientConn], which never does.
+// A request is sent once. net/http's Transport sends some requests again on its own, so it is not used for requests: each
+// connection is an [http.ClientConn], which never does that.
 package h2
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type Config struct {
 	DialTimeout time.Duration // default 1 s
 	IdleTimeout time.Duration // until a connection without streams is closed; default 90 s
 	MaxHead     int64         // bytes of the head of an answer; default 256 KiB
-	Fields      int           // of the head of an answer, for who reads [Place.Fields]
+	Fields      int           // of the head of an answer, for [Place.Fields]
 }
 
 // Pool holds the connections to one worker in one epoch. All methods are safe for
@@ -40,33 +41,25 @@ type Pool struct {
 
 	mu      sync.Mutex // guards what follows
 	conns   []*http.ClientConn
-	dialing chan struct{} // closed when the dial that is under way is over; nil for none
+	dialing chan struct{} // closed when the current dial is over; nil: none
 	closed  bool
 }
 
 // NewPool returns a pool for the worker at addr. It connects to nothing yet.
 func NewPool(addr string, cfg Config) *Pool {
-	if cfg.DialTimeout == 0 {
-		cfg.DialTimeout = time.Second
-	}
-	if cfg.IdleTimeout == 0 {
-		cfg.IdleTimeout = 90 * time.Second
-	}
-	if cfg.MaxHead == 0 {
-		cfg.MaxHead = 256 << 10
-	}
+	cfg.DialTimeout = cmp.Or(cfg.DialTimeout, time.Second)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 90*time.Second)
+	cfg.MaxHead = cmp.Or(cfg.MaxHead, 256<<10)
 	p := &Pool{addr: addr, cfg: cfg}
 	p.tr = Transport(func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, addr) })
 	p.tr.IdleConnTimeout, p.tr.MaxResponseHeaderBytes = cfg.IdleTimeout, cfg.MaxHead
 	return p
 }
 
-// stuck is how long a worker may take nothing of what is written to it until its
-// connection is closed.
+// stuck is how long a worker may take no bytes before its connection is closed.
 const stuck = 30 * time.Second
 
-// Transport returns what makes connections that speak HTTP/2 from the first byte, by
-// [Connect]. TLS is dial's.
+// Transport returns a transport whose connections speak HTTP/2 from the first byte, for [Connect]. dial does TLS.
 func Transport(dial func(ctx context.Context) (net.Conn, error)) *http.Transport {
 	only := new(http.Protocols)
 	only.SetUnencryptedHTTP2(true)
@@ -74,7 +67,7 @@ func Transport(dial func(ctx context.Context) (net.Conn, error)) *http.Transport
 		HTTP2:              &http.HTTP2Config{WriteByteTimeout: stuck},
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		Protocols:          only,
-		DisableCompression: true, // bodies are passed on as they come
+		DisableCompression: true, // bodies are passed on unchanged
 	}
 }
 
@@ -83,11 +76,11 @@ func Connect(ctx context.Context, tr *http.Transport) (*http.ClientConn, error) 
 	return tr.NewClientConn(ctx, "http", "worker:80") // dial knows where
 }
 
-// Addr returns where the worker is.
+// Addr returns the worker's address.
 func (p *Pool) Addr() string { return p.addr }
 
-// Get reserves a place for a request on a connection, by a time if that is not zero.
-// It has to be used once, or given back.
+// Get reserves a place for a request on a connection. by is a deadline; zero means none. Use the place once, or give it
+// back.
 func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
 	end := time.Now().Add(p.cfg.DialTimeout)
 	if !by.IsZero() && by.Before(end) {
@@ -117,8 +110,7 @@ func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
 	}
 }
 
-// reserve returns a connection with room. Without one it returns what to wait for, or
-// nothing: then the caller is the one to dial.
+// reserve returns a connection with room. Without one it returns what to wait for, or nil if the caller must dial.
 func (p *Pool) reserve() (*http.ClientConn, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +130,7 @@ func (p *Pool) reserve() (*http.ClientConn, <-chan struct{}, error) {
 	return nil, nil, nil
 }
 
-// sweep drops the connections that have ended, and returns how many. mu is held.
+// sweep drops ended connections, and returns how many. The caller holds mu.
 func (p *Pool) sweep() (ended int) {
 	kept := p.conns[:0]
 	for _, cc := range p.conns {
@@ -171,9 +163,9 @@ func (p *Pool) dial(ctx context.Context) error {
 	return nil
 }
 
-// Conns returns how many connections stand, and how many have ended that nobody knew of
-// yet: evidence of whether the worker lives. What had ended when a request wanted a
-// connection is none: most of that was idle for too long, or closed in good order.
+// Conns returns how many connections are open, and how many have ended since the last call, as evidence of whether the
+// worker lives. It does not count connections that were found ended when a request wanted one: most of those were idle for
+// too long, or closed in good order.
 func (p *Pool) Conns() (alive, broken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +190,7 @@ type Place struct {
 	addr   string
 	fields int
 	cc     *http.ClientConn
-	begun  atomic.Bool // its head has been given to the connection
+	begun  atomic.Bool // its head was given to the connection
 }
 
 // Addr returns where the worker is.
@@ -210,8 +202,8 @@ func (p *Place) Fields() int { return p.fields }
 // GiveBack gives up a place that was not used.
 func (p *Place) GiveBack() { p.cc.Release() }
 
-// RoundTrip sends the request, once, and uses the place up. After an error
-// [Place.Unsent] says whether the worker can have seen it.
+// RoundTrip sends the request once and uses up the place. After an error, [Place.Unsent] says whether the worker can have
+// seen it.
 func (p *Place) RoundTrip(req *http.Request, hint func(status int, header http.Header) error) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { p.begun.Store(true) }}
 	if hint != nil {
@@ -220,18 +212,17 @@ func (p *Place) RoundTrip(req *http.Request, hint func(status int, header http.H
 	return p.cc.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 }
 
-// Unsent reports whether a request that failed with err surely has not been seen by
-// the worker: it was not written, or the worker said that it passed it over.
+// Unsent reports whether the worker cannot have seen a request that failed with err: it was not written, or the worker said
+// that it skipped it.
 func (p *Place) Unsent(err error) bool { return !p.begun.Load() || refused(err) }
 
-// TooLarge reports whether a request failed with err because its head is larger than
-// the worker has said that it takes. It was not written, and the connection goes on.
-// net/http has no name for it; a test holds its text.
+// TooLarge reports whether a request failed with err because its head exceeds the worker's announced limit. Then it was not
+// written, and the connection goes on. net/http has no name for this error; a test checks its text.
 func TooLarge(err error) bool {
 	return err != nil && err.Error() == "http2: request header list larger than peer's advertised limit"
 }
 
-// streamError has the form of net/http's error of a stream, which [errors.As] fills in.
+// streamError has the form of net/http's stream error, so that [errors.As] fills it in.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -242,9 +233,8 @@ func (streamError) Error() string { return "stream error" }
 
 const refusedStream = 7 // REFUSED_STREAM, RFC 9113 §7
 
-// refused reports whether the worker has said that it did not begin the request: it
-// refused the stream, or its last word named an earlier stream as its last one. The
-// second has no name of its own in net/http; a test holds its text.
+// refused reports whether the worker said that it did not begin the request: it refused the stream, or its GOAWAY named an
+// earlier stream as the last one. net/http has no name for the second error; a test checks its text.
 func refused(err error) bool {
 	if s, ok := errors.AsType[streamError](err); ok {
 		return s.Code == refusedStream

@@ -1,9 +1,7 @@
-// Package problem has the form of the documents in which Bezoar says over HTTP why it
-// does not serve a request.
+// Package problem defines the documents in which Bezoar says over HTTP why it does not serve a request.
 package problem
 
-// Document is the body of an answer of the gateway's own (RFC 9457). Type is
-// completed with [Prefix].
+// Document is the body of an answer that the gateway makes (RFC 9457). [Prefix] is added to Type.
 type Document struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 )
 
-// maxID bounds the request ids that are kept as they came.
+// maxID bounds the request ids that are kept.
 const maxID = 128
 
-// New returns an id that no other request has.
+// New returns a unique id.
 func New() string {
 	var raw [16]byte
 	var text [32]byte
@@ -21,7 +21,7 @@ func New() string {
 	return string(text[:])
 }
 
-// Valid reports whether an id that a caller sent can stand in logs.
+// Valid reports whether a caller's id is safe for logs.
 func Valid(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false

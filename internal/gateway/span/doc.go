@@ -1,3 +1,3 @@
-// Package span says what a tracer is told of requests and attempts: a [Span], and its
-// [Trace] as the traceparent field of W3C Trace Context has it.
+// Package span defines what a tracer gets for each request and attempt: a [Span] and its
+// [Trace], as in the traceparent field of W3C Trace Context.
 package span

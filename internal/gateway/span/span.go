@@ -6,24 +6,21 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
-// Tracer makes spans. The gateway calls Start and End in pairs: once around the
-// request, and within it once around every attempt. Calls for one request come
-// one after another, those for different requests at once.
+// Tracer makes spans. The gateway calls Start and End in pairs: once around the request, and within it once around every
+// attempt. Calls for one request are sequential; calls for different requests are concurrent.
 type Tracer interface {
-	// Start returns the new span, whose parent is s.Parent if that is not zero.
-	// A span of an attempt is told to the worker in traceparent. Zero means
-	// that there is none: the parent is told.
+	// Start returns the new span, whose parent is s.Parent if that is not zero. The worker gets an attempt's span in
+	// traceparent. Zero means that there is no span: the worker gets the parent.
 	Start(s *Span) Trace
-	// End ends the span that Start has returned, which is in s.Self.
+	// End ends the span that Start returned, which is in s.Self.
 	End(s *Span)
 }
 
-// Span is one request or attempt on its way. It and its strings are only valid
-// during the call.
+// Span is a request or an attempt. It and its strings are only valid during the call.
 type Span struct {
 	Parent    Trace // of the caller for a request, of the request for an attempt
-	Self      Trace // what Start has returned
-	State     any   // the tracer's own, kept from Start to End
+	Self      Trace // what Start returned
+	State     any   // the tracer's own data, kept from Start to End
 	Began     time.Time
 	Route     string // of an attempt, and of a request at its End
 	Method    string
@@ -34,7 +31,7 @@ type Span struct {
 	Worker  string // of an attempt
 	Lane    bool   // of an attempt
 
-	// Known at the End.
+	// Known at End.
 	Status int
 	Fault  dispatch.Fault // of an attempt
 	Err    error          // of an attempt

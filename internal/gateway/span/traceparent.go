@@ -14,8 +14,7 @@ type Trace struct {
 	Flags byte // bit 0: sampled
 }
 
-// NewTrace returns a child of parent, or the sampled root of a new trace when
-// that is zero.
+// NewTrace returns a child of parent, or the sampled root of a new trace if parent is zero.
 func NewTrace(parent Trace) Trace {
 	t := parent
 	if t.ID == [16]byte{} {
@@ -27,8 +26,7 @@ func NewTrace(parent Trace) Trace {
 	return t
 }
 
-// The parts of a traceparent: version, trace, span and flags with a dash
-// between.
+// The parts of a traceparent: version, trace, span and flags, separated by dashes.
 const (
 	traceSize = 55
 	traceAt   = 3
@@ -36,8 +34,7 @@ const (
 	flagsAt   = 53
 )
 
-// ParseTrace reads the value of a traceparent field. As the standard asks, what a
-// later version has added behind it is not looked at.
+// ParseTrace reads the value of a traceparent field. As the standard requires, it ignores additions of later versions.
 func ParseTrace(s string) (t Trace, ok bool) {
 	if len(s) < traceSize || s[2] != '-' || s[spanAt-1] != '-' || s[flagsAt-1] != '-' {
 		return Trace{}, false

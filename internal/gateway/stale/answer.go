@@ -2,15 +2,14 @@ package stale
 
 import "fmt"
 
-// Answer is an answer of an upstream. What [Cache.Get] returns is shared and
-// must not be changed.
+// Answer is an answer of an upstream. The result of [Cache.Get] is shared and must not be changed.
 type Answer struct {
 	Status int
-	Header []Field // without what belongs to one connection, Age and Content-Length
-	Body   []byte  // whole; of an answer to GET
+	Header []Field // without fields of one connection, Age and Content-Length
+	Body   []byte  // complete; of an answer to GET
 
-	// Credentials says that the request had some: Authorization, Cookie, or
-	// whatever else the service tells users apart by. It is not kept.
+	// Credentials says that the request had credentials: Authorization, Cookie, or another identification of users. It is
+	// not kept.
 	Credentials bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// overhead is what an answer takes beside its body and its header's text.
+// overhead is the memory of an answer in addition to its body and its header's text.
 const overhead = 256
 
 // Cache keeps answers by key. It is safe for concurrent use.
@@ -19,9 +19,9 @@ type Cache struct {
 
 	mu      sync.Mutex // guards what follows
 	entries map[[16]byte]*entry
-	newest  *entry // of the queue: the entries in the order in which they came
+	newest  *entry // of the queue: entries in the order of arrival
 	oldest  *entry
-	hand    *entry // what is looked at next when room is wanted; nil: oldest
+	hand    *entry // the next entry to examine for eviction; nil: oldest
 	bytes   int64
 	evicted uint64
 }
@@ -38,13 +38,12 @@ type entry struct {
 type kept struct {
 	answer Answer
 	at     time.Time
-	age    time.Duration // that it had at at
-	limit  time.Duration // its age beyond which it may not be shown
+	age    time.Duration // its age at at
+	limit  time.Duration // the largest age at which it may be shown
 	size   int64
 }
 
-// New returns an empty cache. A Config that does not pass Validate is taken for
-// the zero one.
+// New returns an empty cache. An invalid Config is replaced by the zero one.
 func New(cfg Config) *Cache {
 	if cfg.Validate() != nil {
 		cfg = Config{}
@@ -52,7 +51,7 @@ func New(cfg Config) *Cache {
 	return &Cache{config: cfg.WithDefaults(), entries: make(map[[16]byte]*entry)}
 }
 
-// Put keeps a copy of a, or says why not. It replaces an older answer of the key.
+// Put keeps a copy of a, or returns why not. It replaces an older answer of the key.
 func (c *Cache) Put(key [16]byte, a Answer, now time.Time) Reason {
 	r := c.record(key, a)
 	if r.length < 0 {
@@ -62,8 +61,7 @@ func (c *Cache) Put(key [16]byte, a Answer, now time.Time) Reason {
 	return r.Commit(now)
 }
 
-// Get returns the answer kept for key unless it is older than maxAge (0: however
-// old) or than it allows itself, and its age.
+// Get returns the answer for key and its age, unless it is older than maxAge (0: no limit) or than its own limit.
 func (c *Cache) Get(key [16]byte, now time.Time, maxAge time.Duration) (a Answer, age time.Duration, ok bool) {
 	var is *kept
 	c.mu.Lock()
@@ -94,7 +92,7 @@ func (c *Cache) fresh(key [16]byte, now time.Time) bool {
 	return true
 }
 
-// insert keeps is for key, and evicts others until there is room.
+// insert stores is for key, and evicts others until there is room.
 func (c *Cache) insert(key [16]byte, is *kept) Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +100,7 @@ func (c *Cache) insert(key [16]byte, is *kept) Reason {
 		if is.at.Before(was.is.at) {
 			return Older
 		}
-		was.visited = true // its key is asked for again and again
+		was.visited = true // its key is used repeatedly
 	}
 	for !c.fits(key, is) {
 		c.evict()
@@ -116,7 +114,7 @@ func (c *Cache) insert(key [16]byte, is *kept) Reason {
 	return Kept
 }
 
-// fits reports whether there is room for is, in the place of what its key has.
+// fits reports whether there is room for is, if it replaces its key's answer.
 func (c *Cache) fits(key [16]byte, is *kept) bool {
 	bytes, entries := c.bytes+is.size, len(c.entries)+1
 	if was := c.entries[key]; was != nil {
@@ -126,18 +124,18 @@ func (c *Cache) fits(key [16]byte, is *kept) bool {
 	return bytes <= c.config.MaxBytes && entries <= c.config.MaxEntries
 }
 
-// Stats are numbers about a cache.
+// Stats are the counters of a cache.
 type Stats struct {
 	Entries   int
 	Bytes     int64
-	Recording int64 // bytes of answers that are on their way
+	Recording int64 // bytes of answers that are being recorded
 	Hits      uint64
 	Misses    uint64
 	Evicted   uint64
 	Refused   map[string]uint64 // answers that were not kept, by the name of the Reason
 }
 
-// Stats returns numbers about c.
+// Stats returns the counters of c.
 func (c *Cache) Stats() Stats {
 	s := Stats{Recording: c.recording.Load(), Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: make(map[string]uint64)}
 	for r := range c.refused {

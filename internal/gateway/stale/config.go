@@ -1,41 +1,34 @@
 package stale
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config bounds a cache. The zero value means the defaults below.
 type Config struct {
-	MaxBytes   int64         // of all answers, with what it takes to keep them; default 64 MiB
-	MaxEntry   int           // bytes of one body at most; default 1 MiB
-	MaxEntries int           // answers at most; default 65,536
-	Refresh    time.Duration // a copy that is younger is good enough and not recorded again; default 1 s, negative: none is
-	// Vary names the request headers whose values are in the caller's keys;
-	// see [Cache.AppendVary]. An answer that varies on another one is not
-	// kept. Default: Accept, Accept-Encoding, Accept-Language, Origin.
+	MaxBytes   int64         // of all answers, with overhead; default 64 MiB
+	MaxEntry   int           // of one body; default 1 MiB
+	MaxEntries int           // number of answers; default 65,536
+	Refresh    time.Duration // a younger copy is not recorded again; default 1 s; negative: every answer is recorded
+	// Vary names the request headers whose values are in the caller's keys; see [Cache.AppendVary]. An answer that varies
+	// on another header is not kept. Default: Accept, Accept-Encoding, Accept-Language, Origin.
 	Vary []string
 }
 
 // maxVary bounds Config.Vary.
 const maxVary = 32
 
-// WithDefaults returns c with every zero field set to its default.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.MaxBytes == 0 {
-		c.MaxBytes = 64 << 20
-	}
-	if c.MaxEntry == 0 {
-		c.MaxEntry = int(min(1<<20, max(c.MaxBytes, 0)))
-	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = 65_536
-	}
-	if c.Refresh == 0 {
-		c.Refresh = time.Second
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
+	c.MaxEntry = cmp.Or(c.MaxEntry, int(min(1<<20, max(c.MaxBytes, 0))))
+	c.MaxEntries = cmp.Or(c.MaxEntries, 65_536)
+	c.Refresh = cmp.Or(c.Refresh, time.Second)
 	if c.Vary == nil {
 		c.Vary = []string{"Accept", "Accept-Encoding", "Accept-Language", "Origin"}
 	}
@@ -45,11 +38,9 @@ func (c Config) WithDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
+	var errs faults.List
 	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+		errs.If(bad, format, args...)
 	}
 	fault(c.MaxBytes < 1, "MaxBytes is %d, want 1 or more", c.MaxBytes)
 	fault(c.MaxEntry < 1 || int64(c.MaxEntry) > max(c.MaxBytes, 1), "MaxEntry is %d, want 1 to MaxBytes (%d)", c.MaxEntry, c.MaxBytes)

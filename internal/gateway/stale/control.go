@@ -8,8 +8,7 @@ import (
 // maxControl bounds a line of Cache-Control that is read.
 const maxControl = 4 << 10
 
-// control is what Cache-Control of an answer says (RFC 9111 §5.2.2, RFC 5861).
-// A duration below 0 was not said.
+// control is the parsed Cache-Control of an answer (RFC 9111 §5.2.2, RFC 5861). A duration below 0 was not given.
 type control struct {
 	noStore, private, public, noCache bool
 	mustRevalidate, proxyRevalidate   bool
@@ -17,8 +16,7 @@ type control struct {
 	maxAge, sharedMaxAge, staleIfError time.Duration
 }
 
-// judge says whether a shared cache may keep an answer, to a request with
-// credentials or without (§3, §3.5).
+// judge decides whether a shared cache may keep an answer to a request with or without credentials (§3, §3.5).
 func (c *control) judge(credentials bool) Reason {
 	switch {
 	case c.noStore:
@@ -38,8 +36,8 @@ func (c *control) strict() bool {
 	return c.mustRevalidate || c.proxyRevalidate || c.sharedMaxAge >= 0
 }
 
-// lifetime is how long the answer is fresh; 0 when it does not say so. Expires
-// is not looked at: it could only make the limit longer.
+// lifetime returns how long the answer is fresh; 0 if it does not say so. Expires is not read: it could only extend the
+// limit.
 func (c *control) lifetime() time.Duration {
 	if c.sharedMaxAge >= 0 {
 		return c.sharedMaxAge
@@ -47,9 +45,8 @@ func (c *control) lifetime() time.Duration {
 	return max(c.maxAge, 0)
 }
 
-// limit is the age beyond which the answer may not be shown: must-revalidate,
-// proxy-revalidate and s-maxage forbid to show it stale, stale-if-error allows
-// it for a time (§4.2.4).
+// limit returns the largest age at which the answer may be shown. must-revalidate, proxy-revalidate and s-maxage forbid a
+// stale answer; stale-if-error allows it for a time (§4.2.4).
 func (c *control) limit() time.Duration {
 	switch {
 	case c.strict():
@@ -62,9 +59,8 @@ func (c *control) limit() time.Duration {
 
 func newControl() control { return control{maxAge: -1, sharedMaxAge: -1, staleIfError: -1} }
 
-// read takes one line of Cache-Control, and reports whether it can be read. Of
-// what is said twice, the stricter counts. private and no-cache with the names
-// of fields mean the whole answer, as §5.2.2 allows.
+// read parses one line of Cache-Control, and reports whether it can be read. Of a repeated directive the stricter one
+// counts. private and no-cache with the names of fields apply to the complete answer, as §5.2.2 allows.
 func (c *control) read(line string) bool {
 	if len(line) > maxControl {
 		return false
@@ -109,8 +105,8 @@ func stricter(d *time.Duration, value string) {
 	}
 }
 
-// directive cuts the next directive off a list: a token, and perhaps = and a
-// token or a quoted string. An empty one has no name.
+// directive cuts the next directive from a list: a token, optionally with = and a token or a quoted string. An empty one
+// has no name.
 func directive(s string) (name, value, rest string, ok bool) {
 	s = trim(s)
 	name, s = token(s)
@@ -132,7 +128,7 @@ func directive(s string) (name, value, rest string, ok bool) {
 	return name, value, s[1:], true
 }
 
-// quoted reads a quoted string after its first quote.
+// quoted reads a quoted string after its opening quote.
 func quoted(s string) (value, rest string, ok bool) {
 	var text strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -147,8 +143,7 @@ func quoted(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// seconds reads delta-seconds: what is none is 0, and 2³¹ is for ever
-// (§1.2.2).
+// seconds reads delta-seconds: an invalid value is 0, and 2³¹ means for ever (§1.2.2).
 func seconds(s string) time.Duration {
 	n := int64(0)
 	for i := range len(s) {

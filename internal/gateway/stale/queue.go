@@ -1,8 +1,7 @@
 package stale
 
-// The entries are in a queue from the oldest to the newest, which SIEVE needs
-// and no more: using an entry marks it and moves nothing (Zhang et al., "SIEVE
-// is Simpler than LRU", NSDI 2024). The caller holds the lock.
+// The entries are in a queue from the oldest to the newest, as SIEVE needs: using an entry marks it and moves nothing
+// (Zhang et al., "SIEVE is Simpler than LRU", NSDI 2024). The caller holds the lock.
 
 func (c *Cache) push(e *entry) {
 	c.entries[e.key] = e
@@ -16,8 +15,8 @@ func (c *Cache) push(e *entry) {
 	c.newest = e
 }
 
-// evict removes the next entry that was not used since the hand came by. What
-// the hand passes loses its mark, so that it is passed once for each use.
+// evict removes the next unmarked entry. The hand clears the marks that it passes, so an entry survives one pass after each
+// use.
 func (c *Cache) evict() {
 	e := c.hand
 	if e == nil {

@@ -9,26 +9,24 @@ const (
 	// maxFields and maxHead bound the header of an answer.
 	maxFields = 256
 	maxHead   = 64 << 10
-	perField  = 32 // bytes that a Field takes beside its text
-	// firstPiece is how much a recorder takes first, when no length was said.
+	perField  = 32 // memory of a Field in addition to its text
+	// firstPiece is how much a recorder reserves first, if no length was given.
 	firstPiece = 4 << 10
 )
 
-// Recorder takes an answer that passes by. What has passed is kept when Commit
-// says that it is whole; until then it counts against a quarter of MaxBytes for
-// all recorders. The zero Recorder takes nothing. It is for one goroutine.
+// Recorder copies an answer while it passes. Commit keeps it, if it is complete. Until then it counts against a quarter of
+// MaxBytes for all recorders. The zero Recorder copies nothing. It is not safe for concurrent use.
 type Recorder struct {
-	cache  *Cache // nil: it takes nothing more
+	cache  *Cache // nil: it copies nothing more
 	key    [16]byte
 	is     *kept
 	body   []byte
-	length int64 // that was said; -1: none
+	length int64 // the given length; -1: none
 	why    Reason
 }
 
-// Record begins to take an answer of which a.Body does not matter; it is copied,
-// so that the caller's buffers are free. One that may not be kept, or whose copy
-// is younger than Config.Refresh, costs nothing more. Commit or Discard ends it.
+// Record starts to copy an answer, without a.Body. It copies the header, so the caller's buffers are free. An answer that
+// may not be kept, or whose copy is younger than Config.Refresh, costs nothing more. End it with Commit or Discard.
 func (c *Cache) Record(key [16]byte, a Answer, now time.Time) Recorder {
 	if c.fresh(key, now) {
 		return Recorder{why: Older}
@@ -74,7 +72,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// grow makes room for all bytes, unless other recorders have taken it.
+// grow makes room for all bytes, unless other recorders use the memory.
 func (r *Recorder) grow(all int) bool {
 	c := r.cache
 	want := min(max(2*cap(r.body), all, firstPiece), c.config.MaxEntry)
@@ -92,7 +90,7 @@ func (r *Recorder) grow(all int) bool {
 	return true
 }
 
-// Commit keeps the answer, whose body is whole, or says why not.
+// Commit keeps the answer, whose body is complete, or returns why not.
 func (r *Recorder) Commit(now time.Time) Reason {
 	c := r.cache
 	if c == nil {
@@ -124,7 +122,7 @@ func (r *Recorder) Commit(now time.Time) Reason {
 	return why
 }
 
-// Discard gives up; after Commit it does nothing.
+// Discard drops the copy; after Commit it does nothing.
 func (r *Recorder) Discard() {
 	if r.cache != nil {
 		r.cache.recording.Add(-int64(cap(r.body)))

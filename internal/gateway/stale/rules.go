@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// forever is the limit of an answer that sets none itself.
+// forever is the limit of an answer without a limit of its own.
 const forever = time.Duration(math.MaxInt64)
 
 // head is what the header says about keeping the answer.
@@ -17,9 +17,8 @@ type head struct {
 	length     int64 // Content-Length; -1: none
 }
 
-// judge says whether an answer may be kept, by RFC 9111 §3, and how old it may
-// become, by §4.2.4 and RFC 5861 §4. It allocates nothing: most answers of some
-// services are refused.
+// judge decides whether an answer may be kept, by RFC 9111 §3, and its largest age, by §4.2.4 and RFC 5861 §4. It allocates
+// nothing, because some services have mostly answers that are refused.
 func (c *Cache) judge(a Answer) (h head, why Reason) {
 	switch a.Status {
 	case 200, 203, 301, 308, 404, 410:
@@ -70,7 +69,7 @@ func (c *Cache) judgeVary(line string) Reason {
 		name = trim(name)
 		switch {
 		case name == "":
-		case !isToken(name): // which * is
+		case !isToken(name): // includes *
 			return Unreadable
 		case !holds(c.config.Vary, name):
 			return Vary
@@ -79,9 +78,8 @@ func (c *Cache) judgeVary(line string) Reason {
 	return Kept
 }
 
-// AppendVary appends to dst, of which the caller makes a key, the values that
-// the request has for the names in Config.Vary. value returns one: its lines
-// joined with ", ", or "".
+// AppendVary appends to dst the request's values of the headers in Config.Vary; the caller makes a key from dst. value
+// returns the lines of one header joined with ", ", or "".
 func (c *Cache) AppendVary(dst []byte, value func(name string) string) []byte {
 	for _, name := range c.config.Vary {
 		v := trim(value(name))
@@ -91,8 +89,8 @@ func (c *Cache) AppendVary(dst []byte, value func(name string) string) []byte {
 	return dst
 }
 
-// clone copies fields, without those that belong to the connection and those
-// that whoever shows the answer sets, and says what they take.
+// clone copies fields and returns their size. It leaves out fields of the connection and fields that are set when the
+// answer is shown.
 func clone(fields []Field) ([]Field, int64) {
 	var text strings.Builder
 	var hops []string
@@ -125,7 +123,7 @@ func clone(fields []Field) ([]Field, int64) {
 	return kept, int64(size + cap(kept)*perField)
 }
 
-// passing reports whether a field is of one connection, or of one answer's way.
+// passing reports whether a field belongs to one connection, or to one transfer of the answer.
 func passing(name string) bool {
 	return holds([]string{
 		"te", "age", "trailer", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection",

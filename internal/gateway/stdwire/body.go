@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// Next reads more of the body. Bodies of unknown length are read by a pump,
-// because a read over net/http cannot be given up and taken up again.
+// Next reads more of the body. A pump reads bodies of unknown length, because a read over net/http cannot be interrupted
+// and continued.
 func (s *Exchange) Next() ([]byte, error) {
 	if s.done {
 		return nil, io.EOF
@@ -24,7 +24,7 @@ func (s *Exchange) Next() ([]byte, error) {
 		}
 	}
 	s.deadline()
-	if s.stop.Load() { // now that no later Interrupt can come before the deadline
+	if s.stop.Load() { // no later Interrupt can come before the deadline now
 		return nil, h1.ErrInterrupted
 	}
 	var n int
@@ -55,7 +55,7 @@ func (s *Exchange) deadline() {
 	if !s.by.IsZero() && s.by.Before(by) {
 		by = s.by
 	}
-	_ = s.rc.SetReadDeadline(by) // a writer that cannot has its own bounds
+	_ = s.rc.SetReadDeadline(by) // a writer without deadlines has its own bounds
 }
 
 // pump is a goroutine that reads one piece of the body at a time, on demand.

@@ -15,8 +15,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// fieldsOf lists the fields of a request by name: net/http keeps them in a map, and
-// copies of a request have to be alike.
+// fieldsOf lists the fields of a request by name. net/http keeps them in a map, and copies of a request must have the same
+// order.
 func fieldsOf(r *http.Request) []h1.Field {
 	fields := make([]h1.Field, 0, len(r.Header)+1)
 	for name, values := range r.Header {
@@ -38,7 +38,7 @@ func fieldsOf(r *http.Request) []h1.Field {
 // ReadSize is the size of a buffer for a body.
 const ReadSize = 32 << 10
 
-// discard is how long a body that nobody wants may come.
+// discard is how long the rest of an unwanted body is read.
 const discard = time.Second
 
 // Exchange is one request and its answer. Create it with [New].
@@ -48,11 +48,11 @@ type Exchange struct {
 	r     *http.Request
 	rc    *http.ResponseController
 
-	send, take time.Duration // for the caller to send or take anything
+	send, take time.Duration // for the caller to send or take bytes
 
 	// Reading.
 	buf      *[ReadSize]byte
-	read     bool // the body has been asked for
+	read     bool // reading has begun
 	done     bool // it has been read
 	patience time.Duration
 	by       time.Time
@@ -68,14 +68,13 @@ type Exchange struct {
 	err     error
 }
 
-// New returns the exchange of a request. The caller has so long to send more of its body,
-// and to take anything of its answer. Buffers for bodies, *[ReadSize]byte, come from reads.
-// A Release is owed.
+// New returns the exchange of a request. send and take are the times in which the caller must send more of its body, and
+// take bytes of its answer. Buffers for bodies, *[ReadSize]byte, come from reads. The caller must call Release.
 func New(w http.ResponseWriter, r *http.Request, send, take time.Duration, reads *sync.Pool) *Exchange {
 	return &Exchange{reads: reads, w: w, r: r, rc: http.NewResponseController(w), send: send, take: take}
 }
 
-// Request returns the head of the request, or an [*h1.Error] that says what is wrong with it.
+// Request returns the head of the request, or an [*h1.Error] with its fault.
 func (s *Exchange) Request() (*h1.Request, error) {
 	r, req := s.r, new(h1.Request)
 	if err := req.Make(r.Method, r.RequestURI, r.Host, fieldsOf(r), r.ContentLength); err != nil {
@@ -91,13 +90,13 @@ func (s *Exchange) Request() (*h1.Request, error) {
 // Aborted reports whether the connection is to be cut.
 func (s *Exchange) Aborted() bool { return s.aborted }
 
-// Ready reports whether more of the body has come already. Nobody knows that here.
+// Ready always returns false: net/http does not tell whether more of the body has come.
 func (s *Exchange) Ready() bool { return false }
 
 // BodyDone reports whether the body has been read to its end.
 func (s *Exchange) BodyDone() bool { return s.done }
 
-// KeepHalfClosed does nothing: net/http ends the request of a caller who stops sending.
+// KeepHalfClosed does nothing: net/http ends the request of a caller that stops sending.
 func (s *Exchange) KeepHalfClosed() {}
 
 // Gone reports whether the caller has hung up.
@@ -106,21 +105,20 @@ func (s *Exchange) Gone() bool { return s.r.Context().Err() != nil }
 // Sent reports whether the answer can no longer be taken back.
 func (s *Exchange) Sent() bool { return s.sent }
 
-// Abort has the connection cut when the request ends.
+// Abort makes the connection be cut when the request ends.
 func (s *Exchange) Abort() { s.aborted = true }
 
-// Continue lets answers begin before the body has ended. Where it is not called,
-// as for refusals, net/http reads the rest of a short body itself, so that the
-// connection can go on.
+// Continue allows an answer to begin before the body has ended. Without it, as for refusals, net/http reads the rest of a
+// short body itself, so that the connection can go on.
 func (s *Exchange) Continue() error {
 	s.read = true
 	if s.r.ProtoMajor == 1 {
-		_ = s.rc.EnableFullDuplex() // a writer that cannot reads the body first
+		_ = s.rc.EnableFullDuplex() // a writer without it reads the body first
 	}
 	return nil
 }
 
-// Patience bounds how long reads of the body wait, and until when.
+// Patience bounds the waits of reads of the body: for each wait, and in total.
 func (s *Exchange) Patience(d time.Duration, by time.Time) { s.patience, s.by = d, by }
 
 // Interrupt ends a read in progress and all later ones, from any goroutine.
@@ -129,10 +127,10 @@ func (s *Exchange) Interrupt() {
 	_ = s.rc.SetReadDeadline(time.Unix(1, 0))
 }
 
-// Trailers returns those of the body, once it has ended.
+// Trailers returns the trailers of the body, once it has ended.
 func (s *Exchange) Trailers() []h1.Field { return Fields(s.r.Trailer) }
 
-// Fields lists the fields of a header of net/http, in no order.
+// Fields lists the fields of a net/http header, in random order.
 func Fields(h http.Header) []h1.Field {
 	var fields []h1.Field
 	for name, values := range h {
@@ -143,7 +141,7 @@ func Fields(h http.Header) []h1.Field {
 	return fields
 }
 
-// Release ends what reads, so that nothing touches the request any more.
+// Release ends the goroutines that read, so that nothing touches the request any more.
 func (s *Exchange) Release() {
 	if s.pump != nil {
 		if s.pump.busy {
@@ -218,7 +216,7 @@ func (s *Exchange) Write(p []byte) error {
 	return s.err
 }
 
-// Flush sends what there is, the head too.
+// Flush sends all buffered data, including the head.
 func (s *Exchange) Flush() error {
 	s.begin()
 	if s.err == nil {
@@ -246,7 +244,7 @@ func (s *Exchange) Reset() bool {
 	return true
 }
 
-// Close asks for the end of the connection after the answer.
+// Close makes the connection end after the answer.
 func (s *Exchange) Close() {
 	if s.r.ProtoMajor == 1 {
 		s.w.Header().Set("Connection", "close")

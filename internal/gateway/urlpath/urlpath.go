@@ -9,14 +9,12 @@ import (
 const (
 	// maxRounds is how often a path is decoded, for servers behind further proxies.
 	maxRounds = 3
-	// maxReadings bounds the bytes of all readings of one path, and with them the
-	// time that they take.
+	// maxReadings bounds the bytes of all readings of one path, and so the time that they take.
 	maxReadings = 128 << 10
 )
 
-// Resolve brings a path into the form that routes match: percent-encoded
-// unreserved characters decoded and dot segments removed, as a worker may do, so
-// that nobody reaches a worker past its route. Other paths come back as they are.
+// Resolve converts a path to the form that routes match: it decodes percent-encoded unreserved characters and removes dot
+// segments, as a worker may do. So nobody can reach a worker past its route. Other paths are unchanged.
 func Resolve(path string) string {
 	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "/.") {
 		return path
@@ -70,7 +68,7 @@ func unhex(hi, lo byte) (byte, bool) {
 	return byte(h<<4 | l), h >= 0 && l >= 0
 }
 
-// Unclear reports whether servers may take the path for another one.
+// Unclear reports whether servers may read the path as another one.
 func Unclear(path string) bool {
 	for i := range len(path) {
 		switch path[i] {
@@ -85,9 +83,8 @@ func Unclear(path string) bool {
 	return false
 }
 
-// Readings returns what servers may take the path for: decoded up to maxRounds
-// times, with each of the other customs or without. It reports false when there are
-// too many of them.
+// Readings returns all ways in which servers may read the path: decoded up to maxRounds times, with and without each other
+// convention. It returns false if there are too many of them.
 func Readings(path string) ([]string, bool) {
 	all := []string{path}
 	for range maxRounds {
@@ -109,8 +106,8 @@ func Readings(path string) ([]string, bool) {
 	return all, true
 }
 
-// Normalise returns the one form of the path that nothing is left to decode or to
-// remove in. It reports false for a path that is encoded more than maxRounds times.
+// Normalise returns the form of the path in which nothing is left to decode or to remove. It returns false for a path that
+// is encoded more than maxRounds times.
 func Normalise(path string) (string, bool) {
 	for range maxRounds {
 		path = unescape(path)
@@ -140,7 +137,7 @@ func unescape(path string) string {
 	return string(b)
 }
 
-// escape encodes what may not stand in a path.
+// escape encodes characters that a path must not contain.
 func escape(path string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(path))
@@ -156,7 +153,7 @@ func escape(path string) string {
 
 func slashes(path string) string { return strings.ReplaceAll(path, `\`, "/") }
 
-// merged makes one slash of several.
+// merged replaces several slashes by one.
 func merged(path string) string {
 	if !strings.Contains(path, "//") {
 		return path

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// hold says why the server cannot remove the WAL of a slot.
+// hold sets the reason why the server cannot remove the WAL of a slot.
 func (s *SlotReport) hold(transaction string) {
 	switch {
 	case s.Status == "lost", s.Status == "gone", s.Retained < trifle:
@@ -14,9 +14,9 @@ func (s *SlotReport) hold(transaction string) {
 	case s.PID == 0:
 		left := s.Inactive
 		if left == nil && s.Health == Stopped {
-			left = s.Since // servers before 17 do not say
+			left = s.Since // servers before version 17 do not report it
 		}
-		s.HeldBy = "the slot: nobody reads it" + since(left)
+		s.HeldBy = "the slot: no reader" + since(left)
 	case s.Kind == "physical":
 		s.HeldBy = "the standby " + s.Reader
 	case s.Behind > s.Retained/2:
@@ -33,7 +33,7 @@ func since(t *time.Time) string {
 	return " since " + t.UTC().Format(time.RFC3339)
 }
 
-// project says when the WAL that a slot holds back reaches its limit.
+// project estimates when the WAL that a slot holds back reaches its limit.
 func (s *SlotReport) project(r *Report, growth float64) {
 	left := r.Free
 	if s.Safe != nil && (left == nil || *s.Safe < *left) {
@@ -47,11 +47,11 @@ func (s *SlotReport) project(r *Report, growth float64) {
 	s.LimitIn = &d
 }
 
-// alarm says what a person should know.
+// alarm sets the condition that needs a person's attention, if any.
 func (s *SlotReport) alarm(r *Report) {
 	switch {
 	case s.Status == "lost":
-		s.Alarm = "the slot is lost: the server has removed WAL that it needs, as max_slot_wal_keep_size says"
+		s.Alarm = "the slot is lost: the server removed WAL that it needs, because of max_slot_wal_keep_size"
 	case s.LimitIn != nil && *s.LimitIn < soon:
 		what := "the disk is full"
 		if s.Safe != nil && (r.Free == nil || *s.Safe < *r.Free) {
@@ -62,14 +62,14 @@ func (s *SlotReport) alarm(r *Report) {
 		s.Alarm = s.Reason
 	case s.Health == Failing || s.Health == Stalled || s.Health == Full:
 		if s.Since != nil && r.At.Sub(*s.Since) > troubled {
-			s.Alarm = fmt.Sprintf("its reader is %s since %s: %s", s.Health, s.Since.UTC().Format(time.RFC3339), s.Reason)
+			s.Alarm = fmt.Sprintf("its reader has been %s since %s: %s", s.Health, s.Since.UTC().Format(time.RFC3339), s.Reason)
 		}
 	case s.PID == 0 && s.Retained > plenty:
 		s.Alarm = fmt.Sprintf("the server keeps %s of WAL; held by %s", size(s.Retained), s.HeldBy)
 	}
 }
 
-// about is a duration in its largest unit.
+// about formats a duration in its largest unit.
 func about(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration
@@ -82,7 +82,7 @@ func about(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// size is a number of bytes in its largest unit.
+// size formats a number of bytes in its largest unit.
 func size(n int64) string {
 	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
 		if of := int64(1) << (10 * (4 - i)); n >= of {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	answerEvery  = time.Second      // how often the server hears how far we are
-	answerWithin = 10 * time.Second // how long that may take to send
-	silence      = time.Minute      // how long the server may say nothing, and not answer
+	answerEvery  = time.Second      // interval between position reports to the server
+	answerWithin = 10 * time.Second // time limit for sending one report
+	silence      = time.Minute      // time limit for the server's silence before the stream fails
 )
 
-// answer tells the server how far everything is durable, also while the receiver
-// works, for a server ends the connection of a reader that it does not hear. When ctx
-// ends it says so once more, and closes the connection, which ends reading.
+// answer reports to the server which position is durable, also while the receiver works,
+// because a server closes the connection of a silent reader. When ctx ends, answer reports
+// once more and closes the connection, which ends reading.
 func (s *Stream) answer(ctx context.Context, end context.CancelCauseFunc) {
 	every := answerEvery
 	if s.timeout > 0 {
@@ -31,7 +31,7 @@ func (s *Stream) answer(ctx context.Context, end context.CancelCauseFunc) {
 		case <-tick.C:
 		case <-s.reply:
 		case <-ctx.Done():
-			_ = s.send(false) // what is lost is sent again
+			_ = s.send(false) // the server sends unconfirmed data again
 			if b, err := (&pgproto3.Terminate{}).Encode(nil); err == nil {
 				_, _ = s.conn.Write(b)
 			}
@@ -48,7 +48,7 @@ func (s *Stream) answer(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// quiet is how long the server has said nothing while it was listened to.
+// quiet returns how long the server has been silent while the stream was reading.
 func (s *Stream) quiet() time.Duration {
 	since := s.waiting.Load()
 	if since == 0 {
@@ -57,7 +57,8 @@ func (s *Stream) quiet() time.Duration {
 	return time.Duration(time.Now().UnixNano() - since)
 }
 
-// send sends all three positions. A zero one would be taken for the first.
+// send sends all three positions. The server would take a zero position for the start of
+// the WAL.
 func (s *Stream) send(wantReply bool) error {
 	confirmed, _ := s.track.position()
 	received := max(LSN(s.received.Load()), confirmed)
@@ -89,5 +90,5 @@ func (s *Stream) send(wantReply bool) error {
 	return err
 }
 
-// postgresEpoch is where the protocol's times begin.
+// postgresEpoch is the origin of the protocol's timestamps.
 func postgresEpoch() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }

@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,88 +10,75 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// CaptureConfig says which tables become events of which outbox.
+// CaptureConfig selects the tables whose changes become events, and their outbox.
 type CaptureConfig struct {
 	Config
 	Schema string // of the outbox
 	Tables []Table
 
-	// CopyOnLoss copies the tables again when the slot is lost. What was deleted
-	// meanwhile is not told. Without it the capture stops, until [CaptureConfig.Reset].
+	// CopyOnLoss copies the tables again when the slot is lost. Rows deleted in the
+	// meantime produce no events. Without CopyOnLoss the capture stops until [Config.Reset]
+	// is called.
 	CopyOnLoss bool
-	Rows       int           // changes that are written in one transaction; 0: 1,000
-	Linger     time.Duration // how long a change waits for others; 0: 20 ms
-	// Waiting is how many events may wait in the outbox before reading pauses, and
-	// the server keeps the WAL instead. 0: 1,000,000
+	Rows       int           // maximum number of changes per transaction, up to 5000; 0: 1,000
+	Linger     time.Duration // maximum wait for further changes before a transaction; 0: 20 ms
+	// Waiting is the number of undelivered events in the outbox at which reading pauses.
+	// The server then keeps the WAL. 0: 1,000,000
 	Waiting int
-	// Retry is how long a capture that failed waits; 0: 5 s
+	// Retry is the wait after a failure; 0: 5 s
 	Retry time.Duration
 }
 
-// Table says how changes of a table become events. Topic, Key and Type are
-// templates: {schema}, {table}, {op} (insert, update, delete or snapshot), {key} (the
-// values of the primary key, with colons between) and {row.COLUMN} stand for what they say.
+// Table describes how changes of a table become events. Topic, Key and Type are templates
+// with the placeholders {schema}, {table}, {op} (insert, update, delete or snapshot), {key}
+// (the values of the primary key, joined by colons) and {row.COLUMN}.
 type Table struct {
 	Name  string   // orders, or schema.orders
-	Topic string   // "": {schema}.{table}
-	Key   string   // "": {key}
-	Type  string   // "": {table}.{op}
-	Omit  []string // columns that no event has
-	Copy  bool     // the rows that are there at first become events too, with the op snapshot
+	Topic string   // default {schema}.{table}
+	Key   string   // default {key}
+	Type  string   // default {table}.{op}
+	Omit  []string // columns to leave out of events
+	Copy  bool     // also create an event, with the op snapshot, for each row that exists at the start
 }
 
 func (c CaptureConfig) withDefaults() CaptureConfig {
 	c.Config = c.Config.withDefaults()
-	if c.Rows == 0 {
-		c.Rows = 1000
-	}
-	if c.Linger == 0 {
-		c.Linger = 20 * time.Millisecond
-	}
-	if c.Waiting == 0 {
-		c.Waiting = 1_000_000
-	}
-	if c.Retry == 0 {
-		c.Retry = 5 * time.Second
-	}
+	c.Rows = cmp.Or(c.Rows, 1000)
+	c.Linger = cmp.Or(c.Linger, 20*time.Millisecond)
+	c.Waiting = cmp.Or(c.Waiting, 1_000_000)
+	c.Retry = cmp.Or(c.Retry, 5*time.Second)
 	return c
 }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c CaptureConfig) Validate() error {
-	faults := []error{c.Config.Validate()}
-	if !validName(c.Schema) {
-		faults = append(faults, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _", c.Schema))
+	errs := faults.List{c.Config.Validate()}
+	errs.If(!validName(c.Schema), "Schema: %.80q must be 1 to 63 characters of a-z, 0-9 and _", c.Schema)
+	if c.Rows < 0 || c.Rows > 5000 { // each change may lock a key
+		errs = append(errs, fmt.Errorf("Rows: %d is not between 1 and 5000", c.Rows))
 	}
-	if c.Rows < 0 || c.Rows > 5000 { // each may lock a key
-		faults = append(faults, fmt.Errorf("Rows: %d is not from 1 to 5000", c.Rows))
-	}
-	if c.Linger < 0 || c.Waiting < 0 || c.Retry < 0 {
-		faults = append(faults, errors.New("Linger, Waiting, Retry: negative"))
-	}
-	if len(c.Tables) == 0 {
-		faults = append(faults, errors.New("Tables: missing"))
-	}
+	errs.If(c.Linger < 0 || c.Waiting < 0 || c.Retry < 0, "Linger, Waiting, Retry: negative")
+	errs.If(len(c.Tables) == 0, "Tables: missing")
 	seen := map[table]bool{}
 	for i, t := range c.Tables {
 		p, err := t.parse()
-		if err != nil {
-			faults = append(faults, fmt.Errorf("Tables[%d].%w", i, err))
-		}
+		errs.If(err != nil, "Tables[%d].%w", i, err)
 		if seen[p.table] {
-			faults = append(faults, fmt.Errorf("Tables[%d].Name: %s is there twice", i, p.table))
+			errs = append(errs, fmt.Errorf("Tables[%d].Name: %s is listed twice", i, p.table))
 		}
 		if p.schema == c.Schema {
-			faults = append(faults, fmt.Errorf("Tables[%d].Name: %s is in the schema of the outbox", i, p.table))
+			errs = append(errs, fmt.Errorf("Tables[%d].Name: %s is in the schema of the outbox", i, p.table))
 		}
 		seen[p.table] = true
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// plan is a [Table] as it is used.
+// plan is a [Table] with its templates parsed.
 type plan struct {
 	table
 	topic, key, kind template
@@ -116,9 +104,7 @@ func (t Table) parse() (p *plan, err error) {
 		{"Key", t.Key, "{key}", &p.key},
 		{"Type", t.Type, "{table}.{op}", &p.kind},
 	} {
-		if f.text == "" {
-			f.text = f.usual
-		}
+		f.text = cmp.Or(f.text, f.usual)
 		if *f.to, err = parseTemplate(f.text); err != nil {
 			return p, fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -126,8 +112,8 @@ func (t Table) parse() (p *plan, err error) {
 	return p, nil
 }
 
-// Capture writes the changes of tables into an outbox of the same database, each
-// one once. Of several processes that capture the same, one works.
+// Capture writes the changes of tables into an outbox of the same database, each change
+// once. If several processes capture the same slot, one works and the others wait.
 type Capture struct {
 	reader
 	c     CaptureConfig
@@ -152,18 +138,18 @@ func NewCapture(c CaptureConfig) (*Capture, error) {
 	return out, nil
 }
 
-// brokenError is a fault that trying again does not mend.
+// brokenError is an error that retrying cannot fix.
 type brokenError struct{ reason string }
 
 func (e *brokenError) Error() string { return e.reason }
 
-// errElsewhere is no fault: another process does the work.
+// errElsewhere means that another process does the work; it is not a failure.
 var errElsewhere = errors.New("another process captures these tables")
 
-// Run captures until ctx ends. It tries again after a failure, and says meanwhile by
-// Status what is wrong.
+// Run captures changes until ctx ends. It retries after failures; Status shows the current
+// problem.
 func (c *Capture) Run(ctx context.Context) error {
-	said := "" // the last fault that was logged as one for people
+	said := "" // the last problem that was logged for an operator
 	for {
 		err := c.run(ctx)
 		if ctx.Err() != nil {
@@ -179,7 +165,7 @@ func (c *Capture) Run(ctx context.Context) error {
 			c.say(Waiting, pg.Message)
 		case errors.As(err, &broken):
 			if said != broken.reason {
-				c.reader.c.Log.Error("changes of tables are not captured", "slot", c.c.Slot, "reason", broken.reason)
+				c.reader.c.Log.Error("capturing changes of tables stopped", "slot", c.c.Slot, "reason", broken.reason)
 				said = broken.reason
 			}
 			c.endedAs(ctx, Broken, broken.reason)
@@ -201,7 +187,7 @@ func (c *Capture) run(ctx context.Context) error {
 	}
 	defer closeConn(conn)
 	var mine bool
-	// The lock lasts as long as the connection.
+	// The advisory lock lasts as long as the connection.
 	if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('bezoar cdc ' || $1, 0))", c.c.Slot).Scan(&mine); err != nil {
 		return err
 	}
@@ -213,7 +199,7 @@ func (c *Capture) run(ctx context.Context) error {
 		return err
 	}
 	defer closeConn(writer)
-	// What is confirmed has to be on the disk.
+	// Only durable changes may be confirmed.
 	if _, err := writer.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"); err != nil {
 		return err
 	}
@@ -226,7 +212,7 @@ func (c *Capture) run(ctx context.Context) error {
 	return c.read(ctx, conn, at.position, to, func(ctx context.Context, _ *Stream) error { return published.watch(ctx, conn) })
 }
 
-// publication is what the tables need.
+// publication returns the publication that the tables need.
 func (c CaptureConfig) publication(plans map[table]*plan) publication {
 	p := publication{name: c.Publication, publish: "insert, update, delete"}
 	for t := range plans {

@@ -179,7 +179,7 @@ func TestACaptureThatLostItsSlotStops(t *testing.T) {
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	c, end = b.capture(nil, Table{Name: "items", Copy: true})
 	c.await(t, Broken)
-	if s := c.Status(); !strings.Contains(s.Reason, "made anew or moved: what was committed between 0/") ||
+	if s := c.Status(); !strings.Contains(s.Reason, "recreated or moved: changes committed between 0/") ||
 		!strings.HasSuffix(s.Reason, ": bezoar outbox slots --reset "+b.name) {
 		t.Fatalf("status %s", s)
 	}
@@ -226,7 +226,7 @@ func TestTheKeyIsToldOfDeletedRowsToo(t *testing.T) {
 	b.exec(`CREATE TABLE items (id int PRIMARY KEY, code text NOT NULL UNIQUE, n int)`)
 	c, _ := b.capture(nil, Table{Name: "items", Key: "{row.code}"})
 	c.await(t, Broken)
-	if s := c.Status(); !strings.Contains(s.Reason, "made of the column code, which PostgreSQL does not tell of a deleted row") {
+	if s := c.Status(); !strings.Contains(s.Reason, "uses the column code, which PostgreSQL does not report for deleted rows") {
 		t.Fatalf("status %s", s)
 	}
 	b.exec(`ALTER TABLE items REPLICA IDENTITY USING INDEX items_code_key`)

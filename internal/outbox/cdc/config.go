@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,69 +13,62 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// defaultHeartbeat is how often a reader makes the database write something.
+// defaultHeartbeat is the default interval between heartbeats.
 const defaultHeartbeat = 10 * time.Second
 
-// Config says which slot of which database is read.
+// Config selects a replication slot of a database.
 type Config struct {
-	URL         string // postgres://user:password@host:port/database?…; not through a pooler
-	Slot        string // 1 to 63 of a-z, 0-9 and _
-	Publication string // likewise
-	// Heartbeat is how often the reader writes a message into the WAL. It moves the
-	// slot of a quiet database forward while others are busy, and proves that
-	// what is committed arrives. 0: 10 s.
+	URL         string // postgres://user:password@host:port/database?…; must not name a pooler
+	Slot        string // 1 to 63 characters of a-z, 0-9 and _
+	Publication string // 1 to 63 characters of a-z, 0-9 and _
+	// Heartbeat is the interval at which the reader writes a message into the WAL. The
+	// message lets the slot of an idle database advance while other databases are busy, and
+	// checks that changes arrive. 0: 10 s.
 	Heartbeat time.Duration
-	Log       *slog.Logger // nil: none
+	Log       *slog.Logger // nil discards
 
-	binary bool // values in PostgreSQL's binary format, which costs less
+	binary bool // request values in PostgreSQL's binary format, which is cheaper
 }
 
-// String hides the password.
+// String returns the configuration without the password.
 func (c Config) String() string {
 	return fmt.Sprintf("{URL:%s Slot:%s Publication:%s Heartbeat:%v}", redact.Text(c.URL, redact.Hidden), c.Slot, c.Publication, c.Heartbeat)
 }
 
-// LogValue hides the password.
+// LogValue returns the configuration without the password.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		faults = append(faults, errors.New("URL: want postgres://user:password@host:port/database, the password percent-encoded"))
+		errs = append(errs, errors.New("URL: want postgres://user:password@host:port/database, the password percent-encoded"))
 	} else if _, err := pgx.ParseConfig(c.URL); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err)) // pgx has redacted it
+		errs = append(errs, fmt.Errorf("URL: %w", err)) // pgx has removed the password
 	}
 	for _, f := range []struct{ name, value string }{{"Slot", c.Slot}, {"Publication", c.Publication}} {
-		if !validName(f.value) {
-			faults = append(faults, fmt.Errorf("%s: %.80q is not 1 to 63 of a-z, 0-9 and _", f.name, f.value))
-		}
+		errs.If(!validName(f.value), "%s: %.80q must be 1 to 63 characters of a-z, 0-9 and _", f.name, f.value)
 	}
-	if c.Heartbeat < 0 {
-		faults = append(faults, fmt.Errorf("Heartbeat: %v is negative", c.Heartbeat))
-	}
-	return errors.Join(faults...)
+	errs.If(c.Heartbeat < 0, "Heartbeat: %v is negative", c.Heartbeat)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.Heartbeat == 0 {
-		c.Heartbeat = defaultHeartbeat
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
 func validName(s string) bool { return regexp.MustCompile(`^[a-z_0-9]{1,63}$`).MatchString(s) }
 
-// connectTimeout bounds one attempt to connect, unless the URL says otherwise.
+// connectTimeout limits one connection attempt if the URL sets no timeout.
 const connectTimeout = 5 * time.Second
 
-// settings reads the URL. With replication, the connection speaks the replication
-// protocol, and shows values in one form whatever the database's settings are.
+// settings parses the URL. With replication set, the connection uses the replication
+// protocol and a fixed output format, whatever the database's settings are.
 func (c Config) settings(replication bool) (*pgx.ConnConfig, error) {
 	s, err := pgx.ParseConfig(c.URL)
 	if err != nil {
@@ -87,11 +81,11 @@ func (c Config) settings(replication bool) (*pgx.ConnConfig, error) {
 		s.RuntimeParams["application_name"] = "bezoar cdc " + c.Slot
 	}
 	if len(s.Fallbacks) > 0 && s.ValidateConnect == nil {
-		// Of several servers, the one that takes writes.
+		// If the URL names several servers, use one that accepts writes.
 		s.ValidateConnect = writable
 	}
 	for name := range s.RuntimeParams {
-		if strings.HasPrefix(name, "pool_") { // for a pool, which the server does not know
+		if strings.HasPrefix(name, "pool_") { // a pgxpool parameter, unknown to the server
 			delete(s.RuntimeParams, name)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errReadOnly is why a server is passed over when the URL names several.
-var errReadOnly = errors.New("the server takes no writes: it is a standby")
+// errReadOnly rejects a standby if the URL names several servers.
+var errReadOnly = errors.New("the server accepts no writes: it is a standby")
 
 func writable(ctx context.Context, c *pgconn.PgConn) error {
 	r := c.ExecParams(ctx, "SELECT pg_is_in_recovery()", nil, nil, nil, nil).Read()
@@ -27,7 +27,7 @@ func writable(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
-// connect opens a connection for statements.
+// connect opens a connection for SQL statements.
 func (c Config) connect(ctx context.Context) (*pgx.Conn, error) {
 	s, err := c.settings(false)
 	if err != nil {
@@ -37,8 +37,8 @@ func (c Config) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nameThePooler(err)
 }
 
-// nameThePooler adds to a pooler's error what it means: PgBouncer refuses settings of a
-// session that it would share.
+// nameThePooler explains a pooler's error: PgBouncer rejects session settings because it
+// shares sessions between clients.
 func nameThePooler(err error) error {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || refused.Code != "08P01" || !strings.Contains(refused.Message, "unsupported startup parameter") {
@@ -54,7 +54,7 @@ func (c Config) replicate(ctx context.Context) (*pgconn.PgConn, error) {
 		return nil, err
 	}
 	conn, err := pgconn.ConnectConfig(ctx, &s.Config)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // no other right is asked for here
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // REPLICATION is the only privilege that connecting needs
 		return nil, fmt.Errorf("the role %s may not read the log: ALTER ROLE %s REPLICATION: %w", quoted(s.User), quoted(s.User), err)
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (c Config) replicate(ctx context.Context) (*pgconn.PgConn, error) {
 	return conn, nil
 }
 
-// closing bounds what closing a connection takes.
+// closing limits the time to close a connection.
 const closing = 2 * time.Second
 
 type closer interface{ Close(context.Context) error }
@@ -71,10 +71,10 @@ type closer interface{ Close(context.Context) error }
 func closeConn(c closer) {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	_ = c.Close(ctx) // it is of no use any more
+	_ = c.Close(ctx) // the connection is no longer needed
 }
 
-// Open begins to read the slot after position. 0: where the slot is.
+// open starts reading the slot at position. 0: at the slot's own position.
 func (c Config) open(ctx context.Context, position LSN) (*Stream, error) {
 	c = c.withDefaults()
 	conn, err := c.replicate(ctx)
@@ -105,7 +105,7 @@ func (c Config) open(ctx context.Context, position LSN) (*Stream, error) {
 	return newStream(c, raw, position, timeout), nil
 }
 
-// version is the server's major version.
+// version returns the server's major version.
 func version(c *pgconn.PgConn) int {
 	n := 0
 	for _, r := range c.ParameterStatus("server_version") {
@@ -117,7 +117,8 @@ func version(c *pgconn.PgConn) int {
 	return n
 }
 
-// senderTimeout is how long the server waits for a sign of life. 0: forever.
+// senderTimeout returns how long the server waits for a message from the reader. 0:
+// forever.
 func senderTimeout(ctx context.Context, c *pgconn.PgConn) (time.Duration, error) {
 	rows, err := c.Exec(ctx, "SELECT setting FROM pg_settings WHERE name = 'wal_sender_timeout'").ReadAll()
 	if err != nil {

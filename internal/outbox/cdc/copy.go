@@ -13,11 +13,11 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// copyTables writes an event for each row of the tables that are to be copied and
-// were not. With the snapshot of a new slot, the slot tells exactly what changed
-// afterwards. Without one, after an interruption or for a table that was added, the
-// slot tells some changes again that the rows have already; then the last event of
-// a row is right, and one before it may be older than the copy.
+// copyTables writes an event for each row of the tables that still have to be copied. With
+// the snapshot of a new slot, the slot contains exactly the later changes. Without one,
+// after an interruption or for an added table, the slot repeats some changes that the
+// copied rows already include. Then the last event of a row is correct, and an earlier one
+// may be older than the copy.
 func (c *Capture) copyTables(ctx context.Context, writer *pgx.Conn, now *progress, at snapshot) error {
 	defer func() { at.release() }()
 	var todo []*plan
@@ -75,7 +75,7 @@ func (c *Capture) copyTable(ctx context.Context, from pgx.Tx, writer *pgx.Conn, 
 		if err := c.room(ctx, writer); err != nil {
 			return err
 		}
-		r := from.Conn().PgConn().ExecParams(ctx, fetch, nil, nil, nil, nil).Read() // in the text format
+		r := from.Conn().PgConn().ExecParams(ctx, fetch, nil, nil, nil, nil).Read() // in text format
 		if r.Err != nil {
 			return r.Err
 		}
@@ -103,8 +103,7 @@ func (c *Capture) copyTable(ctx context.Context, from pgx.Tx, writer *pgx.Conn, 
 	}
 }
 
-// copied is the list of the columns that replication tells, which has no computed
-// ones.
+// copied returns the columns that replication includes, which excludes generated columns.
 func copied(ctx context.Context, tx pgx.Tx, t table) (string, error) {
 	rows, err := tx.Query(ctx, `SELECT quote_ident(a.attname) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2

@@ -1,24 +1,23 @@
-// Package cdc reads what a PostgreSQL database commits, by logical replication.
+// Package cdc reads the committed changes of a PostgreSQL database by logical replication.
 //
-// A [Stream] reads one replication slot with the plugin pgoutput and hands
-// transactions to a [Receiver], in the order in which they were committed. It
-// confirms a position to the server only when the receiver has said that
-// everything before it is durable; until then the server keeps the WAL. Memory is
-// bounded: the stream reads a change when the receiver has taken the one before,
-// however large a transaction is, and the server waits. Meanwhile a goroutine of
-// its own answers the server, so that the connection lasts.
+// A [Stream] reads one replication slot with the plugin pgoutput and passes transactions to
+// a [Receiver], in commit order. It confirms a position to the server only after the
+// receiver has declared everything before it durable; until then the server keeps the WAL.
+// Memory is bounded, however large a transaction is: the stream reads a change after the
+// receiver has processed the previous one, and the server waits. Meanwhile a separate
+// goroutine answers the server, so that the connection stays open.
 //
-// A [Feed] tells the relay of an outbox at once what was committed. It is a fast
-// path over a table that is kept: when its slot is lost, nothing is.
+// A [Feed] passes committed events to the relay of an outbox at once. It is an
+// optimization: if its slot is lost, the relay finds all events in the tables.
 //
-// A [Capture] writes the changes of plain tables into the outbox of the same
-// database as events. It notes how far it is in the same transaction, so that each
-// change becomes one event. When its slot is lost, changes are lost; then it stops
-// and says which range of the WAL is missing, unless it may copy the tables anew.
+// A [Capture] writes the changes of ordinary tables into the outbox of the same database as
+// events. It stores its progress in the same transaction, so that each change becomes
+// exactly one event. If its slot is lost, changes are lost. Then the capture stops and
+// reports which range of the WAL is missing, unless it is allowed to copy the tables again.
 //
-// [Slots] says what replication slots cost: how much WAL they hold back, why, and
-// when that fills the disk.
+// A [Panel] reports the cost of replication slots: how much WAL they hold back, why, and
+// when the disk will be full.
 //
-// It does not read TRUNCATE, the schema changes themselves (a change tells the
-// columns that its row had), large objects and sequences.
+// Not supported: TRUNCATE, schema changes as events (each change has the columns that the
+// row had at the time), large objects and sequences.
 package cdc

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	captureBytes = 4 << 20         // of payloads that are written in one transaction
-	roomEvery    = 5 * time.Second // how often the events that wait are counted
-	roomAgain    = time.Second     // likewise, while there is no room
+	captureBytes = 4 << 20         // maximum size of payloads per transaction
+	roomEvery    = 5 * time.Second // interval between counts of undelivered events
+	roomAgain    = time.Second     // the same, while the outbox is full
 )
 
-// captureReceiver writes changes into the outbox, many in one transaction, with how
-// far it is.
+// captureReceiver writes changes into the outbox, many per transaction, together with its
+// progress.
 type captureReceiver struct {
 	c      *Capture
 	writer *pgx.Conn
 
-	from progress // as the database has it
-	next progress // when what is collected is written
+	from progress // as stored in the database
+	next progress // after the collected events are written
 	tx   Transaction
-	seen int64 // changes of tx
+	seen int64 // number of changes in tx
 
 	events  []outbox.Event
 	bytes   int
 	due     time.Time
 	done    []func()
-	counted time.Time // when there was room
+	counted time.Time // when the outbox last had room
 	last    *Relation
 }
 
@@ -40,11 +40,11 @@ func (r *captureReceiver) Begin(tx Transaction) { r.tx, r.seen = tx, 0 }
 func (r *captureReceiver) Change(ctx context.Context, change Change) error {
 	r.seen++
 	if r.tx.Commit == r.from.partial && r.seen <= r.from.changes {
-		return nil // written before the reader was interrupted
+		return nil // written before an interruption
 	}
 	p := r.c.plans[table{change.Relation.Schema, change.Relation.Name}]
 	if p == nil {
-		return nil // the publication has had it
+		return nil // an event of the outbox itself
 	}
 	if change.Relation != r.last { // its columns may have changed
 		if err := p.look(ctx, r.writer); err != nil {
@@ -79,7 +79,7 @@ func (r *captureReceiver) Commit(_ context.Context, end LSN, done func()) error 
 
 func (r *captureReceiver) Due() time.Time { return r.due }
 
-// Flush writes what is collected, and how far that is, in one transaction.
+// Flush writes the collected events and the progress in one transaction.
 func (r *captureReceiver) Flush(ctx context.Context) error {
 	if time.Since(r.counted) > roomEvery {
 		if err := r.c.room(ctx, r.writer); err != nil {
@@ -106,7 +106,7 @@ func (r *captureReceiver) Flush(ctx context.Context) error {
 	return nil
 }
 
-// write is [outbox.Write] for many events at once.
+// write is [outbox.Write], optimized for many events.
 func (c *Capture) write(ctx context.Context, tx pgx.Tx, events []outbox.Event) error {
 	n := len(events)
 	topics, keys, types, ids, payloads := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([][]byte, n)
@@ -117,7 +117,7 @@ func (c *Capture) write(ctx context.Context, tx pgx.Tx, events []outbox.Event) e
 	return err
 }
 
-// room waits until the outbox has room. Meanwhile the server keeps the WAL.
+// room waits until the outbox has room for events. Meanwhile the server keeps the WAL.
 func (c *Capture) room(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		var waiting int
@@ -128,7 +128,7 @@ func (c *Capture) room(ctx context.Context, conn *pgx.Conn) error {
 			}
 			return err
 		}
-		c.say(Full, fmt.Sprintf("%d events wait in the outbox: reading pauses, and the server keeps the WAL", waiting))
+		c.say(Full, fmt.Sprintf("%d events wait in the outbox; reading pauses, and the server keeps the WAL", waiting))
 		select {
 		case <-time.After(roomAgain):
 		case <-ctx.Done():
@@ -137,17 +137,18 @@ func (c *Capture) room(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// eventsOf makes the event of a change. An update that moves a row to another key is
-// two: the key that it leaves and the key that it gets have each its own order.
+// eventsOf returns the events of a change. An update that changes the key yields two
+// events, one for the old key and one for the new key, because each key has its own order.
 func (p *plan) eventsOf(tx Transaction, c Change, number int64) []outbox.Event {
 	if c.Old != nil && !c.KeyOnly {
-		for i := range c.New { // the old row has the large values that did not change
+		for i := range c.New { // the old row has the unmodified large values
 			if c.New[i].Unchanged && i < len(c.Old) {
 				c.New[i] = c.Old[i]
 			}
 		}
 	}
-	// The same on each reading, on whichever server, and on no other history of it.
+	// The ID is the same whenever and wherever this change is read, and differs in any
+	// other history of the database.
 	id := fmt.Sprintf("%016X-%X-%X-%d", uint64(tx.Commit), tx.XID, tx.Committed.UnixMicro(), number)
 	if c.Op == Update && c.Old != nil {
 		gone := c

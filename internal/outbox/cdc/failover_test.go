@@ -151,7 +151,7 @@ func TestAPromotedStandbyLosesNothing(t *testing.T) {
 	eventually(t, "events from the second server, by its slot too", func() bool {
 		return sink.count() >= before+200 && r.Stats().Fed >= fed+100
 	})
-	if s := f.Status(); s.Health != Reading || !strings.Contains(s.Reason, "the slot is gone after the promotion of a standby (timeline 2, it was 1)") {
+	if s := f.Status(); s.Health != Reading || !strings.Contains(s.Reason, "the slot is gone after the promotion of a standby (timeline 2; it was 1)") {
 		t.Errorf("status %s", s)
 	}
 	c.await(t, Broken) // what the tables' slot has not told is not known

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	feedRecords = 500                    // handed over at once, at most
-	feedBytes   = 256 << 10              // likewise
-	farBehind   = 256 << 20              // bytes of WAL that a feed does not read when it begins: polling is faster
+	feedRecords = 500                    // maximum number of records passed at once
+	feedBytes   = 256 << 10              // the same, in bytes
+	farBehind   = 256 << 20              // bytes of WAL; a feed that starts further behind skips them, because polling is faster
 	feedLinger  = 500 * time.Microsecond // how long a record waits for others
 )
 
-// FeedConfig says which outbox a [Feed] reads.
+// FeedConfig selects the outbox that a [Feed] reads.
 type FeedConfig struct {
 	Config
 	Schema string // of the outbox
 }
 
-// Validate reports every field that is out of bounds.
+// Validate returns one error that names every invalid field, or nil.
 func (c FeedConfig) Validate() error {
 	err := c.Config.Validate()
 	if !validName(c.Schema) {
-		err = errors.Join(err, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _", c.Schema))
+		err = errors.Join(err, fmt.Errorf("Schema: %.80q must be 1 to 63 characters of a-z, 0-9 and _", c.Schema))
 	}
 	return err
 }
 
-// Feed is an [outbox.Feed]: it hands over the events of an outbox as they are
-// committed. It makes its slot and its publication, and makes the slot anew
-// whenever it is lost, since the tables have every event.
+// Feed is an [outbox.Feed] that passes the events of an outbox to the relay as they are
+// committed. It creates its slot and its publication. It recreates a lost slot, since the
+// tables have every event.
 type Feed struct {
 	reader
-	far int64 // bytes of WAL; farBehind but in tests
+	far int64 // bytes of WAL; farBehind except in tests
 }
 
 // NewFeed checks c. It does not connect.
@@ -52,7 +52,7 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 	return f, nil
 }
 
-// Run hands over events until ctx ends or it fails.
+// Run passes events to give until ctx ends or an error occurs.
 func (f *Feed) Run(ctx context.Context, give func([]outbox.Record)) error {
 	err := f.run(ctx, give)
 	f.ended(ctx, err)
@@ -82,8 +82,8 @@ func (f *Feed) publication() publication {
 	return publication{name: f.c.Publication, tables: []table{{f.schema, "events"}}, publish: "insert"}
 }
 
-// note writes down how far the feed is, and lets the server know so much and no
-// more: a slot that is further than the note is another slot.
+// note stores the feed's progress, and then lets the stream confirm up to this position and
+// no further: a slot that is ahead of the stored progress must be a different slot.
 func (f *Feed) note(ctx context.Context, conn *pgx.Conn, s *Stream) error {
 	position, _ := s.track.position()
 	_, err := conn.Exec(ctx, fmt.Sprintf("UPDATE %s SET position = $2::pg_lsn, changed_at = now() WHERE slot = $1",
@@ -94,8 +94,8 @@ func (f *Feed) note(ctx context.Context, conn *pgx.Conn, s *Stream) error {
 	return err
 }
 
-// prepare sees that the publication and the slot are there, and returns where to
-// begin.
+// prepare ensures that the publication and the slot exist, and returns where to start
+// reading.
 func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
 	if _, err := conn.Exec(ctx, SQL(f.schema)); err != nil {
 		return 0, fmt.Errorf("make the table of readers: %w", err)
@@ -123,7 +123,7 @@ func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
 	lost := gap(before, at, s)
 	if lost != "" {
 		lost += "; the relay has found the events of that time by polling"
-		f.c.Log.Warn("the slot of an outbox did not last", "slot", f.c.Slot, "reason", lost)
+		f.c.Log.Warn("the slot of an outbox was lost", "slot", f.c.Slot, "reason", lost)
 		f.say(Starting, lost)
 	}
 	position, err := f.renew(ctx, conn, s)
@@ -133,8 +133,8 @@ func (f *Feed) prepare(ctx context.Context, conn *pgx.Conn) (LSN, error) {
 	return position, f.c.start(ctx, conn, f.schema, progress{identity: at, position: position})
 }
 
-// renew returns where the slot is, after it has made one if there is none, or none
-// that can be read. A slot that is far behind it moves to the end of the WAL.
+// renew returns the position of the slot. It creates the slot if there is none, or none
+// that can be read. It moves a slot that is far behind to the end of the WAL.
 func (f *Feed) renew(ctx context.Context, conn *pgx.Conn, s *slot) (LSN, error) {
 	if s != nil && s.status != "lost" {
 		position := s.confirmed
@@ -162,8 +162,8 @@ func (f *Feed) renew(ctx context.Context, conn *pgx.Conn, s *slot) (LSN, error) 
 	return position, err
 }
 
-// gap says what a reader that was at before misses on the server at with slot s.
-// "": nothing.
+// gap describes the changes that a reader misses if it was at before and continues with
+// slot s on the server at. Empty: none.
 func gap(before *progress, at identity, s *slot) string {
 	if before == nil {
 		return ""
@@ -171,22 +171,22 @@ func gap(before *progress, at identity, s *slot) string {
 	after := ""
 	switch {
 	case before.system != at.system:
-		return fmt.Sprintf("the database is in another cluster now (%s, it was %s)", at.system, before.system)
+		return fmt.Sprintf("the database is now in another cluster (%s; it was %s)", at.system, before.system)
 	case before.timeline != at.timeline:
-		after = fmt.Sprintf(" after the promotion of a standby (timeline %d, it was %d)", at.timeline, before.timeline)
+		after = fmt.Sprintf(" after the promotion of a standby (timeline %d; it was %d)", at.timeline, before.timeline)
 	}
 	switch {
 	case s == nil:
-		return fmt.Sprintf("the slot is gone%s: what was committed after %s is not in it", after, before.position)
+		return fmt.Sprintf("the slot is gone%s: changes committed after %s are missing", after, before.position)
 	case s.status == "lost":
-		return fmt.Sprintf("the server has removed WAL that the slot needs, as max_slot_wal_keep_size says: what was committed after %s is not in it", before.position)
+		return fmt.Sprintf("the server removed WAL that the slot needs, because of max_slot_wal_keep_size: changes committed after %s are missing", before.position)
 	case s.confirmed > before.position:
-		return fmt.Sprintf("the slot was made anew or moved%s: what was committed between %s and %s is not in it", after, before.position, s.confirmed)
+		return fmt.Sprintf("the slot was recreated or moved%s: changes committed between %s and %s are missing", after, before.position, s.confirmed)
 	}
 	return ""
 }
 
-// feedReceiver collects records until there are enough, or for a moment.
+// feedReceiver collects records until there are enough, or for feedLinger.
 type feedReceiver struct {
 	give  func([]outbox.Record)
 	batch []outbox.Record
@@ -199,8 +199,8 @@ type feedReceiver struct {
 
 func (r *feedReceiver) Begin(Transaction) {}
 
-// Change takes a record. Its transaction is committed already: the server tells of
-// no other.
+// Change adds a record. Its transaction is already committed: the server sends committed
+// transactions only.
 func (r *feedReceiver) Change(ctx context.Context, c Change) error {
 	if c.Op != Insert {
 		return nil

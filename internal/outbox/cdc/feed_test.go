@@ -172,7 +172,7 @@ func TestFeedMakesALostSlotAnew(t *testing.T) {
 	b.exec("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", b.name)
 	f.start(t)
 	f.awaitReading(t)
-	if s := f.Status(); !strings.Contains(s.Reason, "made anew or moved") {
+	if s := f.Status(); !strings.Contains(s.Reason, "recreated or moved") {
 		t.Fatalf("status %s", s)
 	}
 	b.write("4")

@@ -11,22 +11,22 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// image is the payload of an event that tells of a change:
+// image returns the payload of an event for a change:
 //
 //	{"op": "update", "schema": "public", "table": "orders",
 //	 "before": {"id": 7, "state": "open"}, "after": {"id": 7, "state": "paid"},
 //	 "unchanged": ["notes"], "lsn": "0/16B3748", "committed": "2026-03-01T10:00:00.123456Z"}
 //
-// before is null unless the table's replica identity has the old values: all of
-// them if it is full, otherwise those of the key, if it changed or the row was
-// deleted. unchanged names large values that an update left alone and that the
-// server does not tell.
+// before is null unless the table's replica identity includes old values: with a full
+// identity all values, otherwise those of the key if the key changed or the row was
+// deleted. unchanged lists large columns that an update did not modify and that the server
+// therefore omits.
 //
-// Values: boolean is true or false; smallint, integer, bigint, oid, real and double
-// precision are numbers, but for NaN and the infinities; json and jsonb are what
-// they hold; null is null. Everything else is a string in PostgreSQL's text form:
-// numeric with all its digits, bytea as \x and hexadecimal digits, timestamps in ISO
-// form, those with a time zone in UTC, arrays as {1,2}.
+// Values: boolean becomes true or false. smallint, integer, bigint, oid, real and double
+// precision become numbers, except NaN and the infinities. json and jsonb are embedded as
+// JSON. SQL NULL becomes null. All other values are strings in PostgreSQL's text form:
+// numeric with all its digits, bytea as \x and hexadecimal digits, timestamps in ISO form,
+// those with a time zone in UTC, arrays as {1,2}.
 func image(tx Transaction, c Change, omit []string) []byte {
 	b := &bytes.Buffer{}
 	b.WriteString(`{"op":`)
@@ -68,8 +68,9 @@ func image(tx Transaction, c Change, omit []string) []byte {
 	return b.Bytes()
 }
 
-// tooLarge is the payload of a change that is larger than an event may be: it says
-// so, since an event that is never written would hold up all that come after.
+// tooLarge returns the payload for a change that exceeds the size limit of an event. It
+// states the size instead of the values: an event that can never be written would block all
+// later ones.
 func tooLarge(tx Transaction, c Change, size int) []byte {
 	out, err := json.Marshal(struct {
 		Op       Op     `json:"op"`
@@ -79,7 +80,7 @@ func tooLarge(tx Transaction, c Change, size int) []byte {
 		LSN      string `json:"lsn"`
 	}{c.Op, c.Relation.Schema, c.Relation.Name, size, tx.Commit.String()})
 	if err != nil {
-		return []byte("{}") // strings and a number always have a form
+		return []byte("{}") // cannot happen: strings and a number always encode
 	}
 	return out
 }
@@ -123,12 +124,12 @@ func value(b *bytes.Buffer, kind uint32, v Value) {
 		b.Write(v.Text)
 		return
 	case pgtype.Float4OID, pgtype.Float8OID:
-		if c := v.Text[len(v.Text)-1]; '0' <= c && c <= '9' { // else NaN or Infinity
+		if c := v.Text[len(v.Text)-1]; '0' <= c && c <= '9' { // otherwise NaN or Infinity
 			b.Write(v.Text)
 			return
 		}
 	case pgtype.JSONOID, pgtype.JSONBOID:
-		if json.Valid(v.Text) { // PostgreSQL takes what deep nesting or lone surrogates make invalid here
+		if json.Valid(v.Text) { // PostgreSQL accepts deep nesting and lone surrogates, which Go rejects
 			b.Write(v.Text)
 			return
 		}
@@ -136,11 +137,11 @@ func value(b *bytes.Buffer, kind uint32, v Value) {
 	quote(b, string(v.Text))
 }
 
-// quote writes a JSON string. Text that is not UTF-8 is made so.
+// quote writes a JSON string. It replaces invalid UTF-8.
 func quote(b *bytes.Buffer, s string) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err == nil {
-		b.Truncate(b.Len() - 1) // the line's end
+		b.Truncate(b.Len() - 1) // the newline
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// prepare sees that tables, publication and slot are as they have to be, copies what
-// is to be copied, and returns where to begin.
+// prepare ensures that tables, publication and slot are as required, copies tables if
+// necessary, and returns where to start reading.
 func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progress, error) {
 	c.say(Starting, "")
 	if _, err := conn.Exec(ctx, SQL(c.schema)); err != nil {
@@ -43,10 +43,10 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	}
 	if lost := gap(before, at, s); lost != "" {
 		if !c.c.CopyOnLoss {
-			return nil, &brokenError{lost + ". Changes of that time are missing. Either copy the tables (copy_on_loss), or go on without: bezoar outbox slots --reset " +
+			return nil, &brokenError{lost + ". Either copy the tables again (copy_on_loss), or continue without these changes: bezoar outbox slots --reset " +
 				c.c.Slot}
 		}
-		c.reader.c.Log.Error("changes of tables are missing; the tables are copied", "slot", c.c.Slot, "reason", lost)
+		c.reader.c.Log.Error("changes of tables are missing; the tables are copied again", "slot", c.c.Slot, "reason", lost)
 		c.say(Starting, lost+"; the tables were copied again")
 		before = nil
 	}
@@ -60,13 +60,13 @@ func (c *Capture) prepare(ctx context.Context, conn, writer *pgx.Conn) (*progres
 	return now, c.copyTables(ctx, writer, now, snapshot)
 }
 
-// again says of tables that were not published that their events begin now. One of the
-// name that was copied has been dropped since, or taken out: it is copied again.
+// again reports that the events of added tables begin now. If a table of the same name was
+// copied earlier, it has since been dropped or unpublished, and is copied again.
 func (c *Capture) again(before *progress, added []table) {
 	for _, t := range added {
-		what := fmt.Sprintf("%s is published from now on: what was committed in it before is no event", t)
+		what := fmt.Sprintf("%s is published from now on; its earlier changes produce no events", t)
 		if c.plans[t].copy {
-			what = fmt.Sprintf("%s is published from now on, and copied", t)
+			what = fmt.Sprintf("%s is published from now on and will be copied", t)
 		}
 		before.copied = slices.DeleteFunc(before.copied, func(name string) bool { return name == t.String() })
 		c.reader.c.Log.Warn(what, "slot", c.c.Slot)
@@ -74,8 +74,8 @@ func (c *Capture) again(before *progress, added []table) {
 	}
 }
 
-// check says why changes of a table cannot be read. An application could not
-// update or delete its rows any more if the table were published.
+// check returns an error if changes of a table cannot be read, or if publishing the table
+// would make the database reject the application's updates and deletes.
 func (p *plan) check(ctx context.Context, conn *pgx.Conn) error {
 	var kind, identity string
 	var found int
@@ -98,13 +98,13 @@ func (p *plan) check(ctx context.Context, conn *pgx.Conn) error {
 			"to update and delete its rows. Add a primary key, or: ALTER TABLE %s REPLICA IDENTITY FULL", p.table, p.quoted())}
 	}
 	if column := p.untold(); identity != "f" && column != "" {
-		return &brokenError{fmt.Sprintf("the topic or the key of the events of %s is made of the column %s, which PostgreSQL does not tell of a deleted row. "+
+		return &brokenError{fmt.Sprintf("the topic or the key of the events of %s uses the column %s, which PostgreSQL does not report for deleted rows. "+
 			"Use columns of the primary key, or: ALTER TABLE %s REPLICA IDENTITY FULL", p.table, column, p.quoted())}
 	}
 	return nil
 }
 
-// untold is a column that topic or key need and the replica identity does not have.
+// untold returns a column that the topic or the key uses and the replica identity lacks.
 func (p *plan) untold() string {
 	for _, part := range slices.Concat(p.topic.parts, p.key.parts) {
 		if part.row && !slices.Contains(p.primary, part.place) {
@@ -114,8 +114,8 @@ func (p *plan) untold() string {
 	return ""
 }
 
-// look finds the primary key again. That of a table which was dropped stays: it is that of
-// the changes before.
+// look reads the primary key again. If the table was dropped, it keeps the old key, which
+// fits the earlier changes.
 func (p *plan) look(ctx context.Context, conn *pgx.Conn) error {
 	key, err := primaryKey(ctx, conn, p.table)
 	if err != nil {
@@ -131,8 +131,8 @@ func (p *plan) look(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// primaryKey is the columns of the primary key, or of the index that the table has as
-// its replica identity in place of it.
+// primaryKey returns the columns of the primary key, or of the index that replaces it as
+// the replica identity.
 func primaryKey(ctx context.Context, conn *pgx.Conn, t table) ([]string, error) {
 	rows, err := conn.Query(ctx, `SELECT a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -146,14 +146,14 @@ func primaryKey(ctx context.Context, conn *pgx.Conn, t table) ([]string, error) 
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// snapshot is how the database was where a slot begins, while release is not called.
+// snapshot shows the database as of the start of a slot, until release is called.
 type snapshot struct {
-	name    string // "": as it is now
+	name    string // empty: the current state
 	release func()
 }
 
-// begin returns where reading begins: where it was before, or where a slot begins
-// that it makes. The snapshot is that of a slot that is new.
+// begin returns where to start reading: the stored progress, or the start of a newly
+// created slot. For a new slot it also returns the slot's snapshot.
 func (c *Capture) begin(ctx context.Context, conn *pgx.Conn, before *progress, s *slot, at identity) (*progress, snapshot, error) {
 	none := snapshot{release: func() {}}
 	if before != nil {
@@ -167,7 +167,7 @@ func (c *Capture) begin(ctx context.Context, conn *pgx.Conn, before *progress, s
 		s = nil
 	}
 	now := &progress{identity: at}
-	if s != nil { // made, and not yet read
+	if s != nil { // the slot exists, but was never read
 		now.position = s.confirmed
 		return now, none, c.reader.c.start(ctx, conn, c.schema, *now)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lockWithin bounds how long adding a table may make its writers wait.
+// lockWithin limits how long adding a table may block its writers.
 const lockWithin = 3 * time.Second
 
-// publication is what a publication has to publish.
+// publication describes the required publication.
 type publication struct {
 	name    string
 	tables  []table
@@ -26,7 +26,7 @@ type table struct{ schema, name string }
 func (t table) String() string { return t.schema + "." + t.name }
 func (t table) quoted() string { return quoted(t.schema, t.name) }
 
-// sql is the statement that makes the publication.
+// sql returns the statement that creates the publication.
 func (p publication) sql() string {
 	return fmt.Sprintf("CREATE PUBLICATION %s FOR TABLE %s WITH (publish = '%s', publish_via_partition_root = true)",
 		quoted(p.name), p.list(), p.publish)
@@ -40,8 +40,8 @@ func (p publication) list() string {
 	return strings.Join(names, ", ")
 }
 
-// ensure makes the publication, or sees that it is as it has to be. It returns the tables
-// that were not published before.
+// ensure creates the publication, or checks and adjusts an existing one. It returns the
+// tables that were added.
 func (p publication) ensure(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	var operations string
 	var root, all bool
@@ -58,13 +58,13 @@ func (p publication) ensure(ctx context.Context, conn *pgx.Conn) ([]table, error
 		return nil, err
 	}
 	if operations != p.publish || !root || all {
-		return nil, fmt.Errorf("publication %s publishes %s (all tables: %v, by the names of partitioned tables: %v); drop it, or make it so: %s",
+		return nil, fmt.Errorf("publication %s publishes %s (all tables: %v, by the names of partitioned tables: %v); drop it, or change it to: %s",
 			p.name, operations, all, root, p.sql())
 	}
 	return p.adjust(ctx, conn)
 }
 
-// published are the tables of the publication.
+// published returns the tables of the publication.
 func (p publication) published(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	rows, err := conn.Query(ctx, `SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
 		JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1`, p.name)
@@ -77,7 +77,7 @@ func (p publication) published(ctx context.Context, conn *pgx.Conn) ([]table, er
 	})
 }
 
-// missing are those of the tables that are not in the publication.
+// missing returns the tables that are not in the publication.
 func (p publication) missing(have []table) (out []table) {
 	for _, t := range p.tables {
 		if !slices.Contains(have, t) {
@@ -87,22 +87,22 @@ func (p publication) missing(have []table) (out []table) {
 	return out
 }
 
-// watch is an error when a table is not published any more: PostgreSQL tells nothing of
-// one that was dropped, or of one of its name that was made in its place.
+// watch returns an error if a table is no longer published. PostgreSQL does not report that
+// a table was dropped, or recreated under the same name.
 func (p publication) watch(ctx context.Context, conn *pgx.Conn) error {
 	have, err := p.published(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if gone := p.missing(have); len(gone) > 0 {
-		return fmt.Errorf("%s is not in the publication %s any more: it was dropped, or somebody has taken it out", gone[0], p.name)
+		return fmt.Errorf("%s is no longer in the publication %s: the table was dropped or removed from the publication", gone[0], p.name)
 	}
 	return nil
 }
 
-// adjust changes which tables are published. A new table is locked against writers
-// for that moment: of a transaction that wrote before and commits afterwards, neither
-// the publication nor a copy made later would have the rows.
+// adjust changes the list of published tables. It locks a new table against writers for a
+// moment. Without the lock, neither the publication nor a later copy would include the rows
+// of a transaction that wrote before and commits afterwards.
 func (p publication) adjust(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	have, err := p.published(ctx, conn)
 	if err != nil {

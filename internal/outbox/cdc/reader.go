@@ -9,21 +9,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stalled is how much later than usual a heartbeat may come back.
+// stalled is the delay of a heartbeat after which the reader counts as stalled.
 const stalled = 30 * time.Second
 
-// reader is what a [Feed] and a [Capture] share: a slot, what they say about it, and
-// the connection by which they write that down.
+// reader is the common part of a [Feed] and a [Capture]: a slot, its status, and the
+// connection that stores the status.
 type reader struct {
 	c      Config
 	schema string // of the outbox
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status Status
-	stream *Stream // nil: none
+	stream *Stream // nil if no stream runs
 }
 
-// Status says how the reader is.
+// Status returns the state of the reader.
 func (r *reader) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,13 +35,13 @@ func (r *reader) Status() Status {
 		s.Beat = time.Unix(0, r.stream.beaten.Load())
 		if silent := time.Since(s.Beat); s.Health == Reading && silent > stalled+5*r.c.Heartbeat {
 			s.Health, s.Since = Stalled, s.Beat
-			s.Reason = fmt.Sprintf("no heartbeat has come back for %v: what is committed does not arrive here, or is not taken", silent.Round(time.Second))
+			s.Reason = fmt.Sprintf("no heartbeat has come back for %v: changes do not arrive here, or are not processed", silent.Round(time.Second))
 		}
 	}
 	return s
 }
 
-// say changes the status. An empty reason keeps what was wrong when the reader began.
+// say changes the status. An empty reason keeps the problem found at the start.
 func (r *reader) say(h Health, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,9 +54,8 @@ func (r *reader) say(h Health, reason string) {
 	r.status.Slot, r.status.Health, r.status.Reason = r.c.Slot, h, reason
 }
 
-// read runs the stream from position, and beside it the heartbeat, until ctx ends or
-// one of them fails. beside is called with each heartbeat, the first before reading
-// begins.
+// read runs the stream from position together with the heartbeat, until ctx ends or one of
+// them fails. It calls beside at each heartbeat; the first call is before reading starts.
 func (r *reader) read(ctx context.Context, conn *pgx.Conn, position LSN, to Receiver, beside func(context.Context, *Stream) error) error {
 	s, err := r.c.open(ctx, position)
 	if err != nil {
@@ -88,8 +87,8 @@ func (r *reader) read(ctx context.Context, conn *pgx.Conn, position LSN, to Rece
 	return err
 }
 
-// beat writes a message into the WAL at every heartbeat, until ctx ends or it
-// fails. The message is not transactional: it takes no transaction ID and no row.
+// beat writes a message into the WAL at every heartbeat, until ctx ends or an error occurs.
+// The message is not transactional: it uses no transaction ID and no row.
 func (r *reader) beat(ctx context.Context, conn *pgx.Conn, s *Stream, beside func(context.Context, *Stream) error) error {
 	tick := time.NewTicker(r.c.Heartbeat)
 	defer tick.Stop()
@@ -111,7 +110,7 @@ func (r *reader) beat(ctx context.Context, conn *pgx.Conn, s *Stream, beside fun
 	}
 }
 
-// ended notes why the reader does not read, if the database can be reached.
+// ended stores why the reader stopped, if the database is reachable.
 func (r *reader) ended(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		r.endedAs(ctx, Stopped, "")
@@ -126,10 +125,10 @@ func (r *reader) endedAs(ctx context.Context, h Health, reason string) {
 	defer cancel()
 	conn, err := r.c.connect(ctx)
 	if err != nil {
-		return // the status says so
+		return // the status already says so
 	}
 	defer closeConn(conn)
 	if err := r.c.tell(ctx, conn, r.schema, r.Status()); err != nil {
-		r.c.Log.Warn("cannot note how the reader of a slot is", "slot", r.c.Slot, "error", err)
+		r.c.Log.Warn("cannot store the state of a slot's reader", "slot", r.c.Slot, "error", err)
 	}
 }

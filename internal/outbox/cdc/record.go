@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// eventColumns says where the columns of an event are.
+// eventColumns holds the indexes of the columns of an event.
 type eventColumns struct {
 	position, id, topic, key, seq, kind, headers, payload, written int
 }
 
 func columnsOf(r *Relation) (eventColumns, error) {
 	var c eventColumns
-	var missing []error
+	var missing faults.List
 	for _, f := range []struct {
 		name string
 		to   *int
@@ -37,14 +38,12 @@ func columnsOf(r *Relation) (eventColumns, error) {
 				*f.to = i
 			}
 		}
-		if *f.to < 0 {
-			missing = append(missing, fmt.Errorf("table %s.%s of an outbox has no column %s", r.Schema, r.Name, f.name))
-		}
+		missing.If(*f.to < 0, "table %s.%s of an outbox has no column %s", r.Schema, r.Name, f.name)
 	}
 	return c, errors.Join(missing...)
 }
 
-// record reads an event from a row in the binary format, to which its payload refers.
+// record decodes an event from a row in binary format. The payload shares the row's memory.
 func (c eventColumns) record(row []Value) (r outbox.Record, err error) {
 	if len(row) <= max(c.position, c.id, c.topic, c.key, c.seq, c.kind, c.headers, c.payload, c.written) {
 		return r, fmt.Errorf("an event has only %d columns", len(row))
@@ -53,12 +52,12 @@ func (c eventColumns) record(row []Value) (r outbox.Record, err error) {
 	sequence, ok2 := int8of(row[c.seq])
 	written, ok3 := int8of(row[c.written])
 	if !ok || !ok2 || !ok3 {
-		return r, errors.New("a number of an event has not 8 bytes")
+		return r, errors.New("a number of an event does not have 8 bytes")
 	}
 	r.Position, r.Sequence = position, sequence
 	r.Written = postgresEpoch().Add(time.Duration(written) * time.Microsecond)
 	r.ID, r.Topic, r.Key, r.Type = string(row[c.id].Text), string(row[c.topic].Text), string(row[c.key].Text), string(row[c.kind].Text)
-	// jsonb begins with its version; {} is the usual one.
+	// jsonb starts with a version byte; most events have {} here.
 	if h := row[c.headers].Text; len(h) > len("\x01{}") {
 		r.SetHeaders(h[1:])
 	}

@@ -35,8 +35,8 @@ func TestARestoredDatabaseLosesNothing(t *testing.T) {
 		server *pgtest.Server
 		lost   string
 	}{
-		"base backup": {backup, "the slot is gone: what was committed after"},
-		"dump":        {fresh, "the database is in another cluster now"},
+		"base backup": {backup, "the slot is gone: changes committed after"},
+		"dump":        {fresh, "the database is now in another cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &base{t: t, server: test.server, name: b.name, conn: dial(t, test.server.URL(b.name))}

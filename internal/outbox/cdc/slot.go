@@ -12,15 +12,15 @@ import (
 
 const plugin = "pgoutput"
 
-// slot is what a server says about a slot.
+// slot is a server's description of a slot.
 type slot struct {
 	plugin, database string
-	status           string // of its WAL; lost: removed
+	status           string // status of its WAL; lost: removed
 	pid              int    // of the process that reads it; 0: none
 	confirmed        LSN
 }
 
-// look returns nil when the server has no such slot.
+// look returns nil if the server has no such slot.
 func (c Config) look(ctx context.Context, conn *pgx.Conn) (*slot, error) {
 	var s slot
 	err := conn.QueryRow(ctx, `SELECT coalesce(plugin::text, ''), coalesce(database::text, ''),
@@ -33,7 +33,8 @@ func (c Config) look(ctx context.Context, conn *pgx.Conn) (*slot, error) {
 	return &s, err
 }
 
-// usable says why c cannot read the slot: somebody has made it for something else.
+// usable returns an error if c cannot read the slot, because it was created for something
+// else.
 func (s *slot) usable(c Config, database string) error {
 	switch {
 	case s.plugin == "":
@@ -46,15 +47,14 @@ func (s *slot) usable(c Config, database string) error {
 	return nil
 }
 
-// create makes the slot, and returns where it begins. With export, the snapshot that
-// it names shows the database as it was there, until conn is used again.
+// create creates the slot and returns its start. With export, the returned snapshot shows
+// the database as of that position, until conn is used again.
 func (c Config) create(ctx context.Context, conn *pgconn.PgConn, export bool) (LSN, string, error) {
 	snapshot := "nothing"
 	if export {
 		snapshot = "export"
 	}
-	// From 17 on a standby can keep a copy of the slot, which lasts when it is
-	// promoted.
+	// Since version 17, a standby can keep a copy of the slot that survives its promotion.
 	options := fmt.Sprintf("(SNAPSHOT '%s', FAILOVER true)", snapshot)
 	if v := version(conn); v < 15 {
 		options = map[bool]string{true: "EXPORT_SNAPSHOT", false: "NOEXPORT_SNAPSHOT"}[export]
@@ -70,7 +70,7 @@ func (c Config) create(ctx context.Context, conn *pgconn.PgConn, export bool) (L
 	return at, made.SnapshotName, err
 }
 
-// drop removes the slot if it is there.
+// drop removes the slot if it exists.
 func (c Config) drop(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1", c.Slot)
 	if err != nil {
@@ -79,9 +79,9 @@ func (c Config) drop(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Drop removes the slot, the publication and what the outbox in schema knows of
-// them, so that the server keeps no WAL for a reader that the settings have no more.
-// What the slot has not delivered is gone. It does nothing if nothing is there.
+// Drop removes the slot, the publication and their state in the outbox's schema, so that
+// the server keeps no WAL for a reader that is no longer configured. Undelivered changes in
+// the slot are lost. Drop does nothing if none of them exists.
 func (c Config) Drop(ctx context.Context, schema string) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -100,10 +100,10 @@ func (c Config) Drop(ctx context.Context, schema string) error {
 	return c.forget(ctx, conn, schema)
 }
 
-// Reset lets a capture that is broken begin again: it forgets how far it was and
-// which tables were copied. What was committed since is not told, unless tables are
-// copied. A capture that runs notices by itself. A slot of the name that nobody reads
-// and that is for something else is dropped.
+// Reset lets a broken capture start again: it deletes the stored progress and the list of
+// copied tables. Changes committed since then are lost unless tables are copied. A running
+// capture notices the reset. Reset also drops an inactive slot of this name that was
+// created for something else.
 func (c Config) Reset(ctx context.Context, schema string) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -120,10 +120,10 @@ func (c Config) Reset(ctx context.Context, schema string) error {
 	if s != nil && s.usable(c, conn.Config().Database) != nil {
 		switch {
 		case s.plugin != "" && s.database != conn.Config().Database:
-			return fmt.Errorf("slot %s belongs to the database %s, from where alone PostgreSQL lets it be dropped, once nothing needs it: SELECT pg_drop_replication_slot('%s')",
+			return fmt.Errorf("slot %s belongs to the database %s; PostgreSQL can only drop it from there. If nothing needs it, run there: SELECT pg_drop_replication_slot('%s')",
 				c.Slot, s.database, c.Slot)
 		case s.pid != 0:
-			return fmt.Errorf("slot %s is for something else, and process %d of the server reads it: end that one first", c.Slot, s.pid)
+			return fmt.Errorf("slot %s was created for something else, and process %d of the server reads it: end that process first", c.Slot, s.pid)
 		}
 		if err := c.drop(ctx, conn); err != nil {
 			return err
@@ -141,5 +141,5 @@ func (c Config) forget(ctx context.Context, conn *pgx.Conn, schema string) error
 	return err
 }
 
-// quoted is a name as SQL takes it.
+// quoted returns a name as an SQL identifier.
 func quoted(parts ...string) string { return pgx.Identifier(parts).Sanitize() }

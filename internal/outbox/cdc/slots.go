@@ -13,60 +13,60 @@ import (
 )
 
 const (
-	soon      = 24 * time.Hour   // a disk that is full by then is an alarm
-	plenty    = 1 << 30          // bytes that nobody reads and that are an alarm
+	soon      = 24 * time.Hour   // raise an alarm if the disk will be full within this time
+	plenty    = 1 << 30          // bytes; raise an alarm if a slot without a reader holds back more
 	trifle    = 64 << 20         // bytes that any slot holds back
-	longAgo   = 30 * time.Second // when a transaction began that is named
-	troubled  = time.Minute      // how long a reader may fail until the alarm
-	rateAfter = 5 * time.Second  // between the looks that a rate is computed from
+	longAgo   = 30 * time.Second // name a transaction that has been open for longer
+	troubled  = time.Minute      // raise an alarm if a reader fails for longer
+	rateAfter = 5 * time.Second  // minimum time between the samples of a rate
 )
 
-// PanelConfig says whose slots a [Panel] shows.
+// PanelConfig selects the server whose slots a [Panel] shows.
 type PanelConfig struct {
-	URL    string // of a database; all slots of its server are shown
-	Schema string // of its outbox, whose readers are known by name
-	// Room is how many bytes of WAL the server's disk has room for. 0: what is free
-	// on the disk, if the server is on this machine, otherwise unknown.
+	URL    string // of a database; the panel shows all slots of its server
+	Schema string // of the database's outbox, whose readers are shown by name
+	// Room is the space in bytes for WAL on the server's disk. 0: the free space of the
+	// disk if the server is on this machine, otherwise unknown.
 	Room int64
 }
 
-// Report is what replication slots cost a server.
+// Report describes the cost of a server's replication slots.
 type Report struct {
 	At    time.Time    `json:"at"`
 	Rate  float64      `json:"wal_bytes_per_second"`
-	Free  *int64       `json:"free_bytes,omitempty"` // for WAL; nil: unknown
+	Free  *int64       `json:"free_bytes,omitempty"` // space for WAL; nil: unknown
 	Slots []SlotReport `json:"slots"`
 }
 
-// SlotReport is what one slot costs.
+// SlotReport describes the cost of one slot.
 type SlotReport struct {
 	Name     string     `json:"name"`
-	Kind     string     `json:"kind"` // physical, or the plugin
+	Kind     string     `json:"kind"` // physical, or the name of the plugin
 	Database string     `json:"database,omitempty"`
-	PID      int        `json:"pid,omitempty"` // of the server's process for the reader; 0: nobody reads
+	PID      int        `json:"pid,omitempty"` // server process of the reader; 0: no reader
 	Reader   string     `json:"reader,omitempty"`
 	Inactive *time.Time `json:"inactive_since,omitempty"`
-	Status   string     `json:"wal_status"`           // lost: the server has removed what the slot needs
-	Retained int64      `json:"retained_bytes"`       // of WAL that the server keeps for it
-	Behind   int64      `json:"unconfirmed_bytes"`    // of WAL that its reader has not confirmed
-	Safe     *int64     `json:"safe_bytes,omitempty"` // until the server removes WAL that it needs; nil: no limit
-	HeldBy   string     `json:"held_by,omitempty"`    // why the server cannot remove the WAL
-	// LimitIn is when the disk is full, or, with Safe, when the slot is lost, if
-	// all goes on as it does. nil: it does not grow, or that is unknown.
+	Status   string     `json:"wal_status"`           // lost: the server removed WAL that the slot needs
+	Retained int64      `json:"retained_bytes"`       // WAL that the server keeps for the slot
+	Behind   int64      `json:"unconfirmed_bytes"`    // WAL that the reader has not confirmed
+	Safe     *int64     `json:"safe_bytes,omitempty"` // WAL until the server removes what the slot needs; nil: no limit
+	HeldBy   string     `json:"held_by,omitempty"`    // the reason why the server cannot remove the WAL
+	// LimitIn estimates when the disk will be full or, with Safe, when the slot will be
+	// lost. nil: it does not grow, or the growth is unknown.
 	LimitIn *time.Duration `json:"limit_in_ns,omitempty"`
 	Health  Health         `json:"health,omitempty"` // of the outbox's reader
 	Reason  string         `json:"reason,omitempty"`
 	Since   *time.Time     `json:"health_since,omitempty"`
-	Alarm   string         `json:"alarm,omitempty"` // what a person should know; "": nothing
+	Alarm   string         `json:"alarm,omitempty"` // what needs a person's attention; empty: nothing
 }
 
-// Panel looks at the slots of a server. It is safe for concurrent use.
+// Panel examines the slots of a server. It is safe for concurrent use.
 type Panel struct {
 	c Config
 	p PanelConfig
 
 	mu   sync.Mutex // guards last
-	last sample     // some time ago
+	last sample     // an earlier sample
 }
 
 type sample struct {
@@ -75,7 +75,7 @@ type sample struct {
 	retained map[string]int64
 }
 
-// NewPanel does not connect.
+// NewPanel returns a panel. It does not connect.
 func NewPanel(p PanelConfig) (*Panel, error) {
 	c := Config{URL: p.URL, Slot: "panel", Publication: "panel"}
 	err := c.Validate()
@@ -85,8 +85,8 @@ func NewPanel(p PanelConfig) (*Panel, error) {
 	return &Panel{c: c, p: p}, err
 }
 
-// Look connects and looks. Rates are those since an earlier look, or, at first, those
-// that the server's statistics have.
+// Look connects and reports on all slots. Rates are measured since an earlier call; the
+// first call uses the server's statistics.
 func (p *Panel) Look(ctx context.Context) (*Report, error) {
 	conn, err := p.c.connect(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Panel) Look(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// wal fills in what concerns all slots, and returns where the WAL ends.
+// wal fills in the values that concern all slots, and returns the end of the WAL.
 func (p *Panel) wal(ctx context.Context, conn *pgx.Conn, r *Report) (end int64, err error) {
 	var folder string
 	var local bool
@@ -129,7 +129,7 @@ func (p *Panel) wal(ctx context.Context, conn *pgx.Conn, r *Report) (end int64, 
 		coalesce((SELECT setting FROM pg_settings WHERE name = 'data_directory'), ''),
 		inet_server_addr() IS NULL OR inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1'`).Scan(&end, &r.Rate, &folder, &local)
 	if err == nil && p.p.Room == 0 && local && folder != "" {
-		if disk, err := procstat.Disk(folder + "/pg_wal"); err == nil { // its owner may be another
+		if disk, err := procstat.Disk(folder + "/pg_wal"); err == nil { // the server's data directory may not be readable
 			r.Free = &disk.Available
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Panel) wal(ctx context.Context, conn *pgx.Conn, r *Report) (end int64, 
 }
 
 func (p *Panel) slots(ctx context.Context, conn *pgx.Conn, r *Report) error {
-	// Older servers do not have all columns.
+	// Older servers lack some columns.
 	rows, err := conn.Query(ctx, `SELECT s.slot_name, coalesce(s.plugin::text, 'physical'), coalesce(s.database::text, ''), coalesce(s.active_pid, 0),
 		coalesce(nullif(concat_ws(' from ', nullif(a.application_name, ''), host(a.client_addr)), ''), ''),
 		(to_jsonb(s)->>'inactive_since')::timestamptz, coalesce(s.wal_status, ''),
@@ -159,7 +159,8 @@ func (p *Panel) slots(ctx context.Context, conn *pgx.Conn, r *Report) error {
 	return err
 }
 
-// readers adds what the readers of the outbox say. A slot that is gone is there too.
+// readers adds the state of the outbox's readers. It also lists readers whose slots are
+// gone.
 func (p *Panel) readers(ctx context.Context, conn *pgx.Conn, r *Report) error {
 	if p.p.Schema == "" {
 		return nil
@@ -191,8 +192,8 @@ func (p *Panel) readers(ctx context.Context, conn *pgx.Conn, r *Report) error {
 	return err
 }
 
-// growth is how fast each slot's WAL grows, in bytes per second. At first that is not
-// known, and the rate of all WAL stands for it.
+// growth returns how fast each slot's WAL grows, in bytes per second. Without an earlier
+// sample it uses the rate of the whole WAL.
 func (p *Panel) growth(r *Report, wal int64) map[string]float64 {
 	out := map[string]float64{}
 	now := sample{at: r.At, wal: wal, retained: map[string]int64{}}
@@ -214,7 +215,7 @@ func (p *Panel) growth(r *Report, wal int64) map[string]float64 {
 	return out
 }
 
-// oldest names the transaction that keeps logical slots from moving on.
+// oldest describes the transaction that prevents logical slots from advancing.
 func oldest(ctx context.Context, conn *pgx.Conn) (string, error) {
 	var who string
 	var since time.Time

@@ -47,7 +47,7 @@ func TestThePanelNamesWhatHoldsTheWAL(t *testing.T) {
 	_ = f.end()
 	b.fill(80)
 	eventually(t, "the slot is nobody's", func() bool { _, s = b.look(p); return s.PID == 0 })
-	if s.Retained < 70<<20 || !strings.Contains(s.HeldBy, "nobody reads it since 2") || s.LimitIn == nil ||
+	if s.Retained < 70<<20 || !strings.Contains(s.HeldBy, "no reader since 2") || s.LimitIn == nil ||
 		!strings.HasPrefix(s.Alarm, "the disk is full in ") || !strings.Contains(s.Alarm, "held by the slot") || s.Health != Stopped {
 		t.Fatalf("a slot that nobody reads: %+v", s)
 	}
@@ -70,11 +70,11 @@ func TestAlarmsOfSlots(t *testing.T) {
 		{"a transaction", SlotReport{Kind: plugin, PID: 1, Retained: 500 * mib, Behind: mib}, &disk, "the transaction of app", "the disk is full in 3 h; held by the transaction of app"},
 		{"a slow reader", SlotReport{Kind: plugin, PID: 1, Reader: "r", Retained: 500 * mib, Behind: 400 * mib}, &disk, "the transaction of app", "the disk is full in 3 h; held by its reader (r), which has not confirmed 400.0 MiB"},
 		{"a standby", SlotReport{Kind: "physical", PID: 1, Reader: "s2 from 10.0.0.2", Retained: 500 * mib}, &disk, "", "the disk is full in 3 h; held by the standby s2 from 10.0.0.2"},
-		{"a limit", SlotReport{Kind: plugin, Inactive: &now, Retained: 500 * mib, Safe: new(hour * mib)}, &disk, "", "the slot is lost in 60 min; held by the slot: nobody reads it since 2026-01-02T03:04:05Z"},
-		{"unknown disk", SlotReport{Kind: plugin, Retained: 2048 * mib}, nil, "", "the server keeps 2.0 GiB of WAL; held by the slot: nobody reads it"},
-		{"lost", SlotReport{Kind: plugin, Status: "lost"}, &disk, "", "the slot is lost: the server has removed WAL that it needs, as max_slot_wal_keep_size says"},
+		{"a limit", SlotReport{Kind: plugin, Inactive: &now, Retained: 500 * mib, Safe: new(hour * mib)}, &disk, "", "the slot is lost in 60 min; held by the slot: no reader since 2026-01-02T03:04:05Z"},
+		{"unknown disk", SlotReport{Kind: plugin, Retained: 2048 * mib}, nil, "", "the server keeps 2.0 GiB of WAL; held by the slot: no reader"},
+		{"lost", SlotReport{Kind: plugin, Status: "lost"}, &disk, "", "the slot is lost: the server removed WAL that it needs, because of max_slot_wal_keep_size"},
 		{"broken", SlotReport{Kind: plugin, PID: 1, Health: Broken, Reason: "why"}, &disk, "", "why"},
-		{"failing", SlotReport{Kind: plugin, PID: 1, Health: Failing, Reason: "why", Since: &ago}, &disk, "", "its reader is failing since 2026-01-02T03:02:05Z: why"},
+		{"failing", SlotReport{Kind: plugin, PID: 1, Health: Failing, Reason: "why", Since: &ago}, &disk, "", "its reader has been failing since 2026-01-02T03:02:05Z: why"},
 		{"failing only now", SlotReport{Kind: plugin, PID: 1, Health: Failing, Reason: "why", Since: &now}, &disk, "", ""},
 		{"well", SlotReport{Kind: plugin, PID: 1, Retained: 30 * mib}, &disk, "the transaction of app", ""},
 	} {
@@ -121,14 +121,14 @@ func TestASlotWhoseWALIsRemoved(t *testing.T) {
 	b.write("1")
 	f.start(t)
 	f.awaitReading(t)
-	if s := f.Status(); !strings.Contains(s.Reason, "has removed WAL") {
+	if s := f.Status(); !strings.Contains(s.Reason, "removed WAL") {
 		t.Fatalf("status %s", s)
 	}
 	b.write("2")
 	eventually(t, "the feed hands over", func() bool { return fmt.Sprint(f.payloads()) == "[2]" })
 	c, _ = captures()
 	c.await(t, Broken)
-	if s := c.Status(); !strings.Contains(s.Reason, "has removed WAL") {
+	if s := c.Status(); !strings.Contains(s.Reason, "removed WAL") {
 		t.Fatalf("status %s", s)
 	}
 }

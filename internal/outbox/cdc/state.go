@@ -16,14 +16,14 @@ import (
 //go:embed state.sql
 var stateSQL string
 
-// SQL makes the table in which readers note how far they are, in the schema of an
-// outbox. It may be run again.
+// SQL returns the statement that creates the table for the readers' progress in an outbox's
+// schema. It may be run repeatedly.
 func SQL(schema string) string { return strings.ReplaceAll(stateSQL, "{schema}", quoted(schema)) }
 
-// identity is which server a slot is on.
+// identity identifies the server of a slot.
 type identity struct {
-	system   string // the cluster, across promotions
-	timeline int32  // grows with every promotion
+	system   string // of the cluster; promotions keep it
+	timeline int32  // grows with each promotion
 }
 
 func identify(ctx context.Context, c Config) (identity, error) {
@@ -36,19 +36,19 @@ func identify(ctx context.Context, c Config) (identity, error) {
 	return identity{s.SystemID, s.Timeline}, err
 }
 
-// progress is a row of the table: how far a reader is, and on which server.
+// progress is a row of the table: the progress of a reader, and the server it applies to.
 type progress struct {
 	identity
-	position LSN      // everything that was committed before is done
-	partial  LSN      // the transaction of which a part is done; 0: none
-	changes  int64    // how many of its changes are
-	copied   []string // tables whose rows were copied
+	position LSN      // everything committed before is done
+	partial  LSN      // a transaction that is partly done; 0: none
+	changes  int64    // how many changes of this transaction are done
+	copied   []string // tables that were copied
 }
 
-// errMoved is the fault of a reader that another one has replaced.
-var errMoved = errors.New("another reader of the slot has gone on")
+// errMoved means that another reader has taken over the slot.
+var errMoved = errors.New("another reader has taken over the slot")
 
-// progress returns nil when the slot was never read.
+// progress returns nil if the slot was never read.
 func (c Config) progress(ctx context.Context, conn *pgx.Conn, schema string) (*progress, error) {
 	var p progress
 	err := conn.QueryRow(ctx, fmt.Sprintf(`SELECT system, timeline, position::text, partial::text, changes, copied
@@ -60,7 +60,7 @@ func (c Config) progress(ctx context.Context, conn *pgx.Conn, schema string) (*p
 	return &p, err
 }
 
-// start writes the row of a slot that is new, or that goes on elsewhere.
+// start writes the row of a slot that is new, or that continues on another server.
 func (c Config) start(ctx context.Context, conn *pgx.Conn, schema string, p progress) error {
 	if p.copied == nil {
 		p.copied = []string{}
@@ -73,7 +73,7 @@ func (c Config) start(ctx context.Context, conn *pgx.Conn, schema string, p prog
 	return err
 }
 
-// advance replaces from by to, unless the row is not from any more.
+// advance replaces from with to. It fails if the row no longer equals from.
 func (c Config) advance(ctx context.Context, tx pgx.Tx, schema string, from, to progress) error {
 	tag, err := tx.Exec(ctx, fmt.Sprintf(`UPDATE %s SET position = $2::pg_lsn, partial = $3::pg_lsn, changes = $4, changed_at = now()
 		WHERE slot = $1 AND system = $5 AND timeline = $6 AND position = $7::pg_lsn AND partial = $8::pg_lsn AND changes = $9`,
@@ -85,29 +85,29 @@ func (c Config) advance(ctx context.Context, tx pgx.Tx, schema string, from, to 
 	return err
 }
 
-// Health is how a reader is.
+// Health is the state of a reader.
 type Health string
 
 // The states of a reader.
 const (
-	Starting Health = "starting" // it connects, or copies tables
+	Starting Health = "starting" // the reader connects, or copies tables
 	Reading  Health = "reading"
-	Stalled  Health = "stalled" // heartbeats do not come back: nothing arrives, or nothing is taken
+	Stalled  Health = "stalled" // heartbeats do not come back: changes do not arrive, or are not processed
 	Full     Health = "full"    // the outbox has no room; the server keeps the WAL
-	Waiting  Health = "waiting" // another process reads
+	Waiting  Health = "waiting" // another process reads the slot
 	Stopped  Health = "stopped"
-	Failing  Health = "failing" // see Reason; it tries again
-	Broken   Health = "broken"  // see Reason; somebody has to act
+	Failing  Health = "failing" // the reader retries; see Reason
+	Broken   Health = "broken"  // an operator must act; see Reason
 )
 
-// Status is what a reader says about itself.
+// Status describes a reader.
 type Status struct {
 	Slot   string
 	Health Health
-	Reason string    // why it does not read, or what was wrong when it last began
-	Since  time.Time // of Health
-	PID    uint32    // of the server's process; 0: none
-	// Position is up to where everything is done; Received what has arrived.
+	Reason string    // current problem, or the problem found at the last start
+	Since  time.Time // start of the current Health
+	PID    uint32    // server process; 0: none
+	// Everything before Position is done. Everything before Received has arrived.
 	Position, Received LSN
 	Beat               time.Time // when a heartbeat last came back
 }
@@ -123,7 +123,7 @@ func (s Status) String() string {
 	return out
 }
 
-// tell writes what the reader says into its row, for the command line.
+// tell stores the status in the reader's row, where the command line finds it.
 func (c Config) tell(ctx context.Context, conn *pgx.Conn, schema string, s Status) error {
 	_, err := conn.Exec(ctx, fmt.Sprintf(`UPDATE %s SET health = $2, reason = $3, health_at = $4 WHERE slot = $1`,
 		quoted(schema, "cdc")), c.Slot, string(s.Health), s.Reason, s.Since)

@@ -27,18 +27,18 @@ type Stream struct {
 	c        Config
 	conn     net.Conn
 	front    *pgproto3.Frontend
-	pid      uint32 // of the server's process
+	pid      uint32 // server process
 	timeout  time.Duration
 	track    tracker
 	received atomic.Uint64 // LSN
-	waiting  atomic.Int64  // since when a message is waited for, in ns; 0: the receiver works
-	beaten   atomic.Int64  // when the last heartbeat came back, in ns
-	gate     atomic.Uint64 // LSN: nothing after it is confirmed; 0: no gate
-	reply    chan struct{} // the server wants to hear of us
+	waiting  atomic.Int64  // since when the stream waits for a message, in ns; 0: the receiver works
+	beaten   atomic.Int64  // time of the last heartbeat that came back, in ns
+	gate     atomic.Uint64 // LSN up to which positions may be confirmed; 0: no limit
+	reply    chan struct{} // the server asked for a report
 
 	relations map[uint32]*Relation
-	open      bool      // within a transaction
-	marked    time.Time // when the receiver last heard of WAL that has nothing for it
+	open      bool      // inside a transaction
+	marked    time.Time // last time the receiver heard of WAL without changes for it
 }
 
 func newStream(c Config, raw *pgconn.HijackedConn, position LSN, timeout time.Duration) *Stream {
@@ -52,8 +52,8 @@ func newStream(c Config, raw *pgconn.HijackedConn, position LSN, timeout time.Du
 	return s
 }
 
-// Run hands what the slot has to r until ctx ends or something fails. It closes
-// the connection.
+// Run passes the slot's transactions to r until ctx ends or an error occurs. It closes the
+// connection.
 func (s *Stream) Run(ctx context.Context, r Receiver) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	answered := make(chan struct{})
@@ -148,9 +148,9 @@ func (s *Stream) wake() {
 	}
 }
 
-// mark tells the receiver of WAL up to end that has nothing for it, when nothing is
-// on its way: then that may be confirmed as well. It does so once per heartbeat,
-// since a receiver may have to write something, which is WAL again.
+// mark reports WAL up to end that contains nothing for the receiver, if no transaction is
+// in progress, so that this WAL can be confirmed too. It does so once per heartbeat,
+// because the receiver may write to the database, which produces WAL again.
 func (s *Stream) mark(ctx context.Context, r Receiver, end LSN, now bool) error {
 	confirmed, idle := s.track.position()
 	if s.open || !idle || end <= confirmed || !now && time.Since(s.marked) < s.c.Heartbeat {
@@ -189,13 +189,13 @@ func (s *Stream) decode(ctx context.Context, x pglogrepl.XLogData, r Receiver) e
 }
 
 func (s *Stream) change(ctx context.Context, x pglogrepl.XLogData, r Receiver) error {
-	id, c, err := readChange(bytes.Clone(x.WALData)) // the connection reads into x again
+	id, c, err := readChange(bytes.Clone(x.WALData)) // the connection reuses x's memory
 	if err != nil {
 		return fmt.Errorf("read a change at %s: %w", x.WALStart, err)
 	}
 	c.Relation = s.relations[id]
 	if c.Relation == nil {
-		return fmt.Errorf("the server has not said what relation %d is", id)
+		return fmt.Errorf("the server sent no description of relation %d", id)
 	}
 	return r.Change(ctx, c)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// template makes a text from a change. In it {schema}, {table}, {op} and {key} stand for
-// what they say, {key} for the values of the primary key, and {row.name} for the
-// column name: its new value, or, of a deleted row, its old one.
+// template builds a text from a change. {schema}, {table} and {op} stand for the change's
+// schema, table and operation, {key} for the values of the primary key, and {row.name} for
+// the new value of the column name; for a deleted row, its old value.
 type template struct{ parts []part }
 
 type part struct {
-	text  string // if place is ""
+	text  string // literal, if place is empty
 	place string // schema, table, op, key, or a column
 	row   bool
 }
@@ -46,7 +46,7 @@ func parseTemplate(s string) (t template, err error) {
 	return t, nil
 }
 
-// fill makes the text for a row of a change.
+// fill builds the text for a row of a change.
 func (t template) fill(c Change, row []Value, key []string) string {
 	if len(t.parts) == 1 && t.parts[0].place == "" {
 		return t.parts[0].text
@@ -76,7 +76,8 @@ func (t template) fill(c Change, row []Value, key []string) string {
 	return b.String()
 }
 
-// column is the text of a column; nil if there is none, or it is null or not known.
+// column returns the text of a column, or nil if the column does not exist, is null or is
+// unknown.
 func column(r *Relation, row []Value, name string) []byte {
 	for i, c := range r.Columns {
 		if c.Name == name && i < len(row) {
@@ -86,7 +87,7 @@ func column(r *Relation, row []Value, name string) []byte {
 	return nil
 }
 
-// asTopic makes a topic of any text.
+// asTopic turns any text into a valid topic.
 func asTopic(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
@@ -100,7 +101,7 @@ func asTopic(s string) string {
 	return s[:min(len(s), outbox.MaxTopic)]
 }
 
-// asKey makes a key of any text: of a long one its hash.
+// asKey turns any text into a valid key. It replaces a long text by its hash.
 func asKey(s string) string {
 	if len(s) <= outbox.MaxKey {
 		return s
@@ -109,7 +110,7 @@ func asKey(s string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// asType makes a type of any text.
+// asType turns any text into a valid type.
 func asType(s string) string {
 	if len(s) <= outbox.MaxType {
 		return s

@@ -2,10 +2,10 @@ package cdc
 
 import "sync"
 
-// tracker knows up to where everything was acknowledged. Acknowledgements may
-// come in any order.
+// tracker finds the position up to which everything is acknowledged. Acknowledgements may
+// arrive in any order.
 type tracker struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	confirmed LSN
 	waiting   []*pending // in the order of the WAL
 }
@@ -15,8 +15,7 @@ type pending struct {
 	done bool
 }
 
-// add notes that what ends at end is not acknowledged. The function that it returns
-// acknowledges it.
+// add registers a part of the WAL that ends at end. The returned function acknowledges it.
 func (t *tracker) add(end LSN) func() {
 	p := &pending{end: end}
 	t.mu.Lock()
@@ -36,7 +35,7 @@ func (t *tracker) acknowledge(p *pending) {
 	}
 	t.waiting = t.waiting[n:]
 	if len(t.waiting) == 0 {
-		t.waiting = nil // lets the array go
+		t.waiting = nil // release the array
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// The messages that tell of rows are read here and not by pglogrepl, which copies
-// each column by itself: they are nearly all there is, and this takes two
-// allocations for a row instead of twenty.
+// This package decodes row messages itself instead of using pglogrepl, which copies each
+// column separately. Nearly all messages are row messages, and this decoder needs two
+// allocations per row instead of twenty.
 
 var errShort = errors.New("the message ends too early")
 
-// cursor reads a message from its beginning. After an error it reads nothing.
+// cursor reads a message from start to end. After an error it reads nothing.
 type cursor struct {
 	b   []byte
 	err error
@@ -51,10 +51,10 @@ func (c *cursor) uint32() uint32 {
 	return 0
 }
 
-// tuple reads the values of a row, which refer to the message.
+// tuple reads the values of a row. They share the message's memory.
 func (c *cursor) tuple() []Value {
 	n := c.uint16()
-	if c.err != nil || n > len(c.b) { // a column has a byte at least
+	if c.err != nil || n > len(c.b) { // each column has at least one byte
 		c.err = errors.Join(c.err, errShort)
 		return nil
 	}
@@ -76,8 +76,8 @@ func (c *cursor) tuple() []Value {
 	return out
 }
 
-// readChange reads an insert, an update or a delete and the number of its relation. It
-// keeps b.
+// readChange decodes an insert, update or delete, and the number of its relation. The
+// result shares b's memory.
 func readChange(b []byte) (relation uint32, change Change, err error) {
 	c := &cursor{b: b}
 	kind := c.byte()

@@ -13,17 +13,17 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSchema is where the tables of an outbox are unless somebody says otherwise:
-// a schema of PostgreSQL, the beginning of the tables' names elsewhere.
+// DefaultSchema is the default location of an outbox's tables: a PostgreSQL schema, or the
+// prefix of the table names in other databases.
 const DefaultSchema = postgres.DefaultSchema
 
-// ErrURL is what Open and Init say of a URL that names no database.
+// ErrURL is the error of Open and Init for a URL that names no database.
 var ErrURL = errors.New("want postgres://user@host/database, mysql://user@host/database or sqlite:PATH")
 
-// Config says which outbox of a database is meant.
+// Config selects an outbox of a database.
 type Config struct {
 	Schema string // default DefaultSchema
-	Notify bool   // Init: a commit wakes relays that listen; PostgreSQL only
+	Notify bool   // for Init: commits wake listening relays; PostgreSQL only
 }
 
 // dialect is a kind of database.
@@ -77,7 +77,7 @@ func dialects() []dialect {
 	}
 }
 
-// opened makes no store of a nil pointer.
+// opened avoids an outbox.Store that holds a nil pointer.
 func opened[S outbox.Store](s S, err error) (outbox.Store, error) {
 	if err != nil {
 		return nil, err
@@ -85,7 +85,8 @@ func opened[S outbox.Store](s S, err error) (outbox.Store, error) {
 	return s, nil
 }
 
-// find shows of a URL only its scheme: the rest may hold a password.
+// find returns the dialect of a URL. Its errors show only the scheme, because the rest may
+// hold a password.
 func find(url string) (dialect, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	for _, d := range dialects() {
@@ -99,7 +100,7 @@ func find(url string) (dialect, error) {
 	return dialect{}, fmt.Errorf("database %.20q: %w", scheme, ErrURL)
 }
 
-// Kind is what kind of database a URL names; "" if it names none.
+// Kind returns the kind of database that a URL names, or "" if it names none.
 func Kind(url string) string {
 	d, err := find(url)
 	if err != nil {
@@ -108,7 +109,7 @@ func Kind(url string) string {
 	return d.name
 }
 
-// Open connects to an outbox that is there; [outbox.ErrAbsent] if there is none.
+// Open connects to an existing outbox. It returns [outbox.ErrAbsent] if there is none.
 func Open(ctx context.Context, url string, c Config) (outbox.Store, error) {
 	d, err := find(url)
 	if err != nil {
@@ -117,14 +118,14 @@ func Open(ctx context.Context, url string, c Config) (outbox.Store, error) {
 	return d.open(ctx, url, c)
 }
 
-// Init makes the outbox, or brings it up to date, and says which it is.
+// Init creates the outbox, or upgrades it to the current version, and returns its identity.
 func Init(ctx context.Context, url string, c Config) (outbox.Identity, error) {
 	d, err := find(url)
 	if err != nil {
 		return outbox.Identity{}, err
 	}
 	if c.Notify && d.name != "postgres" {
-		return outbox.Identity{}, fmt.Errorf("notifications are PostgreSQL's, and this is %s: %w", d.name, errors.ErrUnsupported)
+		return outbox.Identity{}, fmt.Errorf("only PostgreSQL supports notifications, and this is %s: %w", d.name, errors.ErrUnsupported)
 	}
 	if err := d.init(ctx, url, c); err != nil {
 		return outbox.Identity{}, err
@@ -137,8 +138,8 @@ func Init(ctx context.Context, url string, c Config) (outbox.Identity, error) {
 	return id, errors.Join(err, s.Close())
 }
 
-// SQL is the text that makes an outbox in a database of this kind, and says how an
-// application writes events.
+// SQL returns the statements that create an outbox in a database of this kind. Their
+// comments show how an application writes events.
 func SQL(kind string, c Config) (string, error) {
 	for _, d := range dialects() {
 		if d.name == kind {

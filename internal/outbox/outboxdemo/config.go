@@ -1,13 +1,15 @@
 package outboxdemo
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// The bounds and defaults of a demonstration.
+// Limits and defaults of a demonstration.
 const (
 	DefaultOrders  = 10_000
 	MaxOrders      = 1_000_000
@@ -15,80 +17,66 @@ const (
 	MaxCrashes     = 1000
 )
 
-// Config says what is shown. Command is required; zero values of the rest mean the
-// defaults, without output.
+// Config configures a demonstration. Command is required. Other fields with their zero
+// values use defaults; without Out and Err there is no output.
 type Config struct {
-	Command  []string // starts a child of the demonstration, which reads the variable [Variable]
-	Database string   // postgres://…; "": SQLite in a folder that is removed at the end
+	Command  []string // starts a child process, which reads the variable [Variable]
+	Database string   // postgres://…; empty: SQLite in a temporary directory
 	Orders   int
-	Crashes  int  // of the application, in each way; the relay has a third of them
-	JSON     bool // the report as one document
+	Crashes  int  // crashes of the application per way; the relay crashes a third as often
+	JSON     bool // print the report as one JSON document
 	Seed     uint64
-	Out      io.Writer // the report
-	Err      io.Writer // progress
+	Out      io.Writer // receives the report
+	Err      io.Writer // receives progress messages
 }
 
 func (c Config) withDefaults() Config {
-	if c.Orders == 0 {
-		c.Orders = DefaultOrders
-	}
-	if c.Crashes == 0 {
-		c.Crashes = DefaultCrashes
-	}
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
-	if c.Err == nil {
-		c.Err = io.Discard
-	}
+	c.Orders = cmp.Or(c.Orders, DefaultOrders)
+	c.Crashes = cmp.Or(c.Crashes, DefaultCrashes)
+	c.Out = cmp.Or(c.Out, io.Discard)
+	c.Err = cmp.Or(c.Err, io.Discard)
 	return c
 }
 
-// Validate joins every fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if len(c.Command) == 0 {
-		errs = append(errs, errors.New("command is empty: nothing starts the application"))
-	}
+	var errs faults.List
+	errs.If(len(c.Command) == 0, "command is empty: the demonstration cannot start the application")
 	if scheme, _, _ := strings.Cut(c.Database, ":"); c.Database != "" && scheme != "postgres" && scheme != "postgresql" {
 		errs = append(errs, errors.New("database: want postgres://user@host/database"))
 	}
-	if c.Orders < 100 || c.Orders > MaxOrders {
-		errs = append(errs, fmt.Errorf("orders %d: want 100 to %d", c.Orders, MaxOrders))
-	}
-	if c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10 {
-		errs = append(errs, fmt.Errorf("crashes %d: want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes))
-	}
+	errs.If(c.Orders < 100 || c.Orders > MaxOrders, "orders %d: want 100 to %d", c.Orders, MaxOrders)
+	errs.If(c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10, "crashes %d: want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes)
 	return errors.Join(errs...)
 }
 
-// Way is how an application writes a row and sends an event.
+// Way is a way to write a row and send an event.
 type Way string
 
-// The ways.
+// The ways to write a row and send an event.
 const (
 	WriteSend Way = "write, then send"
 	SendWrite Way = "send, then write"
 	Outbox    Way = "outbox"
 )
 
-// Point is where a process kills itself.
+// Point is the place in a program where a process kills itself.
 type Point string
 
 // The points of the application, and those of the relay.
 const (
-	Before  Point = "before"  // both
-	Between Point = "between" // the two
-	After   Point = "after"   // both
+	Before  Point = "before"  // before both steps
+	Between Point = "between" // between the two steps
+	After   Point = "after"   // after both steps
 
-	Unsent       Point = "unsent"       // a batch is claimed, and nothing of it sent
+	Unsent       Point = "unsent"       // a batch is claimed, and none of it is sent
 	Half         Point = "half"         // half of a batch is delivered
-	Acknowledged Point = "acknowledged" // all of it is, and the relay has not noted it
+	Acknowledged Point = "acknowledged" // all of a batch is delivered, and the relay has not settled it
 )
 
-// points are where the application crashes, in turns. With an outbox there is one
-// transaction and nothing between.
+// points returns where the application crashes, in turns. With an outbox there is only one
+// transaction, so no crash happens between two steps.
 func (w Way) points() []Point {
 	if w == Outbox {
 		return []Point{Before, After}

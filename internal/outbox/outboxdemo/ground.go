@@ -22,19 +22,18 @@ type ground struct {
 	db     *sql.DB
 	url    string
 	schema string
-	dir    string // of SQLite's file; removed at the end
+	dir    string // directory of the SQLite file; removed at the end
 }
 
-// demoSchema is where the outbox of the demonstration is in a database that was
-// given.
+// demoSchema is the schema of the demonstration's outbox in a user's database.
 const demoSchema = "bezoar_demo_outbox"
 
-// open makes the tables.
+// open creates the tables.
 func (c Config) open(ctx context.Context) (_ *ground, err error) {
 	g := &ground{url: c.Database, schema: demoSchema}
 	if g.url == "" {
 		if g.dir, err = os.MkdirTemp("", "bezoar-demo-"); err != nil {
-			return nil, fmt.Errorf("make a folder: %w", err)
+			return nil, fmt.Errorf("create a directory: %w", err)
 		}
 		g.url = "sqlite:" + filepath.Join(g.dir, "shop.db")
 	}
@@ -46,11 +45,11 @@ func (c Config) open(ctx context.Context) (_ *ground, err error) {
 	if g.db, err = openShop(g.url); err != nil {
 		return nil, err
 	}
-	if err := g.drop(ctx); err != nil { // what a demonstration left that was killed
+	if err := g.drop(ctx); err != nil { // left behind by a killed demonstration
 		return nil, err
 	}
 	if _, err := g.db.ExecContext(ctx, createOrders); err != nil {
-		return nil, fmt.Errorf("make the table of orders: %w", err)
+		return nil, fmt.Errorf("create the table of orders: %w", err)
 	}
 	_, err = outboxdb.Init(ctx, g.url, outboxdb.Config{Schema: g.schema})
 	return g, err
@@ -62,7 +61,7 @@ func openShop(at string) (*sql.DB, error) {
 	if !ok {
 		db, err := sql.Open("pgx", at)
 		if err != nil {
-			return nil, errors.New("the database's URL cannot be read") // it may hold a password
+			return nil, errors.New("the database's URL cannot be read") // the error may contain the password
 		}
 		return db, nil
 	}
@@ -75,7 +74,7 @@ func openShop(at string) (*sql.DB, error) {
 	return db, nil
 }
 
-// drop removes what the demonstration makes in a database that was given.
+// drop removes the demonstration's tables from a user's database.
 func (g *ground) drop(ctx context.Context) error {
 	if g.dir != "" {
 		return nil
@@ -99,6 +98,19 @@ func (g *ground) close() error {
 	return err
 }
 
+// left counts the events that the outbox has not recorded as delivered.
+func (g *ground) left(ctx context.Context) int {
+	table := g.schema + "_pending"
+	if g.dir == "" {
+		table = g.schema + ".pending"
+	}
+	var n int
+	if err := g.db.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+		return 1 // the database is busy
+	}
+	return n
+}
+
 // writeEvent writes an event in the transaction that writes its order.
 func (t task) writeEvent(ctx context.Context, tx *sql.Tx, e event) error {
 	payload := fmt.Appendf(nil, `{"order": %d}`, e.Order)
@@ -109,5 +121,5 @@ func (t task) writeEvent(ctx context.Context, tx *sql.Tx, e event) error {
 	return outbox.Write(ctx, in.In(t.Schema), outbox.Event{ID: e.ID, Topic: topic, Key: e.Customer, Type: "order.placed", Payload: payload})
 }
 
-// topic is that of all events of the demonstration.
+// topic is the topic of all events.
 const topic = "orders"

@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// Event is what the place gets.
+// event is an event as the receiver gets it.
 type event struct {
 	ID       string `json:"id"`
 	Order    int    `json:"order"`
 	Customer string `json:"customer"`
 }
 
-// place is where events are sent to. Its methods are safe for concurrent use.
+// place is the receiver of the events. Its methods are safe for concurrent use.
 type place struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	ids    map[string]bool
 	orders map[int]bool
-	last   map[string]int // order of the newest first delivery, by customer
-	twice  int            // deliveries of an event that was there
-	late   int            // first deliveries after a later one of the same customer
+	last   map[string]int // highest order number among first deliveries, by customer
+	twice  int            // repeated deliveries
+	late   int            // first deliveries that came after a later one of the same customer
 }
 
 func newPlace() *place {
 	return &place{ids: map[string]bool{}, orders: map[int]bool{}, last: map[string]int{}}
 }
 
-// take notes one delivery.
+// take counts one delivery.
 func (p *place) take(e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,14 +49,14 @@ func (p *place) take(e event) {
 	p.last[e.Customer] = max(p.last[e.Customer], e.Order)
 }
 
-// known is how many different events have come.
+// known returns the number of distinct events received.
 func (p *place) known() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.ids)
 }
 
-// ServeHTTP takes events, one in a line, and acknowledges all of them.
+// ServeHTTP receives events, one per line, and acknowledges all of them.
 func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lines := bufio.NewScanner(r.Body)
 	for lines.Scan() {
@@ -74,22 +74,22 @@ func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serve has p listen until ctx ends, and returns its URL.
+// serve makes p listen until ctx ends, and returns its URL.
 func (p *place) serve(ctx context.Context) (url string, stop func(), err error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, fmt.Errorf("the place that events are sent to: %w", err)
+		return "", nil, fmt.Errorf("start the receiver of events: %w", err)
 	}
 	s := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(ln) // ends with Close
+		_ = s.Serve(ln) // returns after Close
 	}()
 	return "http://" + ln.Addr().String(), func() { _ = s.Close(); <-done }, nil
 }
 
-// sender sends events to a place.
+// sender sends events to the receiver.
 type sender struct {
 	url    string
 	client http.Client

@@ -28,18 +28,18 @@ func (t task) relay(ctx context.Context) error {
 	return errors.Join(r.Run(ctx), store.Close())
 }
 
-// batch is how many events the relay sends at once. Those of a batch that a crash
-// hit are sent one by one.
+// batch is the number of events that the relay sends at once. After a crash it sends the
+// events of the batch one by one.
 const batch = 50
 
-// placeSink sends events to the place, and crashes when it is time.
+// placeSink sends events to the receiver, and crashes at the chosen point.
 type placeSink struct {
 	task
 	to   sender
 	sent int
 }
 
-// Send implements [outbox.Sink]. One topic has one batch at a time.
+// Send implements [outbox.Sink]. A topic has one batch at a time.
 func (s *placeSink) Send(ctx context.Context, records []outbox.Record) []error {
 	events, results := make([]event, len(records)), make([]error, len(records))
 	for i, r := range records {
@@ -76,8 +76,8 @@ func (s *placeSink) Send(ctx context.Context, records []outbox.Record) []error {
 // Close implements [outbox.Sink].
 func (s *placeSink) Close() error { return nil }
 
-// sellAndRelay runs the application and the relay beside each other until all orders
-// were asked for and all events have arrived.
+// sellAndRelay runs the application and the relay in parallel until all orders were
+// requested and all events have arrived.
 func (c Config) sellAndRelay(ctx context.Context, t task, p *place, g *ground) (crashes, relayCrashes int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,7 +102,7 @@ func (c Config) sellAndRelay(ctx context.Context, t task, p *place, g *ground) (
 	return crashes, relayCrashes, err
 }
 
-// keepRelaying starts a relay, and another one after each crash, until ctx ends.
+// keepRelaying starts a relay, and a new one after each crash, until ctx ends.
 func (c Config) keepRelaying(ctx context.Context, t task) (crashes int, err error) {
 	most := max(len(relayPoints()), c.Crashes/3)
 	t.Relay = true
@@ -118,16 +118,18 @@ func (c Config) keepRelaying(ctx context.Context, t task) (crashes int, err erro
 		case err != nil:
 			return crashes, err
 		case !killed:
-			return crashes, errors.New("it ended by itself")
+			return crashes, errors.New("the relay exited without a crash")
 		}
 		crashes++
 	}
 }
 
-// slowest is how long nothing may arrive while something is missing.
+// slowest limits the time without a new event while events are missing.
 const slowest = time.Minute
 
-// arrived waits until every order that was written has an event.
+// arrived waits until every written order has an event and the relay has recorded
+// its delivery. Events whose delivery a crash kept from being recorded have come
+// again by then.
 func (g *ground) arrived(ctx context.Context, p *place) error {
 	var orders int
 	if err := g.db.QueryRowContext(ctx, countOrders).Scan(&orders); err != nil {
@@ -136,7 +138,7 @@ func (g *ground) arrived(ctx context.Context, p *place) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	last, at := p.known(), time.Now()
-	for ; last < orders; last = p.known() {
+	for ; last < orders || g.left(ctx) > 0; last = p.known() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -145,7 +147,7 @@ func (g *ground) arrived(ctx context.Context, p *place) error {
 		if now := p.known(); now > last {
 			at = time.Now()
 		} else if time.Since(at) > slowest {
-			return nil // the report says how many are lost
+			return nil // the report counts the lost events
 		}
 	}
 	return nil

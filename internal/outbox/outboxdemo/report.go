@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Result is what became of the orders and events of one way.
+// Result counts the orders and events of one way.
 type Result struct {
 	Way          Way `json:"way"`
 	Crashes      int `json:"crashes"`       // of the application
-	RelayCrashes int `json:"relay_crashes"` // 0 without a relay
-	Orders       int `json:"orders"`        // that were committed
-	Events       int `json:"events"`        // different ones, that were delivered
+	RelayCrashes int `json:"relay_crashes"` // of the relay; 0 without a relay
+	Orders       int `json:"orders"`        // committed orders
+	Events       int `json:"events"`        // distinct delivered events
 	Lost         int `json:"lost"`          // orders without an event
 	Invented     int `json:"invented"`      // events without an order
 	Twice        int `json:"delivered_again"`
-	Late         int `json:"out_of_order"` // first deliveries after a later one of their key
+	Late         int `json:"out_of_order"` // first deliveries that came after a later one of the same key
 	Took         time.Duration
 }
 
-// MarshalJSON writes durations in seconds.
+// MarshalJSON encodes durations in seconds.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result
 	return json.Marshal(struct {
@@ -33,14 +33,14 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{plain(r), nil, r.Took.Seconds()})
 }
 
-// Report is what the demonstration has shown.
+// Report is the result of the demonstration.
 type Report struct {
-	Asked    int      `json:"asked"` // orders that customers asked for
+	Asked    int      `json:"asked"` // orders that customers requested
 	Database string   `json:"database"`
 	Ways     []Result `json:"ways"`
 }
 
-// Held reports whether the outbox kept what it promises.
+// Held reports whether the outbox kept its guarantee.
 func (r Report) Held() bool {
 	last := r.Ways[len(r.Ways)-1]
 	return last.Lost == 0 && last.Invented == 0 && last.Late == 0
@@ -63,8 +63,8 @@ func (r Report) write(w io.Writer, asJSON bool) error {
 		n := strconv.Itoa
 		fmt.Fprintf(&text, line, one.Way, n(one.Orders), n(one.Events), n(one.Lost), n(one.Invented), n(one.Late), n(one.Twice), killed)
 	}
-	fmt.Fprintf(&text, "\n%d orders were asked for in each way; %s. An order that a crash hits before its commit is not placed.\n"+
-		"Events that are delivered again have the same ID, by which a consumer drops them.\n", r.Asked, r.Database)
+	fmt.Fprintf(&text, "\n%d orders were requested in each way; %s. An order whose transaction a crash interrupts is not placed.\n"+
+		"Repeated deliveries of an event have the same ID, so consumers can drop them.\n", r.Asked, r.Database)
 	_, err := io.WriteString(w, text.String())
 	return err
 }

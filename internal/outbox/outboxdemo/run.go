@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Run shows the three ways and writes the report. Its error says that something did
-// not work, or that the outbox did not keep its promise.
+// Run runs the three ways and writes the report. It returns an error if a step failed, or
+// if the outbox broke its guarantee.
 func Run(ctx context.Context, c Config) (Report, error) {
 	c = c.withDefaults()
 	if err := c.Validate(); err != nil {
@@ -38,12 +38,12 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		return r, err
 	}
 	if !r.Held() {
-		return r, errors.New("the outbox lost, invented or reordered events: this is a bug of Bezoar")
+		return r, errors.New("the outbox lost, invented or reordered events: this is a bug in Bezoar")
 	}
 	return r, nil
 }
 
-// show runs the orders one way.
+// show runs the orders in one way.
 func (c Config) show(ctx context.Context, way Way) (_ Result, err error) {
 	ground, err := c.open(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c Config) show(ctx context.Context, way Way) (_ Result, err error) {
 	return out, ground.count(ctx, p, &out)
 }
 
-// count compares what is in the table with what has arrived.
+// count compares the table with the received events.
 func (g *ground) count(ctx context.Context, p *place, out *Result) error {
 	rows, err := g.db.QueryContext(ctx, selectOrders)
 	if err != nil {
@@ -95,8 +95,8 @@ func (g *ground) count(ctx context.Context, p *place, out *Result) error {
 	return rows.Err()
 }
 
-// sell runs the application until every order was asked for, and returns how often
-// it was killed. The order at which it was killed is over: its customer has left.
+// sell runs the application until every order was requested, and returns the number of
+// crashes. The order that a crash interrupts is not repeated: its customer has left.
 func (c Config) sell(ctx context.Context, t task) (crashes int, err error) {
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(len(t.Way))))
 	points := t.Way.points()
@@ -119,7 +119,7 @@ func (c Config) sell(ctx context.Context, t task) (crashes int, err error) {
 	return crashes, nil
 }
 
-// run runs one child to its end, and reports whether it killed itself.
+// run runs one child until it exits, and reports whether it killed itself.
 func (c Config) run(ctx context.Context, t task) (killed bool, err error) {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c Config) run(ctx context.Context, t task) (killed bool, err error) {
 	}
 	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...) //nolint:gosec // the caller's own program
 	cmd.Env = append(os.Environ(), Variable+"="+string(text))
-	stdin, err := cmd.StdinPipe() // its end tells the child that this process is gone
+	stdin, err := cmd.StdinPipe() // its end tells the child that this process has exited
 	if err != nil {
 		return false, err
 	}

@@ -7,13 +7,12 @@ import (
 	"strconv"
 )
 
-// customers is how many different keys the events have.
+// customers is the number of distinct keys of the events.
 const customers = 50
 
 func customerOf(order int) string { return fmt.Sprintf("customer-%02d", order%customers) }
 
-// shop places orders, one after another, as an application does that serves one
-// customer after another.
+// shop places orders one after another.
 func (t task) shop(ctx context.Context) error {
 	db, err := openShop(t.Database)
 	if err != nil {
@@ -29,7 +28,7 @@ func (t task) shop(ctx context.Context) error {
 	return nil
 }
 
-// place writes one order and sees to its event.
+// place writes one order and sends or writes its event.
 func (t task) place(ctx context.Context, db *sql.DB, to *sender, order int) error {
 	at := func(p Point) {
 		if order == t.Crash && p == t.Point {
@@ -49,7 +48,7 @@ func (t task) place(ctx context.Context, db *sql.DB, to *sender, order int) erro
 				if err := t.writeEvent(ctx, tx, e); err != nil {
 					return err
 				}
-				at(Before) // the commit
+				at(Before) // before the commit
 				return nil
 			})
 		}
@@ -69,13 +68,13 @@ func (t task) place(ctx context.Context, db *sql.DB, to *sender, order int) erro
 	return nil
 }
 
-// inTx writes an order, and more, in one transaction.
+// inTx writes an order, and runs more, in one transaction.
 func inTx(ctx context.Context, db *sql.DB, order int, more func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	if _, err := tx.ExecContext(ctx, insertOrder, order, customerOf(order)); err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func inTx(ctx context.Context, db *sql.DB, order int, more func(*sql.Tx) error) 
 	return tx.Commit()
 }
 
-// Both databases take these statements.
+// Both databases accept these statements.
 const (
 	createOrders = `CREATE TABLE demo_orders (number integer PRIMARY KEY, customer text NOT NULL)`
 	insertOrder  = `INSERT INTO demo_orders (number, customer) VALUES ($1, $2)`

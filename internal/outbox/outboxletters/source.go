@@ -19,31 +19,31 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Prefix begins the names of the queues that parked events are shown in.
+// Prefix is the prefix of the queue names under which parked events are listed.
 const Prefix = "outbox:"
 
-// IDPrefix begins the IDs of letters.
+// IDPrefix is the prefix of letter IDs.
 const IDPrefix = "ob-"
 
-// IDLength is how long these are.
+// IDLength is the length of a letter ID.
 const IDLength = len(IDPrefix) + 8 + 1 + 12
 
 const (
-	maxLetters = 10_000 // that are shown
+	maxLetters = 10_000 // maximum number of letters in a list
 	page       = 1000
-	patience   = time.Minute // how long a redrive waits for what becomes of it
+	patience   = time.Minute // how long a redrive waits for the event's outcome
 	often      = 100 * time.Millisecond
 )
 
-// Source is the parked events of one outbox. It is safe for concurrent use.
+// Source lists the parked events of one outbox. It is safe for concurrent use.
 type Source struct {
 	outbox string
 	store  outbox.Letters
 	log    *slog.Logger
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	known []queue.Death
-	away  error // why the last list was not read; nil: it was
+	away  error // error of the last read; nil if it succeeded
 }
 
 var (
@@ -52,19 +52,17 @@ var (
 	_ triage.Distant = (*Source)(nil)
 )
 
-// New returns the source of the outbox that the settings call name. log may be nil.
+// New returns the source of the outbox that is called name in the settings. log may be nil.
 func New(name string, store outbox.Letters, log *slog.Logger) *Source {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Source{outbox: name, store: store, log: log}
 }
 
-// Name is the queue of the outbox.
+// Name returns the name of the outbox's queue.
 func (s *Source) Name() string { return Prefix + s.outbox }
 
-// id names the letter of an event. A fixed length tells a whole ID from a
-// beginning.
+// id returns the letter ID of an event. All IDs have the same length, which distinguishes a
+// whole ID from a prefix.
 func (s *Source) id(position int64) string {
 	return fmt.Sprintf("%s%08x-%012x", IDPrefix, hash(s.outbox), position)
 }
@@ -75,7 +73,7 @@ func hash(text string) uint32 {
 	return h.Sum32()
 }
 
-// position reads the event's position from a letter's ID.
+// position extracts the event's position from a letter ID.
 func (s *Source) position(id string) (int64, error) {
 	digits, ok := strings.CutPrefix(id, fmt.Sprintf("%s%08x-", IDPrefix, hash(s.outbox)))
 	position, err := strconv.ParseInt(digits, 16, 64)
@@ -85,7 +83,7 @@ func (s *Source) position(id string) (int64, error) {
 	return position, nil
 }
 
-// at reads one event that is not delivered.
+// at reads one undelivered event.
 func (s *Source) at(ctx context.Context, position int64) (outbox.Waiting, error) {
 	all, err := s.store.Waiting(ctx, outbox.Query{After: position - 1, Limit: 1})
 	if err != nil {
@@ -97,7 +95,7 @@ func (s *Source) at(ctx context.Context, position int64) (outbox.Waiting, error)
 	return all[0], nil
 }
 
-// all returns what a selection picks, the newest first.
+// all returns the selected letters, newest first.
 func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, error) {
 	all, err := s.read(ctx, !sel.ByContent())
 	if ctx.Err() != nil {
@@ -107,7 +105,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	if err == nil {
 		s.known = all
 	} else if all = s.known; s.away == nil {
-		s.log.Warn("the database of an outbox does not answer: its parked events are shown as they were", "outbox", s.outbox, "err", err)
+		s.log.Warn("the database of an outbox does not answer; its parked events are shown as of the last read", "outbox", s.outbox, "err", err)
 	}
 	s.away = err
 	s.mu.Unlock()
@@ -120,7 +118,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	return out, nil
 }
 
-// Unread is why the last list of parked events was not read.
+// Unread returns the error of the last read of the parked events, or nil.
 func (s *Source) Unread() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +145,7 @@ func (s *Source) read(ctx context.Context, bare bool) ([]queue.Death, error) {
 	return out, nil
 }
 
-// death is an event as a dead letter.
+// death converts an event to a dead letter.
 func (s *Source) death(w *outbox.Waiting) queue.Death {
 	o, at := outcome(w.Evidence), w.Parked
 	text := func(v string) queue.Attribute { return queue.Attribute{DataType: "String", String: v} }
@@ -168,27 +166,28 @@ func (s *Source) death(w *outbox.Waiting) queue.Death {
 	}}
 }
 
-// headerPrefix begins the attributes that hold an event's headers.
+// headerPrefix is the prefix of attributes that hold an event's headers.
 const headerPrefix = "Header."
 
 // classLost is the class of an event that was in flight when its relay died.
 const classLost = "lost"
 
-// outcome is a failure in the words of queues. A relay that died is a crash.
+// outcome converts a failure to an outcome of a queue. The death of the relay becomes a
+// crash.
 func outcome(e *outbox.Evidence) queue.Outcome {
 	if e == nil {
-		return queue.Outcome{Class: bezoar.Bug, Reason: "it failed"}
+		return queue.Outcome{Class: bezoar.Bug, Reason: "the delivery failed"}
 	}
 	o := queue.Outcome{Class: bezoar.Bug, Reason: e.Reason}
 	if e.Class == classLost {
 		o.Class = bezoar.Crash
 	} else {
-		_ = o.Class.UnmarshalText([]byte(e.Class)) // one of a later version remains a bug
+		_ = o.Class.UnmarshalText([]byte(e.Class)) // an unknown class, of a later version, stays a bug
 	}
 	return o
 }
 
-// Letters lists letters, the newest first.
+// Letters lists letters, newest first.
 func (s *Source) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
 	all, err := s.all(ctx, sel)
 	return triage.PageOf(all, after, limit), err
@@ -203,7 +202,7 @@ func (s *Source) CountLetters(ctx context.Context, sel queue.Selection) (n, last
 	return int64(len(all)), last, err
 }
 
-// Groups counts letters that died of the same.
+// Groups counts letters by failure group.
 func (s *Source) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
 	all, err := s.all(ctx, sel)
 	return triage.GroupsOf(all, limit, time.Now()), err
@@ -218,7 +217,7 @@ func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
 	return s.death(&w), nil
 }
 
-// parked is the event of a letter.
+// parked returns the event of a letter.
 func (s *Source) parked(ctx context.Context, id string) (outbox.Waiting, error) {
 	position, err := s.position(id)
 	if err != nil {
@@ -231,7 +230,7 @@ func (s *Source) parked(ctx context.Context, id string) (outbox.Waiting, error) 
 	return w, err
 }
 
-// Redrive sends one again, and says what became of it.
+// Redrive sends one event again, and returns its outcome.
 func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
 	was, err := s.parked(ctx, id)
 	if err != nil {
@@ -248,7 +247,7 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 		is, err := s.at(ctx, was.Position)
 		switch {
 		case errors.Is(err, outbox.ErrNotFound):
-			return queue.Outcome{Class: bezoar.Done, Reason: "it was delivered"}, nil
+			return queue.Outcome{Class: bezoar.Done, Reason: "the event was delivered"}, nil
 		case err != nil:
 			return queue.Outcome{}, err
 		case is.Attempts > was.Attempts && (is.State == outbox.Parked || is.State == outbox.Retrying):
@@ -276,7 +275,7 @@ func (s *Source) retry(ctx context.Context, position int64) error {
 	return nil
 }
 
-// Discard skips the event: those behind it go on.
+// Discard skips the event, which unblocks later events of its key.
 func (s *Source) Discard(ctx context.Context, id string) error {
 	w, err := s.parked(ctx, id)
 	if err != nil {
@@ -292,8 +291,8 @@ func (s *Source) Discard(ctx context.Context, id string) error {
 	return nil
 }
 
-// Edit changes the payload and the headers of an event, and sends it again. Its ID,
-// its key and its place in the order stay.
+// Edit changes the payload and the headers of an event, and sends it again. The event keeps
+// its ID, its key and its position.
 func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attributes map[string]queue.Attribute) (string, error) {
 	position, err := s.position(m.ID)
 	if err != nil {
@@ -308,11 +307,11 @@ func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attribute
 		case name == "Type":
 			e.Type = new(a.String)
 		case a.String != m.Attributes[name].String:
-			return "", fmt.Errorf("attribute %.60q of an event cannot be changed; %s… and Type can: %w", name, headerPrefix, triage.ErrInvalid)
+			return "", fmt.Errorf("the attribute %.60q of an event cannot be changed, only %s… and Type: %w", name, headerPrefix, triage.ErrInvalid)
 		}
 	}
 	if err := e.Validate(); err != nil {
-		return "", fmt.Errorf("an event cannot be so: %w: %w", err, triage.ErrInvalid)
+		return "", fmt.Errorf("the edited event is invalid: %w: %w", err, triage.ErrInvalid)
 	}
 	err = s.store.Edit(ctx, position, e)
 	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {

@@ -1,4 +1,4 @@
-// Package outboxqueue delivers events of an outbox to a queue of Bezoar, exactly
+// Package outboxqueue delivers events of an outbox to a Bezoar queue. Delivery is exactly
 // once if both are in one database.
 //
 //	outbox and queue in one database:  one transaction = message sent + event settled
@@ -15,34 +15,34 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Queue is what a sink for queues needs of an engine.
+// Queue is the part of a queue engine that a sink needs.
 type Queue interface {
 	Queue(ctx context.Context, name string) (queue.Queue, error)
 	SendBatch(ctx context.Context, name string, in []queue.SendInput) ([]queue.SendResult, error)
 }
 
-// Engine is what this package needs: a queue.Engine.
+// Engine is the part of [queue.Engine] that this package needs.
 type Engine interface {
 	Queue
 	SendTx(ctx context.Context, tx any, name string, in []queue.SendInput) ([]queue.SendResult, error)
 }
 
-// Place says where an engine's store is.
+// Place identifies the database of an engine's store.
 type Place interface {
-	// In reports whether tx is a transaction of its database.
+	// In reports whether tx is a transaction of that database.
 	In(ctx context.Context, tx any) (bool, error)
 }
 
-// Sink is an [outbox.TxSink] for queues.
+// Sink is an [outbox.TxSink] that delivers to a queue.
 type Sink struct {
-	outbox.Sink // of the engine itself
+	outbox.Sink // sends through the engine
 	engine      Engine
 	place       Place
 	open        func(q Queue) (outbox.Sink, error)
 }
 
-// New returns a sink that sends as the one that open makes does. open makes one
-// for the engine, and one for each transaction.
+// New returns a sink for the engine e. It calls open once for the engine itself, and once
+// for each transaction of p's database.
 func New(e Engine, p Place, open func(q Queue) (outbox.Sink, error)) (*Sink, error) {
 	plain, err := open(e)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Sink) SendTx(ctx context.Context, tx any, records []outbox.Record) ([]e
 	if err := sink.Close(); err != nil {
 		return nil, err
 	}
-	if q.err != nil { // the transaction is broken, whatever the results say
+	if q.err != nil { // the transaction has failed, whatever the results say
 		return nil, q.err
 	}
 	for i, err := range results {
@@ -81,7 +81,7 @@ func own(err error) bool {
 	return ok && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug)
 }
 
-// joined sends in a transaction.
+// joined sends messages inside a transaction.
 type joined struct {
 	engine Engine
 	tx     any

@@ -1,7 +1,8 @@
-// Package outgoing has what all sinks of an outbox share: how to send many records at
-// once and keep those of each key in order, and how an event is told to others.
+// Package outgoing has the common parts of all sinks of an outbox: sending many records at
+// once while keeping the order of each key, and the representation of events for other
+// systems.
 //
-// Events are told in the words of CloudEvents 1.0: each has the attributes id, source,
-// type, time and specversion, its key is the subject, and its topic and its number
-// within its key are the extensions topic and sequence.
+// Events use CloudEvents 1.0: each has the attributes id, source, type, time and
+// specversion. The key becomes subject. The topic and the sequence number become the
+// extensions topic and sequence.
 package outgoing

@@ -12,11 +12,11 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Pair is a name and its value.
+// Pair is a name with its value.
 type Pair struct{ Name, Value string }
 
-// Attributes are the CloudEvents attributes of a record, in a fixed order. source is a
-// URI reference that names the outbox.
+// Attributes returns the CloudEvents attributes of a record, in a fixed order. source is a
+// URI reference that identifies the outbox.
 func Attributes(r *outbox.Record, source string) []Pair {
 	all := []Pair{{"specversion", "1.0"}, {"id", r.ID}, {"source", source}, {"type", TypeOf(r)}, {"topic", r.Topic}}
 	if !r.Written.IsZero() {
@@ -25,13 +25,13 @@ func Attributes(r *outbox.Record, source string) []Pair {
 	if r.Key != "" {
 		all = append(all, Pair{"subject", r.Key})
 	}
-	if r.Sequence > 0 { // as a text it is ordered as the number is
+	if r.Sequence > 0 { // padded, so that the text sorts like the number
 		all = append(all, Pair{"sequence", fmt.Sprintf("%019d", r.Sequence)})
 	}
 	return all
 }
 
-// TypeOf is the type of a record: its topic if it does not have one.
+// TypeOf returns the type of a record, or its topic if it has no type.
 func TypeOf(r *outbox.Record) string {
 	if r.Type == "" {
 		return r.Topic
@@ -44,8 +44,8 @@ const (
 	jsonType    = "application/json"
 )
 
-// ContentType says what the payload is: what the event's own header says, or JSON if it
-// can be read as that.
+// ContentType returns the payload's media type: the value of the event's own header,
+// otherwise application/json if the payload is valid JSON.
 func ContentType(r *outbox.Record) string {
 	for name, value := range r.Headers {
 		if strings.EqualFold(name, contentType) && value != "" {
@@ -58,7 +58,8 @@ func ContentType(r *outbox.Record) string {
 	return "application/octet-stream"
 }
 
-// Headers are the record's own, by name, without the one that [ContentType] reads.
+// Headers returns the record's own headers, sorted by name, without the one that
+// [ContentType] reads.
 func Headers(r *outbox.Record) (all []Pair) {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		if !strings.EqualFold(name, contentType) {
@@ -68,32 +69,32 @@ func Headers(r *outbox.Record) (all []Pair) {
 	return all
 }
 
-// CheckHeaders refuses a record whose headers are none of HTTP's.
+// CheckHeaders refuses a record whose headers are not valid in HTTP.
 func CheckHeaders(r *outbox.Record) error {
 	for name, value := range r.Headers {
 		if name == "" || strings.ContainsFunc(name, func(c rune) bool {
 			return c <= ' ' || c >= utf8.RuneSelf-1 || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
 		}) {
-			return Refused("the name of its header %.100q is none of HTTP's", name)
+			return Refused("the header name %.100q is not valid in HTTP", name)
 		}
 		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == utf8.RuneSelf-1 }) {
-			return Refused("the value of its header %.100q has a control character", name)
+			return Refused("the value of the header %.100q contains a control character", name)
 		}
 	}
 	return nil
 }
 
-// CheckTexts refuses a record whose texts are no UTF-8.
+// CheckTexts refuses a record whose texts are not UTF-8.
 func CheckTexts(r *outbox.Record) error {
 	for _, p := range append(Headers(r), Attributes(r, "")...) {
 		if !utf8.ValidString(p.Name + p.Value) {
-			return Refused("its %.100q is no UTF-8", p.Name)
+			return Refused("the attribute %.100q is not UTF-8", p.Name)
 		}
 	}
 	return nil
 }
 
-// Expand fills {topic}, {key}, {type} and {id} in.
+// Expand replaces {topic}, {key}, {type} and {id} in a template.
 func Expand(template string, r *outbox.Record) string {
 	if !strings.Contains(template, "{") {
 		return template
@@ -101,11 +102,11 @@ func Expand(template string, r *outbox.Record) string {
 	return strings.NewReplacer("{topic}", r.Topic, "{key}", r.Key, "{type}", TypeOf(r), "{id}", r.ID).Replace(template)
 }
 
-// CheckTemplate is an error if a template names something else.
+// CheckTemplate returns an error if a template contains any other placeholder.
 func CheckTemplate(template string) error {
 	filled := Expand(template, &outbox.Record{Event: outbox.Event{ID: "x", Topic: "x", Key: "x", Type: "x"}})
 	if strings.ContainsAny(filled, "{}") {
-		return fmt.Errorf("%.100q has a placeholder that there is not: there are {topic}, {key}, {type} and {id}", template)
+		return fmt.Errorf("%.100q has an unknown placeholder; known are {topic}, {key}, {type} and {id}", template)
 	}
 	return nil
 }

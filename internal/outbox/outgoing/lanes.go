@@ -10,14 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Lane is what keeps order: a topic and a key.
+// Lane is the unit of ordering: a topic and a key.
 type Lane struct{ topic, key string }
 
-// LaneOf is the lane of a record.
+// LaneOf returns the lane of a record.
 func LaneOf(r *outbox.Record) Lane { return Lane{r.Topic, r.Key} }
 
-// Lanes are the records of each key, in order, by their indexes. A record without a
-// key has a lane of its own.
+// Lanes groups the indexes of records by key, in order. A record without a key gets a lane
+// of its own.
 func Lanes(records []outbox.Record) (all [][]int) {
 	of := map[Lane]int{}
 	for i := range records {
@@ -33,11 +33,10 @@ func Lanes(records []outbox.Record) (all [][]int) {
 	return all
 }
 
-// Waves sends records wave by wave, of at most most records each. A wave has no two
-// records of one key, so that the place may take those of a wave in any order, and
-// refuse any of them. check says what is wrong with a record before it is sent; nil
-// looks at nothing. send has one result for each record. What is behind a record that
-// failed is outbox.ErrBehind.
+// Waves sends records in waves of at most most records. A wave has at most one record of
+// each key, so the receiver may process a wave in any order and refuse any record. check
+// examines a record before it is sent; it may be nil. send returns one result for each
+// record. Records behind a failed one get outbox.ErrBehind.
 func Waves(ctx context.Context, records []outbox.Record, most int, check func(*outbox.Record) error, send func(context.Context, []*outbox.Record) []error) []error {
 	results := make([]error, len(records))
 	lanes := Lanes(records)
@@ -51,8 +50,8 @@ func Waves(ctx context.Context, records []outbox.Record, most int, check func(*o
 	return results
 }
 
-// wave sends the first record of each lane, and returns what is left of those that go
-// on.
+// wave sends the first record of each lane. It returns the remaining records of the lanes
+// that may continue.
 func wave(ctx context.Context, records []outbox.Record, lanes [][]int, results []error, check func(*outbox.Record) error, send func(context.Context, []*outbox.Record) []error) (left [][]int) {
 	batch, at := make([]*outbox.Record, 0, len(lanes)), make([]int, 0, len(lanes))
 	for _, lane := range lanes {
@@ -82,7 +81,7 @@ func wave(ctx context.Context, records []outbox.Record, lanes [][]int, results [
 	return left
 }
 
-// All is one error for each of n records.
+// All returns the same error for n records.
 func All(n int, err error) []error {
 	all := make([]error, n)
 	for i := range all {
@@ -91,8 +90,8 @@ func All(n int, err error) []error {
 	return all
 }
 
-// Failed are the results of a batch that was not sent at all: the first record of each
-// key failed with err, the others are behind it.
+// Failed returns the results of a batch that was not sent: err for the first record of each
+// key, and outbox.ErrBehind for the others.
 func Failed(records []outbox.Record, err error) []error {
 	results := All(len(records), outbox.ErrBehind)
 	for _, lane := range Lanes(records) {
@@ -101,7 +100,7 @@ func Failed(records []outbox.Record, err error) []error {
 	return results
 }
 
-// Refused is the failure of a record that its place does not take, now or later.
+// Refused returns the failure of a record that the destination will never accept.
 func Refused(format string, args ...any) error {
 	return &outbox.Failure{Class: bezoar.Invalid, Reason: fmt.Sprintf(format, args...)}
 }
@@ -112,5 +111,5 @@ func IsRefused(err error) bool {
 	return ok && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug)
 }
 
-// Keyed reports whether it has a key, and so an order.
+// Keyed reports whether the lane has a key, and so an order.
 func (l Lane) Keyed() bool { return l.key != "" }

@@ -11,13 +11,14 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// HeadersAttribute has all headers in JSON where a message has no room for each.
+// HeadersAttribute is the attribute that holds all headers in JSON if a message cannot hold
+// one attribute per header.
 const HeadersAttribute = "event_headers"
 
-// MessageAttributes are what a message of a queue says of a record, at most most of them:
-// event_id, event_topic, event_type, event_source, event_time and event_sequence, and
-// event_key. Then come the event's headers, each an attribute of its own, or if there
-// are too many, or one has a name that attributes do not have, all in one.
+// MessageAttributes returns the attributes of a queue message for a record, at most most of
+// them: event_id, event_topic, event_type, event_source, event_time, event_sequence and
+// event_key. The event's headers follow, one attribute each. If there are too many headers,
+// or one has a name that is invalid for an attribute, they share one attribute.
 func MessageAttributes(r *outbox.Record, source string, most int) map[string]string {
 	all := map[string]string{}
 	for _, p := range Attributes(r, source) {
@@ -30,7 +31,7 @@ func MessageAttributes(r *outbox.Record, source string, most int) map[string]str
 		}
 	}
 	headers := maps.Clone(r.Headers)
-	maps.DeleteFunc(headers, func(_, value string) bool { return value == "" }) // which attributes cannot be
+	maps.DeleteFunc(headers, func(_, value string) bool { return value == "" }) // attributes cannot be empty
 	single := len(all)+len(headers) <= most && !slices.ContainsFunc(slices.Collect(maps.Keys(headers)), func(name string) bool {
 		return !isAttributeName(name) || strings.HasPrefix(strings.ToLower(name), "event_")
 	})
@@ -39,13 +40,13 @@ func MessageAttributes(r *outbox.Record, source string, most int) map[string]str
 	case single:
 		maps.Copy(all, headers)
 	default:
-		text, _ := json.Marshal(headers) // texts always can be
+		text, _ := json.Marshal(headers) // strings always encode
 		all[HeadersAttribute] = string(text)
 	}
 	return all
 }
 
-// isAttributeName reports whether SQS takes a name.
+// isAttributeName reports whether SQS accepts a name.
 func isAttributeName(name string) bool {
 	lower := strings.ToLower(name)
 	return name != "" && len(name) <= 256 && name[0] != '.' && name[len(name)-1] != '.' && !strings.Contains(name, "..") &&
@@ -55,11 +56,11 @@ func isAttributeName(name string) bool {
 		})
 }
 
-// maxShort is how long the names of message groups may be.
+// maxShort is the maximum length of message group names.
 const maxShort = 128
 
-// ShortName is a key, or an ID, where only letters, digits and punctuation of ASCII have a
-// place, and 128 of them. What has others, or more, is hashed.
+// ShortName returns a key or an ID in a form with at most 128 letters, digits and
+// punctuation characters of ASCII. It replaces any other name by its hash.
 func ShortName(name string) string {
 	if len(name) <= maxShort && !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return name

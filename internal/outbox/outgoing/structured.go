@@ -10,14 +10,14 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// The media types of structured events.
+// Media types of structured events.
 const (
 	StructuredType = "application/cloudevents+json; charset=utf-8"
 	BatchedType    = "application/cloudevents-batch+json; charset=utf-8"
 )
 
-// AppendStructured appends a record as a CloudEvent in JSON. Its headers are extensions:
-// names have lowercase letters and digits only, so X-Tenant is xtenant.
+// AppendStructured appends a record as a CloudEvent in JSON. Headers become extensions,
+// whose names have lowercase letters and digits only: X-Tenant becomes xtenant.
 func AppendStructured(out []byte, r *outbox.Record, source string) []byte {
 	used := map[string]bool{"data": true, "data_base64": true, "datacontenttype": true, "dataschema": true, "subject": true, "time": true, "sequence": true}
 	out = append(out, '{')
@@ -47,22 +47,21 @@ func AppendStructured(out []byte, r *outbox.Record, source string) []byte {
 	return append(out, '}')
 }
 
-// compact is JSON without space between its parts: line breaks have no place in some
-// formats.
+// compact removes whitespace from JSON, because some formats do not allow line breaks.
 func compact(text []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
-		return text // it is valid: this does not happen
+		return text // cannot happen: the JSON is valid
 	}
 	return b.Bytes()
 }
 
 func appendString(out []byte, s string) []byte {
-	text, _ := json.Marshal(s) // a string always can be
+	text, _ := json.Marshal(s) // a string always encodes
 	return append(out, text...)
 }
 
-// extension is a header's name as the name of an extension.
+// extension converts the name of a header to the name of an extension.
 func extension(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

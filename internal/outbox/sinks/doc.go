@@ -1,4 +1,4 @@
-// Package sinks opens the places that an outbox delivers to, by their URLs.
+// Package sinks opens the sinks of an outbox by their URLs.
 //
 //	queue:NAME                       a queue of the same Bezoar
 //	https://HOST/PATH, http://…      a webhook: CloudEvents, signed

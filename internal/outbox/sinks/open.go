@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,33 +18,32 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSource is the source of CloudEvents if Options name none.
+// DefaultSource is the default CloudEvents source.
 const DefaultSource = "/bezoar/outbox"
 
-// Options are what all sinks share.
+// Options are common to all sinks.
 type Options struct {
-	// Source names the outbox in its events: a URI reference, such as /outbox/shop.
+	// Source identifies the outbox in its events. It is a URI reference, such as
+	// /outbox/shop.
 	Source string
-	// Getenv finds credentials that a URL does not have; nil: os.Getenv.
+	// Getenv looks up credentials that are not in the URL; nil: os.Getenv.
 	Getenv func(string) string
-	// Queue is where queue:NAME sends to; nil: there is none.
+	// Queue receives the events of queue:NAME sinks; nil: such sinks are not available.
 	Queue Queue
 }
 
 func (o Options) withDefaults() Options {
-	if o.Source == "" {
-		o.Source = DefaultSource
-	}
+	o.Source = cmp.Or(o.Source, DefaultSource)
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
 	return o
 }
 
-// opener makes the sink of one scheme.
+// opener opens a sink of one scheme.
 type opener func(ctx context.Context, url string, o Options) (outbox.Sink, error)
 
-// schemes are all there are, in the order in which people are told of them.
+// schemes lists all schemes, in the order of error messages.
 func schemes() []struct {
 	name string
 	open opener
@@ -71,8 +71,8 @@ func schemes() []struct {
 	}
 }
 
-// Open makes the sink that a URL names. It connects to nothing: a place that is away is
-// found out when something is sent. No error has a secret.
+// Open returns the sink for a URL. It does not connect: the first Send reports an
+// unreachable destination. Errors contain no secrets.
 func Open(ctx context.Context, url string, o Options) (outbox.Sink, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	var names []string
@@ -86,10 +86,10 @@ func Open(ctx context.Context, url string, o Options) (outbox.Sink, error) {
 		}
 		names = append(names, s.name+":")
 	}
-	return nil, fmt.Errorf("there is no sink for %.100q; there are %s", Name(url), strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no sink for %.100q; supported are %s", Name(url), strings.Join(names, ", "))
 }
 
-// advised has errors of a broker say what to do about them.
+// advised adds advice to the errors of a broker.
 type advised struct{ outbox.Sink }
 
 func (s advised) Send(ctx context.Context, records []outbox.Record) []error {
@@ -102,7 +102,7 @@ func (s advised) Send(ctx context.Context, records []outbox.Record) []error {
 	return results
 }
 
-// sinkOf is what opening a sink of a broker has brought about.
+// sinkOf converts the result of opening a broker's sink.
 func sinkOf[S outbox.Sink](s S, err error) (outbox.Sink, error) {
 	if err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func openWebhook(_ context.Context, url string, o Options) (outbox.Sink, error) 
 	return sinkOf(webhook.New(c))
 }
 
-// Name is a sink's URL for people: without user, password, query and parameters, and of a
-// webhook only the host, because its path may be a secret.
+// Name returns a sink's URL for display: without user, password, query and parameters. For
+// a webhook it returns only the host, because the path may be a secret.
 func Name(url string) string {
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok {
@@ -143,7 +143,7 @@ func Name(url string) string {
 	if trimmed, ok := strings.CutPrefix(rest, "//"); ok {
 		slashes, rest = "//", trimmed
 		host, path, _ := strings.Cut(rest, "/")
-		if at := strings.LastIndexByte(rest, '@'); at >= 0 { // also if the password has a slash
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 { // also if the password contains a slash
 			host, path, _ = strings.Cut(rest[at+1:], "/")
 		}
 		if rest = host; path != "" && scheme != "http" && scheme != "https" {

@@ -11,21 +11,21 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Queue is what of a queue.Engine a sink needs.
+// Queue is the part of queue.Engine that a sink needs.
 type Queue interface {
 	Queue(ctx context.Context, name string) (queue.Queue, error)
 	SendBatch(ctx context.Context, name string, in []queue.SendInput) ([]queue.SendResult, error)
 }
 
-// queueSink sends to a queue of the same Bezoar. In a FIFO queue the key is the
-// message's group, and the event's ID is what it deduplicates by.
+// queueSink sends to a queue of the same Bezoar. In a FIFO queue, the key becomes the
+// message group and the event's ID the deduplication ID.
 type queueSink struct {
 	to     Queue
 	name   string
 	source string
 }
 
-// sender is who sends, for people.
+// sender is the sender's name for display.
 const sender = "outbox"
 
 func openQueue(_ context.Context, url string, o Options) (outbox.Sink, error) {
@@ -41,7 +41,7 @@ func openQueue(_ context.Context, url string, o Options) (outbox.Sink, error) {
 
 func (s *queueSink) Close() error { return nil }
 
-// Send stores records, those of a wave together.
+// Send stores records. It stores the records of a wave together.
 func (s *queueSink) Send(ctx context.Context, records []outbox.Record) []error {
 	if len(records) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (s *queueSink) Send(ctx context.Context, records []outbox.Record) []error {
 	})
 }
 
-// judgeQueue says whose fault it is that a message is refused.
+// judgeQueue decides whether the message or the queue caused an error.
 func judgeQueue(err error) error {
 	for _, own := range []error{queue.ErrInvalid, queue.ErrTooLarge, queue.ErrSchema} {
 		if errors.Is(err, own) {
@@ -84,7 +84,7 @@ func (s *queueSink) message(r *outbox.Record, fifo bool) queue.SendInput {
 	}
 	if fifo {
 		in.Dedup = outgoing.ShortName(r.ID)
-		if in.Group == "" { // a group of its own: nothing waits for it
+		if in.Group == "" { // a group of its own: no other message waits for it
 			in.Group = in.Dedup
 		}
 	}

@@ -136,7 +136,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for url, says := range map[string]string{
-		"": "there are queue:, https:", "pulsar://u:hush@h/t": "there are queue:, https:, http:, kafka:, sqs:, amqp:, amqps:, nats:, redis:, rediss:",
+		"": "supported are queue:, https:", "pulsar://u:hush@h/t": "supported are queue:, https:, http:, kafka:, sqs:, amqp:, amqps:, nats:, redis:, rediss:",
 		"queue:orders": "this process has no queues", "kafka://u:hush@h/": "kafka://h: Topic", "https://u:hush@h/hush?hush=hush#mode=hush": "https://h: mode",
 		"http://:hush@/hush": "URL:", "sqs:hush": "not a URL of a queue", "redis://:hu/sh@h/s?db=x": "redis://h/s",
 	} {
@@ -144,7 +144,7 @@ func TestOpen(t *testing.T) {
 		if err == nil || s != nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
-		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), `"hush" is none`, ""), "hush") && url != "sqs:hush" {
+		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), `"hush" is not one`, ""), "hush") && url != "sqs:hush" {
 			t.Errorf("%s: the error has a secret: %v", url, err)
 		}
 	}
@@ -177,13 +177,13 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	_ = nobody.Close() // it is not there
 	at := wantsTLS.Addr().String()
 	for url, says := range map[string]string{
-		"kafka://" + away + "/t":        "is a broker running at " + away,
-		"amqp://" + away + "/":          "is a broker running at " + away,
-		"nats://" + away + "/s":         "running at " + away,
-		"redis://" + away + "/s":        "is a server running at " + away,
-		"kafka://" + at + "/t?tls=true": "?ca=FILE names the authority that signed the server's certificate",
-		"amqps://" + at + "/":           "?ca=FILE names the authority that signed the server's certificate",
-		"rediss://" + at + "/s":         "?ca=FILE names the authority that signed the server's certificate",
+		"kafka://" + away + "/t":        "check that a broker runs at " + away,
+		"amqp://" + away + "/":          "check that a broker runs at " + away,
+		"nats://" + away + "/s":         "runs at " + away,
+		"redis://" + away + "/s":        "check that a server runs at " + away,
+		"kafka://" + at + "/t?tls=true": "?ca=FILE sets the authority that signed the server's certificate",
+		"amqps://" + at + "/":           "?ca=FILE sets the authority that signed the server's certificate",
+		"rediss://" + at + "/s":         "?ca=FILE sets the authority that signed the server's certificate",
 		"https://" + at + "/hook":       "certificate signed by unknown authority",
 	} {
 		t.Run(url, func(t *testing.T) {

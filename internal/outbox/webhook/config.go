@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,16 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-// The modes.
+// Modes of a webhook; see the package comment.
 const (
 	Binary     = "binary"
 	Structured = "structured"
 	Batched    = "batched"
 )
 
-// What zero means in a Config.
+// Defaults and limits of a Config.
 const (
 	DefaultTimeout  = 30 * time.Second
 	DefaultParallel = 16
@@ -29,46 +32,46 @@ const (
 const (
 	maxParallel = 1000
 	maxBatch    = 1000
-	maxSecret   = 4 << 10 // bytes of a file
+	maxSecret   = 4 << 10 // bytes in a file
 	minKey      = 16      // bytes
 )
 
-// Config says where events go. URL and Source are required.
+// Config configures a webhook. URL and Source are required.
 type Config struct {
 	URL    *url.URL
-	Source string // of the CloudEvents
+	Source string // CloudEvents source
 	Mode   string // default binary
-	// Keys sign what is sent, each with a signature of its own, so that a new one can
-	// be brought in. None: unsigned.
+	// Keys sign each request, each with its own signature, so that keys can be rotated.
+	// Without keys, requests are unsigned.
 	Keys     [][]byte
-	Token    string        // for Authorization: Bearer; "": without
-	Timeout  time.Duration // of one request; default 30s
-	Parallel int           // requests at once; default 16
-	Batch    int           // events of one request in batched mode; default 100
+	Token    string        // for Authorization: Bearer; empty: no header
+	Timeout  time.Duration // time limit of a request, 1 ms to 1 h; default 30 s
+	Parallel int           // concurrent requests; default 16
+	Batch    int           // events per request in batched mode; default 100
 }
 
-// FromURL reads http://HOST/PATH?QUERY#PARAMETERS or https://. The part before # is the
-// endpoint's. The parameters are mode, secret_env, secret_file, token_env, timeout, parallel
+// FromURL parses http://HOST/PATH?QUERY#PARAMETERS or https://. Requests go to the part
+// before #. The parameters are mode, secret_env, secret_file, token_env, timeout, parallel
 // and batch.
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return c, errors.New("the URL is malformed") // the error quotes it
+		return c, errors.New("the URL is malformed") // url.Parse's error contains the URL
 	}
 	params, err := url.ParseQuery(u.EscapedFragment())
 	if err != nil {
-		return c, errors.New("the parameters behind # are malformed")
+		return c, errors.New("the parameters after # are malformed")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	c.URL = u
-	var faults []error
+	var errs []error
 	for name, values := range params {
 		if err := c.set(name, values[len(values)-1], getenv); err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
 	}
-	if len(faults) > 0 {
-		return c, errors.Join(faults...)
+	if len(errs) > 0 {
+		return c, errors.Join(errs...)
 	}
 	return c, nil
 }
@@ -97,7 +100,7 @@ func (c *Config) set(name, value string, getenv func(string) string) (err error)
 	case "batch":
 		c.Batch, err = count(name, value)
 	default:
-		err = fmt.Errorf("there is no parameter %.100s; there are batch, mode, parallel, secret_env, secret_file, timeout, token_env", name)
+		err = fmt.Errorf("there is no parameter %.100s; known are batch, mode, parallel, secret_env, secret_file, timeout, token_env", name)
 	}
 	return err
 }
@@ -123,8 +126,8 @@ func readFile(name string) (string, error) {
 	return string(text), nil
 }
 
-// addKeys reads secrets with blanks between them. whsec_ begins one in base64, as
-// Standard Webhooks writes them; any other one is taken as it is.
+// addKeys parses secrets separated by spaces. A secret with the prefix whsec_ is in base64,
+// as in Standard Webhooks; any other secret is used as it is.
 func (c *Config) addKeys(text, from string) error {
 	for secret := range strings.FieldsSeq(text) {
 		key := []byte(secret)
@@ -145,44 +148,23 @@ func (c *Config) addKeys(text, from string) error {
 	return nil
 }
 
-// Validate reports every field that is at fault.
+// Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var errs faults.List
 	c = c.withDefaults()
-	if c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
-		fault("URL: it is none of http or https with a host")
-	}
-	if c.Source == "" {
-		fault("Source: is missing")
-	}
-	if c.Mode != Binary && c.Mode != Structured && c.Mode != Batched {
-		fault("mode: %.100q is none of %s, %s and %s", c.Mode, Binary, Structured, Batched)
-	}
-	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
-		fault("timeout: %v is not within 1ms and 1h", c.Timeout)
-	}
-	if c.Parallel < 1 || c.Parallel > maxParallel {
-		fault("parallel: %d is not within 1 to %d", c.Parallel, maxParallel)
-	}
-	if c.Batch < 1 || c.Batch > maxBatch {
-		fault("batch: %d is not within 1 to %d", c.Batch, maxBatch)
-	}
-	return errors.Join(faults...)
+	errs.If(c.URL == nil || c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https", "URL: want http:// or https:// with a host")
+	errs.If(c.Source == "", "Source: missing")
+	errs.If(c.Mode != Binary && c.Mode != Structured && c.Mode != Batched, "mode: %.100q is not one of %s, %s and %s", c.Mode, Binary, Structured, Batched)
+	errs.If(c.Timeout < time.Millisecond || c.Timeout > time.Hour, "timeout: %v is not between 1ms and 1h", c.Timeout)
+	errs.If(c.Parallel < 1 || c.Parallel > maxParallel, "parallel: %d is not between 1 and %d", c.Parallel, maxParallel)
+	errs.If(c.Batch < 1 || c.Batch > maxBatch, "batch: %d is not between 1 and %d", c.Batch, maxBatch)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {
-	if c.Mode == "" {
-		c.Mode = Binary
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Parallel == 0 {
-		c.Parallel = DefaultParallel
-	}
-	if c.Batch == 0 {
-		c.Batch = DefaultBatch
-	}
+	c.Mode = cmp.Or(c.Mode, Binary)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Parallel = cmp.Or(c.Parallel, DefaultParallel)
+	c.Batch = cmp.Or(c.Batch, DefaultBatch)
 	return c
 }

@@ -1,26 +1,26 @@
-// Package webhook is an HTTP endpoint as a sink of an outbox. Events are CloudEvents 1.0
-// over HTTP, signed as Standard Webhooks says.
+// Package webhook is a sink that sends events of an outbox to an HTTP endpoint. It uses
+// CloudEvents 1.0 over HTTP, and signatures as defined by Standard Webhooks.
 //
 // # Modes
 //
-// In binary mode each event is one request: its payload is the body, its attributes are
-// ce- headers, and its own headers are headers. In structured mode the body is the event
-// in JSON. In batched mode the body is a JSON array of many.
+// In binary mode each event is one request: the payload is the body, the attributes are
+// headers with the prefix ce-, and the event's own headers are headers. In structured mode
+// the body is the event in JSON. In batched mode the body is a JSON array of events.
 //
 // # Order
 //
-// The events of one key are sent one after another, each when the one before it was
-// answered. Keys are sent side by side, Config.Parallel of them. Batches are sent one
-// after another. A batch whose content is refused is sent again in halves until it is
-// known whose fault that is.
+// The sink sends events of one key one after another, each after the answer to the previous
+// one. It sends up to Config.Parallel keys at the same time. It sends batches one after
+// another. If the endpoint refuses a batch, the sink sends halves of it until it finds the
+// event that causes the refusal.
 //
 // # Answers
 //
-//	2xx                                     taken
-//	429, 503                                throttled, until Retry-After if it is there
-//	408, 409, 423, 425, 5xx                 the endpoint's fault, to be tried again
-//	401 to 405, 407, 410, 421, 451, 3xx     the endpoint, or its URL, is set up wrong
-//	400 and all other 4xx                   the event is refused
+//	2xx                                     the event is delivered
+//	429, 503                                throttled; the sink waits for Retry-After, if present
+//	408, 409, 423, 425, other 5xx           a failure of the endpoint; the sink tries again
+//	401 to 405, 407, 410, 421, 451, 3xx     wrong setup of the endpoint or the URL; the sink tries again
+//	400 and other 4xx                       the event is refused
 //
-// Redirects are not followed: the signature is for one endpoint.
+// The sink does not follow redirects: the signature is for one endpoint.
 package webhook

@@ -22,10 +22,10 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is the maximum number of bytes read of an answer.
 const maxAnswer = 4 << 10
 
-// post sends one request and says what its answer means.
+// post sends one request and interprets its answer.
 func (s *Sink) post(ctx context.Context, id string, header http.Header, body []byte) error {
 	call, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -51,12 +51,12 @@ func (s *Sink) post(ctx context.Context, id string, header http.Header, body []b
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil && answer.StatusCode/100 != 2 {
-		text = nil // the status says enough
+		text = nil // the status is enough
 	}
 	return s.judge(answer, text)
 }
 
-// sign adds the headers of Standard Webhooks.
+// sign adds the Standard Webhooks headers.
 func (s *Sink) sign(h http.Header, id string, body []byte) {
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	h.Set("Webhook-Id", id)
@@ -73,7 +73,7 @@ func (s *Sink) sign(h http.Header, id string, body []byte) {
 	}
 }
 
-// judge says whose fault an answer is.
+// judge decides whether an answer blames the event or the endpoint.
 func (s *Sink) judge(answer *http.Response, text []byte) error {
 	reason := fmt.Sprintf("%s answered %s", s.cfg.URL.Host, answer.Status)
 	if line := firstLine(text); line != "" {
@@ -105,7 +105,8 @@ func (s *Sink) judge(answer *http.Response, text []byte) error {
 	}
 }
 
-// retryAfter reads the header: seconds, or a time.
+// retryAfter parses the header Retry-After, as seconds or as a date. It returns 0 if the
+// header is missing or invalid.
 func retryAfter(text string, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
@@ -117,7 +118,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// firstLine is the beginning of an answer for people.
+// firstLine returns the first line of an answer for display.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	line = strings.Map(func(c rune) rune {
@@ -129,7 +130,7 @@ func firstLine(text []byte) string {
 	return strings.ToValidUTF8(line[:min(len(line), 200)], "")
 }
 
-// bare drops the URL that the library puts before an error: it may have secrets.
+// bare removes the URL that net/http adds to errors, because the URL may contain secrets.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -137,8 +138,8 @@ func bare(err error) error {
 	return err
 }
 
-// reserved are the headers of an event that are not sent: they are about the connection,
-// or ours.
+// reserved reports whether a header of an event must not be sent, because it concerns the
+// connection or is set by this package.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -148,7 +149,7 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, "ce-") || strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "proxy-")
 }
 
-// binary is an event whose attributes are headers.
+// binary returns the headers and the body of an event in binary mode.
 func (s *Sink) binary(r *outbox.Record) (http.Header, []byte) {
 	h := http.Header{}
 	for _, p := range outgoing.Headers(r) {
@@ -163,7 +164,8 @@ func (s *Sink) binary(r *outbox.Record) (http.Header, []byte) {
 	return h, r.Payload
 }
 
-// escape writes what headers have no place for as %XX, as CloudEvents over HTTP does.
+// escape percent-encodes characters that headers cannot hold, as CloudEvents over HTTP
+// requires.
 func escape(value string) string {
 	var b strings.Builder
 	for i := range len(value) {
@@ -176,7 +178,7 @@ func escape(value string) string {
 	return b.String()
 }
 
-// batchID is the same for the same events.
+// batchID returns the same ID for the same events.
 func batchID(records []*outbox.Record) string {
 	if len(records) == 1 {
 		return records[0].ID

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// patience is how many requests in a row may fail by the endpoint's fault until no
-	// more are begun.
+	// patience is the number of consecutive endpoint failures after which Send starts no
+	// further requests.
 	patience = 8
-	// batchBytes is about how large the body of a batch is at most.
+	// batchBytes is the approximate maximum size of a batch's body.
 	batchBytes = 1 << 20
 )
 
-// Sink is an endpoint. Make it with [New].
+// Sink sends events to an HTTP endpoint. Create it with [New].
 type Sink struct {
 	cfg    Config
 	client *http.Client
 }
 
-// New returns a sink. It connects to nothing.
+// New returns a sink. It does not connect.
 func New(c Config) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -37,13 +37,13 @@ func New(c Config) (*Sink, error) {
 	}}, nil
 }
 
-// Close releases connections.
+// Close closes idle connections.
 func (s *Sink) Close() error {
 	s.client.CloseIdleConnections()
 	return nil
 }
 
-// Send posts records.
+// Send sends records.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	if s.cfg.Mode == Batched {
 		return s.batches(ctx, records)
@@ -67,14 +67,14 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	return w.results
 }
 
-// work is what one Send does.
+// work is the state of one call of Send.
 type work struct {
 	sink    *Sink
 	records []outbox.Record
-	results []error // each lane writes its own
+	results []error // each lane writes its own entries
 
 	mu     sync.Mutex // guards misses
-	misses int        // in a row
+	misses int        // consecutive failures
 }
 
 // lane sends the records of one key.
@@ -129,7 +129,7 @@ func check(r *outbox.Record) error {
 	return outgoing.CheckTexts(r)
 }
 
-// batch is what one Send does in batched mode.
+// batch is the state of one call of Send in batched mode.
 type batch struct {
 	sink    *Sink
 	records []outbox.Record
@@ -139,7 +139,7 @@ type batch struct {
 	away    bool
 }
 
-// batches sends records many at once, one request after another.
+// batches sends records in batches, one request after another.
 func (s *Sink) batches(ctx context.Context, records []outbox.Record) []error {
 	b := &batch{
 		sink: s, records: records, bodies: make([][]byte, len(records)), results: outgoing.All(len(records), outbox.ErrBehind),
@@ -160,7 +160,7 @@ func (s *Sink) batches(ctx context.Context, records []outbox.Record) []error {
 	return b.results
 }
 
-// send posts a batch, and halves of it while it is refused.
+// send sends a batch, and halves of it while the endpoint refuses it.
 func (b *batch) send(ctx context.Context, some []int) {
 	if b.away {
 		return

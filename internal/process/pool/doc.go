@@ -1,6 +1,7 @@
-// Package pool runs messages in children that live longer than one. A child costs
-// its start once, and takes one message at a time by a line on its stdin and a
-// line on its stdout; docs/pool.md describes the lines for who writes one.
+// Package pool runs messages in children that live longer than one message, so that a
+// child is started only once. A child takes one message at a time by a line on its stdin
+// and answers by a line on its stdout. docs/pool.md describes the lines for authors of
+// children.
 //
 // # The life of a child
 //
@@ -12,7 +13,7 @@
 //	  │    ▼              ▼ a stray answer  ▼ out of step     closing: its stdin is closed,
 //	  └─ pause ◄──────── gone ◄─────────────┴───────────────── then TERM, grace, KILL
 //
-// # Whose doing an end was
+// # How an end is classified
 //
 // When a child dies, only the message that it held fails. The class is the one that
 // [child.Runner.Do] gives to a process that ends in the same way. Other ends:

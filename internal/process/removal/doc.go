@@ -6,8 +6,8 @@
 //	   ▲                    │
 //	   └─────── Keep ───────┘
 //
-// The goroutine of the worker watches [Removal.Context], which ends when the
-// worker is to be removed. It finishes its work in [Removal.Drain], which is cut
-// short by Keep. When a worker that has drained may be wanted again, the caller
-// decides, under a lock of its own, with [Removal.Removing].
+// The goroutine of the worker watches [Removal.Context], which ends when the worker is to
+// be removed. It finishes its work in [Removal.Drain], which Keep cuts short. If a worker
+// that has drained may be wanted again, the caller decides with [Removal.Removing], under
+// its own lock.
 package removal

@@ -65,9 +65,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.BatchBytes = cmp.Or(c.BatchBytes, DefaultBatchBytes)
 	c.MaxOutput = cmp.Or(c.MaxOutput, DefaultMaxOutput)
-	if c.Output == nil {
-		c.Output = io.Discard
-	}
+	c.Output = cmp.Or(c.Output, io.Discard)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }

@@ -156,7 +156,8 @@ func (s *state) Close() error {
 	if s.f == nil {
 		return nil
 	}
-	return s.f.Close()
+	// Unlocked, not only closed: a child process that is being started has the file, too.
+	return errors.Join(unix.Flock(int(s.f.Fd()), unix.LOCK_UN), s.f.Close())
 }
 
 // encode writes a record: its checksum, a blank, JSON, the line's end.

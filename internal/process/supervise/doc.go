@@ -1,6 +1,6 @@
-// Package supervise starts copies of a server as child processes, restarts
-// those that die, and says of every death how and why it happened. It is the
-// [fleet.Keeper] of the workers that Bezoar starts itself.
+// Package supervise starts copies of a server as child processes, restarts copies that
+// die, and reports for every death how and why it happened. It is the [fleet.Keeper] of
+// the workers that Bezoar starts itself.
 //
 // # The life of a worker's place
 //
@@ -11,12 +11,11 @@
 //	  └──────────────────┴──────────────────┴────────────────── stopping
 //	                                                     TERM, grace, KILL
 //
-// Every life has a free port of its own, in PORT and for {port} in the
-// arguments. It counts as ready when its health path answers 2xx or 3xx, or
-// without a path when its port opens. A rolling restart starts the successor
-// first and takes the old process away only when the new one is ready, so a
-// build that does not start costs no worker. The successor gets all new work at
-// once; the old process finishes what it has beside it, within Drain, in an epoch
+// Every life has its own free port, in PORT and for {port} in the arguments. It is ready
+// when its health path answers 2xx or 3xx, or without a path when its port opens. A
+// rolling restart starts the successor first and retires the old process only when the
+// new one is ready, so a build that does not start costs no worker. The successor gets
+// all new work at once. The old process finishes its own work within Drain, in an epoch
 // of its own: if it dies of that work, the work is to blame.
 //
 // # Bake
@@ -51,8 +50,8 @@
 //   - What processes with explained ends have answered counts for the next one, so
 //     that a good build can be deployed while poison is about.
 //
-// A build that kills rarely, less than once in Requests, passes; nothing is known of
-// requests that come after the bake. Without traffic only the time decides.
+// A build passes if it kills less than once in Requests. The bake does not test later
+// requests. Without traffic only the time decides.
 //
 // New settings count as proven when all workers run with them. Until then a worker
 // that dies starts with what was proven before. If only the files behind the command
@@ -84,33 +83,32 @@
 //
 // # Who caused an end
 //
-// In this order: stopped by us (planned); killed by us for hanging (timeout);
-// never ready (spawn failed); SIGTERM, SIGINT, SIGHUP or the exit codes 143, 130
-// and 129 by which programs report them (planned: an operator's doing); exit
-// code 0 after its health check had answered with a failure (planned: it
-// announced it); killed while its memory group counted an out-of-memory kill,
-// or with the last words of a runtime that ran out of memory (oom); everything
-// else is a crash, exit code 0 included: a request may have called exit. A
-// server that answers an operator's SIGTERM by exit code 0 at once, with work in
-// flight and without a failing health check, is therefore taken for a crash.
+// The first that applies: stopped by us (planned); killed by us for hanging (timeout);
+// never ready (spawn failed); SIGTERM, SIGINT, SIGHUP, or exit code 143, 130 or 129, by
+// which programs report these signals (planned: an operator did it); exit code 0 after
+// its health check had answered with a failure (planned: the worker announced it); killed
+// while its memory group counted an out-of-memory kill, or with the last words of a
+// runtime that ran out of memory (oom). Every other end is a crash. Exit code 0 is a
+// crash too, because a request may have called exit. So a server that answers an
+// operator's SIGTERM by exit code 0 at once, with work in flight and without a failing
+// health check, counts as crashed.
 //
 // # Guarantees
 //
-// A child runs in its own process group, with no input, with Bezoar's death as
-// its own (Linux), and never sees Bezoar's secrets. When it ends, its whole group
-// is killed, and on Linux whatever it left in other sessions as well. No zombie
-// stays. [Supervisor.Check] returns Gone only after Registry.Down. Output is read
-// by line, in bounded memory, and never waited for longer than a quarter of a
-// second after the death, whoever else holds the pipe. A hang is ended by
-// SIGKILL at once: the evidence is which work was overdue, not a stack dump.
+// A child runs in its own process group, without input, and never sees Bezoar's secrets.
+// On Linux it dies when Bezoar dies. When it ends, its whole group is killed, and on
+// Linux also every process that it left in other sessions. No zombie stays.
+// [Supervisor.Check] returns Gone only after Registry.Down. Output is read by line, in
+// bounded memory. After the death the supervisor waits for it for at most a quarter of a
+// second, even if another process holds the pipe. A hang is ended by SIGKILL at once: the
+// evidence is which work was overdue, not a stack dump.
 //
-// # Who waits for what
+// # Goroutines and threads
 //
-// [Supervisor.Run] returns when every process has been reaped. It owns one
-// goroutine per place, five per life, one more per life whose memory it looks
-// at, and one thread that does all the forking, because the kernel ties Pdeathsig
-// to the thread.
-// An Output that never returns keeps the goroutine that called it.
+// [Supervisor.Run] returns when every process has been reaped. It owns one goroutine per
+// place, five per life, one more per life whose memory it measures, and one thread that
+// does all the forking, because the kernel ties Pdeathsig to the thread. An Output that
+// never returns keeps the goroutine that called it.
 //
 // # Limits
 //
@@ -120,6 +118,6 @@
 // Elsewhere the supervisor looks at a worker's memory twenty times per second and
 // kills it above the limit; RLIMIT_DATA, far above, stops a worker that is faster.
 //
-// A server that forks workers of its own is one worker here: the death of one of
-// its children is a broken connection, and the server's own business.
+// A server that forks its own workers is one worker here. The death of one of its
+// children shows only as a broken connection.
 package supervise

@@ -58,6 +58,9 @@ func judge(d death) fleet.End {
 		}
 	case !d.ready:
 		end.Class, end.Detail = bezoar.SpawnFailed, "it ended before it was ready: "+end.Detail
+		if end.ExitCode == 0 {
+			end.Detail += " (a server has to stay in the foreground)"
+		}
 	case sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP:
 		end.Planned, end.Class = true, bezoar.Interrupted
 		end.Detail += ": it was stopped from outside"

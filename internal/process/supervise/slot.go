@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +59,7 @@ func newSlot(s *Supervisor, number int) *slot {
 // run keeps one worker running until ctx ends or its place is gone.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	defer w.ending.Wait()
-	fails := 0
+	fails, said := 0, ""
 	var asked *order // that waits for the next life
 	for ctx.Err() == nil {
 		active := w.Context()
@@ -87,8 +88,12 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			fail(fmt.Errorf("%w: %w", errCommand, err))
 			return
 		default:
-			w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
-			w.s.log.Warn("worker did not start", "worker", w.name, "tries", fails+1, "why", err)
+			why := strings.TrimPrefix(err.Error(), "worker "+w.name+": ")
+			if tries := fails + 1; why != said || tries&(tries-1) == 0 { // of the same: the 1st, 2nd, 4th, 8th …
+				w.s.log.Warn("worker did not start", "worker", w.name, "tries", tries, "why", why)
+			}
+			said = why
+			w.note(func(st *WorkerStatus) { st.LastError = why })
 		}
 		asked = w.waitBackoff(active, w.pause(fails))
 		fails++

@@ -14,17 +14,17 @@
 //
 // # Guarantees
 //
-//   - One restart is under way at a time, and none while Held says why not.
-//   - No more than PerHour restarts begin in any hour, and after Strikes in a row
-//     that did not help none of that worker: then the state is gave-up, with an
+//   - One restart is under way at a time, and none while Held gives a reason against it.
+//   - At most PerHour restarts begin in any hour. After Strikes restarts in a row that
+//     did not help, that worker is not restarted any more: its state is gave-up, with an
 //     alarm, until Clear is called or Calm passes without a breach.
-//   - Everything that waits says in [Watchdog.Status] for which limit, value and
-//     reason, and until when if that is known.
-//   - A process that got the id of a worker's dead one is not taken for it.
-//   - Observe is called by Run, one event at a time, and holds it up when slow.
+//   - For every worker that waits, [Watchdog.Status] gives limit, value and reason, and
+//     the end of the wait if it is known.
+//   - A process that got the id of a worker's dead process is not taken for it.
+//   - Run calls Observe with one event at a time. A slow Observe delays Run.
 //
-// Not guaranteed: that a worker is restarted before it fails; it may be faster
-// than For. What the system does not tell is not watched, and [Status] names it.
+// Not guaranteed: that a worker is restarted before it fails; it may fail faster than
+// For. A quantity that the system does not report is not watched, and [Status] names it.
 //
 // # Cost
 //

@@ -1,6 +1,6 @@
-// Package lease is the rule of delivery that all queue stores share: what one
-// receive, one change, one lease that is over does to one message. It is pure:
-// the store's clock is an argument, and a [Ruling] says what to store.
+// Package lease has the rules of delivery that all queue stores share: how a receive, a
+// change or the end of a lease changes one message. It is pure: the store's clock is an
+// argument, and a [Ruling] tells the store what to write.
 //
 //	       Receive ─► Give, Only            MayDelete ─► deleted
 //	┌───────┐ ────────────────────► ┌────────┐
@@ -12,11 +12,11 @@
 //	    │ its delay is over          ▼     ▼
 //	    └─────────────────────── Held     Die ─► a dead letter
 //
-// Held is for FIFO queues: the group of a message that was given back waits.
+// Held exists in FIFO queues: the group of a message that was given back waits.
 //
 // # Guarantees
 //
-// Every delivery has a Generation of its own; a receipt of an older one changes
-// nothing. A delivery that ends without a word is an attempt like any other, and
-// its payload's case is judged before another copy goes.
+// Every delivery has a Generation of its own; a receipt of an older one changes nothing.
+// A delivery that ends without a report is an attempt like any other, and its payload's
+// case is judged before another copy is delivered.
 package lease

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/errlog"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -34,20 +35,14 @@ type Config struct {
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults []error
-	if c.Queue == nil || c.Name == "" {
-		faults = append(faults, errors.New("Queue or Name: is missing"))
-	}
+	var errs faults.List
+	errs.If(c.Queue == nil || c.Name == "", "Queue or Name: is missing")
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		faults = append(faults, fmt.Errorf("URL: %.100q is not an http or https URL", c.URL))
+		errs = append(errs, fmt.Errorf("URL: %.100q is not an http or https URL", c.URL))
 	}
-	if c.Concurrency < 0 || c.Concurrency > 1000 {
-		faults = append(faults, fmt.Errorf("Concurrency: %d is not within 1 to 1000", c.Concurrency))
-	}
-	if c.Timeout < 0 || c.Timeout > queue.MaxVisibility-margin {
-		faults = append(faults, fmt.Errorf("Timeout: %v is not within 0 to %v", c.Timeout, queue.MaxVisibility-margin))
-	}
-	return errors.Join(faults...)
+	errs.If(c.Concurrency < 0 || c.Concurrency > 1000, "Concurrency: %d is not within 1 to 1000", c.Concurrency)
+	errs.If(c.Timeout < 0 || c.Timeout > queue.MaxVisibility-margin, "Timeout: %v is not within 0 to %v", c.Timeout, queue.MaxVisibility-margin)
+	return errors.Join(errs...)
 }
 
 // margin is how much longer than a request's timeout its lease is.

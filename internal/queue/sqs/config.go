@@ -68,24 +68,24 @@ var accountForm = regexp.MustCompile(`^[0-9]{12}$`)
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults faults.List
+	var errs faults.List
 	c = c.withDefaults()
-	faults.If(c.Engine == nil, "Engine: is missing")
+	errs.If(c.Engine == nil, "Engine: is missing")
 	if host, _, err := net.SplitHostPort(c.Address); err != nil {
-		faults.Add("Address: %q is not HOST:PORT", c.Address)
+		errs.Add("Address: %q is not HOST:PORT", c.Address)
 	} else if !loopback(host) && c.Verifier == nil {
-		faults.Add("Address: %s can be reached from other machines; that needs access keys (Verifier), or listen on 127.0.0.1", c.Address)
+		errs.Add("Address: %s can be reached from other machines; that needs access keys (Verifier), or listen on 127.0.0.1", c.Address)
 	}
-	faults.If(!isRegion(c.Region), "Region: %.40q is not 1 to 32 of a-z, 0-9 and -", c.Region)
-	faults.If(!accountForm.MatchString(c.Account), "Account: %.40q is not 12 digits", c.Account)
-	faults.If(len(c.Rights) > 0 && c.Verifier == nil, "Rights: they need a Verifier, which checks who calls")
+	errs.If(!isRegion(c.Region), "Region: %.40q is not 1 to 32 of a-z, 0-9 and -", c.Region)
+	errs.If(!accountForm.MatchString(c.Account), "Account: %.40q is not 12 digits", c.Account)
+	errs.If(len(c.Rights) > 0 && c.Verifier == nil, "Rights: they need a Verifier, which checks who calls")
 	for _, key := range slices.Sorted(maps.Keys(c.Rights)) {
 		for _, action := range c.Rights[key].check() {
-			faults.Add("Rights: %s: there is no action %.60q", key, action)
+			errs.Add("Rights: %s: there is no action %.60q", key, action)
 		}
 	}
-	faults.If(c.MaxConnections < 1, "MaxConnections: %d is less than 1", c.MaxConnections)
-	return errors.Join(faults...)
+	errs.If(c.MaxConnections < 1, "MaxConnections: %d is less than 1", c.MaxConnections)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// A process that was stopped (SIGSTOP, a debugger, a frozen container) in a
-// transaction keeps the lock of the file. Nobody may write then, but nobody needs
-// to stand still either: what this process finds out is kept ahead of the file,
-// in memory, and is written when the lock is free again.
+// A process that was stopped (SIGSTOP, a debugger, a frozen container) in a transaction keeps the lock of the file. Nobody
+// may write then, but other processes need not stop either: this process keeps its changes in memory, ahead of the file,
+// and writes them when the lock is free again.
 
 const lookAgain = time.Second // how often a View tries to catch up
 
-// ahead is what is known beyond the file.
+// ahead holds the changes that are not in the file.
 type ahead struct {
 	on      bool      // the last wait for the lock was in vain
-	tried   time.Time // when the lock was last asked for
+	tried   time.Time // when the lock was last tried
 	changed map[string]change
 }
 
-// change is a fact that is not written yet, and what the file said when it was
+// change is an unwritten fact, and the file's content when it was changed.
 // changed.
 type change struct{ was, is json.RawMessage }
 
-// caught says what became of what was ahead of the file.
+// caught counts what happened to the changes.
 type caught struct{ written, overtaken int }
 
 func (s *Store) behind() bool {
@@ -34,8 +33,7 @@ func (s *Store) behind() bool {
 	return s.ahead.on
 }
 
-// due reports whether it is time to ask for the lock again, though there is
-// nothing new to write.
+// due reports whether to try the lock again, although there is nothing new to write.
 func (s *Store) due() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +48,8 @@ func (s *Store) due() bool {
 func (s *Store) updateAhead(f func(*Tx) error, waited time.Duration) error {
 	first, err := s.transactAhead(f)
 	if first {
-		s.log.Warn("another worker holds the lock of the facts that all workers of this folder share, and does not let go: "+
-			"this worker goes on with what it knows and catches up later", "file", s.path, "waited", waited.Round(time.Millisecond))
+		s.log.Warn("another worker keeps the lock of the facts that all workers of this folder share: "+
+			"this worker goes on with the facts in its memory and catches up later", "file", s.path, "waited", waited.Round(time.Millisecond))
 	}
 	return err
 }
@@ -81,12 +79,11 @@ func (s *Store) transactAhead(f func(*Tx) error) (first bool, err error) {
 	return first, nil
 }
 
-// writeAhead writes what was ahead of the file. What somebody else has changed
-// meanwhile stays as they wrote it. The caller holds mutex and lock, and has read
-// the file to its end.
+// writeAhead writes the changes that are ahead of the file. Facts that another process has changed meanwhile stay as that
+// process wrote them. The caller holds mutex and lock, and has read the file to its end.
 func (s *Store) writeAhead() (*caught, error) {
 	if !s.ahead.on {
-		return nil, nil //nolint:nilnil // there is nothing to tell
+		return nil, nil //nolint:nilnil // there is nothing to report
 	}
 	changed := map[string]json.RawMessage{}
 	room := MaxFacts - len(s.facts)
@@ -112,7 +109,7 @@ func (s *Store) writeAhead() (*caught, error) {
 	return out, nil
 }
 
-// fact returns what is known by a key, nil for nothing.
+// fact returns the fact with a key; nil for none.
 func (s *Store) fact(key string) json.RawMessage {
 	if c, ok := s.ahead.changed[key]; ok {
 		return c.is
@@ -120,7 +117,7 @@ func (s *Store) fact(key string) json.RawMessage {
 	return s.facts[key]
 }
 
-// known returns all that is known. The caller does not change it.
+// known returns all facts. The caller must not change the map.
 func (s *Store) known() map[string]json.RawMessage {
 	if len(s.ahead.changed) == 0 {
 		return s.facts
@@ -136,7 +133,7 @@ func (s *Store) known() map[string]json.RawMessage {
 	return all
 }
 
-// count is how many facts are known.
+// count returns the number of facts.
 func (s *Store) count() int {
 	n := len(s.facts)
 	for key, c := range s.ahead.changed {

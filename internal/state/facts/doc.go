@@ -8,14 +8,14 @@
 // rewritten when most of its lines are out of date. An incomplete last line is cut off.
 // Damaged lines are skipped, and Note counts them.
 //
-// # A process that stands still
+// # A process that is stopped
 //
 // A process that is stopped (SIGSTOP) in a transaction keeps the lock. Another process
-// waits for it for Config.Wait the first time, and hardly at all after that: its
-// transactions run on what it knows, one log line says so, and their changes stay in
-// memory. The next Update or View that finds the lock free writes them, except for facts
-// that other processes have changed meanwhile. Until then the changes do not survive this
-// process.
+// waits for the lock for Config.Wait the first time, and hardly at all after that.
+// Meanwhile its transactions run on the facts that it has in memory, one log line says
+// so, and their changes stay in memory. The next Update or View that finds the lock free
+// writes them, except for facts that other processes have changed meanwhile. Until then
+// the changes do not survive this process.
 //
 // # Bounds
 //

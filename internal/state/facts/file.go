@@ -13,8 +13,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
-// catchUp reads what has been written since. Who has the lock may cut a torn
-// line off: nobody is writing it any more.
+// catchUp reads what has been written since the last read. With the lock it may cut off a torn line, because nobody is
+// still writing it.
 func (s *Store) catchUp(locked bool) error {
 	if s.path == "" {
 		return nil
@@ -23,7 +23,7 @@ func (s *Store) catchUp(locked bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !locked {
-			return nil // whoever has the lock makes it
+			return nil // the process with the lock makes it
 		}
 		return s.rewrite()
 	case err != nil:
@@ -57,17 +57,17 @@ func (s *Store) reopen() error {
 
 func (s *Store) adopt(f *os.File, info os.FileInfo) {
 	if s.file != nil {
-		_ = s.file.Close() // there is nothing in it that we need
+		_ = s.file.Close() // nothing in it is needed
 	}
 	s.file, s.is = f, info
 }
 
-// readOn takes in the lines behind what has been read.
+// readOn reads the lines after what has been read.
 func (s *Store) readOn(locked bool) error {
 	r := bufio.NewReaderSize(io.NewSectionReader(s.file, s.read, 1<<62), 64<<10)
 	for {
 		text, err := r.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // no line of ours
+		for errors.Is(err, bufio.ErrBufferFull) { // not one of our lines
 			s.read += int64(len(text))
 			text, err = r.ReadSlice('\n')
 		}
@@ -100,7 +100,7 @@ func (s *Store) take(text []byte) {
 	}
 }
 
-// write appends what has changed. The caller holds the lock of the file.
+// write appends changes. The caller holds the lock of the file.
 func (s *Store) write(changed map[string]json.RawMessage) error {
 	var out []byte
 	for key, fact := range changed {
@@ -135,7 +135,7 @@ func (s *Store) apply(changed map[string]json.RawMessage) {
 	}
 }
 
-// rewrite writes what holds into a new file, whole or not at all.
+// rewrite writes the current facts into a new file, atomically.
 func (s *Store) rewrite() (err error) {
 	f, err := os.CreateTemp(filepath.Dir(s.path), ".facts-")
 	if err != nil {

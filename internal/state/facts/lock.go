@@ -10,21 +10,19 @@ import (
 )
 
 const (
-	firstPoll = 50 * time.Microsecond // about, between two tries, and twice as much
+	firstPoll = 50 * time.Microsecond // about, between the first two tries; doubled
 	lastPoll  = 2 * time.Millisecond  // each time, up to this
-	briefWait = 20 * time.Millisecond // for the lock, once a wait was in vain
+	briefWait = 20 * time.Millisecond // for the lock, after a wait in vain
 )
 
-// lock is what transactions of several processes are one after another by. The
-// kernel frees it when its owner ends, however it ends.
+// lock orders the transactions of several processes. The kernel frees it when its owner ends, however it ends.
 //
-// Nobody waits in the kernel, which would have no bound, so nobody queues there
-// either: of those that try again and again whoever has just let go would come
-// first, and others might never. Therefore one of the waiters holds the file next
-// while it waits for the file held, and nobody may ask for held without next.
+// Nobody waits in the kernel, because that wait would have no bound. So the kernel keeps no queue either: among processes
+// that try repeatedly, the one that has just released the lock would often win, and others might never get it. Therefore
+// one of the waiters holds the file next while it waits for the file held, and nobody may try held without next.
 type lock struct {
 	next, held *os.File
-	turn       chan struct{} // held by the one of this process that has the lock, or waits for it
+	turn       chan struct{} // held by the goroutine of this process that has the lock, or waits for it
 }
 
 func openLock(path string) (l lock, err error) {
@@ -40,8 +38,8 @@ func openLock(path string) (l lock, err error) {
 
 func (l *lock) close() error { return errors.Join(l.next.Close(), l.held.Close()) }
 
-// acquire takes the lock, and waits for it only as long as patience says, which
-// it asks each time. It reports whether the lock is held.
+// acquire takes the lock. It waits for it as long as patience says, which it asks each time. It reports whether the lock is
+// held.
 func (l *lock) acquire(patience func() time.Duration) (bool, error) {
 	began := time.Now()
 	over := time.NewTimer(patience())
@@ -82,8 +80,7 @@ func (l *lock) release() error {
 	return err
 }
 
-// patience is how long to wait for the lock: not long again and again for a
-// process that stands still.
+// patience returns how long to wait for the lock. It does not wait long repeatedly for a process that is stopped.
 func (s *Store) patience() time.Duration {
 	if s.behind() {
 		return min(briefWait, s.wait)

@@ -38,7 +38,7 @@ func (l *logged) has(t *testing.T, text string, n int) {
 }
 
 const (
-	standing = "does not let go"
+	standing = "keeps the lock"
 	shared   = "are shared again"
 )
 

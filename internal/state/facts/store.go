@@ -17,16 +17,16 @@ const (
 	MaxFact  = 8 << 10
 	maxKey   = 256
 	maxLine  = MaxFact + 4*maxKey
-	slack    = 1000 // lines that may be overtaken before it is worth to write anew
+	slack    = 1000 // outdated lines that make a rewrite worthwhile
 )
 
 // DefaultWait is how long a transaction waits for those of other processes.
 const DefaultWait = 2 * time.Second
 
-// ErrFull is wrapped when there is no room for another fact.
+// ErrFull is wrapped if there is no room for another fact.
 var ErrFull = errors.New("the fact store is full")
 
-// Config says where the facts are. Path is required.
+// Config says where the facts are. Only Path is required.
 type Config struct {
 	Path string        // of the file; its folder must exist
 	Log  *slog.Logger  // nil discards
@@ -41,9 +41,9 @@ type Store struct {
 	lock lock
 
 	mu      sync.Mutex // guards all below; held during transactions, never while waiting for the lock
-	file    *os.File   // nil: not there yet
+	file    *os.File   // nil: it does not exist yet
 	is      os.FileInfo
-	read    int64 // how much of file is in facts
+	read    int64 // how many bytes of file are in facts
 	lines   int
 	facts   map[string]json.RawMessage
 	damaged int
@@ -55,7 +55,7 @@ type line struct {
 	Fact json.RawMessage `json:"v,omitempty"` // none: dropped
 }
 
-// Open opens the fact store at Config.Path, and makes it.
+// Open opens the fact store at Config.Path, and creates it if necessary.
 func Open(c Config) (*Store, error) {
 	if c.Path == "" {
 		return nil, errors.New("open the fact store: Path is missing")
@@ -78,22 +78,22 @@ func Open(c Config) (*Store, error) {
 
 func nothing(*Tx) error { return nil }
 
-// Note says what could not be read, or "".
+// Note returns what could not be read, or "".
 func (s *Store) Note() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.damaged == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d lines of %s are damaged and were passed over", s.damaged, s.path)
+	return fmt.Sprintf("%d lines of %s are damaged and were skipped", s.damaged, s.path)
 }
 
-// InMemory returns a fact store that nobody shares and that ends with the process.
+// InMemory returns a fact store in memory that is not shared.
 func InMemory() *Store {
 	return &Store{log: slog.New(slog.DiscardHandler), facts: map[string]json.RawMessage{}}
 }
 
-// Close lets go of the files. What could not be shared is tried once more.
+// Close closes the files. It tries once more to write changes that could not be shared.
 func (s *Store) Close() (err error) {
 	if s.path == "" {
 		return nil
@@ -109,9 +109,8 @@ func (s *Store) Close() (err error) {
 	return errors.Join(err, s.lock.close())
 }
 
-// Update runs f as one transaction. Nothing of it is kept when f fails. If
-// another process has the lock for longer than Config.Wait, f runs on what this
-// process knows, and what it changes is written later.
+// Update runs f as one transaction. If f fails, nothing of it is kept. If another process has the lock for longer than
+// Config.Wait, f runs on the facts that this process has in memory, and its changes are written later.
 func (s *Store) Update(f func(*Tx) error) error {
 	if s.path == "" {
 		s.mu.Lock()
@@ -148,8 +147,8 @@ func (s *Store) updateLocked(f func(*Tx) error) (*caught, error) {
 	return caught, s.transact(f)
 }
 
-// transact runs f on what is known and writes what it changed. The caller holds
-// the mutex, and the lock of the file if there is one.
+// transact runs f on the known facts and writes its changes. The caller holds the mutex, and the lock of the file if there
+// is one.
 func (s *Store) transact(f func(*Tx) error) error {
 	tx := &Tx{s: s, changed: map[string]json.RawMessage{}}
 	if err := f(tx); err != nil || len(tx.changed) == 0 {
@@ -165,11 +164,10 @@ func (s *Store) transact(f func(*Tx) error) error {
 	return nil
 }
 
-// View runs f on what is known. It does not wait for transactions of other
-// processes.
+// View runs f on the known facts. It does not wait for transactions of other processes.
 func (s *Store) View(f func(*Tx) error) error {
 	if s.due() {
-		// What fails here fails in the next Update, which says so.
+		// An error here occurs again in the next Update, which returns it.
 		_ = s.Update(nothing)
 	}
 	s.mu.Lock()

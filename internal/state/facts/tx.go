@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Tx is one transaction, or one look.
+// Tx is one transaction, or one View.
 type Tx struct {
 	s        *Store
 	readOnly bool
 	changed  map[string]json.RawMessage // nil: dropped
 }
 
-// Get decodes a fact into v. It reports whether there is one.
+// Get decodes a fact into v. It reports whether the fact exists.
 func (t *Tx) Get(key string, v any) (bool, error) {
 	fact, ok := t.changed[key]
 	if !ok {
@@ -24,7 +24,7 @@ func (t *Tx) Get(key string, v any) (bool, error) {
 		return false, nil
 	}
 	if err := json.Unmarshal(fact, v); err != nil {
-		return false, fmt.Errorf("what the fact store says of %.100q: %w", key, err)
+		return false, fmt.Errorf("decode fact %.100q: %w", key, err)
 	}
 	return true, nil
 }
@@ -32,7 +32,7 @@ func (t *Tx) Get(key string, v any) (bool, error) {
 // Put stores a fact.
 func (t *Tx) Put(key string, v any) error {
 	if t.readOnly || key == "" || len(key) > maxKey {
-		return fmt.Errorf("put %.100q into the fact store: that is not a key, or this is not a transaction", key)
+		return fmt.Errorf("put %.100q into the fact store: the key is invalid, or the transaction cannot write", key)
 	}
 	fact, err := json.Marshal(v)
 	if err != nil {
@@ -57,11 +57,10 @@ func (t *Tx) Drop(key string) {
 	}
 }
 
-// Len is how many facts there were at the beginning.
+// Len returns the number of facts at the beginning of the transaction.
 func (t *Tx) Len() int { return t.s.count() }
 
-// All lists the facts whose keys begin with prefix, as they were at the
-// beginning, in no order.
+// All lists the facts whose keys begin with prefix, as they were at the beginning of the transaction, in random order.
 func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for key, fact := range t.s.known() {
@@ -72,7 +71,7 @@ func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Has reports whether there is such a fact.
+// Has reports whether the fact exists.
 func (t *Tx) Has(key string) bool {
 	if fact, ok := t.changed[key]; ok {
 		return fact != nil

@@ -1,13 +1,11 @@
-// Package handover keeps listening sockets open while one process of Bezoar
-// follows another, so that callers who come meanwhile wait in the kernel's queue
-// and are not refused.
+// Package handover keeps listening sockets open while a new process of Bezoar replaces an
+// old one. Callers that connect meanwhile wait in the kernel's queue and are not refused.
 //
-// Sockets come from one of two places. A service manager such as systemd opens
-// them and gives them to each process that it starts (LISTEN_FDS). Or the process
-// before hands over its own: it offers them on a Unix socket in the state
-// directory, which only its user can enter, and the one that follows takes them
-// from there, and waits until the other has let go of everything.
+// Sockets come from one of two places. A service manager such as systemd opens them and
+// gives them to each process that it starts (LISTEN_FDS). Or the old process offers its
+// own sockets on a Unix socket in the state directory, which only its user can enter. The
+// new process takes them from there and waits until the old one has released everything.
 //
-// What it does not promise: connections that the process before has accepted stay
-// its own, and nobody is answered before the one that follows serves.
+// Not guaranteed: connections that the old process has accepted stay its own, and new
+// callers get no answer before the new process serves.
 package handover

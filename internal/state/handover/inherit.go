@@ -12,17 +12,16 @@ import (
 // first is the first descriptor that a service manager passes on.
 const first = 3
 
-// variables are what a service manager says about them.
+// variables describe the sockets of a service manager.
 var variables = [...]string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}
 
-// Inherit takes the sockets that a service manager gave this process, as
-// sd_listen_fds(3) does, and removes what the environment says of them, which is
-// not for the workers.
+// Inherit takes the sockets that a service manager gave this process, as sd_listen_fds(3) does. It removes their
+// description from the environment, because it is not for the workers.
 func Inherit() (*Sockets, error) {
 	var value [len(variables)]string
 	for i, name := range variables {
 		value[i] = os.Getenv(name)
-		_ = os.Unsetenv(name) // fails on names that are none
+		_ = os.Unsetenv(name) // fails only for invalid names
 	}
 	s := &Sockets{}
 	if pid, err := strconv.Atoi(value[0]); err != nil || !mine(pid) {
@@ -50,11 +49,11 @@ func Inherit() (*Sockets, error) {
 	return s, nil
 }
 
-// mine reports whether sockets that are for a process are for this one: also for
-// the first process of a container, which starts the program once more.
+// mine reports whether sockets for process pid are for this process. That includes the first process of a container, which
+// starts the program once more.
 func mine(pid int) bool { return pid == os.Getpid() || pid == 1 && os.Getppid() == 1 }
 
-// listener makes a listener of a descriptor, which it closes.
+// listener makes a listener from a descriptor, and closes the descriptor.
 func listener(fd uintptr, name string) (*net.TCPListener, error) {
 	f := os.NewFile(fd, name)
 	if f == nil {

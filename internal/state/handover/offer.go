@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the two say to each other, a line each. The one that follows asks, gets the
-// sockets, says that it has them, and waits until the connection ends.
+// These are the lines of the protocol. The new process asks, gets the sockets, confirms that it has them, and waits until
+// the connection ends.
 const (
 	asks = "bezoar take 1\n"
 	has  = "bezoar took 1\n"
 )
 
-// patience is how long either may take for a line.
+// patience bounds the time for one line.
 const patience = 5 * time.Second
 
-// label says of one socket, in the order in which they come, which it is.
+// label describes one socket, in the order of the sockets.
 type label struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
@@ -36,17 +36,17 @@ type letter struct {
 	Sockets []label `json:"sockets"`
 }
 
-// An Offer is where the one that follows asks. Create it with [Sockets.Offer].
+// An Offer is where a new process asks for the sockets. Create it with [Sockets.Offer].
 type Offer struct {
 	sockets *Sockets
 	ln      *net.UnixListener
 	path    string
 }
 
-// Offer opens the place in dir where the process that follows can ask. Nobody but
-// its user may enter dir. The caller owes it an Await, or a Close.
+// Offer opens a socket in dir where a new process can ask. Only its user may have access to dir. The caller must call Await
+// or Close.
 func (s *Sockets) Offer(dir string) (*Offer, error) {
-	defer s.Unclaim() // the next one may ask, or there is no place to ask
+	defer s.Unclaim() // the next process may ask now, or the offer has failed
 	path, done, err := place(dir)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Sockets) Offer(dir string) (*Offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln.SetUnlinkOnClose(false) // path may mean nothing by then
+	ln.SetUnlinkOnClose(false) // path may be invalid by then
 	o := &Offer{s, ln, real}
 	if err := os.Chmod(real, 0o600); err != nil {
 		return nil, errors.Join(err, o.Close())
@@ -82,8 +82,8 @@ func (o *Offer) Close() error {
 	return nil
 }
 
-// Await waits until another process has taken the sockets, or ctx ends, which
-// gives nil. Then nobody else can ask.
+// Await waits until another process has taken the sockets, or ctx ends; then it returns nil. After that nobody else can
+// ask.
 func (o *Offer) Await(ctx context.Context) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = o.Close() })()
 	defer func() { _ = o.Close() }()
@@ -95,7 +95,7 @@ func (o *Offer) Await(ctx context.Context) (*Successor, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.sockets.give(c) != nil { // it was not one of us, or has ended
+		if o.sockets.give(c) != nil { // it was not a Bezoar, or has ended
 			_ = c.Close()
 			continue
 		}
@@ -106,7 +106,7 @@ func (o *Offer) Await(ctx context.Context) (*Successor, error) {
 	}
 }
 
-// give hands the open sockets over.
+// give sends the open sockets to the other process.
 func (s *Sockets) give(c *net.UnixConn) error {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *Sockets) give(c *net.UnixConn) error {
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
-			_ = unix.Close(fd) // of copies
+			_ = unix.Close(fd) // these are copies
 		}
 	}()
 	for _, o := range open {
@@ -150,8 +150,8 @@ func (s *Sockets) give(c *net.UnixConn) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// duplicate returns another descriptor of a socket. Unlike File, it leaves alone
-// whether the socket blocks, which all its descriptors share.
+// duplicate returns another descriptor of a socket. Unlike File, it does not change whether the socket blocks, which all
+// its descriptors share.
 func duplicate(ln *net.TCPListener) (fd int, err error) {
 	raw, err := ln.SyscallConn()
 	if err != nil {
@@ -167,5 +167,5 @@ func duplicate(ln *net.TCPListener) (fd int, err error) {
 // A Successor is the process that has taken the sockets and waits.
 type Successor struct{ conn *net.UnixConn }
 
-// Close lets it go on: this process has let go of everything.
+// Close lets the successor go on: this process has released everything.
 func (s *Successor) Close() error { return s.conn.Close() }

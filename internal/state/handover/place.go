@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileName is the Unix socket in the state directory, and lockName the file that a
-// process holds from when it looks for the one before until it offers its own.
+// fileName is the Unix socket in the state directory. lockName is the file that a process locks from when it looks for its
+// predecessor until it offers its own sockets.
 const (
 	fileName = "takeover.sock"
 	lockName = "takeover.lock"
 )
 
-// maxPath is how long the path of a Unix socket can be everywhere.
+// maxPath is the longest path of a Unix socket that works on all systems.
 const maxPath = 103
 
-// place returns a path to the socket in dir that a socket's address has room for,
-// to be used before done is called.
+// place returns a path to the socket in dir that is short enough for a socket address. Use it before you call done.
 func place(dir string) (path string, done func(), err error) {
 	path = filepath.Join(dir, fileName)
 	if len(path) <= maxPath {
@@ -38,10 +37,9 @@ func place(dir string) (path string, done func(), err error) {
 }
 
 // ErrUnderWay says that another process is about to take over.
-var ErrUnderWay = errors.New("another process is taking over there: start this one when that one serves")
+var ErrUnderWay = errors.New("another process is taking over: start this one when the other one serves")
 
-// claim makes this process the one that takes over in dir, until the result is
-// closed.
+// claim makes this process the only one that may take over in dir, until the result is closed.
 func claim(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {

@@ -19,26 +19,25 @@ const (
 	SQS      = "sqs"      // SQS clients
 )
 
-// Sockets are the listening sockets of a process: those that it was given, until
-// it needs them, and those on which it listens. The zero value was given none.
+// Sockets are the listening sockets of a process: given ones that are not used yet, and those on which it listens. The zero
+// value has none.
 type Sockets struct {
 	mu      sync.Mutex // guards what follows
 	given   []socket
 	open    []socket
-	outlive bool     // somebody else keeps them open when this process ends
-	claimed *os.File // while nobody else may take over
+	outlive bool     // another process keeps them open when this process ends
+	claimed *os.File // while no other process may take over
 }
 
 // socket is a listening socket.
 type socket struct {
 	name string
-	addr string // as the settings of the process before say it; "" from a service manager
+	addr string // from the settings of the previous process; "" from a service manager
 	ln   *net.TCPListener
 }
 
-// fits reports whether a socket that was given is the one that is looked for: by
-// its name and what the settings say, or as the service manager named it. One
-// whose name says nothing is known by where it listens.
+// fits reports whether a given socket is the wanted one: by its name and the setting, or by the service manager's name. A
+// socket without a known name is recognised by its address.
 func (s socket) fits(name, addr string) bool {
 	switch {
 	case s.addr != "":
@@ -57,11 +56,11 @@ func (s socket) at(addr string) bool {
 		(at.IP.String() == host || at.IP.IsUnspecified() && (host == "" || host == "0.0.0.0" || host == "::"))
 }
 
-// Listen returns the socket of a name that was given, or a new one at addr.
+// Listen returns the given socket with this name, or a new one at addr.
 func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) && g.at(addr) }) // of several with one name
+	i := slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) && g.at(addr) }) // several may have one name
 	if i < 0 {
 		i = slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) })
 	}
@@ -84,8 +83,8 @@ func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Claim opens what Listen will need and was not given, so that it is known whether
-// it can be had. What only a given socket is in the way of is left to Listen.
+// Claim opens a socket that Listen will need and that was not given, to find out whether that is possible. It leaves an
+// address to Listen if only a given socket blocks it.
 func (s *Sockets) Claim(name, addr string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +104,8 @@ func (s *Sockets) Claim(name, addr string) error {
 	return nil
 }
 
-// inTheWay tells which sockets the process before has handed over with the port of
-// addr: it listened there at other addresses, or for another purpose.
+// inTheWay returns a test for given sockets with the port of addr: the previous process listened there at other addresses,
+// or for another purpose.
 func inTheWay(addr string) func(socket) bool {
 	_, port, err := net.SplitHostPort(addr)
 	return func(g socket) bool {
@@ -115,46 +114,44 @@ func inTheWay(addr string) func(socket) bool {
 	}
 }
 
-// giveUp closes the sockets that are in the way of addr, and reports whether there
-// were any. The caller holds mu.
+// giveUp closes the sockets that block addr, and reports whether there were any. The caller holds mu.
 func (s *Sockets) giveUp(addr string) bool {
 	before, conflicts := len(s.given), inTheWay(addr)
 	s.given = slices.DeleteFunc(s.given, func(g socket) bool {
 		if !conflicts(g) {
 			return false
 		}
-		_ = g.ln.Close() // nothing can be done about it
+		_ = g.ln.Close() // nothing can be done about an error
 		return true
 	})
 	return len(s.given) < before
 }
 
-// Outlive reports whether the sockets stay open when this process ends: callers
-// who come until the next one serves are not refused.
+// Outlive reports whether the sockets stay open when this process ends. Then callers who come before the next process
+// serves are not refused.
 func (s *Sockets) Outlive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.outlive
 }
 
-// Unclaim lets others take over, who are kept from it between Take and Offer.
+// Unclaim lets other processes take over, which is not possible between Take and Offer.
 func (s *Sockets) Unclaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.claimed != nil {
-		_ = s.claimed.Close() // it holds nothing but a lock
+		_ = s.claimed.Close() // it holds only a lock
 		s.claimed = nil
 	}
 }
 
-// CloseRest closes the sockets that were given and that nobody asked for, and says
-// which they were.
+// CloseRest closes the given sockets that were not used, and returns their names.
 func (s *Sockets) CloseRest() (rest []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.given {
 		rest = append(rest, fmt.Sprintf("%s (%s)", g.name, g.ln.Addr()))
-		_ = g.ln.Close() // nothing can be done about it
+		_ = g.ln.Close() // nothing can be done about an error
 	}
 	s.given = nil
 	return rest

@@ -20,14 +20,13 @@ type Predecessor struct {
 	conn *net.UnixConn
 }
 
-// Take takes the sockets of the process that offers them in dir. Without one it
-// returns sockets of which none was given, and no Predecessor. The process goes on as
-// before if check, which is called with its sockets, returns an error. Until the
-// sockets are offered in their turn, or unclaimed, nobody else takes over there.
+// Take takes the sockets of the process that offers them in dir. If there is none, it returns Sockets without given ones,
+// and no Predecessor. It calls check with the sockets; if check returns an error, the other process goes on as before.
+// Until the sockets are offered again, or unclaimed, no other process can take over there.
 func Take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets, *Predecessor, error) {
 	mine, err := claim(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Sockets{}, nil, nil // nobody has been in dir
+		return &Sockets{}, nil, nil // dir was never used
 	}
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +65,7 @@ func take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets
 	return s, &Predecessor{pid, conn}, nil
 }
 
-// maxLetter bounds what comes with the sockets, and maxSockets these.
+// maxLetter bounds the letter, and maxSockets the number of sockets.
 const (
 	maxLetter  = 16 << 10
 	maxSockets = 64
@@ -80,7 +79,7 @@ func receive(c *net.UnixConn, check func(*Sockets) error) (_ *Sockets, pid int, 
 		return nil, 0, err
 	}
 	text, rights := make([]byte, maxLetter), make([]byte, unix.CmsgSpace(4*maxSockets))
-	n, m, _, _, err := c.ReadMsgUnix(text, rights) // a letter is shorter than what comes at once
+	n, m, _, _, err := c.ReadMsgUnix(text, rights) // a letter is short enough for one read
 	if err != nil {
 		return nil, 0, err
 	}
@@ -96,7 +95,7 @@ func receive(c *net.UnixConn, check func(*Sockets) error) (_ *Sockets, pid int, 
 	}()
 	var l letter
 	if err = json.Unmarshal(text[:n], &l); err == nil && len(l.Sockets) != len(fds) {
-		err = fmt.Errorf("%d sockets came, and names of %d", len(fds), len(l.Sockets))
+		err = fmt.Errorf("%d sockets came, with %d names", len(fds), len(l.Sockets))
 	}
 	if err != nil {
 		for _, fd := range fds {
@@ -140,12 +139,11 @@ func descriptors(rights []byte) ([]int, error) {
 	return fds, nil
 }
 
-// Wait waits until the process has let go of everything that it had open, or has
-// died.
+// Wait waits until the process has released everything, or has died.
 func (p *Predecessor) Wait(ctx context.Context) error {
 	defer func() { _ = p.conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = p.conn.SetReadDeadline(time.Unix(1, 0)) })()
-	_, err := p.conn.Read(make([]byte, 1)) // it says nothing more
+	_, err := p.conn.Read(make([]byte, 1)) // it sends nothing more
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

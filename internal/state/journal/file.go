@@ -32,13 +32,12 @@ type mapping struct {
 	size uintptr
 }
 
-// ErrInUse is wrapped when another process has the journal open.
+// ErrInUse is wrapped if another process has the journal open.
 var ErrInUse = errors.New("in use by another process")
 
-// Open opens the journal at path, or makes one with so many slots; 0 means
-// DefaultSlots. It returns what was in flight when the last process died
-// without Close. A file that is damaged or not a journal is moved aside, and
-// Note says so: a journal is never a reason not to start.
+// Open opens the journal at path, or makes one with this many slots; 0 means DefaultSlots. It returns the work that was in
+// flight when the last process died without Close. A file that is damaged or not a journal is moved aside, and Note says
+// so: a journal must not prevent a start.
 func Open(path string, slots int) (*Journal, []Record, error) {
 	slots = cmp.Or(slots, DefaultSlots)
 	if slots < 0 || slots > MaxSlots {
@@ -59,7 +58,7 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 	found := read(content, boot)
 	if found.unreadable {
 		aside := path + ".unreadable"
-		if err := os.Rename(path, aside); err != nil { // it may be somebody's treasure
+		if err := os.Rename(path, aside); err != nil { // it may be a valuable file
 			return nil, nil, errors.Join(err, f.Close())
 		}
 		found.note += "; it is now " + aside
@@ -80,12 +79,11 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 	return j, found.records, nil
 }
 
-// Close marks the stop as one that was asked for and gives the file up. Begin
-// and End may still be called, by stragglers: they write to memory that
-// nobody reads.
+// Close records that the stop was requested, and releases the file. Begin and End may still be called; they write to memory
+// that nobody reads.
 func (j *Journal) Close() error { return j.file.close() }
 
-// lockAndRead returns the file, locked until it is closed, and what it holds.
+// lockAndRead returns the file, locked until it is closed, and its content.
 func lockAndRead(path string) (*os.File, []byte, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +98,7 @@ func lockAndRead(path string) (*os.File, []byte, error) {
 		}
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	// One byte more than a journal can have: more is not one.
+	// Read one byte more than a journal can have, to detect files that are too long.
 	content, err := io.ReadAll(io.LimitReader(f, headerSize+MaxSlots*slotSize+1))
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
@@ -119,8 +117,8 @@ func holder(f *os.File) string {
 	return ""
 }
 
-// rewrite clears the file. The zeros are written, not left as holes: the disk
-// may be full when a hole is first touched, which would kill the process.
+// rewrite clears the file. It writes zeros and leaves no holes: the disk may be full when a hole is first touched, which
+// would kill the process.
 func (f *file) rewrite(h header) error {
 	if err := f.f.Truncate(0); err != nil {
 		return err
@@ -145,7 +143,7 @@ func (j *Journal) mapFile(slots int) error {
 	f.close = sync.OnceValue(f.closeOnce)
 	j.slots = unsafe.Slice((*slot)(unsafe.Add(at, headerSize)), slots)
 	for i := 0; i < slots; i += os.Getpagesize() / slotSize {
-		atomic.StoreUint64(&j.slots[i][slotState], 0) // bring the page in now, not under the first work
+		atomic.StoreUint64(&j.slots[i][slotState], 0) // load the page now, not during the first work
 	}
 	runtime.AddCleanup(j, func(m mapping) { _ = unix.MunmapPtr(m.at, m.size) }, f.mem)
 	return nil
@@ -153,15 +151,15 @@ func (j *Journal) mapFile(slots int) error {
 
 func (f *file) closeOnce() error {
 	atomic.StoreUint64(f.clean, 1)
-	// Memory of nobody takes the mapping's place in one step, so that late
-	// calls neither fault nor touch a file that is somebody else's by then.
+	// Anonymous memory replaces the mapping in one step, so that late calls neither fault nor touch a file that another
+	// process may use by then.
 	_, err := unix.MmapPtr(-1, 0, f.mem.at, f.mem.size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
-	return errors.Join(err, f.f.Close())
+	// Unlocked, not only closed: a child process that is being started has the file, too.
+	return errors.Join(err, unix.Flock(int(f.f.Fd()), unix.LOCK_UN), f.f.Close())
 }
 
-// bootID tells one run of the machine from another; where the system has no
-// such thing, all are one.
+// bootID identifies one run of the machine. Where the system has no such id, all runs have the same one.
 func bootID() (id [16]byte) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -169,7 +167,7 @@ func bootID() (id [16]byte) {
 	}
 	digits := strings.ReplaceAll(strings.TrimSpace(string(text)), "-", "")
 	if len(digits) == 2*len(id) {
-		_, _ = hex.Decode(id[:], []byte(digits)) // else some of it: still an id
+		_, _ = hex.Decode(id[:], []byte(digits)) // an incomplete one still works
 	}
 	return id
 }

@@ -14,10 +14,10 @@ import (
 type Record struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint
-	Start       time.Time // between the years 1678 and 2262; kept to the nanosecond
-	Successes   uint16    // how often it went well before, decayed, saturating
-	Fleet       uint32    // which fleet, by a number that the caller finds again
-	Exempt      bool      // nothing is held against it
+	Start       time.Time // in the years 1678 to 2262; kept to the nanosecond
+	Successes   uint16    // decayed number of earlier successes, saturating
+	Fleet       uint32    // the fleet, by a number that the caller can map back
+	Exempt      bool      // it is never blamed
 }
 
 // The bounds on slots.
@@ -26,8 +26,8 @@ const (
 	MaxSlots     = 1 << 20
 )
 
-// slot is one record as words of memory. The first is zero, or says which
-// generation of the file wrote the others; it is written last.
+// slot is one record as words of memory. The first word is zero, or the generation of the file in which the others were
+// written; it is written last.
 type slot [8]uint64
 
 const (
@@ -44,8 +44,8 @@ const (
 // live is the state of a slot in use.
 func live(generation uint32) uint64 { return 0xbe20a12d<<32 | uint64(generation) }
 
-// Journal is an open journal. Each slot belongs to one caller at a time, who
-// may be any goroutine; callers hand slots out among themselves.
+// Journal is an open journal. Each slot belongs to one caller at a time, in any goroutine; callers hand slots out among
+// themselves.
 type Journal struct {
 	live  uint64
 	slots []slot // mapped, outside of Go's heap
@@ -54,25 +54,22 @@ type Journal struct {
 	file  *file
 }
 
-// Slots returns how many slots there are.
+// Slots returns the number of slots.
 func (j *Journal) Slots() int { return len(j.slots) }
 
-// Note says what was wrong with the file that Open found, or "".
+// Note returns what was wrong with the file that Open found, or "".
 func (j *Journal) Note() string { return j.note }
 
-// SetRun writes down which run of the program this is, by a number that tells it
-// from others.
+// SetRun records which run of the program this is, by a unique number.
 func (j *Journal) SetRun(id uint64) {
 	atomic.StoreUint64(j.file.run, id)
 	runtime.KeepAlive(j)
 }
 
-// WrittenBy returns the run that wrote the records that Open returned, 0 when it
-// has not said.
+// WrittenBy returns the run that wrote the records that Open returned; 0 if it is not known.
 func (j *Journal) WrittenBy() uint64 { return j.wrote }
 
-// Begin writes down that r is in flight, in a slot from 0 to Slots()-1. Any
-// other slot is ignored: what has no slot is not remembered.
+// Begin records that r is in flight, in a slot from 0 to Slots()-1. Other slots are ignored: that work is not remembered.
 func (j *Journal) Begin(slot int, r Record) {
 	if uint(slot) >= uint(len(j.slots)) {
 		return
@@ -84,10 +81,10 @@ func (j *Journal) Begin(slot int, r Record) {
 	s.encode(r)
 	s[slotSum] = s.sum(j.live)
 	atomic.StoreUint64(&s[slotState], j.live)
-	runtime.KeepAlive(j) // and with it the mapping
+	runtime.KeepAlive(j) // and so the mapping
 }
 
-// End writes down that what Begin put into slot is not in flight any more.
+// End records that the work in slot is no longer in flight.
 func (j *Journal) End(slot int) {
 	if uint(slot) >= uint(len(j.slots)) {
 		return
@@ -120,8 +117,7 @@ func (s *slot) decode() (r Record) {
 	return r
 }
 
-// sum tells a whole record from a torn one. It need not resist anybody: who
-// can write the file can write sums.
+// sum detects torn records. It need not resist attacks: anybody who can write the file can write sums.
 func (s *slot) sum(state uint64) uint64 {
 	h := state ^ 0x9e3779b97f4a7c15
 	for _, word := range s[slotPrint0:slotSum] {

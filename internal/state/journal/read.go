@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// found is what a journal's file says.
+// found is the content of a journal's file.
 type found struct {
 	records    []Record
 	generation uint32
 	run        uint64
 	note       string
-	unreadable bool // it is no journal of ours
+	unreadable bool // it is not one of our journals
 }
 
-// read reads the content of a file, whatever it is.
+// read parses the content of any file.
 func read(content []byte, boot [16]byte) found {
 	if len(content) == 0 {
 		return found{}
@@ -28,12 +28,12 @@ func read(content []byte, boot [16]byte) found {
 	case h.clean:
 		return f
 	case h.boot != boot:
-		f.note = "the machine has restarted since the journal was written; what was in flight is not blamed for that"
+		f.note = "the machine has restarted since the journal was written; the work in flight is not blamed for that"
 		return f
 	}
 	whole := content[headerSize:]
 	if len(whole) != int(h.slots)*slotSize {
-		f.note = fmt.Sprintf("the journal has %d bytes of slots where %d belong", len(whole), int(h.slots)*slotSize)
+		f.note = fmt.Sprintf("the journal has %d bytes of slots instead of %d", len(whole), int(h.slots)*slotSize)
 	}
 	torn := 0
 	for ; len(whole) >= slotSize; whole = whole[slotSize:] {

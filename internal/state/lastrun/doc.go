@@ -11,21 +11,21 @@
 //
 // # Guarantees
 //
-// [Open] always returns a run. A file that is a link, a pipe, somebody else's,
-// damaged, in use by another process, or in a folder that cannot be written gives
-// [Unknown] and a note, never an error: the file is no reason not to start.
-// Clocks play no part in the answer. What is read and what is reported is
-// bounded. Reported lines have no arguments of functions, no control characters
-// and no secrets as far as their form or [Config.Secrets] tells.
+// [Open] always returns a run. If the file is a link, a pipe, somebody else's, damaged,
+// in use by another process, or in a folder that cannot be written, Open returns
+// [Unknown] and a note, never an error: the file must not prevent a start. The answer
+// does not depend on clocks. Reads and reports are bounded. Reported lines contain no
+// arguments of functions, no control characters, and no secrets that their form or
+// [Config.Secrets] reveals.
 //
 // # Not guaranteed
 //
-// crash.last.txt holds the runtime's text as it is, in mode 0600. The kernel
-// counts kills of a group, not of a process: a kill of another process of the
-// group in the moments before this one was killed counts as evidence. [Run.Look]
-// keeps these moments short. A group that is made anew between two runs, as
-// container runtimes and systemd do, has lost its count: then the answer is
-// Unknown. Whoever can write the folder can write any answer.
+// crash.last.txt holds the runtime's text unchanged, in mode 0600. The kernel counts
+// kills of a group, not of a process: if another process of the group was killed shortly
+// before this one, that kill counts as evidence. [Run.Look] keeps this interval short. If
+// the group is made anew between two runs, as container runtimes and systemd do, its
+// count is lost and the answer is Unknown. Anybody who can write to the folder can write
+// any answer.
 //
 // The runtime has one crash output for each process, so only one open run of a
 // process may ask for it.

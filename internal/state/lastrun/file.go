@@ -71,7 +71,7 @@ func decode(content []byte) (h head, ok bool) {
 	return h, bytes.Equal(h.encode(), content[:headSize])
 }
 
-// textOf returns what the runtime has written behind the head.
+// textOf returns what the runtime has written after the head.
 func textOf(content []byte) []byte {
 	if len(content) <= headSize {
 		return nil
@@ -79,10 +79,10 @@ func textOf(content []byte) []byte {
 	return content[headSize:]
 }
 
-// openFile returns the file, locked until it is closed, and what it holds.
+// openFile returns the file, locked until it is closed, and its content.
 func openFile(dir string) (*os.File, []byte, error) {
 	path := filepath.Join(dir, fileName)
-	// A pipe must not hold us up, a link must not lead elsewhere.
+	// A pipe must not block, and a link must not be followed.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, nil, fmt.Errorf("%s is a symbolic link: remove it", path)
@@ -111,8 +111,8 @@ func lockAndRead(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, headSize+maxText))
 }
 
-// lockPatience is how long a lock is waited for: a process that is being started
-// by one that dies holds all its files until it becomes another program.
+// lockPatience is how long to wait for a lock: a child that a dying process has just forked holds all its files until it
+// executes another program.
 const (
 	lockPatience = 250 * time.Millisecond
 	lockPause    = 5 * time.Millisecond
@@ -133,11 +133,11 @@ func lock(f *os.File) error {
 	}
 }
 
-// unlock gives the lock up at once, whoever else holds the file.
+// unlock releases the lock at once, even if other descriptors of the file exist.
 func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-// check refuses what is no file of our own. What others could write to is taken
-// back, and not believed.
+// check refuses files that are not our own. If others could write to the file, it removes that permission and reports the
+// content as untrusted.
 func check(f *os.File) (trusted bool, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -157,7 +157,7 @@ func check(f *os.File) (trusted bool, err error) {
 	return true, nil
 }
 
-// begin empties the file, writes h, and leaves the place of writing behind it.
+// begin empties the file, writes h, and moves the write position after it.
 func begin(f *os.File, h head) error {
 	if err := f.Truncate(0); err != nil {
 		return err
@@ -169,13 +169,13 @@ func begin(f *os.File, h head) error {
 	return err
 }
 
-// write replaces the head. It does not move the place where the runtime writes.
+// write replaces the head. It does not move the position where the runtime writes.
 func write(f *os.File, h head) error {
 	_, err := f.WriteAt(h.encode(), 0)
 	return err
 }
 
-// keep copies the text of a crash to where the next crash will replace it.
+// keep copies the text of a crash to a file that the next crash will replace.
 func keep(dir string, text []byte) error {
 	return statefile.Replace(filepath.Join(dir, keptName), text)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// How says how a run ended.
+// How is how a run ended.
 type How uint8
 
 // The ways to end.
@@ -19,7 +19,7 @@ const (
 	First       How = iota // there was no run before this one
 	Orderly                // it stopped in order
 	Panicked               // a panic, or a fatal error of the Go runtime
-	OutOfMemory            // the kernel killed for memory, or the runtime got none
+	OutOfMemory            // the kernel killed for memory, or the runtime got no memory
 	Unknown                // no evidence: a kill from outside, a power failure
 )
 
@@ -38,17 +38,17 @@ func (h How) String() string {
 	return "unknown"
 }
 
-// Report is what is known of the last run.
+// Report describes the last run.
 type Report struct {
 	How   How
-	ID    uint64 // of the run; 0 when unknown
+	ID    uint64 // of the run; 0: unknown
 	PID   int
-	Began time.Time // by the clock of that time
-	Kills int64     // out-of-memory kills in its group since it last looked
+	Began time.Time // by the clock at that time
+	Kills int64     // out-of-memory kills in its group since its last look
 	Line  string    // the panic or fatal error, bounded and scrubbed
 	Trace []string  // the first lines of the crash: Line, and frames of the goroutine that crashed
 	Calls []string  // the functions on that goroutine's stack, innermost first
-	Note  string    // what was wrong with the file, or what else should be known
+	Note  string    // what was wrong with the file, and other remarks
 }
 
 // Config describes a run. Dir is required.
@@ -56,8 +56,7 @@ type Config struct {
 	Dir     string   // an existing folder, as a rule private to the program
 	Secrets []string // values that a report must not show
 
-	// NoCrashOutput leaves the runtime's crash output alone: for one of several
-	// in a process.
+	// NoCrashOutput leaves the runtime's crash output alone. Set it if several runs share one process.
 	NoCrashOutput bool
 }
 
@@ -65,10 +64,10 @@ type Config struct {
 type Run struct {
 	id   uint64
 	log  *os.File // nil: nothing is kept
-	mine bool     // the runtime's crash output is ours
+	mine bool     // we have set the runtime's crash output
 	mem  counter
 
-	mu   sync.Mutex // guards head, and the writes of it
+	mu   sync.Mutex // guards head, and writes of it
 	head head
 }
 
@@ -77,7 +76,7 @@ func Open(cfg Config) (*Run, Report) {
 	r := &Run{id: rand.Uint64() | 1, mem: openCounter()}
 	f, content, err := openFile(cfg.Dir)
 	if err != nil {
-		return r, Report{How: Unknown, Note: "how runs end is not kept: " + err.Error()}
+		return r, Report{How: Unknown, Note: "the end of runs is not recorded: " + err.Error()}
 	}
 	boot := bootID()
 	seen := r.mem.count()
@@ -89,13 +88,13 @@ func Open(cfg Config) (*Run, Report) {
 	}
 	r.head = head{id: r.id, boot: boot, pid: os.Getpid(), began: time.Now(), count: seen}
 	if err := begin(f, r.head); err != nil {
-		rep.note("how this run ends is not kept: " + errors.Join(err, f.Close()).Error())
+		rep.note("the end of this run is not recorded: " + errors.Join(err, f.Close()).Error())
 		return r, rep
 	}
 	r.log = f
 	if !cfg.NoCrashOutput {
 		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
-			rep.note("panics are not kept: " + err.Error())
+			rep.note("panics are not recorded: " + err.Error())
 		} else {
 			r.mine = true
 		}
@@ -103,11 +102,11 @@ func Open(cfg Config) (*Run, Report) {
 	return r, rep
 }
 
-// ID tells this run from others; the next run's report names it.
+// ID identifies this run; the next run's report names it.
 func (r *Run) ID() uint64 { return r.id }
 
-// Look writes down how many out-of-memory kills the kernel has counted by now,
-// so that these are not taken for the end of this run.
+// Look records how many out-of-memory kills the kernel has counted so far, so that they do not count as the end of this
+// run.
 func (r *Run) Look() {
 	if r.log == nil {
 		return
@@ -137,7 +136,7 @@ func (r *Run) Run(ctx context.Context) error {
 	}
 }
 
-// Close writes down that this run stops in order.
+// Close records that this run stops in order.
 func (r *Run) Close() error {
 	if r.log == nil {
 		return nil
@@ -158,7 +157,7 @@ func (r *Run) Close() error {
 	return nil
 }
 
-// judge says how the run ended that wrote content.
+// judge determines how the run ended that wrote content.
 func judge(content []byte, boot string, seen count, secrets []string) Report {
 	if len(content) == 0 {
 		return Report{How: First}
@@ -179,7 +178,7 @@ func judge(content []byte, boot string, seen count, secrets []string) Report {
 		case signalled:
 			rep.note("the run was ended by a signal")
 		case unreadable:
-			rep.note("crash.txt ends with what is no text of a crash")
+			rep.note("the end of crash.txt is not the text of a crash")
 		}
 		return rep
 	}

@@ -11,7 +11,7 @@ import (
 
 // count is the kernel's count of out-of-memory kills in one group.
 type count struct {
-	group string // tells the group from others and from later ones of its path; "": there is no count
+	group string // identifies the group, also among later ones at the same path; "": there is no count
 	kills int64
 }
 
@@ -41,8 +41,7 @@ func (c counter) count() count {
 	return count{group: fmt.Sprintf("%d-%d", uint64(st.Dev), uint64(st.Ino)), kills: n} //nolint:unconvert // their types differ between systems
 }
 
-// bootID tells one run of the machine from another; "-" where the system has
-// no such thing.
+// bootID identifies one run of the machine; "-" where the system has no such id.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id := strings.TrimSpace(string(text))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Present is what a folder says of the run that has it, or had it last.
+// Present describes the run that uses a folder, or used it last.
 type Present struct {
 	Running bool      // a process has it now
 	PID     int       // of the run; 0: there was none, or its record cannot be read
@@ -21,7 +21,7 @@ type Present struct {
 	Orderly bool      // it has stopped in order
 }
 
-// Peek says who uses a folder, and changes nothing.
+// Peek tells which process uses a folder, and changes nothing.
 func Peek(dir string) (Present, error) {
 	path := filepath.Join(dir, fileName)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 )
 
-// scrubber returns what takes secrets out of a line.
+// scrubber returns a function that removes secrets from a line.
 func scrubber(secrets []string) func(string) string {
 	known := redact.Known(secrets...)
 	return func(line string) string { return redact.Text(string(known.Hide([]byte(line))), redact.Hidden) }

@@ -12,10 +12,10 @@ const (
 	unreadable kind = iota
 	panicked
 	exhausted // the runtime got no memory
-	signalled // somebody sent a signal: SIGQUIT, SIGABRT
+	signalled // a signal from outside: SIGQUIT, SIGABRT
 )
 
-// trace is what is read of a crash's text.
+// trace is the parsed text of a crash.
 type trace struct {
 	kind  kind
 	line  string
@@ -23,24 +23,23 @@ type trace struct {
 	calls []string
 }
 
-// frame is one function on a stack, and where in it.
+// frame is a function on a stack, and its position.
 type frame struct{ name, place string }
 
 // The bounds on what is read and reported.
 const (
 	maxRead   = 128 << 10
-	maxBefore = 64 // lines before the one that says what happened
+	maxBefore = 64 // lines before the one with the cause
 	maxFrames = 256
 	maxName   = 256     // bytes of a function's name
 	maxLine   = 240     // bytes of a reported line
-	maxScrub  = 4 << 10 // bytes of a line that are looked at
+	maxScrub  = 4 << 10 // bytes of a line that are scrubbed
 	maxLines  = 12
 	maxAfter  = 3 // reported lines between the first and the frames
 )
 
-// parse reads the text that the Go runtime writes when it ends a program. The
-// runtime indents the lines of a panic's value, so that no value can pass for a
-// frame: those begin in the first column.
+// parse reads the text that the Go runtime writes when it ends a program. The runtime indents the lines of a panic's value,
+// so no value can look like a frame: frames begin in the first column.
 func parse(text []byte, scrub func(string) string) trace {
 	in := input(text[:min(len(text), maxRead)])
 	for range maxBefore {
@@ -58,11 +57,11 @@ func parse(text []byte, scrub func(string) string) trace {
 	return trace{}
 }
 
-// told reads a crash that says in its first line what happened.
+// told reads a crash whose first line names the cause.
 func told(k kind, line string, in *input, scrub func(string) string) trace {
 	tr := trace{kind: k, line: line, lines: []string{line}}
 	if k == signalled {
-		return tr // the stacks say what ran, not what was wrong
+		return tr // the stacks show what ran, not the cause
 	}
 	for after := 0; ; {
 		line, ok := in.next()
@@ -81,8 +80,7 @@ func told(k kind, line string, in *input, scrub func(string) string) trace {
 	}
 }
 
-// fatal reads a crash that begins with a stack: of a fatal error the runtime
-// writes the words to standard error only.
+// fatal reads a crash that begins with a stack: the runtime writes the words of a fatal error only to standard error.
 func fatal(heading string, in *input) trace {
 	var inner []frame
 	for ok := true; ok && !running(heading); heading, ok = in.next() {
@@ -116,7 +114,7 @@ func fatal(heading string, in *input) trace {
 
 const noMemory = "out of memory"
 
-// fatalIn says what a fatal error is that was found in a function.
+// fatalIn returns the cause of a fatal error that was found in a function.
 func fatalIn(name string) (string, bool) {
 	switch name {
 	case "runtime.newstack", "runtime.morestack":
@@ -170,11 +168,11 @@ func (f frame) String() string {
 	return f.name + " (" + f.place + ")"
 }
 
-// stackOfRuntime heads the stack of the thread on which the runtime itself ran.
+// stackOfRuntime is the heading of the stack of the thread on which the runtime itself ran.
 const stackOfRuntime = "runtime stack:"
 
-// running reports whether line heads the stack of the goroutine that crashed:
-// "goroutine 7 [running]:", or with more words inside.
+// running reports whether line is the heading of the stack of the goroutine that crashed: "goroutine 7 [running]:", or with
+// more words inside.
 func running(line string) bool {
 	return strings.HasPrefix(line, "goroutine ") && strings.HasSuffix(line, "]:") && strings.Contains(line, "[running")
 }
@@ -191,8 +189,7 @@ func (in *input) next() (line string, ok bool) {
 	return before, true
 }
 
-// stack reads frames up to an empty line: a function's line, then the indented
-// one of its place.
+// stack reads frames up to an empty line: a function's line, then the indented line of its position.
 func (in *input) stack() (out []frame) {
 	for len(out) < maxFrames {
 		line, ok := in.next()
@@ -214,10 +211,9 @@ func (in *input) stack() (out []frame) {
 	return out
 }
 
-// function returns the name in a frame's first line, without arguments: these
-// are words of memory, and may be anything.
+// function returns the name in a frame's first line, without arguments, which are words of memory and may be secret.
 func function(line string) (string, bool) {
-	if line[0] == '\t' || line[0] == ' ' || line[0] == '.' { // a place, or "...12 frames elided..."
+	if line[0] == '\t' || line[0] == ' ' || line[0] == '.' { // a position, or "...12 frames elided..."
 		return "", false
 	}
 	if name, ok := strings.CutPrefix(line, "created by "); ok {

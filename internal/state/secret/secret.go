@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// Size is the secret's length in bytes. The file holds them bare.
+// Size is the secret's length in bytes. The file contains only these bytes.
 const Size = 32
 
-// Load returns the secret in the file at path, and makes it when there is none.
-// Processes that start at once all get the same one. The folder must exist.
+// Load returns the secret in the file at path, and makes it if there is none. Processes that start at once all get the same
+// one. The folder must exist.
 func Load(path string) ([Size]byte, error) {
 	s, err := read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -25,13 +25,12 @@ func Load(path string) ([Size]byte, error) {
 	if err := create(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return [Size]byte{}, fmt.Errorf("create the secret %s: %w", path, err)
 	}
-	return read(path) // ours, or that of who was faster
+	return read(path) // ours, or that of a faster process
 }
 
-// read returns the secret in the file, which may be a symbolic link, as where
-// an orchestrator mounts it.
+// read returns the secret in the file. The file may be a symbolic link, as orchestrators mount it.
 func read(path string) (s [Size]byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block
 	if err != nil {
 		return s, fmt.Errorf("read the secret: %w", err)
 	}
@@ -52,14 +51,13 @@ func read(path string) (s [Size]byte, err error) {
 		return [Size]byte{}, fmt.Errorf("read the secret %s: %w", path, err)
 	}
 	if bytes.Count(s[:], s[:1]) == Size {
-		return [Size]byte{}, fmt.Errorf("the secret %s is one byte over and over, not random: delete it for a new one", path)
+		return [Size]byte{}, fmt.Errorf("the secret %s repeats one byte and is not random: delete it for a new one", path)
 	}
 	return s, nil
 }
 
-// create makes the file whole or not at all: it is written under another name,
-// synced, and linked into place. Unlike a rename a link never replaces a file
-// that somebody else has made meanwhile.
+// create makes the file atomically: it writes and syncs it under another name, and links it into place. Unlike a rename, a
+// link never replaces a file that another process has made meanwhile.
 func create(path string) (err error) {
 	var s [Size]byte
 	if _, err := rand.Read(s[:]); err != nil {

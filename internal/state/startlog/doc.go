@@ -10,15 +10,15 @@
 //
 // # Guarantees
 //
-// When Begin returns nil the record survives the death of the process, of the
-// kernel and of the power supply. Begins that come together share one sync.
-// Everything else survives the process, however it dies, and may be lost with
-// the kernel: after a machine's death a record that is due counts as running, and
-// there may be one of what had just ended.
+// When Begin returns nil, the record survives the death of the process, of the kernel and
+// of the power supply. Begins that come together share one sync. Everything else survives
+// the process, however it dies, and may be lost with the kernel: after a machine's death
+// a due record counts as running, and a record of a message that had just ended may
+// remain.
 //
-// One process at a time has a folder; another one is told whose it is. A start log
-// that is damaged is moved aside, and Note says so: it is never a reason not to
-// start. A single record that was torn belongs to a Begin that had not returned.
+// One process at a time has a folder; another process gets an error that names the owner.
+// A damaged start log is moved aside, and Note says so; it never prevents a start. A
+// single torn record belongs to a Begin that had not returned.
 //
 // # Bounds
 //

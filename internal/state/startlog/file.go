@@ -14,9 +14,8 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// A file is a page that says what it is, and a page for each slot: the CRC-32C
-// of length and text, the length, a byte that says how far it is and is not in
-// the checksum, and a Record in JSON, the text.
+// A file has a page with its header, and a page for each slot: the CRC-32C of length and text, the length, a byte with the
+// progress that is not in the checksum, and a Record in JSON, the text.
 const (
 	page      = 4096
 	prefix    = 9
@@ -27,7 +26,7 @@ const (
 
 func at(slot int) int64 { return int64(slot+1) * page }
 
-// checksum is that of a slot.
+// checksum is the checksum of a slot.
 func checksum(b []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(b[4:stateAt], table), table, b[prefix:])
@@ -36,10 +35,10 @@ func checksum(b []byte) uint32 {
 func encode(r Record) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("write message %.100s down: %w", r.ID, err)
+		return nil, fmt.Errorf("record message %.100s: %w", r.ID, err)
 	}
 	if len(text) > page-prefix {
-		return nil, fmt.Errorf("write message %.100s down: it takes %d bytes, more than %d", r.ID, len(text), page-prefix)
+		return nil, fmt.Errorf("record message %.100s: it takes %d bytes, more than %d", r.ID, len(text), page-prefix)
 	}
 	b := make([]byte, prefix, prefix+len(text))
 	b = append(b, text...)
@@ -51,14 +50,14 @@ func encode(r Record) ([]byte, error) {
 	return b, nil
 }
 
-// The states of a slot that has a record.
+// The states of a slot with a record.
 const (
 	due = iota
 	running
 	done
 )
 
-// decode reads one slot. A torn one is none.
+// decode reads one slot. A torn slot has no record.
 func decode(b []byte) (r Record, ok bool) {
 	if len(b) < prefix {
 		return r, false
@@ -77,7 +76,7 @@ func decode(b []byte) (r Record, ok bool) {
 	return r, true
 }
 
-// load opens the file, or makes it, and finds what is in it.
+// load opens or makes the file, and finds the records in it.
 func (l *Log) load(path string, slots int) (left []Left, err error) {
 	b, err := os.ReadFile(path)
 	switch {
@@ -91,7 +90,7 @@ func (l *Log) load(path string, slots int) (left []Left, err error) {
 		if err := os.Rename(path, aside); err != nil {
 			return nil, err
 		}
-		l.note = fmt.Sprintf("the start log could not be read and is now %s: what was running when the last worker died is not known", aside)
+		l.note = fmt.Sprintf("the start log could not be read and is now %s: it is not known what was running when the last worker died", aside)
 		return nil, l.make(path, slots)
 	}
 	stopped := b[stoppedAt] != 0
@@ -105,7 +104,7 @@ func (l *Log) load(path string, slots int) (left []Left, err error) {
 	if l.file, err = os.OpenFile(path, os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	// What is left keeps its slot until it has been handled: others come on top.
+	// Old records keep their slots until they have been handled, so more slots are needed.
 	if err := l.extend(had, slots+len(left), left, stopped); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
@@ -117,9 +116,9 @@ func (l *Log) load(path string, slots int) (left []Left, err error) {
 	return left, nil
 }
 
-// extend makes room, and has what was running when the last owner was stopped,
-// or was not running yet, end as interrupted, before the mark of that is
-// cleared. What a machine's death may have cost its mark counts as running.
+// extend makes room. If the last owner was stopped in order, or a message had not begun, it records the message as
+// interrupted before it clears the mark of the stop. A message whose mark may have been lost when the machine died counts
+// as running.
 func (l *Log) extend(had, want int, left []Left, stopped bool) error {
 	if want > had {
 		if _, err := l.file.WriteAt(make([]byte, (want-had)*page), at(had)); err != nil {
@@ -147,7 +146,7 @@ func (l *Log) extend(had, want int, left []Left, stopped bool) error {
 	return l.file.Sync()
 }
 
-// make writes an empty file, whole or not at all.
+// make writes an empty file, atomically.
 func (l *Log) make(path string, slots int) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".starts-")
 	if err != nil {
@@ -186,7 +185,7 @@ func (l *Log) make(path string, slots int) (err error) {
 	return nil
 }
 
-// ignoreInvalid forgives file systems that cannot sync a folder.
+// ignoreInvalid ignores the error of file systems that cannot sync a folder.
 func ignoreInvalid(err error) error {
 	if errors.Is(err, fs.ErrInvalid) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
-// MaxSlots bounds the messages that are written down at one time.
+// MaxSlots bounds the messages that are recorded at one time.
 const MaxSlots = 1 << 14
 
 const (
@@ -30,11 +30,10 @@ type Record struct {
 	Group   string             `json:"group,omitempty"`
 	Payload bezoar.Fingerprint `json:"payload,omitzero"`
 	At      time.Time          `json:"at"`
-	// Running says that it has begun. Only a machine's death may have lost it.
+	// Running says that it has begun. Only a machine's death can lose this.
 	Running bool   `json:"running,omitempty"`
 	Boot    string `json:"boot"` // of the machine, set by Begin
-	// PID and Since, the time of its start as the kernel counts it, name the
-	// child that runs it.
+	// PID and Since identify the child that runs it. Since is its start time as the kernel counts it.
 	PID   int    `json:"pid,omitempty"`
 	Since uint64 `json:"since,omitempty"`
 	Ended *Ended `json:"ended,omitempty"` // it had ended, and nobody had been told
@@ -47,8 +46,7 @@ type Ended struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// Left is a record that a predecessor has left. Its slot is in use until it is
-// cleared.
+// Left is a record from the previous owner. Its slot is in use until it is cleared.
 type Left struct {
 	Slot int
 	Record
@@ -64,13 +62,13 @@ type Log struct {
 
 	mu   sync.Mutex // guards free
 	free []int
-	some chan struct{} // signalled when a slot is free again
+	some chan struct{} // signalled when a slot becomes free
 }
 
 // InUseError says that another process has the folder.
 type InUseError struct {
 	Dir string
-	PID int // 0 when it is not known
+	PID int // 0: unknown
 }
 
 func (e *InUseError) Error() string {
@@ -80,8 +78,8 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the state directory %s is in use by process %d", e.Dir, e.PID)
 }
 
-// Open takes the start log in a folder, which it makes. It returns what the last
-// owner was running when it died.
+// Open takes the start log in a folder, and makes the folder if necessary. It returns what the last owner was running when
+// it died.
 func Open(dir string, slots int) (*Log, []Left, error) {
 	if slots < 1 || slots > MaxSlots {
 		return nil, nil, fmt.Errorf("open the start log in %s: %d slots are not within 1 to %d", dir, slots, MaxSlots)
@@ -102,11 +100,10 @@ func Open(dir string, slots int) (*Log, []Left, error) {
 	return l, left, nil
 }
 
-// Note says what was wrong with the file that Open found, or "".
+// Note returns what was wrong with the file that Open found, or "".
 func (l *Log) Note() string { return l.note }
 
-// Begin writes down that messages are about to run and returns their slots once
-// that is durable. It waits for slots to be free.
+// Begin records that messages are about to run, and returns their slots once that is durable. It waits for free slots.
 func (l *Log) Begin(all ...Record) (slots []int, err error) {
 	pages := make([][]byte, len(all))
 	for i, r := range all {
@@ -131,15 +128,15 @@ func (l *Log) Begin(all ...Record) (slots []int, err error) {
 		for _, slot := range slots {
 			l.give(slot)
 		}
-		return nil, fmt.Errorf("write the start of %d messages down: %w", len(all), err)
+		return nil, fmt.Errorf("record the start of %d messages: %w", len(all), err)
 	}
 	return slots, nil
 }
 
-// Running says that a message has begun.
+// Running records that a message has begun.
 func (l *Log) Running(slot int) error { return l.mark(slot, running) }
 
-// Done says that a message has ended well.
+// Done records that a message has ended well.
 func (l *Log) Done(slot int) error { return l.mark(slot, done) }
 
 func (l *Log) mark(slot int, state byte) error {
@@ -149,7 +146,7 @@ func (l *Log) mark(slot int, state byte) error {
 	return nil
 }
 
-// Amend replaces the record in a slot, for as long as the machine lives.
+// Amend replaces the record in a slot. The change may be lost when the machine dies.
 func (l *Log) Amend(slot int, r Record) error {
 	r.Boot = l.boot
 	page, err := encode(r)
@@ -162,7 +159,7 @@ func (l *Log) Amend(slot int, r Record) error {
 	return nil
 }
 
-// Clear gives a slot back: its message has ended and somebody was told.
+// Clear gives a slot back: its message has ended and its result has been reported.
 func (l *Log) Clear(slot int) error {
 	_, err := l.file.WriteAt(make([]byte, stateAt), at(slot))
 	l.give(slot)
@@ -172,16 +169,16 @@ func (l *Log) Clear(slot int) error {
 	return nil
 }
 
-// Stopping writes down that the owner was asked to stop: if it dies from now on,
-// what it was running has ended as interrupted, and nothing is to blame.
+// Stopping records that the owner was asked to stop. If it dies after that, its running messages count as interrupted, and
+// nothing is to blame.
 func (l *Log) Stopping() error {
 	if _, err := l.file.WriteAt([]byte{1}, stoppedAt); err != nil {
-		return fmt.Errorf("write down that the worker stops: %w", err)
+		return fmt.Errorf("record that the worker stops: %w", err)
 	}
 	return nil
 }
 
-// Close gives the folder up. What is in the slots stays.
+// Close releases the folder. The records stay.
 func (l *Log) Close() error {
 	return errors.Join(l.file.Close(), l.lock.Close())
 }
@@ -210,7 +207,7 @@ func (l *Log) give(slot int) {
 	}
 }
 
-// Boot names this life of the machine; "" where it is not known.
+// Boot identifies this run of the machine; "" if it is not known.
 func Boot() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -219,16 +216,15 @@ func Boot() string {
 	return strings.TrimSpace(string(text))
 }
 
-// Own takes the lock of a folder, which ends when the file is closed. Another
-// process that has it is an [InUseError].
+// Own takes the lock of a folder, which ends when the file is closed. If another process has it, the error is an
+// [InUseError].
 func Own(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	taken, err := statefile.TryLock(f)
-	// A child that was just being forked when its parent was killed has the lock
-	// for as long as it takes to begin, or to die.
+	// If a child was just being forked when its parent was killed, the child has the lock until it begins or dies.
 	for end := time.Now().Add(lockWait); !taken && err == nil && time.Now().Before(end); taken, err = statefile.TryLock(f) {
 		time.Sleep(lockPoll)
 	}
@@ -238,7 +234,7 @@ func Own(dir string) (*os.File, error) {
 	if !taken {
 		text := make([]byte, 20)
 		n, _ := f.ReadAt(text, 0)
-		pid, _ := strconv.Atoi(string(text[:max(n-1, 0)])) // behind it is a line's end
+		pid, _ := strconv.Atoi(string(text[:max(n-1, 0)])) // without the line end
 		return nil, errors.Join(&InUseError{Dir: dir, PID: pid}, f.Close())
 	}
 	line := strconv.Itoa(os.Getpid()) + "\n"
@@ -247,12 +243,12 @@ func Own(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Free reports whether nobody has a folder at the moment.
+// Free reports whether no process has a folder at the moment.
 func Free(dir string) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
 	if err != nil {
 		return os.IsNotExist(err), err
 	}
 	free, err := statefile.TryLock(f)
-	return free, errors.Join(err, f.Close()) // which unlocks it
+	return free, errors.Join(err, f.Close()) // closing unlocks it
 }

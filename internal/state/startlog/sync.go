@@ -2,8 +2,7 @@ package startlog
 
 import "sync"
 
-// syncer lets callers that come together share one sync of the file. Each waits
-// for one that began after its own write.
+// syncer lets callers that come together share one sync of the file. Each waits for a sync that began after its own write.
 type syncer struct {
 	sync func() error
 
@@ -12,7 +11,7 @@ type syncer struct {
 	finished uint64
 	running  bool
 	turn     *sync.Cond
-	failed   error // of the last one
+	failed   error // of the last sync
 }
 
 func (s *syncer) wait() error {
@@ -34,7 +33,7 @@ func (s *syncer) wait() error {
 		s.mu.Lock()
 		s.running, s.finished = false, n
 		if err != nil {
-			s.failed = err // what a disk did not take once it has lost: it is not asked again
+			s.failed = err // after one error the disk may have lost data, so it is never retried
 		}
 		s.turn.Broadcast()
 	}

@@ -1,2 +1,2 @@
-// Package statefile is what files that outlive a process have in common.
+// Package statefile opens, locks and replaces files that outlive a process.
 package statefile

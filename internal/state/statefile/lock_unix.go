@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock takes the lock of a file, which ends with the process, if nobody has it.
+// TryLock takes the lock of a file if nobody has it. The lock ends with the process.
 func TryLock(f *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -23,5 +23,5 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock gives the lock of a file up.
+// Unlock releases the lock of a file.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file, which only its owner can read, whole or not at all. A link of
-// that name is replaced, and not followed.
+// Replace writes a file atomically. Only its owner can read it. If path is a link, Replace replaces the link and does not
+// follow it.
 func Replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Config names the database and the bounds. Only URL is required.
@@ -32,18 +33,16 @@ func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.pool(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
 	// Simple names need no quotes, here and in goose, which has none.
 	if name := c.withDefaults().Schema; !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`).MatchString(name) {
-		faults = append(faults, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _, not beginning with a digit", name))
+		errs = append(errs, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _, not beginning with a digit", name))
 	}
-	if c.MaxLetters < 0 {
-		faults = append(faults, fmt.Errorf("MaxLetters: %d is negative", c.MaxLetters))
-	}
-	return errors.Join(faults...)
+	errs.If(c.MaxLetters < 0, "MaxLetters: %d is negative", c.MaxLetters)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

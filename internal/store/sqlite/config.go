@@ -21,20 +21,20 @@ type Config struct {
 
 // Validate reports every field that is out of bounds.
 func (c Config) Validate() error {
-	var faults faults.List
+	var errs faults.List
 	switch {
 	case c.Path == "":
-		faults.Add("Path: is empty; name a file, such as bezoar.db")
+		errs.Add("Path: is empty; name a file, such as bezoar.db")
 	case strings.Contains(c.Path, ":memory:"):
-		faults.Add("Path: %q is not a file; use the memory store", c.Path)
+		errs.Add("Path: %q is not a file; use the memory store", c.Path)
 	case strings.Contains(c.Path, "\x00"):
-		faults.Add("Path: %q holds a NUL", c.Path)
+		errs.Add("Path: %q holds a NUL", c.Path)
 	}
-	faults.If(c.MaxLetters < 0, "MaxLetters: %d is negative", c.MaxLetters)
-	faults.If(c.Readers < 0 || c.Readers > maxReaders, "Readers: %d is not within 0 to %d", c.Readers, maxReaders)
-	faults.If(c.Reserve < 0, "Reserve: %d is negative", c.Reserve)
-	faults.If(c.LockWait < 0, "LockWait: %v is negative", c.LockWait)
-	return errors.Join(faults...)
+	errs.If(c.MaxLetters < 0, "MaxLetters: %d is negative", c.MaxLetters)
+	errs.If(c.Readers < 0 || c.Readers > maxReaders, "Readers: %d is not within 0 to %d", c.Readers, maxReaders)
+	errs.If(c.Reserve < 0, "Reserve: %d is negative", c.Reserve)
+	errs.If(c.LockWait < 0, "LockWait: %v is negative", c.LockWait)
+	return errors.Join(errs...)
 }
 
 const maxReaders = 64

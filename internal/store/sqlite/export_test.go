@@ -18,3 +18,7 @@ func (db *DB) AgeNodes(d time.Duration) {
 	before := db.live.now
 	db.live.now = func() time.Time { return before().Add(d) }
 }
+
+// Forked makes other descriptors of the locked files, as a child process has them
+// that is being started.
+func (db *DB) Forked() (lock, file uintptr) { return db.lock.Fd(), db.file.Fd() }

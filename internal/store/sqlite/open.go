@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
@@ -118,10 +119,13 @@ func (db *DB) closeAll() error {
 	if db.writer != nil && db.writer.room != nil {
 		db.writer.room.open() // the log has made room: the next start may find none
 	}
-	for _, f := range []*os.File{db.file, db.lock} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
+	// Unlocked, not only closed: a child process that this one is starting has the
+	// descriptors, too, until its program is loaded.
+	if db.file != nil {
+		err = errors.Join(err, release(db.file), db.file.Close())
+	}
+	if db.lock != nil {
+		err = errors.Join(err, unix.Flock(int(db.lock.Fd()), unix.LOCK_UN), db.lock.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)

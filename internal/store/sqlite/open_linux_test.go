@@ -63,3 +63,35 @@ func TestADeletedLockFileLetsNobodyIn(t *testing.T) {
 	}
 	open(t, sqlite.Config{Path: path})
 }
+
+// A child process that is being started holds the locks, too, until its program is
+// loaded. That is nobody who uses the file.
+func TestACloseGivesUpInheritedLocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bezoar.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, file := db.Forked()
+	for _, fd := range []uintptr{lock, file} {
+		copied, err := unix.Dup(int(fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Close(copied); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,30 +11,37 @@ import (
 // The names are folders of the module.
 var longest = []string{
 	"internal/app", "internal/test/worktest", "internal/store/postgres", "worker", "internal/store/sqlite", "cmd/bezoar",
-	"internal/process/supervise", "internal/cli", "internal/process/child", "internal/control/console", "examples/queue-worker", "internal/gateway",
-	"internal/test/sim", "internal/process/rowfeed",
+	"internal/process/supervise", "internal/cli", "internal/process/child", "internal/test/sim", "internal/process/rowfeed",
 }
 
-// longestFirst puts the longest packages at the beginning, and leaves the others
-// in their order.
+// waiting names the packages whose tests take long because they wait. The short
+// packages run beside them.
+var waiting = []string{
+	"examples/queue-worker", "internal/control/console", "internal/outbox/outboxdb/postgres", "internal/outbox/cdc", "internal/gateway",
+	"internal/outbox/outboxdb/mysql", "internal/brokers/amqp", "internal/demo",
+}
+
+// longestFirst puts the longest packages at the beginning, then those that wait, and
+// leaves the others in their order.
 func longestFirst(packages []string) {
-	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	all := slices.Concat(longest, waiting)
+	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(rank(all, a), rank(all, b)) })
 }
 
 // longOf counts the longest among packages, which are at the beginning.
 func longOf(packages []string) int {
-	n := slices.IndexFunc(packages, func(pkg string) bool { return rank(pkg) == len(longest) })
+	n := slices.IndexFunc(packages, func(pkg string) bool { return rank(longest, pkg) == len(longest) })
 	if n < 0 {
 		return len(packages)
 	}
 	return n
 }
 
-// rank is the place of a package in longest, or len(longest).
-func rank(pkg string) int {
-	at := slices.IndexFunc(longest, func(folder string) bool { return strings.HasSuffix(pkg, "/"+folder) })
+// rank is the place of a package in folders, or their number.
+func rank(folders []string, pkg string) int {
+	at := slices.IndexFunc(folders, func(folder string) bool { return strings.HasSuffix(pkg, "/"+folder) })
 	if at < 0 {
-		return len(longest)
+		return len(folders)
 	}
 	return at
 }

@@ -104,51 +104,41 @@ func (r Rule) selection() queue.Selection {
 }
 
 func (r Rule) validate() error {
-	var faults faults.List
+	var errs faults.List
 	printable := func(c rune) bool { return c <= ' ' || c > '~' }
-	faults.If(len(r.Name) < 1 || len(r.Name) > 100 || strings.ContainsFunc(r.Name, printable), "Name: %.100q is not 1 to 100 printable ASCII characters", r.Name)
+	errs.If(len(r.Name) < 1 || len(r.Name) > 100 || strings.ContainsFunc(r.Name, printable), "Name: %.100q is not 1 to 100 printable ASCII characters", r.Name)
 	switch r.Kind {
 	case Depth, Rate:
-		faults.If(r.Above < 0, "Above: %d is negative", r.Above)
+		errs.If(r.Above < 0, "Above: %d is negative", r.Above)
 	case Oldest:
-		faults.If(r.Age <= 0, "Age: %v is not above 0", r.Age)
+		errs.If(r.Age <= 0, "Age: %v is not above 0", r.Age)
 	case Redrive:
 	default:
-		faults.Add("Kind: %.40q is none of %s, %s, %s and %s", string(r.Kind), Depth, Oldest, Rate, Redrive)
+		errs.Add("Kind: %.40q is none of %s, %s, %s and %s", string(r.Kind), Depth, Oldest, Rate, Redrive)
 	}
-	faults.If(r.Repeat < time.Minute, "Repeat: %v is less than 1m", r.Repeat)
-	faults.If(r.Webhook == "" && len(r.Command) == 0, "Webhook, Command: one of them is required")
+	errs.If(r.Repeat < time.Minute, "Repeat: %v is less than 1m", r.Repeat)
+	errs.If(r.Webhook == "" && len(r.Command) == 0, "Webhook, Command: one of them is required")
 	if u, err := url.Parse(r.Webhook); r.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		faults.Add("Webhook: is no http or https URL") // which may hold a secret
+		errs.Add("Webhook: is no http or https URL") // which may hold a secret
 	}
-	faults.If(len(r.Command) > 0 && strings.TrimSpace(r.Command[0]) == "", "Command[0]: is empty")
-	return errors.Join(faults...)
+	errs.If(len(r.Command) > 0 && strings.TrimSpace(r.Command[0]) == "", "Command[0]: is empty")
+	return errors.Join(errs...)
 }
 
 // Validate reports every fault.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var faults []error
-	if c.Letters == nil {
-		faults = append(faults, errors.New("Letters: is missing"))
-	}
-	if c.Every < 0 || c.Every > time.Hour {
-		faults = append(faults, fmt.Errorf("Every: %v is not within 0 to 1h", c.Every))
-	}
-	if len(c.Rules) > MaxRules {
-		faults = append(faults, fmt.Errorf("Rules: %d are more than %d", len(c.Rules), MaxRules))
-	}
+	var errs faults.List
+	errs.If(c.Letters == nil, "Letters: is missing")
+	errs.If(c.Every < 0 || c.Every > time.Hour, "Every: %v is not within 0 to 1h", c.Every)
+	errs.If(len(c.Rules) > MaxRules, "Rules: %d are more than %d", len(c.Rules), MaxRules)
 	seen := map[string]bool{}
 	for i, r := range c.Rules {
-		if err := r.validate(); err != nil {
-			faults = append(faults, fmt.Errorf("Rules[%d] %q: %w", i, r.Name, err))
-		}
-		if seen[r.Name] {
-			faults = append(faults, fmt.Errorf("Rules[%d]: Name: %q is there twice", i, r.Name))
-		}
+		errs.In(r.validate(), "Rules[%d] %q", i, r.Name)
+		errs.If(seen[r.Name], "Rules[%d]: Name: %q is there twice", i, r.Name)
 		seen[r.Name] = true
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func (c Config) withDefaults() Config {

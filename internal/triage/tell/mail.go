@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -40,17 +41,15 @@ type Server struct {
 
 // Validate reports every fault.
 func (s Server) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, _, err := net.SplitHostPort(s.Address); err != nil {
-		faults = append(faults, fmt.Errorf("Address: want host:port: %w", err))
+		errs = append(errs, fmt.Errorf("Address: want host:port: %w", err))
 	}
 	if _, err := mail.ParseAddress(s.From); err != nil {
-		faults = append(faults, fmt.Errorf("From %.100q: want an address: %w", s.From, err))
+		errs = append(errs, fmt.Errorf("From %.100q: want an address: %w", s.From, err))
 	}
-	if s.User == "" && s.Password != "" {
-		faults = append(faults, errors.New("Password: is given without User"))
-	}
-	return errors.Join(faults...)
+	errs.If(s.User == "" && s.Password != "", "Password: is given without User")
+	return errors.Join(errs...)
 }
 
 // Message is one mail.

@@ -39,8 +39,8 @@ const old = (time) => (new Date(time).getFullYear() < 1990 ? "of unknown age" : 
 // notes are what is unusual about a guard, and how old its hints are.
 export function notes(g, overrides) {
   const out = [];
-  for (const f of g.faults ?? []) out.push({ tone: "bad", text: `✖ broken since ${clock(f.since)}, what held before holds: ${f.error}` });
-  if (g.poll?.error) out.push({ tone: "bad", text: `✖ the backend does not tell hints, ${many(g.poll.failures, "failure")} in a row: ${g.poll.error}` });
+  for (const f of g.faults ?? []) out.push({ tone: "bad", text: `✖ broken since ${clock(f.since)}, the previous limits stay in force: ${f.error}` });
+  if (g.poll?.error) out.push({ tone: "bad", text: `✖ the backend gives no hints, ${many(g.poll.failures, "failure")} in a row: ${g.poll.error}` });
   for (const o of overrides) {
     if (ofQueries(o) && (!o.route || o.route === g.route)) out.push({ tone: "wait", text: `◔ ${changes(o)} for ${whom(o)}, until ${clock(o.until)}, by ${o.by}${o.reason ? `: ${o.reason}` : ""}` });
   }

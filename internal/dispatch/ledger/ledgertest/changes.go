@@ -18,7 +18,7 @@ func changes(t *testing.T, s ledger.Store, fleet string, since int64) ledger.Cha
 	return c
 }
 
-// wantChanges holds c against the ids put, in their order, and deleted.
+// wantChanges compares c with the ids that were put, in order, and those that were deleted.
 func wantChanges(t *testing.T, c ledger.Changes, all bool, put, deleted []string) {
 	t.Helper()
 	var ids []string
@@ -50,7 +50,7 @@ func testChanges(t *testing.T, h Harness) {
 		t.Errorf("without a change: %+v", d)
 	}
 
-	// A change and a deletion; what is deleted and put again is there.
+	// A change and a deletion. A deleted id that is put again is in Put.
 	first := c.Revision
 	putVerdict(t, s, fullVerdict("q-00000000000b", "search"))
 	for range 2 {
@@ -69,7 +69,7 @@ func testChanges(t *testing.T, h Harness) {
 	wantChanges(t, changes(t, s, "none", 0), true, nil, nil)
 }
 
-// Whoever asks from beyond what is remembered gets everything.
+// A revision that the store no longer remembers gives everything.
 func testChangesForgotten(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
@@ -95,8 +95,7 @@ func testChangesForgotten(t *testing.T, h Harness) {
 	}
 }
 
-// Who follows sees what others write at the same time, each change once it is
-// there, and ends with what is there.
+// A follower sees the concurrent writes of others, each change once it is stored, and ends with the stored state.
 func testChangesConcurrent(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	const writers, rounds = 6, 10

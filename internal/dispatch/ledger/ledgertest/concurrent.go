@@ -45,7 +45,7 @@ func testCancelled(t *testing.T, h Harness) {
 	wantListed(t, s, ledger.LetterQuery{}, l.ID)
 }
 
-// However many copies arrive at once there is one letter, and no copy is lost.
+// However many copies arrive at once, there is one letter, and no copy is lost.
 func testConcurrentCopies(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	const writers, copies = 8, 8
@@ -92,7 +92,7 @@ func testConcurrentNewcomers(t *testing.T, h Harness) {
 	}
 }
 
-// Writers of their own records, among readers, lose nothing and see no halves.
+// Concurrent writers of separate records lose nothing, and readers see no partial writes.
 func testConcurrentMix(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	const writers, rounds = 6, 8

@@ -8,8 +8,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
-// testReopen leaves inserts, replacements, merges, deletions and evictions
-// behind, and expects all of them, and the bound, in what is opened next.
+// testReopen makes inserts, replacements, merges, deletions and evictions, and expects all of them, and the bound, in the
+// reopened store.
 func testReopen(t *testing.T, h Harness) {
 	s := h.Open(t, 3)
 	kept, replaced, deleted := fullVerdict("q-1", "search"), fullVerdict("q-2", "search"), fullVerdict("q-3", "search")

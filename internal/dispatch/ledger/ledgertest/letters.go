@@ -11,7 +11,7 @@ import (
 
 func letterQuery(fleet string) ledger.LetterQuery { return ledger.LetterQuery{Fleet: fleet} }
 
-// letterAt is a letter of work n, last seen so many seconds after the epoch.
+// letterAt is a letter of work n, last seen this many seconds after the epoch.
 func letterAt(n byte, seconds int) bezoar.Letter {
 	l := fullLetter(fmt.Sprintf("dl-%03d", n), "search", mark(n))
 	l.Last = after(seconds)
@@ -42,7 +42,7 @@ func testLetterMerged(t *testing.T, h Harness) {
 	_, err := s.Letter(t.Context(), copied.ID)
 	wantNotFound(t, "Letter of a merged copy's id", err)
 
-	// The last put decides, even when its Last is the older one.
+	// The last put decides, even if its Last is the older one.
 	older := copied
 	older.Last, older.Copies, older.Evidence = after(-50), 0, nil
 	want.Last, want.Evidence = older.Last, nil
@@ -52,8 +52,7 @@ func testLetterMerged(t *testing.T, h Harness) {
 	wantLetter(t, s, want)
 }
 
-// Two variants of one fingerprint are two letters, and the fingerprint as a whole is
-// a third.
+// Two variants of one fingerprint are two letters, and the complete fingerprint is a third.
 func testLetterVariants(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	letter := func(id string, variant bezoar.Fingerprint, seconds int) bezoar.Letter {
@@ -159,7 +158,7 @@ func testLetterBodies(t *testing.T, h Harness) {
 	want := putLetter(t, s, fullLetter("dl-00000000000a", "search", mark(1)))
 	letters, err := s.Letters(t.Context(), ledger.LetterQuery{})
 	suite.Must(t, err)
-	want.Request.Body = nil // and only that
+	want.Request.Body = nil // and nothing else
 	if diff := diff([]bezoar.Letter{want}, letters); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
 	}
@@ -180,25 +179,25 @@ func testLetterBound(t *testing.T, h Harness) {
 	putLetter(t, s, letterAt(4, 50))
 	wantListed(t, s, ledger.LetterQuery{}, "dl-004", "dl-003", "dl-002")
 
-	// The bound is the store's: fleets share it.
+	// The bound belongs to the store: fleets share it.
 	other := letterAt(5, 60)
 	other.Fleet = "reports"
 	putLetter(t, s, other)
 	wantListed(t, s, ledger.LetterQuery{}, "dl-005", "dl-004", "dl-003")
 
-	// Room made by hand is room.
+	// A deletion makes room as well.
 	suite.Must(t, s.DeleteLetter(t.Context(), "dl-005"))
 	putLetter(t, s, letterAt(6, 5))
 	wantListed(t, s, ledger.LetterQuery{}, "dl-004", "dl-003", "dl-006")
 }
 
-// What PutLetter has returned must be there, however old its Last is.
+// A letter that PutLetter has returned must be there, however old its Last is.
 func testLetterBoundOldNewcomer(t *testing.T, h Harness) {
 	s := h.Open(t, 2)
 	putLetter(t, s, letterAt(1, 10))
 	putLetter(t, s, letterAt(2, 10))
 	newcomer := putLetter(t, s, letterAt(3, -1000))
 	wantLetter(t, s, newcomer)
-	// Of equals, the one listed last made room.
+	// Of equals, the one that is listed last made room.
 	wantListed(t, s, ledger.LetterQuery{}, "dl-001", "dl-003")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
-// model is the contract written as plainly as can be: slices, no indexes.
+// model is the contract in the simplest form: slices, no indexes.
 type model struct {
 	bound    int
 	verdicts []bezoar.Verdict
@@ -48,7 +48,7 @@ func (m *model) listVerdicts(fleet string) []bezoar.Verdict {
 	return list
 }
 
-// putLetter returns false when l.ID belongs to a letter of other work.
+// putLetter returns false if l.ID belongs to a letter of other work.
 func (m *model) putLetter(l bezoar.Letter) (stored bezoar.Letter, ok bool) {
 	for i := range m.letters {
 		old := &m.letters[i]
@@ -100,7 +100,7 @@ func (m *model) listLetters(q ledger.LetterQuery) []bezoar.Letter {
 	return list[:min(cmp.Or(q.Limit, 100), len(list))]
 }
 
-// draws are few on purpose: ids, works and times must meet.
+// draws are deliberately few, so that ids, works and times collide.
 type draws struct {
 	fleets, someFleet, verdictIDs, letterIDs, text *rapid.Generator[string]
 	works, variants                                *rapid.Generator[bezoar.Fingerprint]
@@ -163,7 +163,7 @@ func (d draws) letter(t *rapid.T) bezoar.Letter {
 	}
 }
 
-// testModel lets random callers loose on the store and on the model.
+// testModel makes random calls to the store and to the model.
 func testModel(t *testing.T, h Harness) {
 	pace.Alone(t)
 	s := h.Open(t, modelBound)
@@ -176,7 +176,7 @@ func testModel(t *testing.T, h Harness) {
 		if n++; most > 0 && n > most && !lost {
 			return
 		}
-		defer func() { lost = lost || rt.Failed() }() // then it is played again, to make it shorter
+		defer func() { lost = lost || rt.Failed() }() // then rapid plays it again to shorten it
 		if err := empty(t.Context(), s); err != nil {
 			rt.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func testModel(t *testing.T, h Harness) {
 
 const modelBound = 4
 
-// pair is a store and the model of what it should hold.
+// pair is a store and its model.
 type pair struct {
 	draws
 	store ledger.Store
@@ -250,7 +250,7 @@ func (p *pair) verdicts(t *rapid.T) { p.checkVerdicts(t, p.fleets.Draw(t, "fleet
 
 func (p *pair) letter(t *rapid.T) { p.checkLetter(t, p.letterIDs.Draw(t, "id")) }
 
-// checkAll compares all that both hold.
+// checkAll compares everything that both hold.
 func (p *pair) checkAll(t *rapid.T) {
 	p.checkVerdicts(t, "")
 	for _, l := range p.model.letters {

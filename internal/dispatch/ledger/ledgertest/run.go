@@ -9,20 +9,17 @@ import (
 
 // Harness opens the stores under test.
 type Harness struct {
-	// Open returns an empty store that keeps at most maxLetters letters, or
-	// its default when that is 0. It closes the store with t.Cleanup.
+	// Open returns an empty store that keeps at most maxLetters letters; 0 means the default. It closes the store with
+	// t.Cleanup.
 	Open func(t *testing.T, maxLetters int) ledger.Store
-	// Reopen closes s, which Open or Reopen returned, and opens what it left
-	// behind with the same bound. Nil says that the store lives in memory and
-	// promises nothing beyond its process; the durable part of the suite does
-	// not apply to it.
+	// Reopen closes s, which Open or Reopen returned, and reopens its data with the same bound. Nil says that the store is
+	// in memory and promises nothing beyond its process; the durable part of the suite is skipped.
 	Reopen func(t *testing.T, s ledger.Store) ledger.Store
-	// Games bounds the random games against an oracle; 0 means as many as
-	// rapid plays, as do -rapid.checks and BEZOAR_SOAK.
+	// Games bounds the random games against an oracle; 0 means rapid's number, as with -rapid.checks and BEZOAR_SOAK.
 	Games int
 }
 
-// Run holds the stores that h opens to the whole contract.
+// Run runs the suite on the stores that h opens.
 func Run(t *testing.T, h Harness) {
 	alone := map[string]func(*testing.T, Harness){
 		"verdicts/replaced by id":         testVerdictReplaced,

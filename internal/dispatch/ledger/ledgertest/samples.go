@@ -69,8 +69,7 @@ func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter 
 	}
 }
 
-// checkFull fails when a field at or below v is zero: a sample that has not
-// followed the root types proves nothing about their new field.
+// checkFull fails if a field at or below v is zero: a sample that lacks a new field of the root types would not test it.
 func checkFull(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {

@@ -17,7 +17,7 @@ func testNotFound(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	putVerdict(t, s, fullVerdict("q-00000000000a", "search"))
 	putLetter(t, s, fullLetter("dl-00000000000a", "search", mark(1)))
-	// A verdict's id is no letter's, and ids arrive from URLs.
+	// A verdict's id is not a letter's, and ids come from URLs.
 	for _, id := range []string{"dl-00000000000A", "q-00000000000a", "", "%", "dl-00000000000a ", "\x00", "\xff", strings.Repeat("x", 5000)} {
 		_, err := s.Letter(t.Context(), id)
 		wantNotFound(t, "Letter("+id+")", err)
@@ -81,7 +81,7 @@ func testEveryField(t *testing.T, h Harness) {
 	putLetter(t, s, l)
 	wantLetter(t, s, l)
 
-	// Nothing but what is required, and no fleet, is a record as well.
+	// A record with only the required fields, and no fleet, is valid as well.
 	bare := bezoar.Verdict{ID: "q-0"}
 	putVerdict(t, s, bare)
 	wantVerdicts(t, s, "", bare, v)
@@ -92,7 +92,7 @@ func testEveryField(t *testing.T, h Harness) {
 	putLetter(t, s, unknown)
 	wantLetter(t, s, unknown)
 
-	// All of the classes have a place.
+	// Every class can be stored.
 	for c := bezoar.Done; c <= bezoar.SpawnFailed; c++ {
 		v.Cause, v.Evidence[0].Class = c, c
 		putVerdict(t, s, v)
@@ -164,7 +164,7 @@ func testMicroseconds(t *testing.T, h Harness) {
 		t.Errorf("times come back in %v, want UTC", loc)
 	}
 
-	// One microsecond apart is apart, on both sides of 1970 too.
+	// Times that differ by one microsecond stay different, also before 1970.
 	for i, at := range []time.Time{kept, kept.Add(time.Microsecond), time.UnixMicro(-1), time.UnixMicro(0), {}} {
 		l := bezoar.Letter{ID: "dl-" + string(rune('a'+i)), Fingerprint: mark(byte(i)), First: at.UTC(), Last: at.UTC()}
 		putLetter(t, s, l)

@@ -13,7 +13,7 @@ func testVerdictReplaced(t *testing.T, h Harness) {
 	putVerdict(t, s, first)
 	wantVerdicts(t, s, "search", first)
 
-	// Everything but the id may change, back to zero as well.
+	// Everything but the id may change, also back to zero.
 	second := bezoar.Verdict{
 		ID: first.ID, Fleet: "reports", Since: after(9), Until: after(10), Scope: bezoar.ScopeShape, State: bezoar.Laned,
 		Cause: bezoar.Invalid,
@@ -37,7 +37,7 @@ func testVerdictOrder(t *testing.T, h Harness) {
 	}
 	wantVerdicts(t, s, "search", oldest, tieA, tieB, newest)
 
-	// Bytes decide, not a language's alphabet: "B" is before "a".
+	// Bytes decide the order, not an alphabet: "B" is before "a".
 	newest.Since = after(2)
 	putVerdict(t, s, newest)
 	wantVerdicts(t, s, "", oldest, newest, tieA, tieB)
@@ -57,7 +57,7 @@ func testVerdictDeleted(t *testing.T, h Harness) {
 
 func testFleetsApart(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
-	// Names that a careless query or collation would take for one another.
+	// A careless query or collation would take some of these names for each other.
 	fleets := []string{"search", "Search", "search ", "se_rch", "%", "поиск", "'; DROP TABLE letters; --", "search-2"}
 	for i, fleet := range fleets {
 		v := fullVerdict("q-"+string(rune('a'+i)), fleet)

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -15,6 +16,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -22,37 +24,35 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// Config names the database.
+// Config selects the database.
 type Config struct {
-	// URL is mysql://user:password@host:port/database?parameter=value. The
-	// parameters are those of github.com/go-sql-driver/mysql, such as tls=true.
+	// URL is mysql://user:password@host:port/database?parameter=value. The parameters are
+	// those of github.com/go-sql-driver/mysql, such as tls=true.
 	URL    string
 	Schema string // default [tables.DefaultSchema]
 }
 
-// String hides the password.
+// String returns the configuration without the password.
 func (c Config) String() string {
 	return fmt.Sprintf("{URL:%s Schema:%s}", redact.Text(c.URL, redact.Hidden), c.Schema)
 }
 
-// LogValue hides the password.
+// LogValue returns the configuration without the password.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.driver(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
 	if c.Schema != "" {
-		if err := tables.ValidSchema(c.Schema); err != nil {
-			faults = append(faults, fmt.Errorf("Schema: %w", err))
-		}
+		errs.In(tables.ValidSchema(c.Schema), "Schema")
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// driver reads the URL; its errors do not show the password.
+// driver parses the URL. Its errors do not contain the password.
 func (c Config) driver() (*driver.Config, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -70,9 +70,7 @@ func (c Config) driver() (*driver.Config, error) {
 		return nil, errors.New("its parameters cannot be read; they are those of the Go driver for MySQL")
 	}
 	port := u.Port()
-	if port == "" {
-		port = "3306"
-	}
+	port = cmp.Or(port, "3306")
 	m.User, m.Net, m.Addr, m.DBName = u.User.Username(), "tcp", u.Hostname()+":"+port, name
 	if strings.Contains(u.Hostname(), ":") {
 		m.Addr = "[" + u.Hostname() + "]:" + port
@@ -82,15 +80,15 @@ func (c Config) driver() (*driver.Config, error) {
 	if m.Timeout == 0 {
 		m.Timeout = 5 * time.Second
 	}
-	m.Logger = &driver.NopLogger{} // what it logs is in the errors
+	m.Logger = &driver.NopLogger{} // the driver's log repeats its errors
 	return m, nil
 }
 
-// SQL is the text that makes an outbox whose tables' names begin with schema, for
+// SQL returns the statements that create an outbox whose table names begin with schema, for
 // the clients mysql and mariadb.
 func SQL(schema string) (string, error) { return tables.Fill(schemaSQL, schema) }
 
-// statements are those of the text that a client would send.
+// statements splits the text into single statements, as a client would.
 func statements(text string) (all []string) {
 	before, procedure, _ := strings.Cut(text, "DELIMITER ;;\n")
 	for part := range strings.SplitSeq(before, ";\n") {
@@ -108,9 +106,9 @@ func statements(text string) (all []string) {
 	return append(all, procedure)
 }
 
-// Init makes the outbox, or brings it up to date.
+// Init creates the outbox, or upgrades it to the current version.
 func Init(ctx context.Context, c Config) error {
-	const what = "make the outbox"
+	const what = "create the outbox"
 	text, err := SQL(c.Schema)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -133,10 +131,9 @@ func Init(ctx context.Context, c Config) error {
 
 func initOn(ctx context.Context, conn *sql.Conn, c Config, text string) error {
 	schema := c.Schema
-	if schema == "" {
-		schema = tables.DefaultSchema
-	}
-	// One makes or changes an outbox at a time, and none takes it back.
+	schema = cmp.Or(schema, tables.DefaultSchema)
+	// Only one process may create or upgrade an outbox at a time, and no process may
+	// downgrade it.
 	var locked sql.NullInt64
 	if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 60)`, "bezoar outbox "+schema).Scan(&locked); err != nil {
 		return err
@@ -148,7 +145,7 @@ func initOn(ctx context.Context, conn *sql.Conn, c Config, text string) error {
 	var version int
 	err := conn.QueryRowContext(ctx, `SELECT version FROM `+schema+`_meta`).Scan(&version)
 	if err == nil && version > tables.Version {
-		return fmt.Errorf("it is there, and of a later version of Bezoar: %d, and this program knows %d", version, tables.Version)
+		return fmt.Errorf("the outbox has version %d, of a later Bezoar; this program supports version %d", version, tables.Version)
 	}
 	for _, s := range statements(text) {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
@@ -173,8 +170,7 @@ func open(c Config) (*sql.DB, *driver.Config, error) {
 	return sql.OpenDB(connector), m, nil
 }
 
-// Open connects to an outbox that is there. It is [outbox.ErrAbsent] if there is
-// none.
+// Open connects to an existing outbox. It returns [outbox.ErrAbsent] if there is none.
 func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	db, m, err := open(c)
 	if err != nil {
@@ -187,9 +183,7 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	db.SetMaxOpenConns(connections)
 	db.SetConnMaxIdleTime(idle)
 	schema := c.Schema
-	if schema == "" {
-		schema = tables.DefaultSchema
-	}
+	schema = cmp.Or(schema, tables.DefaultSchema)
 	return tables.New(ctx, tables.Config{Writer: db, Reader: db, Schema: schema, Where: where(m), Dialect: tables.Dialect{
 		Now: clock, Lane: `CAST(CONV(LEFT(SHA1(CONCAT(c.topic, ' ', c.k)), 15), 16, 10) AS SIGNED)`, Share: " LOCK IN SHARE MODE", Exclusive: " FOR UPDATE",
 		Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,
@@ -197,9 +191,9 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	}})
 }
 
-// limited returns the database with connections that the server ends when they do
-// nothing in the middle of a transaction: a relay that is stopped there would hold
-// its locks. MySQL cannot do that, and MariaDB can.
+// limited returns a database whose server ends connections that idle inside a transaction;
+// otherwise a relay that is stopped there would hold its locks. MariaDB supports this,
+// MySQL does not.
 func limited(ctx context.Context, db *sql.DB, m *driver.Config) (*sql.DB, error) {
 	var version string
 	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
@@ -220,7 +214,7 @@ func limited(ctx context.Context, db *sql.DB, m *driver.Config) (*sql.DB, error)
 	return sql.OpenDB(connector), db.Close()
 }
 
-// clock is the server's.
+// clock returns the server's time.
 const clock = `CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)`
 
 func where(m *driver.Config) string { return "mysql://" + m.User + "@" + m.Addr + "/" + m.DBName }
@@ -245,10 +239,10 @@ func number(err error) uint16 {
 	return 0
 }
 
-// again reports whether the server ended a transaction in favour of another.
+// again reports whether the server rolled back a transaction in favour of another.
 func again(err error) bool { return number(err) == deadlock || number(err) == lockTimeout }
 
-// account is the one that the server has refused, as it names it.
+// account returns the account that the server rejected, in the server's notation.
 func account(m *driver.Config, err error) string {
 	if found := regexp.MustCompile(`user ('[^']*'@'[^']*')`).FindStringSubmatch(err.Error()); found != nil {
 		return found[1]
@@ -256,20 +250,20 @@ func account(m *driver.Config, err error) string {
 	return "'" + m.User + "'"
 }
 
-// explain adds what to do.
+// explain adds advice to an error.
 func explain(m *driver.Config, err error) error {
 	switch number(err) {
 	case noSuchTable:
-		return fmt.Errorf("%w: %w; make it with `bezoar outbox init`", outbox.ErrAbsent, err)
+		return fmt.Errorf("%w: %w; create it with `bezoar outbox init`", outbox.ErrAbsent, err)
 	case badPassword:
-		return fmt.Errorf("%w; look at the user and the password in the URL", err)
+		return fmt.Errorf("%w; check the user and the password in the URL", err)
 	case noDatabase:
-		return fmt.Errorf("%w; an outbox is in the database of the application that writes to it", err)
+		return fmt.Errorf("%w; the outbox must be in the database of the application that writes to it", err)
 	case noRight, noRightHere, noProcRights:
-		return fmt.Errorf("%w; the relay's user reads and writes the outbox's tables, and makes them in `bezoar outbox init`: "+
+		return fmt.Errorf("%w; the relay's user must read and write the outbox's tables, and `bezoar outbox init` must create them: "+
 			"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE ROUTINE, ALTER ROUTINE ON `%s`.* TO %s", err, m.DBName, account(m, err))
 	case tooLong:
-		return fmt.Errorf("%w; set max_allowed_packet of the server to 32M", err)
+		return fmt.Errorf("%w; set the server's max_allowed_packet to 32M", err)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -15,13 +16,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSchema is where an outbox is unless its settings say otherwise.
+// DefaultSchema is the default schema of an outbox.
 const DefaultSchema = "bezoar_outbox"
 
-// Version is the version of the schema that this package reads and writes.
+// Version is the schema version that this package reads and writes.
 const Version = 1
 
 //go:embed schema.sql
@@ -30,48 +32,44 @@ var schemaSQL string
 //go:embed notify.sql
 var notifySQL string
 
-// Config names the database.
+// Config selects the database.
 type Config struct {
 	URL    string // postgres://user:password@host:port/database?…
 	Schema string // default DefaultSchema
-	Notify bool   // of Init: commits wake relays that listen
+	Notify bool   // for Init: commits wake listening relays
 }
 
-// String hides the password.
+// String returns the configuration without the password.
 func (c Config) String() string {
 	return fmt.Sprintf("{URL:%s Schema:%s}", redact.Text(c.URL, redact.Hidden), c.Schema)
 }
 
-// LogValue hides the password.
+// LogValue returns the configuration without the password.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 func (c Config) withDefaults() Config {
-	if c.Schema == "" {
-		c.Schema = DefaultSchema
-	}
+	c.Schema = cmp.Or(c.Schema, DefaultSchema)
 	return c
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.pool(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	if err := validSchema(c.withDefaults().Schema); err != nil {
-		faults = append(faults, fmt.Errorf("Schema: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(validSchema(c.withDefaults().Schema), "Schema")
+	return errors.Join(errs...)
 }
 
 func validSchema(name string) error {
 	if !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`).MatchString(name) {
-		return fmt.Errorf("%.80q is not 1 to 51 of a-z, 0-9 and _, not beginning with a digit", name)
+		return fmt.Errorf("%.80q must be 1 to 51 characters of a-z, 0-9 and _, and must not begin with a digit", name)
 	}
 	return nil
 }
 
-// pool reads the URL; its errors do not show the password.
+// pool parses the URL. Its errors do not contain the password.
 func (c Config) pool() (*pgxpool.Config, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -82,11 +80,11 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	}
 	p, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, err // pgx has redacted it
+		return nil, err // pgx has removed the password
 	}
 	given := u.Query()
 	if !given.Has("default_query_exec_mode") {
-		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // needs nothing of the session
+		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // works without session state
 	}
 	if !given.Has("connect_timeout") {
 		p.ConnConfig.ConnectTimeout = 5 * time.Second
@@ -97,23 +95,21 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	return p, nil
 }
 
-// SQL is the text that makes an outbox in a schema, or brings it up to date.
+// SQL returns the statements that create an outbox in a schema, or upgrade it.
 func SQL(schema string) (string, error) { return inSchema(schema, schemaSQL) }
 
-// NotifySQL is the text that makes commits wake relays that listen.
+// NotifySQL returns the statements that make commits wake listening relays.
 func NotifySQL(schema string) (string, error) { return inSchema(schema, notifySQL) }
 
 func inSchema(schema, text string) (string, error) {
-	if schema == "" {
-		schema = DefaultSchema
-	}
+	schema = cmp.Or(schema, DefaultSchema)
 	if err := validSchema(schema); err != nil {
 		return "", err
 	}
 	return strings.ReplaceAll(text, "{schema}", schema), nil
 }
 
-// Init makes the outbox, or brings it up to date.
+// Init creates the outbox, or upgrades it to the current version.
 func Init(ctx context.Context, c Config) error {
 	text, err := SQL(c.Schema)
 	if err != nil {
@@ -132,20 +128,20 @@ func Init(ctx context.Context, c Config) error {
 	}
 	conn, err := pgx.ConnectConfig(ctx, p.ConnConfig)
 	if err != nil {
-		return fmt.Errorf("make the outbox: %w", explain(ctx, nil, "", where(p.ConnConfig), err))
+		return fmt.Errorf("create the outbox: %w", explain(ctx, nil, "", where(p.ConnConfig), err))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if _, err = conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {
-		_, _ = conn.Exec(ctx, "ROLLBACK") // so that it can be asked
-		return fmt.Errorf("make the outbox: %w", explain(ctx, conn, c.withDefaults().Schema, where(p.ConnConfig), err))
+		_, _ = conn.Exec(ctx, "ROLLBACK") // explain needs a usable connection
+		return fmt.Errorf("create the outbox: %w", explain(ctx, conn, c.withDefaults().Schema, where(p.ConnConfig), err))
 	}
 	return nil
 }
 
-// Store is an outbox in a schema of a database.
+// Store is an outbox in a PostgreSQL schema.
 type Store struct {
 	pool   *pgxpool.Pool
-	where  string // for errors: no password
+	where  string // for errors; without the password
 	schema string
 }
 
@@ -156,8 +152,7 @@ var (
 	_ outbox.Notebook = (*Store)(nil)
 )
 
-// Open connects to an outbox that is there. It is [outbox.ErrAbsent] if there is
-// none.
+// Open connects to an existing outbox. It returns [outbox.ErrAbsent] if there is none.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
@@ -197,13 +192,13 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the connections in use and closes them all.
+// Close waits for connections in use, and closes all connections.
 func (s *Store) Close() error {
 	s.pool.Close()
 	return nil
 }
 
-// in fills in the {schema} of a statement.
+// in replaces {schema} in a statement.
 func (s *Store) in(statement string) string {
 	return strings.ReplaceAll(statement, "{schema}", s.schema)
 }

@@ -4,10 +4,11 @@
 //	producer: write() ──► keys (lock, sequence) ──► events + pending
 //	relay:    advance() = fence, settle a flight, claim the next one: one round trip
 //
-// Every change of a relay reads the lease FOR SHARE, so a takeover, which updates
-// it, waits for the change or prevents it. What people do to events locks the
-// table of the lease for a moment: they and the relay see each other's changes whole.
+// Every change that a relay makes reads the lease FOR SHARE. A takeover updates the lease,
+// so it waits for the change or prevents it. Operators' changes of events lock the lease's
+// table for a moment, so that they and the relay never see each other's changes half done.
 //
-// Statements need nothing of the session: a pooler that shares sessions between
-// transactions may be in between. Only LISTEN needs one, and says so.
+// The statements do not depend on session state, so a pooler that shares sessions between
+// transactions may be used. Only LISTEN needs a session of its own; it detects such a
+// pooler and reports it.
 package postgres

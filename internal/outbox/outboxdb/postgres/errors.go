@@ -13,15 +13,15 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// asker asks the database about itself.
+// asker runs queries about the database.
 type asker interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// explain names the database and, where there is one, the way out. For a right that the
-// role lacks, that is the statement that grants it.
+// explain adds the database's name and, if possible, advice. For a missing privilege, the
+// advice is the statement that grants it.
 func explain(ctx context.Context, db asker, schema, where string, err error) error {
-	a := pgerror.Advice{Forbidden: "use the role that made the outbox"}
+	a := pgerror.Advice{Forbidden: "use the role that created the outbox"}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" && db != nil {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
@@ -31,16 +31,16 @@ func explain(ctx context.Context, db asker, schema, where string, err error) err
 		switch {
 		case asked != nil:
 		case owner == "":
-			a.Forbidden = fmt.Sprintf("the role %s makes the outbox's schema %s: GRANT CREATE ON DATABASE %s TO %s", role, schema, database, role)
+			a.Forbidden = fmt.Sprintf("the role %s must create the outbox's schema %s: GRANT CREATE ON DATABASE %s TO %s", role, schema, database, role)
 		default:
-			a.Forbidden = fmt.Sprintf("the role %s works with the outbox of %s: GRANT %s TO %s, or use that role", role, owner, owner, role)
+			a.Forbidden = fmt.Sprintf("the role %s must work with the outbox of %s: GRANT %s TO %s, or use the role %[2]s", role, owner, owner, role)
 		}
 	}
 	return pgerror.Explain(where, err, a)
 }
 
-// fault says what was attempted. It knows the errors of the contract, and returns
-// the context's own error if that ended the operation.
+// fault adds the attempted operation to an error and maps it to the errors of package
+// outbox. If ctx ended the operation, it returns the error of ctx.
 func (s *Store) fault(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,7 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 		case "BZ001":
 			return outbox.ErrFenced
 		case "42P01", "3F000", "42883": // no table, schema, function
-			return fmt.Errorf("%s: %w in schema %s of %s; make it with `bezoar outbox init`: %s", what, outbox.ErrAbsent, s.schema, s.where, refused.Message)
+			return fmt.Errorf("%s: %w in schema %s of %s; create it with `bezoar outbox init`: %s", what, outbox.ErrAbsent, s.schema, s.where, refused.Message)
 		}
 	}
 	if ctx.Err() != nil {

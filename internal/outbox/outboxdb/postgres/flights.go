@@ -11,8 +11,8 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// leaseColumns are read by scanLease. The time that is left is counted by one
-// clock, the database's.
+// leaseColumns are read by scanLease. The remaining time is measured by one clock, the
+// database's.
 const leaseColumns = `owner, epoch, CASE WHEN until = '-infinity' THEN 'epoch' ELSE until END,
 	greatest(0, extract(epoch FROM CASE WHEN until = '-infinity' THEN interval '0' ELSE until - clock_timestamp() END))::float8`
 
@@ -72,7 +72,7 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 
 // Lost implements [outbox.Flights].
 func (s *Store) Lost(ctx context.Context, epoch int64) ([]outbox.Flight, error) {
-	const what = "look for flights of former relays"
+	const what = "look for flights of earlier relays"
 	rows, err := s.pool.Query(ctx, s.in(`SELECT f.id, f.epoch, f.topic, p.position, p.written_at, p.attempts, p.blamed
 		FROM {schema}.flights f LEFT JOIN {schema}.pending p ON p.position = ANY (f.positions)
 		WHERE f.epoch < $1 AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1) ORDER BY f.id, p.position`), epoch)
@@ -88,7 +88,7 @@ func (s *Store) Lost(ctx context.Context, epoch int64) ([]outbox.Flight, error) 
 		if n := len(all); n == 0 || all[n-1].ID != f.ID {
 			all = append(all, f)
 		}
-		if position != nil { // otherwise all of it is settled
+		if position != nil { // otherwise all events of the flight are settled
 			last := &all[len(all)-1]
 			last.Refs = append(last.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
 		}
@@ -125,7 +125,7 @@ func (s *Store) advance(ctx context.Context, db querier, epoch int64, done *outb
 		if err != nil || f != nil || !more {
 			return f, err
 		}
-		done = nil // it is settled
+		done = nil // the flight is already settled
 	}
 }
 
@@ -207,7 +207,8 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 			last = r.Written
 		}
 	}
-	// The times choose the partitions. A range is read faster than single events.
+	// The times select the partitions. Reading a range is faster than reading single
+	// events.
 	which, from, to := "e.position = ANY ($1::bigint[])", any(positions), slices.Max(positions)
 	if low := slices.Min(positions); to-low < 2*int64(len(refs)) {
 		which, from = "e.position BETWEEN $1::bigint AND $4::bigint", low

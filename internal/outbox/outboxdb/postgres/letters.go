@@ -24,7 +24,7 @@ func stateNumber(s outbox.State) (int, error) {
 	return 0, fmt.Errorf("%q is not a state of an event", s)
 }
 
-// An event whose row somebody has deleted is shown, so that a person can skip it.
+// The query includes events whose rows were deleted, so that an operator can skip them.
 const waitingColumns = `p.position, p.written_at, coalesce(e.id, '@' || p.position), p.topic,
 	CASE WHEN e.position IS NULL THEN coalesce((SELECT k.key FROM {schema}.keys k WHERE k.topic = p.topic AND k.lane = p.lane), '') ELSE e.key END,
 	coalesce(e.seq, 0), coalesce(e.type, ''), ` + bulk + `, e.position IS NULL, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence::text,
@@ -62,7 +62,7 @@ func (s *Store) Count(ctx context.Context, q outbox.Query) (n int64, err error) 
 		from = waitingFrom
 	}
 	err = s.pool.QueryRow(ctx, s.in(`SELECT count(*)`+from+where), args...).Scan(&n)
-	return n, s.fault(ctx, "count events that wait", err)
+	return n, s.fault(ctx, "count undelivered events", err)
 }
 
 func conditions(q outbox.Query) (where string, args []any, err error) {
@@ -88,7 +88,7 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 }
 
 func (s *Store) waiting(ctx context.Context, statement string, args ...any) ([]outbox.Waiting, error) {
-	const what = "look for events that wait"
+	const what = "list undelivered events"
 	rows, err := s.pool.Query(ctx, s.in(statement), args...)
 	if err != nil {
 		return nil, s.fault(ctx, what, err)
@@ -137,7 +137,7 @@ func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
 	return found[0], nil
 }
 
-// alone runs f in a transaction during which no relay changes anything.
+// alone runs f in a transaction that excludes changes by relays.
 func (s *Store) alone(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		var batch pgx.Batch
@@ -207,7 +207,7 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 	})
 }
 
-// plain is text that PostgreSQL keeps: valid UTF-8 without zero bytes.
+// plain returns text that PostgreSQL accepts: valid UTF-8 without zero bytes.
 func plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -42,7 +42,7 @@ func (s *Store) Status(ctx context.Context) (st outbox.Status, err error) {
 
 // Note implements [outbox.Notebook].
 func (s *Store) Note(ctx context.Context, epoch int64, st outbox.Stats) error {
-	const what = "note what the relay did"
+	const what = "store the relay's statistics"
 	text, err := json.Marshal(st)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -55,7 +55,7 @@ func (s *Store) Note(ctx context.Context, epoch int64, st outbox.Stats) error {
 
 // Noted implements [outbox.Notebook].
 func (s *Store) Noted(ctx context.Context) (st outbox.Stats, at time.Time, err error) {
-	const what = "read what the relay did"
+	const what = "read the relay's statistics"
 	var text string
 	err = s.pool.QueryRow(ctx, s.in(`SELECT stats, at FROM {schema}.notes`)).Scan(&text, &at)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -70,7 +70,7 @@ func (s *Store) Noted(ctx context.Context) (st outbox.Stats, at time.Time, err e
 	return st, at, nil
 }
 
-// topics counts. The limit is for each topic together.
+// topics counts undelivered events by topic. CountLimit applies to all topics together.
 func (s *Store) topics(ctx context.Context) ([]outbox.TopicStatus, error) {
 	rows, err := s.pool.Query(ctx, s.in(fmt.Sprintf(`SELECT topic, count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 1),
 			count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3), min(written_at)
@@ -98,8 +98,8 @@ func (s *Store) Verify(ctx context.Context, q outbox.VerifyQuery) (p outbox.Proo
 	if err != nil {
 		return p, s.fault(ctx, what, err)
 	}
-	// A hole below what is kept is no gap: older events were deleted. The last
-	// sequence that was given is with the key.
+	// Missing sequence numbers below the oldest kept event are no gap: those events were
+	// deleted. The keys table has the last assigned sequence number.
 	rows, err := tx.Query(ctx, s.in(`WITH e AS (
 			SELECT topic, key, position, seq, lead(seq) OVER k AS next, lead(position) OVER k AS next_position
 			FROM {schema}.events WHERE key <> '' AND ($1 = '' OR topic = $1) WINDOW k AS (PARTITION BY topic, key ORDER BY seq)
@@ -120,10 +120,10 @@ func (s *Store) Verify(ctx context.Context, q outbox.VerifyQuery) (p outbox.Proo
 	return p, s.fault(ctx, what, err)
 }
 
-// partitionSteps are made ahead.
+// partitionSteps is the number of partitions created in advance.
 const partitionSteps = 8
 
-// step is how long a partition is.
+// step returns the time span of a partition.
 func step(keep time.Duration) time.Duration { return min(keep/4, 24*time.Hour) }
 
 // Upkeep implements [outbox.Flights].

@@ -48,7 +48,7 @@ func TestRights(t *testing.T) {
 	}
 	grant := "GRANT " + owner + " TO " + role
 	_, err = postgres.Open(ctx, c)
-	says("open", err, "permission denied for schema "+d.schema, "the role "+role+" works with the outbox of "+owner, grant)
+	says("open", err, "permission denied for schema "+d.schema, "the role "+role+" must work with the outbox of "+owner, grant)
 	says("init", postgres.Init(ctx, c), "permission denied for database ", grant)
 	c.Schema = "another_" + d.schema
 	says("init of another", postgres.Init(ctx, c), "permission denied for database ", "GRANT CREATE ON DATABASE ", " TO "+role)
@@ -93,7 +93,7 @@ func TestDropped(t *testing.T) {
 			return err == nil
 		})
 		eventually(t, "the relay says how to make it after "+drop, func() bool {
-			return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return strings.Contains(a.What, "make it with `bezoar outbox init`") })
+			return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return strings.Contains(a.What, "create it with `bezoar outbox init`") })
 		})
 		if err := postgres.Init(ctx, postgres.Config{URL: d.url, Schema: d.schema}); err != nil {
 			t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// Member is a [outbox.TxSink] that says where its place is.
+// Member is an [outbox.TxSink] that knows its database.
 type Member interface {
-	// In reports whether the place is in the database of tx, a pgx.Tx.
+	// In reports whether the sink delivers to the database of tx, a pgx.Tx.
 	In(ctx context.Context, tx any) (bool, error)
 }
 
-// notForLong has the server end a transaction whose process was stopped: it holds a
-// lock of the lease, and nobody else could take over.
+// notForLong makes the server end a transaction whose process was stopped. The transaction
+// locks the lease, and no other relay could take over.
 const notForLong = `set_config('idle_in_transaction_session_timeout', '5000', true)`
 
 // Within implements [outbox.TxStore].

@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Wake implements [outbox.Waker]. The connection is its own, and no part of the
-// pool.
+// Wake implements [outbox.Waker]. It uses a connection outside the pool.
 func (s *Store) Wake(ctx context.Context, wake func()) error {
 	const what = "listen for events"
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
@@ -24,7 +23,7 @@ func (s *Store) Wake(ctx context.Context, wake func()) error {
 		return s.fault(ctx, what, err)
 	}
 	if !has {
-		return errors.New(what + ": the outbox sends no notifications; make it with `bezoar outbox init --notify`, or do not ask for them")
+		return errors.New(what + ": the outbox sends no notifications; enable them with `bezoar outbox init --notify`, or turn off listening")
 	}
 	if err := s.ownSession(ctx, conn); err != nil {
 		return err
@@ -33,15 +32,15 @@ func (s *Store) Wake(ctx context.Context, wake func()) error {
 		return s.fault(ctx, what, err)
 	}
 	for {
-		wake() // also for what came while nobody listened
+		wake() // events may have been written before LISTEN
 		if _, err := conn.WaitForNotification(ctx); err != nil {
 			return s.fault(ctx, what, err)
 		}
 	}
 }
 
-// ownSession finds out whether a pooler is in between that gives every transaction
-// another session: it sends itself a notification.
+// ownSession returns an error if a pooler gives every transaction another session. To find
+// out, it sends a notification to itself.
 func (s *Store) ownSession(ctx context.Context, conn *pgx.Conn) error {
 	const what = "listen for events"
 	channel := fmt.Sprintf("%s_probe_%d", s.schema, time.Now().UnixNano())
@@ -58,7 +57,7 @@ func (s *Store) ownSession(ctx context.Context, conn *pgx.Conn) error {
 			return ctx.Err()
 		}
 		return fmt.Errorf("%s: %s loses notifications: it is a pooler that shares sessions between transactions; "+
-			"name the database itself, or do not ask for notifications", what, s.where)
+			"use the database's own address, or turn off listening", what, s.where)
 	}
 	_, err := conn.Exec(ctx, "UNLISTEN "+channel)
 	return s.fault(ctx, what, err)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -15,6 +16,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
@@ -22,29 +24,25 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// Config names the database.
+// Config selects the database.
 type Config struct {
 	URL    string // sqlite:PATH
 	Schema string // default [tables.DefaultSchema]
 }
 
 func (c Config) withDefaults() Config {
-	if c.Schema == "" {
-		c.Schema = tables.DefaultSchema
-	}
+	c.Schema = cmp.Or(c.Schema, tables.DefaultSchema)
 	return c
 }
 
-// Validate reports every field that is at fault.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	var faults []error
+	var errs faults.List
 	if _, err := c.path(); err != nil {
-		faults = append(faults, fmt.Errorf("URL: %w", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	if err := tables.ValidSchema(c.withDefaults().Schema); err != nil {
-		faults = append(faults, fmt.Errorf("Schema: %w", err))
-	}
-	return errors.Join(faults...)
+	errs.In(tables.ValidSchema(c.withDefaults().Schema), "Schema")
+	return errors.Join(errs...)
 }
 
 func (c Config) path() (string, error) {
@@ -56,14 +54,14 @@ func (c Config) path() (string, error) {
 	return filepath.Abs(rest)
 }
 
-// SQL is the text that makes an outbox whose tables' names begin with schema.
+// SQL returns the statements that create an outbox whose table names begin with schema.
 func SQL(schema string) (string, error) { return tables.Fill(schemaSQL, schema) }
 
-// Init makes the outbox in a database, which is made too if it is not there. The
-// database writes its log ahead from then on (PRAGMA journal_mode = WAL), so that
-// readers and the writer do not wait for each other.
+// Init creates the outbox, and the database file if it does not exist. It switches the
+// database to write-ahead logging (PRAGMA journal_mode = WAL), so that readers and the
+// writer do not block each other.
 func Init(ctx context.Context, c Config) error {
-	const what = "make the outbox"
+	const what = "create the outbox"
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -84,7 +82,7 @@ func Init(ctx context.Context, c Config) error {
 	if err == nil && there > 0 {
 		var version int
 		if err = db.QueryRowContext(ctx, `SELECT version FROM `+c.Schema+`_meta`).Scan(&version); err == nil && version > tables.Version {
-			err = fmt.Errorf("it is there, and of a later version of Bezoar: %d, and this program knows %d", version, tables.Version)
+			err = fmt.Errorf("the outbox has version %d, of a later Bezoar; this program supports version %d", version, tables.Version)
 		}
 	}
 	if err == nil {
@@ -99,7 +97,7 @@ func Init(ctx context.Context, c Config) error {
 	return nil
 }
 
-// dsn does not make the file when the outbox has to be there.
+// dsn returns the driver's data source name. If there is set, it does not create the file.
 func dsn(path string, there bool) string {
 	q := url.Values{"_busy_timeout": {"10000"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"}, "_pragma": {"trusted_schema(1)"}}
 	if there {
@@ -108,7 +106,7 @@ func dsn(path string, there bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
 
-// Open opens an outbox that is there. It is [outbox.ErrAbsent] if there is none.
+// Open opens an existing outbox. It returns [outbox.ErrAbsent] if there is none.
 func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
@@ -133,23 +131,23 @@ func Open(ctx context.Context, c Config) (*tables.Store, error) {
 	return tables.New(ctx, tables.Config{Writer: writer, Reader: reader, Schema: c.Schema, Where: path, Dialect: tables.Dialect{Now: clock, Lane: "c.lane", Explain: explain}, Moved: func() error { return moved(path, file) }})
 }
 
-// moved reports that path is not file any more, as after a backup was put back: who has
-// it open goes on with the old one.
+// moved returns an error if path is no longer the opened file, for example after a restore
+// from a backup. Processes that have the old file open would keep using it.
 func moved(path string, file fs.FileInfo) error {
 	now, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the database %s is not there any more", path)
+		return fmt.Errorf("the database %s no longer exists", path)
 	case err == nil && file != nil && !os.SameFile(now, file):
-		return fmt.Errorf("the database %s is another file now", path)
+		return fmt.Errorf("the database %s has been replaced by another file", path)
 	}
 	return nil
 }
 
-// clock is the machine's.
+// clock returns the machine's time.
 const clock = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 
-// explain adds what to do.
+// explain adds advice to an error.
 func explain(err error) error {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {
@@ -157,12 +155,12 @@ func explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%w; another process has written for longer than 10 s: keep transactions of the application short", err)
+		return fmt.Errorf("%w; another process held the write lock for more than 10 s: keep the application's transactions short", err)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		return fmt.Errorf("%w; the relay has to write to the file and to its folder", err)
+		return fmt.Errorf("%w; the relay must be able to write to the file and its directory", err)
 	case lib.SQLITE_ERROR:
 		if strings.Contains(e.Error(), "no such table") {
-			return fmt.Errorf("%w: %w; make it with `bezoar outbox init`", outbox.ErrAbsent, err)
+			return fmt.Errorf("%w: %w; create it with `bezoar outbox init`", outbox.ErrAbsent, err)
 		}
 	}
 	return err

@@ -15,9 +15,9 @@ type candidate struct {
 	bytes int64
 }
 
-// candidates are the first events of a topic that are ready.
+// candidates returns the first ready events of a topic.
 func (s *Store) candidates(ctx context.Context, tx *sql.Tx, c *outbox.Claim) (all []candidate, lanes []int64, err error) {
-	const fewest = 200 // that are looked at
+	const fewest = 200 // minimum number of events to examine
 	seen := map[int64]bool{}
 	err = s.each(ctx, tx, `SELECT position, written_at, bytes, attempts, blamed, lane
 		FROM {schema}_pending WHERE topic = ? AND state = 0 ORDER BY position LIMIT ?`, []any{c.Topic, max(c.Events, fewest)},
@@ -35,7 +35,7 @@ func (s *Store) candidates(ctx context.Context, tx *sql.Tx, c *outbox.Claim) (al
 	return all, lanes, err
 }
 
-// holders are the first events of lanes that hold those behind them.
+// holders returns, for each lane, the first event that blocks later ones.
 func (s *Store) holders(ctx context.Context, tx *sql.Tx, lanes []int64) (map[int64]int64, error) {
 	first := map[int64]int64{}
 	if len(lanes) == 0 {
@@ -53,7 +53,7 @@ func (s *Store) holders(ctx context.Context, tx *sql.Tx, lanes []int64) (map[int
 	return first, err
 }
 
-// claim makes a flight, or nil.
+// claim creates a flight. It returns nil if no event can be claimed.
 func (s *Store) claim(ctx context.Context, tx *sql.Tx, epoch int64, c *outbox.Claim) (*outbox.Flight, error) {
 	for {
 		all, lanes, err := s.candidates(ctx, tx, c)
@@ -89,7 +89,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, epoch int64, c *outbox.Cl
 		}
 		if len(f.Refs) == 0 {
 			if len(held) > 0 {
-				continue // there may be others
+				continue // other candidates may be free
 			}
 			return nil, nil
 		}

@@ -1,4 +1,4 @@
-// Package tables keeps an outbox in the tables of a database that needs no more than
-// plain SQL: SQLite, MySQL and MariaDB. Their packages make the tables, and say in a
-// [Dialect] what differs.
+// Package tables keeps an outbox in tables of SQLite, MySQL or MariaDB, with plain SQL. The
+// packages of these databases create the tables, and describe the differences in a
+// [Dialect].
 package tables

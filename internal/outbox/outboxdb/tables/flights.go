@@ -22,7 +22,7 @@ type querier interface {
 
 // Ready implements [outbox.Flights].
 func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
-	const what = "look for events"
+	const what = "look for ready events"
 	if err := s.fence(ctx, s.reader, epoch, ""); err != nil {
 		return nil, s.fault(ctx, what, err)
 	}
@@ -32,8 +32,8 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 		return nil, s.fault(ctx, what, err)
 	}
 	if len(due) > 0 {
-		// Between two statements of a claim, the first event of a key must not become
-		// ready: the claim would take the second one.
+		// The first event of a key must not become ready between two statements of a claim:
+		// the claim would take the second event.
 		err := s.write(ctx, what, func(tx *sql.Tx) error {
 			if err := s.fence(ctx, tx, epoch, s.dialect.Exclusive); err != nil {
 				return err
@@ -45,7 +45,7 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 			return nil, err
 		}
 	}
-	// A step for each topic, however many events it has.
+	// This takes one step per topic, however many events the topic has.
 	topics, err := list[string](ctx, s, s.reader, `WITH RECURSIVE t (topic) AS (
 			SELECT (SELECT topic FROM {schema}_pending WHERE state = 0 ORDER BY topic LIMIT 1)
 			UNION ALL
@@ -54,7 +54,7 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 	return topics, s.fault(ctx, what, err)
 }
 
-// list reads one column.
+// list returns one column of a query's rows.
 func list[T any](ctx context.Context, s *Store, q querier, statement string, args ...any) (all []T, err error) {
 	err = s.each(ctx, q, statement, args, func(scan func(...any) error) error {
 		var v T
@@ -82,7 +82,7 @@ func (s *Store) each(ctx context.Context, q querier, statement string, args []an
 
 // Lost implements [outbox.Flights].
 func (s *Store) Lost(ctx context.Context, epoch int64) (all []outbox.Flight, err error) {
-	const what = "look for flights of former relays"
+	const what = "look for flights of earlier relays"
 	if err := s.fence(ctx, s.reader, epoch, ""); err != nil {
 		return nil, s.fault(ctx, what, err)
 	}
@@ -109,7 +109,7 @@ func (s *Store) Lost(ctx context.Context, epoch int64) (all []outbox.Flight, err
 	return all, nil
 }
 
-// flight is a row of the table.
+// flight is a row of the table flights.
 type flight struct {
 	outbox.FlightStatus
 	positions []int64
@@ -144,7 +144,7 @@ func (s *Store) Advance(ctx context.Context, epoch int64, done *outbox.Settlemen
 		if next == nil {
 			return nil
 		}
-		// One whose answer got lost.
+		// An earlier claim whose answer was lost.
 		if _, err := tx.ExecContext(ctx, s.in(`DELETE FROM {schema}_flights WHERE topic = ? AND epoch = ?`), next.Topic, epoch); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Store) Advance(ctx context.Context, epoch int64, done *outbox.Settlemen
 	return f, nil
 }
 
-// among is a list for IN, which holds at least one number.
+// among returns an SQL list for IN, with at least one number.
 func among(all []int64) string {
 	out := make([]byte, 0, 2+8*len(all))
 	out = append(out, '(')
@@ -169,7 +169,7 @@ func among(all []int64) string {
 		out = strconv.AppendInt(out, n, 10)
 	}
 	if len(all) == 0 {
-		out = append(out, "-1"...) // no position
+		out = append(out, "-1"...) // matches no position
 	}
 	return string(append(out, ')'))
 }
@@ -202,8 +202,8 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, done *outbox.Settlement)
 	return err
 }
 
-// discard deletes rows, and makes ready what is behind the first of their lanes:
-// some at a time, since their deletion comes here again.
+// discard deletes events and makes the events behind them ready, up to 1,000 per lane: the
+// deletion of the last one continues here.
 func (s *Store) discard(ctx context.Context, tx *sql.Tx, gone []int64) (int64, error) {
 	if len(gone) == 0 {
 		return 0, nil
@@ -216,7 +216,7 @@ func (s *Store) discard(ctx context.Context, tx *sql.Tx, gone []int64) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	if len(lanes) > 0 { // of those that hold something
+	if len(lanes) > 0 { // keep only lanes that block events
 		if lanes, err = list[int64](ctx, s, tx, `SELECT DISTINCT lane FROM {schema}_pending WHERE lane IN `+among(lanes)+` AND state = 3`); err != nil {
 			return 0, err
 		}

@@ -15,8 +15,8 @@ func (s *Store) lease(ctx context.Context, q querier, lock string) (l outbox.Lea
 	return l, err
 }
 
-// write runs f in a transaction. It runs f again if the database ended the
-// transaction in favour of another.
+// write runs f in a transaction. It repeats f if the database rolled the transaction back
+// in favour of another.
 func (s *Store) write(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
 	const most = 10
 	for n := 1; ; n++ {
@@ -36,12 +36,12 @@ func (s *Store) writeOnce(ctx context.Context, f func(tx *sql.Tx) error) error {
 		err = tx.Commit()
 	}
 	if err != nil {
-		_ = tx.Rollback() // the error is told already
+		_ = tx.Rollback() // the caller gets err
 	}
 	return err
 }
 
-// fenced runs f in a transaction in which epoch is the current one.
+// fenced runs f in a transaction that checks that epoch is current.
 func (s *Store) fenced(ctx context.Context, what string, epoch int64, f func(tx *sql.Tx) error) error {
 	return s.write(ctx, what, func(tx *sql.Tx) error {
 		if err := s.fence(ctx, tx, epoch, s.dialect.Share); err != nil {
@@ -85,9 +85,8 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (l
 	return l, err
 }
 
-// setBack is for a lease that lasts longer, by some time, than anyone has asked for: the
-// database's clock was set back meanwhile. What waits for its time does not wait for that
-// too.
+// setBack handles a lease that lasts longer than any relay requested: the database's clock
+// was set back. It shortens the waits of retrying events by the same time.
 func (s *Store) setBack(ctx context.Context, tx *sql.Tx, by time.Duration) error {
 	if by <= time.Second {
 		return nil

@@ -15,7 +15,7 @@ func states() []outbox.State {
 	return []outbox.State{outbox.Ready, outbox.Retrying, outbox.Parked, outbox.Behind}
 }
 
-// An event whose row somebody has deleted is shown, so that a person can skip it.
+// The query includes events whose rows were deleted, so that an operator can skip them.
 const waitingColumns = `p.position, p.written_at, coalesce(e.id, concat('@', p.position)), p.topic,
 	CASE WHEN e.position IS NULL THEN coalesce((SELECT c.k FROM {schema}_keys c WHERE c.topic = p.topic AND {lane} = p.lane), '') ELSE e.k END,
 	coalesce(e.seq, 0), coalesce(e.type, ''), coalesce(e.headers, '{}'), e.payload, e.position IS NULL, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
@@ -46,7 +46,7 @@ func (s *Store) Count(ctx context.Context, q outbox.Query) (n int64, err error) 
 		return 0, err
 	}
 	err = s.reader.QueryRowContext(ctx, s.in(`SELECT count(*)`+waitingFrom+where), args...).Scan(&n)
-	return n, s.fault(ctx, "count events that wait", err)
+	return n, s.fault(ctx, "count undelivered events", err)
 }
 
 func conditions(q outbox.Query) (where string, args []any, err error) {
@@ -74,7 +74,7 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 }
 
 func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all []outbox.Waiting, err error) {
-	const what = "look for events that wait"
+	const what = "list undelivered events"
 	flights, err := s.flights(ctx, s.reader, "id > 0")
 	if err != nil {
 		return nil, s.fault(ctx, what, err)
@@ -157,7 +157,7 @@ func (s *Store) Skip(ctx context.Context, positions []int64) (n int, err error) 
 	return n, err
 }
 
-// alone runs f in a transaction during which no relay changes anything.
+// alone runs f in a transaction that excludes changes by relays.
 func (s *Store) alone(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
 	return s.write(ctx, what, func(tx *sql.Tx) error {
 		if _, err := s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
@@ -207,7 +207,7 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 	})
 }
 
-// plain is text that databases keep: valid UTF-8 without zero bytes.
+// plain returns text that all databases accept: valid UTF-8 without zero bytes.
 func plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

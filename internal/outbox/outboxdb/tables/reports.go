@@ -69,8 +69,8 @@ func (s *Store) Verify(ctx context.Context, q outbox.VerifyQuery) (p outbox.Proo
 	if err != nil {
 		return p, s.fault(ctx, what, err)
 	}
-	// A hole below what is kept is no gap: older events were deleted. The last
-	// sequence that was given is with the key.
+	// Missing sequence numbers below the oldest kept event are no gap: those events were
+	// deleted. The keys table has the last assigned sequence number.
 	err = s.each(ctx, tx, `WITH e AS (
 			SELECT topic, k, position, seq, lead(seq) OVER w AS following, lead(position) OVER w AS following_position
 			FROM {schema}_events WHERE k <> '' AND (? = '' OR topic = ?) WINDOW w AS (PARTITION BY topic, k ORDER BY seq)

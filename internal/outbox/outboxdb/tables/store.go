@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -11,35 +12,33 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSchema begins the names of an outbox's tables unless its settings say
-// otherwise.
+// DefaultSchema is the default prefix of the table names.
 const DefaultSchema = "bezoar_outbox"
 
 // Version is the version of the tables that this package reads and writes.
 const Version = 1
 
-// Dialect is what differs between databases.
+// Dialect describes the differences between databases.
 type Dialect struct {
-	Now       string             // an expression: the database's clock, in milliseconds since 1970
-	Lane      string             // an expression: the lane of a row c of the keys
-	Share     string             // ends a SELECT: nobody changes the row until the transaction ends
-	Exclusive string             // … and nobody else reads it with Share or Exclusive
-	Isolation sql.IsolationLevel // of transactions that write
-	Snapshot  sql.IsolationLevel // of those that read at one moment
-	// Explain adds to an error what to do; it is [outbox.ErrAbsent] where a table
-	// is not there.
+	Now       string             // SQL expression: the database's clock, in milliseconds since 1970
+	Lane      string             // SQL expression: the lane of a row c of the keys table
+	Share     string             // suffix of a SELECT that locks its rows against changes until the transaction ends
+	Exclusive string             // suffix of a SELECT that also locks its rows against Share and Exclusive
+	Isolation sql.IsolationLevel // of write transactions
+	Snapshot  sql.IsolationLevel // of transactions that read a consistent snapshot
+	// Explain adds advice to an error. It returns [outbox.ErrAbsent] if a table is missing.
 	Explain func(err error) error
-	// Again reports whether a transaction may be tried again. nil: never.
+	// Again reports whether a failed transaction may be repeated. nil: never.
 	Again func(err error) bool
 }
 
-// Config is what a Store works with. It owns the databases.
+// Config configures a Store. The Store closes the databases.
 type Config struct {
-	Writer, Reader *sql.DB // may be the same
+	Writer, Reader *sql.DB // may be the same database
 	Schema         string
-	Where          string // names the database in errors; without a password
+	Where          string // database's name for errors; without the password
 	Dialect        Dialect
-	Moved          func() error // that what is open is the database no more; nil: never
+	Moved          func() error // returns an error if the opened file is no longer the database; nil: never
 }
 
 // Store is an outbox.
@@ -53,8 +52,8 @@ type Store struct {
 
 var _ outbox.Store = (*Store)(nil)
 
-// New looks for the outbox. It is [outbox.ErrAbsent] if there is none. It closes the
-// databases when it fails.
+// New opens the outbox. It returns [outbox.ErrAbsent] if there is none. On failure it
+// closes the databases.
 func New(ctx context.Context, c Config) (*Store, error) {
 	s := &Store{
 		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: c.Dialect, moved: c.Moved,
@@ -71,7 +70,8 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Moved reports that what is open is the database no more: it has to be opened again.
+// Moved returns an error if the opened file is no longer the database. The caller must then
+// open the database again.
 func (s *Store) Moved() error {
 	if s.moved == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *Store) Moved() error {
 	return s.moved()
 }
 
-// Close waits for the statements under way.
+// Close waits for running statements and closes the databases.
 func (s *Store) Close() error {
 	if s.reader == s.writer {
 		return s.writer.Close()
@@ -87,10 +87,10 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.writer.Close())
 }
 
-// in fills in the {schema} of a statement, and the clock.
+// in replaces {schema} and {now} in a statement.
 func (s *Store) in(statement string) string { return s.fill.Replace(statement) }
 
-// fault says what was attempted on which database.
+// fault adds the attempted operation and the database to an error.
 func (s *Store) fault(ctx context.Context, what string, err error) error {
 	switch {
 	case err == nil:
@@ -103,21 +103,19 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s in %s: %w", what, s.where, s.dialect.Explain(err))
 }
 
-// Fill is a text that makes an outbox, for the tables whose names begin with schema.
+// Fill returns the text with {schema} replaced, for tables whose names begin with schema.
 func Fill(text, schema string) (string, error) {
-	if schema == "" {
-		schema = DefaultSchema
-	}
+	schema = cmp.Or(schema, DefaultSchema)
 	if err := ValidSchema(schema); err != nil {
 		return "", err
 	}
 	return strings.ReplaceAll(text, "{schema}", schema), nil
 }
 
-// ValidSchema reports a name that tables cannot begin with.
+// ValidSchema returns an error if table names cannot begin with name.
 func ValidSchema(name string) error {
 	if !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`).MatchString(name) {
-		return fmt.Errorf("%.80q is not 1 to 51 of a-z, 0-9 and _, not beginning with a digit", name)
+		return fmt.Errorf("%.80q must be 1 to 51 characters of a-z, 0-9 and _, and must not begin with a digit", name)
 	}
 	return nil
 }

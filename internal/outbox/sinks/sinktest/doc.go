@@ -1,2 +1,2 @@
-// Package sinktest is the suite that every sink of an outbox passes, against a real place.
+// Package sinktest is the test suite for sinks of an outbox, run against a real server.
 package sinktest

@@ -162,7 +162,7 @@ func (w *world) planShot(slot int32) {
 	if w.workers[r.worker].armed {
 		r.killAt = w.now + int64(time.Millisecond)
 		at, kind = r.killAt, evKill
-	} else if r.shot.Kill > 0 {
+	} else if r.shot.Kill > 0 && (!r.shot.Fire || w.workers[r.worker].primed) {
 		r.killAt = w.now + int64(r.shot.Kill)
 		at, kind = r.killAt, evKill
 		if r.shot.Hang {
@@ -180,11 +180,16 @@ func (w *world) bomb(r *request, i int32) {
 	if r.shot == nil {
 		return
 	}
-	w.workers[i].armed = w.workers[i].armed || r.shot.Arm
+	k := &w.workers[i]
+	if r.shot.Leak > 0 {
+		k.leaked++
+	}
+	k.armed = k.armed || r.shot.Arm || r.shot.Leak > 0 && k.leaked >= r.shot.Leak
+	k.primed = k.primed || r.shot.Prime
 	if r.shot.Late == 0 {
 		return
 	}
-	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: w.workers[i].epoch, pill: none, class: w.deathClass(none)})
+	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: k.epoch, pill: none, class: w.deathClass(none)})
 	w.after(r.shot.Late, evAbandoned, int32(len(w.abandoned)-1), 0)
 }
 

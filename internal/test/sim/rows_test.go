@@ -75,7 +75,7 @@ func shared(send func(n int, r *rand.Rand) Shot) func(n int, r *rand.Rand) Shot 
 
 // Rows are the attacks that the bounds are stated for.
 func Rows() []Row {
-	rows := slices.Concat(headerRows(), lateRows(), uniqueRows(), crowdRows())
+	rows := slices.Concat(headerRows(), lateRows(), pairRows(), uniqueRows(), crowdRows())
 	rows = append(rows, sharedRows(rows)...)
 	return append(rows, busyRows(rows)...)
 }
@@ -206,7 +206,52 @@ func lateRows() []Row {
 		s.Kill, s.Arm = 0, true
 		return s
 	}}}}
-	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm}
+	// Each is harmless, until the eighth on a worker.
+	leak := Row{Name: "leak", Deaths: -1, Good: 97, Streams: []Stream{{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
+		s := evil(get(fmt.Sprint("/thumb?q=neonleak&id=", n), 4*time.Millisecond))
+		s.Kill, s.Leak = 0, 8
+		return s
+	}}}}
+	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm, leak}
+}
+
+// pairRows are pills that need each other: one primes a worker, the other kills one that is
+// primed. Each is harmless alone.
+func pairRows() (out []Row) {
+	for _, kind := range []struct {
+		name    string
+		deaths  int
+		unique  bool
+		callers int
+	}{
+		{"pair", 40, false, 1}, {"pair-callers", 40, false, 2},
+		{"pair-unique", 14, true, 1}, {"pair-unique-callers", 14, true, 2},
+	} {
+		half := func(what string, caller int) Stream {
+			return Stream{Rate: 2, Make: func(n int, _ *rand.Rand) Shot {
+				if !kind.unique {
+					n = 0
+				}
+				s := evil(get(fmt.Sprintf("/thumb?q=%s&id=%d", what, n), 4*time.Millisecond))
+				s.Caller = fmt.Sprint(attacker, caller%kind.callers)
+				return s
+			}}
+		}
+		prime, fire := half("neonprime", 0), half("neonfire", 1)
+		make1, make2 := prime.Make, fire.Make
+		prime.Make = func(n int, r *rand.Rand) Shot {
+			s := make1(n, r)
+			s.Kill, s.Prime = 0, true
+			return s
+		}
+		fire.Make = func(n int, r *rand.Rand) Shot {
+			s := make2(n, r)
+			s.Fire = true
+			return s
+		}
+		out = append(out, Row{Name: kind.name, Deaths: kind.deaths, Good: 98, Streams: []Stream{prime, fire}})
+	}
+	return out
 }
 
 // letters is a word for n: an endpoint is told by words.

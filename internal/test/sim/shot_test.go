@@ -27,6 +27,9 @@ type Shot struct {
 	Late    time.Duration // it kills its worker that long after its answer; 0: not
 	Hang    bool          // … and its worker does not die then, but answers nothing any more
 	Arm     bool          // the next request to its worker kills that, whosever it is
+	Leak    int           // … once its worker has answered so many of these; 0: not
+	Prime   bool          // it is harmless, and leaves its worker so that one with Fire kills it
+	Fire    bool          // it kills as Kill says, and only a worker that is primed
 	HangUp  time.Duration // its caller hangs up that long after its start; 0: not
 	Evil    bool
 }

@@ -39,6 +39,7 @@ func (w *world) poison(slot int32, p *pill) {
 		r.service = math.MaxInt64
 		if w.set.eventLoop && !k.mute {
 			k.mute, k.hung = true, r.pill
+			w.hush(r.worker)
 		}
 	case Conditional:
 		if k.inFlight > 2 { // two others besides it

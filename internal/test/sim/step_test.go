@@ -36,6 +36,7 @@ const (
 	evTick                       // a second has passed
 	evRedial                     // a: request, b: attempt; no worker could be reached
 	evShot                       // a: stream of an attack
+	evSilent                     // a: worker that hangs, b: epoch
 	evShift                      // a: shift, b: turn
 )
 
@@ -102,6 +103,7 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 		w.die(i, w.deathClass(cause), false, cause)
 	case evHang:
 		k.mute, k.hung = true, r.pill
+		w.hush(i)
 		w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
 	case evAbort:
 		w.leaveAbandoned(slot)
@@ -205,6 +207,8 @@ func (w *world) handleFleet(e *event) {
 		if r := &w.requests[e.a]; r.gen == e.b && r.where == waitsWorker {
 			w.overFleet(e.a)
 		}
+	case evSilent:
+		w.silent(e.a, e.b)
 	case evShot:
 		w.shoot(e.a)
 	case evTick:

@@ -146,6 +146,9 @@ func (w *world) shiftTurn(i int32) {
 	l := &w.lane
 	for {
 		s := &l.shifts[i]
+		if s.next != nil {
+			return // what has just been let go has come back, and its turn is next
+		}
 		k := &w.workers[s.worker]
 		s.turn++
 		if k.gone {

@@ -33,9 +33,12 @@ type worker struct {
 	state    state
 	hung     int32              // the pill its event loop is stuck on, or none
 	mute     bool               // its event loop is stuck
+	silent   bool               // … which has been noticed: it gets nothing new while others speak
 	gone     bool               // it is dead, and nobody has noticed
 	bad      bool               // runs the bad build
 	armed    bool               // the next request kills it
+	primed   bool               // a request that fires kills it
+	leaked   int                // requests that take something for good
 	served   int32              // deliveries that it has survived
 	left     int64              // when the last one ended; 0 never
 	shift    int32              // that it is the lane of, or none
@@ -192,13 +195,16 @@ func (w *world) up(i int32) {
 		return
 	}
 	w.epochs++
-	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad, k.armed = w.epochs, serving, false, false, none, w.badNow, false
+	k.epoch, k.state, k.mute, k.silent, k.gone, k.hung, k.bad, k.armed, k.primed, k.leaked = w.epochs, serving, false, false, false, none, w.badNow, false, false, 0
 	k.served, k.left, k.laned = 0, 0, bezoar.Fingerprint{}
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
 }
 
 func (w *world) offer(i int32) {
+	if w.workers[i].silent {
+		return
+	}
 	if k := &w.workers[i]; k.free == none {
 		k.free = int32(len(w.free))
 		w.free = append(w.free, i)
@@ -226,7 +232,7 @@ func (w *world) withdraw(i int32) {
 func (w *world) take(avoid int32, canary bool) int32 {
 	n := len(w.free)
 	if n == 0 {
-		return none
+		return w.anySilent()
 	}
 	if canary && w.Workers >= 3 {
 		a, b := w.canary(), w.canary()
@@ -283,7 +289,7 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	}
 	epoch := k.epoch
 	w.withdraw(i)
-	k.state, k.mute = down, false
+	k.state, k.mute, k.silent = down, false, false
 	if !planned {
 		w.stats.Deaths++
 		if w.siege != nil {

@@ -1,0 +1,118 @@
+package fleet
+
+import "time"
+
+// Bounds of silence.
+const (
+	leastPatience = 200 * time.Millisecond // with work in flight and no answer, until a worker counts as silent
+	mostPatience  = 5 * time.Second
+	muteAfter     = 200 * time.Millisecond // a look without an answer, until it counts as mute
+	lookAgainIn   = time.Second            // between two looks at one that stays silent
+	calmAfter     = 10 * time.Second       // without a look in vain until patience halves
+)
+
+// silence is what is known of a worker that has fallen silent. It is guarded by Fleet.mu.
+type silence struct {
+	spoke  uint64    // Worker.spoke when it was last listened to
+	since  time.Time // since when it has had work in flight and not answered; zero while it does
+	silent bool      // it gets nothing new while others speak
+	looked time.Time // when the last look at it began; zero when none has in this silence
+	mute   bool      // that look has gone unanswered for a while
+}
+
+// Silence is what [Fleet.Listen] has noticed of one worker.
+type Silence struct {
+	Worker *Worker
+	Look   bool // somebody is to look at it, with Overdue, and tell [Fleet.Looked]
+	Mute   bool // with Look false: it has become mute, or speaks again
+}
+
+// Listen notices workers that have fallen silent: work is in flight there, and nothing has
+// been answered for longer than is usual. Such a worker may have a slow request, or it hangs
+// and will be killed with all that is sent to it meanwhile. Until it answers something,
+// or a look finds it well, it gets nothing new, unless no other worker speaks either. Call it
+// about ten times a second.
+func (f *Fleet) Listen(now time.Time) (out []Silence) {
+	f.mu.Lock()
+	defer f.unlock()
+	if now.Sub(f.fooled) >= calmAfter {
+		f.patience, f.fooled = max(leastPatience, f.patience/2), now
+	}
+	for _, s := range f.places {
+		w := s.life
+		if w == nil || w.state != Serving && w.state != Lane {
+			continue
+		}
+		q := &w.silence
+		if q.mute && !q.silent {
+			q.mute = false
+			out = append(out, Silence{Worker: w})
+		}
+		if spoke := w.spoke.Load(); spoke != q.spoke || w.inFlight <= w.streams {
+			if q.mute {
+				out = append(out, Silence{Worker: w})
+			}
+			was := q.silent
+			*q = silence{spoke: spoke}
+			if was {
+				f.settled(w)
+			}
+			continue
+		}
+		switch {
+		case q.since.IsZero():
+			q.since = now
+		case now.Sub(q.since) < f.patience:
+		case q.looked.IsZero() || now.Sub(q.looked) >= lookAgainIn && w.check == nil:
+			q.looked = now
+			out = append(out, Silence{Worker: w, Look: true})
+			if !q.silent {
+				q.silent = true
+				f.settled(w)
+			}
+		case q.silent && !q.mute && now.Sub(q.looked) >= muteAfter:
+			q.mute = true
+			out = append(out, Silence{Worker: w, Mute: true})
+		}
+	}
+	return out
+}
+
+// Looked tells what a look at a silent worker has found. One that is well has only slow work:
+// the fleet is more patient from now on.
+func (f *Fleet) Looked(w *Worker, h Health) {
+	if h != Alive {
+		return
+	}
+	f.mu.Lock()
+	defer f.unlock()
+	if q := &w.silence; q.silent {
+		f.patience, f.fooled = min(mostPatience, 2*f.patience), time.Now()
+		q.silent = false
+		f.settled(w)
+	}
+}
+
+// hearken asks whether any worker that takes work speaks: where none does, all get work. mu
+// is held.
+func (f *Fleet) hearken() {
+	speaks, silent := false, false
+	for _, s := range f.places {
+		if w := s.life; w != nil && f.fit(w) {
+			speaks, silent = speaks || !w.silence.silent, silent || w.silence.silent
+		}
+	}
+	was := f.allSilent
+	if f.allSilent = silent && !speaks; f.allSilent == was {
+		return
+	}
+	for _, s := range f.places {
+		switch w := s.life; {
+		case w == nil || !w.silence.silent:
+		case f.takes(w):
+			f.offer(w)
+		default:
+			f.withdraw(w)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/dispatch/fleet"
+)
+
+// listenEvery is how often the dispatcher asks which workers have fallen silent.
+const listenEvery = 100 * time.Millisecond
+
+// listen has workers looked at that have fallen silent: what is sent to one that hangs is
+// lost with it. It ends with ctx.
+func (d *Dispatcher) listen(ctx context.Context) {
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	tick := time.NewTicker(listenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, s := range d.cfg.Fleet.Listen(now) {
+				if !s.Look {
+					d.cfg.Ledger.Silent(s.Worker.Epoch(), s.Mute)
+					continue
+				}
+				looks.Go(func() {
+					d.cfg.Fleet.Looked(s.Worker, d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue))
+				})
+			}
+		}
+	}
+}

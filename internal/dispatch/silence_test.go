@@ -1,0 +1,34 @@
+package dispatch_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// What is sent half a second after a worker has begun to hang is not lost with it.
+func TestAWorkerThatHangsGetsNothingNew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, dispatch.Config{}, blame.Config{})
+		var wg sync.WaitGroup
+		began := time.Now()
+		wg.Go(func() { r.do(1, hang, unsafeWork) })
+		for i := range 180 {
+			time.Sleep(10 * time.Millisecond)
+			sent := time.Since(began)
+			wg.Go(func() {
+				a := r.do(byte(10+i), slow, unsafeWork)
+				if a.Kind != dispatch.Answered && sent >= 500*time.Millisecond {
+					t.Errorf("work sent %v after the hang: %+v", sent, a)
+				}
+			})
+		}
+		wg.Wait()
+		if n := r.dead(); n != 1 {
+			t.Errorf("%d workers died, want the one that hangs", n)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package blame
+
+import (
+	"slices"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// answeredOnly reports whether the case is suspect only because its work was answered
+// before deaths. A run in the lane takes seconds then, since its worker is watched.
+func (c *workCase) answeredOnly() bool {
+	return c.state == suspected && c.late && !c.flight && c.laneCrashes() == 0
+}
+
+// acquitted clears what is suspect only because it was answered before deaths, once a
+// worker has outlived an answer to it: it need not run alone for that.
+func (state *State) acquitted(now int64, i uint32) bool {
+	c := &state.cases[i]
+	if !c.answeredOnly() || !state.harmless(now, c.work.Fingerprint) {
+		return false
+	}
+	state.acquit(now, i)
+	return true
+}
+
+func (state *State) acquit(now int64, i uint32) {
+	state.emitCase(Dropped, now, i, nil)
+	state.setClear(i)
+}
+
+// acquitCompany clears what is suspect only because it was answered before deaths that
+// the conviction of case i explains: the convict was answered before all of them, too.
+func (state *State) acquitCompany(now int64, i uint32) {
+	var explained []uint64
+	fp := state.cases[i].work.Fingerprint
+	for j := state.byFP[fp]; j != none; j = state.cases[j].after {
+		explained = append(explained, state.epochsOf(j)...)
+	}
+	for j := range state.cases {
+		if uint32(j) == i || !state.cases[j].answeredOnly() || state.cases[j].work.Fingerprint == fp {
+			continue
+		}
+		epochs := state.epochsOf(uint32(j))
+		if !slices.ContainsFunc(epochs, func(e uint64) bool { return !slices.Contains(explained, e) }) {
+			state.acquit(now, uint32(j))
+		}
+	}
+}
+
+// epochsOf lists the workers' lives whose deaths are evidence against a case.
+func (state *State) epochsOf(i uint32) []uint64 {
+	d := state.cases[i].detail
+	if d == none {
+		return nil
+	}
+	out := make([]uint64, 0, bezoar.MaxEvidence)
+	for k := range state.details[d].evidence {
+		out = append(out, state.details[d].evidence[k].Epoch)
+	}
+	return out
+}

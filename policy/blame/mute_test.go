@@ -1,0 +1,71 @@
+package blame_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// While a worker is mute with unproven work of a caller of whom little is known, more of it
+// runs apart. Everybody else's goes where it always does, and so does that caller's when the
+// worker speaks again or is dead.
+func TestWorkOfWhoSilencedAWorkerRunsApart(t *testing.T) {
+	for _, end := range []string{"speaks", "dies"} {
+		b := newState(t, blame.Config{Window: time.Second})
+		b.served("/home", 400)
+		e := b.life()
+		for range 20 { // how often it answers usually
+			b.runsOn(e, ask("/home", "good1"))
+			b.now = b.now.Add(20 * time.Millisecond)
+		}
+		tk, _ := b.admit(ask("/hang?n=1", "evil"))
+		b.Begin(b.now, tk, e, b.now.Add(2*time.Second), false)
+		b.now = b.now.Add(time.Second)
+		late, _ := b.admit(ask("/slow?n=1", "late"))
+		b.Begin(b.now, late, e, b.now.Add(2*time.Second), false)
+		more := ask("/hang?n=2", "evil")
+		if a := b.action(more); a != blame.ToFleet {
+			t.Fatalf("before it is known to be mute it goes to %v", a)
+		}
+		b.Silent(e, true)
+		if tk, d := b.Admit(b.now, more); d.Action != blame.ToLane || d.Cause != blame.BySilence {
+			t.Errorf("more of the same goes to %v by %v", d.Action, d.Cause)
+		} else {
+			b.Close(tk)
+		}
+		for _, w := range []blame.Work{ask("/home", "evil"), ask("/new", "good1"), ask("/new", "stranger"), ask("/new", "late")} {
+			if a := b.action(w); a != blame.ToFleet {
+				t.Errorf("%s of %s goes to %v", w.Traits.(*traits).target, w.Traits.(*traits).caller, a)
+			}
+		}
+		if end == "speaks" {
+			b.Silent(e, false)
+		} else {
+			b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Timeout})
+		}
+		if a := b.action(ask("/other", "evil")); a != blame.ToFleet {
+			t.Errorf("when the worker %s, more goes to %v", end, a)
+		}
+	}
+}
+
+// A caller who is known to be good has no less of the fleet for a slow request.
+func TestAGoodCallersWorkDoesNotRunApartForASilence(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 400)
+	for i := range 40 {
+		b.runs(ask(fmt.Sprint("/page/", i), "known"))
+	}
+	b.pass(2 * time.Second)
+	e := b.life()
+	tk, _ := b.admit(ask("/report?n=1", "known"))
+	b.Begin(b.now, tk, e, time.Time{}, false)
+	b.pass(time.Second)
+	b.Silent(e, true)
+	if a := b.action(ask("/report?n=2", "known")); a != blame.ToFleet {
+		t.Errorf("its next goes to %v", a)
+	}
+}
