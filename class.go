@@ -25,29 +25,8 @@ const classCount = int(SpawnFailed) + 1
 
 // String returns the class's stable name, as it appears in JSON and logs.
 func (c Class) String() string {
-	switch c {
-	case Done:
-		return "done"
-	case Transient:
-		return "transient"
-	case Throttled:
-		return "throttled"
-	case Outage:
-		return "outage"
-	case Invalid:
-		return "invalid"
-	case Bug:
-		return "bug"
-	case Crash:
-		return "crash"
-	case OOM:
-		return "oom"
-	case Timeout:
-		return "timeout"
-	case Interrupted:
-		return "interrupted"
-	case SpawnFailed:
-		return "spawn-failed"
+	if names := [...]string{"done", "transient", "throttled", "outage", "invalid", "bug", "crash", "oom", "timeout", "interrupted", "spawn-failed"}; int(c) < len(names) {
+		return names[c]
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
 }

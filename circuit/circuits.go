@@ -3,6 +3,8 @@ package circuit
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,11 +124,7 @@ func (c *Circuits) get(name string) *Breaker {
 func (c *Circuits) all() []*Breaker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*Breaker, 0, len(c.breakers))
-	for _, b := range c.breakers {
-		all = append(all, b)
-	}
-	return all
+	return slices.Collect(maps.Values(c.breakers))
 }
 
 // poke wakes who waits for ch, now or the next time.

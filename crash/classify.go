@@ -120,7 +120,6 @@ var phrases = []phrase{
 	{"resource temporarily unavailable", bezoar.Transient},
 	{"could not serialize access", bezoar.Transient},
 	{"lock timeout", bezoar.Transient},
-	{"heap out of memory", bezoar.OOM},
 	{"java heap space", bezoar.OOM},
 	{"gc overhead limit", bezoar.OOM},
 	{"out of memory", bezoar.OOM},

@@ -24,21 +24,8 @@ const (
 
 // String returns the kind's stable name.
 func (k EndKind) String() string {
-	switch k {
-	case Exited:
-		return "exit"
-	case Signaled:
-		return "signal"
-	case OutOfMemory:
-		return "oom"
-	case TimedOut:
-		return "timeout"
-	case Canceled:
-		return "canceled"
-	case NotStarted:
-		return "spawn"
-	case Lost:
-		return "lost"
+	if names := [...]string{"exit", "signal", "oom", "timeout", "canceled", "spawn", "lost"}; int(k) < len(names) {
+		return names[k]
 	}
 	return fmt.Sprintf("end(%d)", uint8(k))
 }
@@ -66,7 +53,7 @@ type Ending struct {
 // goes before a signal, and a signal before words that name no failure. A run that exited
 // with 0 is bezoar.Done.
 func OfRun(output []byte, e Ending) Report {
-	p := Parser{table: knownLanguages()}
+	p := Parser{table: languages()}
 	return p.OfRun(output, e)
 }
 

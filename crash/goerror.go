@@ -24,7 +24,7 @@ const maxErrors = 64
 // innermost one with a frame of the own code of the user. Without a stack it uses the
 // chain of types and the folded text: quality C. A nil error is bezoar.Done.
 func FromError(err error) Report {
-	p := Parser{table: knownLanguages()}
+	p := Parser{table: languages()}
 	return p.FromError(err)
 }
 
@@ -221,7 +221,7 @@ func isOneOf(err error, targets ...syscall.Errno) bool {
 // FromPanic reports what a recovered panic is about. stack is the result of
 // runtime/debug.Stack in the deferred function.
 func FromPanic(v any, stack []byte) Report {
-	p := Parser{table: knownLanguages()}
+	p := Parser{table: languages()}
 	return p.FromPanic(v, stack)
 }
 

@@ -242,6 +242,8 @@ func (e *entry) take(m map[string]any, depth int) {
 				case map[string]any:
 					if f["filename"] != nil && f["lineno"] != nil {
 						frames = append(frames, fmt.Sprintf("  File \"%v\", line %v, in %v", f["filename"], f["lineno"], f["name"]))
+					} else if at := javaObject(f); at != "" {
+						frames = append(frames, at)
 					} else {
 						e.nested(key, f, depth)
 					}
@@ -254,6 +256,22 @@ func (e *entry) take(m map[string]any, depth int) {
 			e.nested(key, v, depth)
 		}
 	}
+}
+
+// javaObject is the frame that an object with class, method and line stands for, as
+// JBoss' and Quarkus' logs list them; "" for other objects.
+func javaObject(f map[string]any) string {
+	class, _ := f["class"].(string)
+	method, _ := f["method"].(string)
+	if class == "" || method == "" {
+		return ""
+	}
+	line, ok := f["line"].(float64)
+	if !ok {
+		return "\tat " + class + "." + method + "(Unknown Source)"
+	}
+	file, _, _ := strings.Cut(lastSegment(class, "."), "$")
+	return fmt.Sprintf("\tat %s.%s(%s.java:%.0f)", class, method, file, line)
 }
 
 func (e *entry) nested(key string, m map[string]any, depth int) {
@@ -288,7 +306,7 @@ func (e *entry) field(key, v string, depth int) {
 		}
 	case "panic":
 		e.panic = v
-	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "kind", "name":
+	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "exceptiontype", "kind", "name":
 		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
 		}
@@ -347,7 +365,7 @@ func (e *entry) said() string {
 // beginsTrace reports a line that a reader waits for.
 func beginsTrace(l string) bool {
 	l, _, _ = strings.Cut(l, "\n")
-	return slices.ContainsFunc(knownLanguages(), func(lang language) bool { return lang.begins(l) })
+	return slices.ContainsFunc(languages(), func(lang language) bool { return lang.begins(l) })
 }
 
 func (e *entry) head() string {

@@ -1,14 +1,16 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// kernel reads what Linux says of a process that it ended: the fault and the
-// binary that it happened in, or that there was no memory left.
+// kernel is for what Linux says of a process that it ended: the fault and the binary
+// that it happened in, or that there was no memory left. It counts where the process
+// itself said nothing.
 func kernel() language {
 	return language{
 		name:      "kernel",
-		begins:    kernelBegins,
-		signs:     []string{"segfault at ", "general protection", "trap ", "Killed process ", "out of memory: Kill", "Out of memory: Kill"},
 		read:      kernelRead,
 		library:   func(Frame) bool { return true },
 		canonical: kernelCanonical,
@@ -30,9 +32,20 @@ func kernelKilled(l string) bool {
 	return strings.Contains(l, "ut of memory: Kill") || strings.Contains(l, "Killed process ") && strings.Contains(l, " total-vm:")
 }
 
-func kernelRead(lines []string, i int) (trace, int, bool) {
-	l := lines[i]
-	t := trace{fatal: true, rank: -1, class: "crash"} // what the process itself said comes first
+// kernelRead reads the last such line, if it is near the end.
+func kernelRead(lines []string, _ int) (trace, int, bool) {
+	start := max(0, len(lines)-genericLines)
+	for i, l := range slices.Backward(lines[start:]) {
+		if kernelBegins(l) {
+			t, ok := kernelLine(l)
+			return t, start + i + 1, ok
+		}
+	}
+	return trace{}, 0, false
+}
+
+func kernelLine(l string) (trace, bool) {
+	t := trace{fatal: true, class: "crash"}
 	e := exception{typ: "SIGSEGV"}
 	process, said, _ := strings.Cut(l, "segfault at ")
 	if kernelKilled(l) {
@@ -51,7 +64,7 @@ func kernelRead(lines []string, i int) (trace, int, bool) {
 		e.message, e.frames = l[len(process):], []Frame{f}
 	}
 	t.chain = []exception{e}
-	return t, i + 1, e.frames[0].Function != ""
+	return t, e.frames[0].Function != ""
 }
 
 // kernelTrap splits a line about another fault than a bad address.

@@ -1,11 +1,6 @@
 package crash
 
-import "sync"
-
-// knownLanguages is the table, made once, when it is first needed; nothing changes it.
-var knownLanguages = sync.OnceValue(languages)
-
-// languages makes the table. When two entries read a trace at the same line the
+// languages is the table. When two entries read a trace at the same line the
 // earlier one wins.
 func languages() []language {
 	return []language{
@@ -22,7 +17,6 @@ func languages() []language {
 		dotnet(),
 		rust(),
 		native(),
-		kernel(),
 		sql(),
 		shell(),
 	}

@@ -19,6 +19,9 @@ func unfoldPairs(l string, lv level) ([]string, level) {
 		if lv := levelOf(e.level); (lv != unsaid || strings.HasPrefix(l, `msg="`)) && (e.message != "" || e.problem != "") {
 			return e.lines(), lv
 		}
+		if strings.Contains(l, `msg=""`) {
+			return []string{""}, unsaid
+		}
 		return nil, unsaid
 	}
 	if n > 0 && strings.Contains(l, "level=") && strings.Contains(l, "time=") && strings.Count(l, "=") <= 3 {

@@ -22,19 +22,19 @@ func New(c Config) (*Parser, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Parser{c: c, table: knownLanguages()}, nil
+	return &Parser{c: c, table: languages()}, nil
 }
 
 // Parse reads the output of a program with the default Config: see
 // [Parser.Parse].
 func Parse(r io.Reader) (Report, error) {
-	p := Parser{table: knownLanguages()}
+	p := Parser{table: languages()}
 	return p.Parse(r)
 }
 
 // ParseBytes is Parse for an output in memory.
 func ParseBytes(b []byte) (Report, error) {
-	p := Parser{table: knownLanguages()}
+	p := Parser{table: languages()}
 	return p.ParseBytes(b)
 }
 
@@ -92,6 +92,11 @@ func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 		why = append(why, t.notes...)
 		w.over(t.lines)
 		last = t
+	}
+	if lang := kernel(); w.best == nil || !w.best.fatal || w.best.bare() {
+		if t, line, ok := w.read(&lang, last.lines, 0); ok {
+			w.best = &found{trace: t, lang: &lang, line: line}
+		}
 	}
 	if w.best == nil || w.best.bare() {
 		lang := generic()

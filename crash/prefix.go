@@ -42,10 +42,14 @@ func (t *text) unprefix() {
 // levels, threads, loggers. more reports a line that goes on in the next.
 func stripPrefix(l string) (rest string, lv level, more bool) {
 	if l == "" || l[0] == ' ' || l[0] == '\t' {
-		said := strings.TrimLeft(l, " \t")
-		if said == "" || said[0] < '0' || said[0] > '9' {
+		i := 0
+		for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
+			i++
+		}
+		if i == len(l) || l[i] < '0' || l[i] > '9' {
 			return l, unsaid, false
 		}
+		said := l[i:]
 		if n, _ := timestamp(said); n == 0 || len(said) == n || said[n] != '[' {
 			return l, unsaid, false
 		}
@@ -99,7 +103,7 @@ func logrus(l string) (int, level) {
 	if len(l) < 8 || l[4] != '[' {
 		return 0, unsaid
 	}
-	lv := unsaid
+	var lv level
 	switch l[:4] {
 	case "TRAC", "DEBU", "INFO":
 		lv = calm

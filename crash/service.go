@@ -5,6 +5,9 @@ import "strings"
 // unservice takes the names that docker compose, pm2, foreman and the like put
 // before each line from outputs that are too short to show what lines share.
 func (t *text) unservice() {
+	if !t.servedSoon() {
+		return
+	}
 	named, others := 0, 0
 	for _, l := range t.lines {
 		switch name, n := service(l); {
@@ -21,6 +24,23 @@ func (t *text) unservice() {
 		_, n := service(l)
 		return l[n:]
 	})
+}
+
+// servedSoon reports that one of the first lines has the name of a service.
+func (t *text) servedSoon() bool {
+	seen := 0
+	for _, l := range t.lines {
+		if l == "" {
+			continue
+		}
+		if _, n := service(l); n > 0 {
+			return true
+		}
+		if seen++; seen == 4 {
+			break
+		}
+	}
+	return false
 }
 
 // numberedService reports web-1, web_1 and web.1: what nothing but a service is

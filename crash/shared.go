@@ -76,9 +76,13 @@ func separated(l string, n int) int {
 // read, nor valgrind's, nor the beginning of a frame, nor half of an object.
 func isPrefix(s string) bool {
 	s = strings.TrimSpace(s)
-	return s != "" && !strings.HasSuffix(s, `="`) && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
+	return s != "" && !(openQuote(s) && strings.Contains(s, `="`)) && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
 		strings.Count(s, "{") <= strings.Count(s, "}") && strings.Count(s, "[") == strings.Count(s, "]")
 }
+
+// openQuote reports text within which a quotation begins and does not end: of a pair,
+// as in msg="text, another pair may follow it.
+func openQuote(s string) bool { return strings.Count(s, `"`)%2 == 1 }
 
 // headWord returns where one of the words is that headers begin with.
 func headWord(l string) int {
@@ -219,9 +223,10 @@ func cutShared(prefix, l string) (rest string, ok bool) {
 		return l, false
 	}
 	rest = l[m:]
-	if prefix[len(prefix)-1] == '"' {
+	if openQuote(prefix) {
 		rest = strings.TrimSuffix(rest, `"`)
-	} else if strings.Contains(prefix, "│") { // the other side of the window
+	}
+	if strings.Contains(prefix, "│") { // the other side of the window
 		rest = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(rest, " "), "│"), " ")
 	}
 	return rest, true

@@ -25,11 +25,11 @@ func signalled(l string) string {
 	for _, w := range [...]string{
 		"on signal ", "by signal ", "by signal: ", "to signal ", "with signal ", "exit signal ", "from signal ", "prematurely: signal ", "was sent SIG", " by SIG", "code=killed, status=", "code=dumped, status=",
 	} {
-		at := strings.Index(l, w)
-		if at < 0 {
+		_, said, ok := strings.Cut(l, w)
+		if !ok {
 			continue
 		}
-		said := strings.TrimPrefix(l[at+len(w):], "SIG")
+		said = strings.TrimPrefix(said, "SIG")
 		n := 0
 		for n < len(said) && (isWord(said[n]) || said[n] == ' ' && strings.ToLower(said[:1]) != said[:1]) {
 			n++

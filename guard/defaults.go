@@ -6,12 +6,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// DefaultRules returns the rules of the default profile. Their limits come from the limits
-// of the backends, or from incidents if a backend has no limit. Ordinary dashboards stay
-// far below them.
-func DefaultRules() []Rule { return ProfileDefault.Rules() }
-
-// Profile names a set of default rules.
+// Profile names a set of rules that apply where the limits have no rule. Their limits come
+// from the limits of the backends, or from incidents if a backend has no limit. Ordinary
+// dashboards stay far below those of the default profile.
 type Profile string
 
 const (

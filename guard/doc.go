@@ -16,7 +16,7 @@
 //
 // # Which rule decides
 //
-// The rules of [Limits] take precedence over [DefaultRules]. Among the rules on a
+// The rules of [Limits] take precedence over [Profile.Rules]. Among the rules on a
 // predictor, the most specific one decides. The criteria, in this order: a rule of the
 // limits before a default; the caller's class before a class that it inherits from, before
 // all classes; the longer index pattern; a rule for one kind before a rule for all. Equally

@@ -4,13 +4,7 @@ import "time"
 
 // String returns file or backend.
 func (s Source) String() string {
-	switch s {
-	case Static:
-		return "file"
-	case Polled:
-		return "backend"
-	}
-	return "unknown"
+	return [...]string{"file", "backend", "unknown"}[min(uint(s), 2)]
 }
 
 // HintSource describes a source that has hints.

@@ -33,8 +33,8 @@ func (a Action) weight() int {
 	return 0
 }
 
-// Limits defines what queries may cost. Rules take precedence over DefaultRules. The most
-// specific rule for a value decides.
+// Limits defines what queries may cost. Rules take precedence over those of the Profile. The
+// most specific rule for a value decides.
 type Limits struct {
 	Name string // of the file; appears in findings
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -40,12 +41,8 @@ func (l *labels) choose(callers map[string]*CallerStats) {
 		}
 		return 0
 	}
-	named := make([]string, 0, len(l.own))
-	for name := range l.own {
-		named = append(named, name)
-	}
 	byCost := func(a, b string) int { return cmp.Or(cmp.Compare(costs(a), costs(b)), cmp.Compare(a, b)) }
-	slices.SortFunc(named, byCost)
+	named := slices.SortedFunc(maps.Keys(l.own), byCost)
 	var nameless []string
 	for name := range callers {
 		if l.own[name] == nil {

@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -64,10 +65,5 @@ func (a *alarms) clearOf(kind, of string) {
 func (a *alarms) list() []Alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]Alarm, 0, len(a.on))
-	for _, alarm := range a.on {
-		all = append(all, alarm)
-	}
-	slices.SortFunc(all, func(x, y Alarm) int { return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What)) })
-	return all
+	return slices.SortedFunc(maps.Values(a.on), func(x, y Alarm) int { return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What)) })
 }

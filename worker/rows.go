@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -131,11 +132,7 @@ func (d *delivery) letters() []Letter {
 
 // splitLines cuts a body into lines, each with its end.
 func splitLines(body []byte) [][]byte {
-	var lines [][]byte
-	for line := range bytes.Lines(body) {
-		lines = append(lines, line)
-	}
-	return lines
+	return slices.Collect(bytes.Lines(body))
 }
 
 func join(lines [][]byte, b sift.Batch) []byte {

@@ -15,9 +15,6 @@ const (
 	Postgres Format = "postgres"
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{Lines, Postgres} }
-
 // ParseFormat parses the name of a format, or of a log that has the format Lines.
 func ParseFormat(name string) (Format, error) {
 	switch name {

@@ -15,15 +15,8 @@ const (
 )
 
 func (c Class) String() string {
-	switch c {
-	case Safe:
-		return "safe"
-	case Polynomial:
-		return "polynomial"
-	case Exponential:
-		return "exponential"
-	case Unknown:
-		return "unknown"
+	if names := [...]string{"safe", "polynomial", "exponential", "unknown"}; uint(c) < uint(len(names)) {
+		return names[c]
 	}
 	return fmt.Sprintf("Class(%d)", uint8(c))
 }

@@ -65,10 +65,10 @@ func shardView(s *config.Shard, workers int, overflowed uint64) *adminapi.Shard 
 
 // held returns how the fleet judges a worker that is up.
 func held(s *fleet.Status) *adminapi.Held {
-	if !s.HeldOut && s.Sick == "" && s.Ejected == nil {
+	if !s.HeldOut && s.Sick == "" && s.Ejected == nil && !s.Silent {
 		return nil
 	}
-	out := &adminapi.Held{Out: s.HeldOut, Sick: s.Sick, Ejections: s.Ejections}
+	out := &adminapi.Held{Out: s.HeldOut || s.Silent, Sick: s.Sick, Silent: s.Silent, Ejections: s.Ejections}
 	if s.Ejected != nil {
 		out.Ejected = *s.Ejected
 	}

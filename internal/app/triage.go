@@ -27,7 +27,7 @@ func (a *App) openTriage() error {
 func (a *App) sources(p *present) []triage.Source {
 	var out []triage.Source
 	for _, u := range p.units {
-		out = append(out, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
+		out = append(out, triage.NewGateway(u.name, keptLetters{backend{a}, u.name}))
 	}
 	return append(append(out, a.flowLetters...), outboxLetters(p)...)
 }

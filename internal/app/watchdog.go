@@ -45,11 +45,10 @@ func watchdogOf(f *config.Fleet) (watchdog.Config, bool) {
 		return watchdog.Config{}, false
 	}
 	cfg := watchdog.Config{
-		Limits: watchdog.Limits{
-			Memory: int64(w.Memory), Growth: int64(w.Growth), Descriptors: float64(w.Descriptors),
-			Threads: w.Threads,
+		Rules: watchdog.Rules{
+			Limits: watchdog.Limits{Memory: int64(w.Memory), Growth: int64(w.Growth), Descriptors: float64(w.Descriptors), Threads: w.Threads},
+			For:    w.For, Share: float64(w.Share), MinUptime: w.MinUptime, PerHour: w.PerHour,
 		},
-		For: w.For, Share: float64(w.Share), MinUptime: w.MinUptime, PerHour: w.PerHour,
 		Patience: replacePatience + f.Drain + f.Grace,
 	}
 	cfg.MinUptime = cmp.Or(cfg.MinUptime, watchdog.Off)

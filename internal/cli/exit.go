@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os/exec"
 	"syscall"
 
@@ -89,7 +90,7 @@ func unreachable(err error) bool {
 		return true
 	}
 	sent, ok := errors.AsType[*net.OpError](err)
-	return ok && sent.Op == "dial"
+	return ok && sent.Op == "dial" || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 func codeOfProblem(p *adminapi.Problem) int {
@@ -121,6 +122,8 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &exit) && exit.hint != "":
 		return exit.hint
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "it speaks plain HTTP: write http:// instead of https://"
 	case errors.As(err, &reach):
 		return "is Bezoar running there? --admin or BEZOAR_ADMIN names another address"
 	case errors.As(err, &other):

@@ -16,14 +16,14 @@ import (
 // answered by what to write.
 func flagValues() []kong.Option {
 	options := []kong.Option{
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), valueOf(func(text string, to reflect.Value) error {
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), valueOf("duration", func(text string, to reflect.Value) error {
 			d, err := config.Duration(text)
 			if err == nil {
 				to.SetInt(int64(d))
 			}
 			return err
 		})),
-		kong.TypeMapper(reflect.TypeFor[slog.Level](), valueOf(func(text string, to reflect.Value) error {
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), valueOf("level", func(text string, to reflect.Value) error {
 			var level slog.Level
 			if level.UnmarshalText([]byte(text)) != nil {
 				return fmt.Errorf("%s is not a level — write debug, info, warn or error", config.Quoted(text))
@@ -31,7 +31,7 @@ func flagValues() []kong.Option {
 			to.SetInt(int64(level))
 			return nil
 		})),
-		kong.KindMapper(reflect.Float64, valueOf(func(text string, to reflect.Value) error {
+		kong.KindMapper(reflect.Float64, valueOf("number", func(text string, to reflect.Value) error {
 			f, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				return fmt.Errorf("%s is not a number — write one such as 0.5", config.Quoted(text))
@@ -40,7 +40,7 @@ func flagValues() []kong.Option {
 			return nil
 		})),
 	}
-	whole := valueOf(func(text string, to reflect.Value) error {
+	whole := valueOf("number", func(text string, to reflect.Value) error {
 		var err error
 		if to.CanUint() {
 			var u uint64
@@ -62,11 +62,11 @@ func flagValues() []kong.Option {
 	return options
 }
 
-// valueOf reads one word.
-func valueOf(read func(text string, to reflect.Value) error) kong.MapperFunc {
+// valueOf reads one word, of which the parser says what kind it wants.
+func valueOf(kind string, read func(text string, to reflect.Value) error) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, to reflect.Value) error {
 		var text string
-		if err := ctx.Scan.PopValueInto("value", &text); err != nil {
+		if err := ctx.Scan.PopValueInto(kind, &text); err != nil {
 			return err
 		}
 		return read(text, to)

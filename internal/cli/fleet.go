@@ -112,7 +112,7 @@ func awaitRestart(ctx context.Context, api *adminapi.Client, begun adminapi.Rest
 		switch {
 		case r == nil || r.Number < begun.Number: // not seen yet
 		case r.State == "stopped", r.State == "reverted":
-			return hinted(exitf(exitUnhealthy, "fleet %s: the rolling restart stopped: %s", clean(begun.Fleet), clean(r.Why)), "%s", clean(r.Next))
+			return hinted(exitf(exitUnhealthy, "fleet %s: the rolling restart stopped: %s", clean(begun.Fleet), clean(stoppedWhy(r))), "%s", clean(r.Next))
 		case r.State == "done":
 			return nil
 		default:

@@ -67,6 +67,9 @@ func opinion(now time.Time, w adminapi.Worker) cell {
 	if h.Sick != "" {
 		parts = append(parts, "sick: "+h.Sick)
 	}
+	if h.Silent {
+		parts = append(parts, "silent: it has work and answers nothing")
+	}
 	if !h.Ejected.IsZero() {
 		text := fmt.Sprintf("ejected until %s (%s)", clock(now, h.Ejected), until(now, h.Ejected))
 		if h.Ejections > 1 {

@@ -73,8 +73,11 @@ func pid(n int) string {
 }
 
 func heldText(h *adminapi.Held) string {
-	if h.Sick != "" {
+	switch {
+	case h.Sick != "":
 		return "sick"
+	case h.Silent:
+		return "silent"
 	}
 	return "ejected"
 }
@@ -136,6 +139,15 @@ func shardText(s *adminapi.Shard) string {
 	return fmt.Sprintf("shards %s, two callers share all with probability %s; overflow %s, %d overflowed", what, chance(s.Whole), clean(s.Overflow), s.Overflowed)
 }
 
+// stoppedWhy returns why a rolling restart stopped, without what was attempted: the
+// caller has said that before.
+func stoppedWhy(r *adminapi.Rollout) string {
+	if attempt, why, ok := strings.Cut(r.Why, ": "); ok && strings.HasPrefix(attempt, "restart fleet ") {
+		return why
+	}
+	return r.Why
+}
+
 // writeRollout prints the state of the newest rolling restart and, if it stopped, what to do.
 func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
 	switch r.State {
@@ -143,7 +155,7 @@ func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
 		p.printf("  %s\n", p.paint(cyan, fmt.Sprintf("rolling restart since %s: %d of %d workers replaced, now %s",
 			clock(now, r.Began), r.Replaced, r.Workers, clean(r.Worker))))
 	case "stopped":
-		text := fmt.Sprintf("ROLLING RESTART STOPPED %s (%s): %s. %s", clock(now, r.Ended), ago(now, r.Ended), clean(r.Why), clean(r.Next))
+		text := fmt.Sprintf("ROLLING RESTART STOPPED %s (%s): %s. %s", clock(now, r.Ended), ago(now, r.Ended), clean(stoppedWhy(r)), clean(r.Next))
 		for _, line := range wrap(text, p.columns()-4) {
 			p.printf("  %s\n", p.paint(red, line))
 		}

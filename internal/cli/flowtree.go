@@ -225,7 +225,7 @@ const longestNote = 72
 // noteOf returns further notes on a task.
 func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 	var notes []string
-	total := 0
+	why, total := t.Why, 0
 	for _, n := range t.Counts {
 		total += n
 	}
@@ -239,10 +239,13 @@ func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 		}
 		if !in.NextAt.IsZero() && (t.State == task.Retrying || t.State == task.Sensing || t.State == task.Interrupted) {
 			notes = append(notes, "next "+until(now, in.NextAt))
+			if _, rest, ok := strings.Cut(why, ", "); ok && strings.HasPrefix(why, "again in ") {
+				why = rest // when is said already, and goes on
+			}
 		}
 	}
-	if t.Why != "" && t.State != task.Success {
-		notes = append(notes, cut(clean(t.Why), longestNote))
+	if why != "" && t.State != task.Success {
+		notes = append(notes, cut(clean(why), longestNote))
 	}
 	if len(also) > 0 && t.State == task.Pending {
 		notes = append(notes, "needs also "+clean(strings.Join(also, ", ")))

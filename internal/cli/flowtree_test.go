@@ -21,6 +21,7 @@ func shownRun(now time.Time) *flowapi.Run {
 	fetch.First, fetch.Ended = now.Add(-9*time.Second), now.Add(-7500*time.Millisecond)
 	load := one("load", task.Retrying, "fetch")
 	load.First, load.Instances[0].Attempts, load.Instances[0].NextAt = now.Add(-7*time.Second), 2, now.Add(3*time.Second)
+	load.Why = "again in 4s, after failure 1 (bug; exit status 3)"
 	evil := one("evil\x1b[31m\u202e", task.DeadLetter, "fetch")
 	evil.Why = "it failed\n\x1b[2Jtwice"
 	return &flowapi.Run{
@@ -35,7 +36,7 @@ func TestTree(t *testing.T) {
 	want := strings.Join([]string{
 		"run 01k0000000000000000000000a  orders  RUNNING  10s, about 42s left",
 		`✔ fetch                    SUCCESS            1.5s`,
-		`├─ ↻ load                  RETRYING           7.0s  attempt 2; next in 3s`,
+		`├─ ↻ load                  RETRYING           7.0s  attempt 2; next in 3s; after failure 1 (bug; exit status 3)`,
 		`│  └─ · report             PENDING                  needs also evil\x1b[31m\u202e`,
 		`└─ ✖ evil\x1b[31m\u202e  DEAD_LETTER              it failed\x0a\x1b[2Jtwice`,
 	}, "\n")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -246,11 +247,7 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 
 // mostRules returns the predictors whose limits a caller exceeded most often.
 func mostRules(rules map[string]int64) string {
-	names := make([]string, 0, len(rules))
-	for name := range rules {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(-cmp.Compare(rules[a], rules[b]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(rules), func(a, b string) int { return cmp.Or(-cmp.Compare(rules[a], rules[b]), cmp.Compare(a, b)) })
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, rules[name])
 	}

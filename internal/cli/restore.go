@@ -65,7 +65,7 @@ func (c *restoreCmd) fault(err error) error {
 	case errors.Is(err, errors.ErrUnsupported):
 		return &exitError{code: exitUsage, err: err}
 	case errors.Is(err, store.ErrInUse):
-		return &exitError{code: exitFailure, err: err, hint: "stop Bezoar, and restore then"}
+		return &exitError{code: exitFailure, err: err} // it says to stop that Bezoar
 	case errors.Is(err, fs.ErrExist) && !c.Replace:
 		return &exitError{code: exitUsage, err: err, hint: "--replace puts the backup in its place, and keeps it under another name"}
 	case errors.Is(err, fs.ErrExist):

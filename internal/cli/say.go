@@ -26,6 +26,7 @@ func spoken(err error) string {
 	}
 	first, rest, more := strings.Cut(text, "\n")
 	first = strings.TrimSuffix(first, ": invalid argument") // what comes before says which, and why
+	first = strings.Replace(first, "already: file already exists", "already", 1)
 	parts := strings.Split(first, ": ")
 	kept := parts[:0]
 	for i, part := range parts {

@@ -1,16 +1,25 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // What the system refuses comes with what to do.
@@ -38,6 +47,7 @@ func TestRefusalsOfTheSystemHaveHints(t *testing.T) {
 		{bound(syscall.EADDRNOTAVAIL), exitFailure, "no interface of this machine"},
 		{bound(syscall.EADDRINUSE), exitFailure, "is it another Bezoar?"},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitNotAllowed, ""},
+		{http.ErrSchemeMismatch, exitUnhealthy, "write http:// instead of https://"},
 		{errors.New("else"), exitFailure, ""},
 	} {
 		wrapped := fmt.Errorf("something: %w", c.err)
@@ -47,5 +57,23 @@ func TestRefusalsOfTheSystemHaveHints(t *testing.T) {
 		if got := codeOf(wrapped); got != c.code {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.code)
 		}
+	}
+}
+
+// A store that another process holds comes with the other way to its queue.
+func TestAQueueOfAStoreThatIsHeld(t *testing.T) {
+	engine := tellingEngine()
+	engine.Queues = func(context.Context, config.Config, *slog.Logger, func(context.Context, *queue.Engine) error) error {
+		return fmt.Errorf("open: %w", store.ErrInUse)
+	}
+	var errs bytes.Buffer
+	code := Main(t.Context(), Process{
+		Args:   []string{"work", "-q", "bezoar:jobs", "--state", t.TempDir(), "--", "cat"},
+		Stdin:  strings.NewReader(""),
+		Stdout: io.Discard, Stderr: &errs, Getenv: func(string) string { return "" }, Engine: engine,
+	})
+	want := "bezoar: open: in use by another process\nhint: if bezoar serve holds it, name the queue by its URL, as in --queue http://127.0.0.1:9324/000000000000/jobs\n"
+	if code != exitFailure || errs.String() != want {
+		t.Errorf("exit code %d, stderr %q, want %q", code, errs.String(), want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -164,9 +165,13 @@ func (c *workCmd) direct(ctx context.Context, s *session, log *slog.Logger, name
 	if err != nil {
 		return settingsError(err)
 	}
-	return s.Engine.Queues(ctx, cfg, log, func(ctx context.Context, e *queue.Engine) error {
+	err = s.Engine.Queues(ctx, cfg, log, func(ctx context.Context, e *queue.Engine) error {
 		return work(ctx, worker.Direct(e, name))
 	})
+	if errors.Is(err, store.ErrInUse) {
+		return hinted(err, "if bezoar serve holds it, name the queue by its URL, as in --queue http://127.0.0.1:9324/000000000000/%s", clean(name))
+	}
+	return err
 }
 
 // config converts the flags to a worker's settings.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -110,13 +111,8 @@ func (w *workShow) failures() string {
 		return ""
 	}
 	var text strings.Builder
-	classes := make([]bezoar.Class, 0, len(w.failed))
-	for class := range w.failed {
-		classes = append(classes, class)
-	}
-	slices.Sort(classes)
 	all := 0
-	for i, class := range classes {
+	for i, class := range slices.Sorted(maps.Keys(w.failed)) {
 		if all += w.failed[class]; i > 0 {
 			text.WriteString(", ")
 		}

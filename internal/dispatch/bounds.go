@@ -114,7 +114,7 @@ func (c *call) waitForBudget(ctx context.Context) bool {
 		return true
 	}
 	defer d.waitingForBudget.Add(-1)
-	if d.waitingForBudget.Add(1) > int64(d.cfg.Queue) {
+	if d.waitingForBudget.Add(1) > maxQueue {
 		return false
 	}
 	end := time.Now().Add(min(budgetWait, c.waitLeft()))

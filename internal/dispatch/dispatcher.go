@@ -18,20 +18,19 @@ import (
 
 // Config describes a dispatcher. Fleet and Ledger are required.
 type Config struct {
-	Fleet   *fleet.Fleet
-	Ledger  *ledger.Ledger
-	Retry   RetryConfig   // for work without a Retry
-	Timeout time.Duration // until an answer begins, for work without one; default 30 s
-	Wait    time.Duration // for a worker, the lane or a duplicate; default 15 s
-	Queue   int           // how many may wait for the lane; default 512
-	Linger  time.Duration // how long an idle lane keeps its worker; default 100 ms
+	Fleet  *fleet.Fleet
+	Ledger *ledger.Ledger
+	Retry  RetryConfig   // for work without a Retry
+	Wait   time.Duration // for a worker, the lane or a duplicate; default 15 s
 }
 
+const (
+	maxQueue = 512                    // how many may wait for the lane
+	linger   = 100 * time.Millisecond // how long an idle lane keeps its worker
+)
+
 func (c Config) withDefaults() Config {
-	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.Wait = cmp.Or(c.Wait, defaultWait)
-	c.Queue = cmp.Or(c.Queue, 512)
-	c.Linger = cmp.Or(c.Linger, 100*time.Millisecond)
 	return c
 }
 
@@ -40,7 +39,7 @@ func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Fleet == nil, "Fleet is nil")
 	errs.If(c.Ledger == nil, "Ledger is nil")
-	errs.If(c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0, "Timeout, Wait, Linger and Queue must not be negative")
+	errs.If(c.Wait < 0, "Wait must not be negative")
 	return errors.Join(append(errs, c.Retry.Validate())...)
 }
 
@@ -128,7 +127,7 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 	c := d.calls.Get().(*call)
 	*c = call{d: d, w: w, job: j, redrive: redrive}
 	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
-	c.w.Timeout = cmp.Or(c.w.Timeout, d.cfg.Timeout)
+	c.w.Timeout = cmp.Or(c.w.Timeout, defaultTimeout)
 	if c.w.Retry == nil {
 		c.w.Retry = d.retry
 	}
@@ -296,7 +295,7 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 		c.paced = time.Now()
 	}
 	defer c.d.pacing.Add(-1)
-	waiting, most := c.d.pacing.Add(1), int64(c.d.cfg.Queue)
+	waiting, most := c.d.pacing.Add(1), int64(maxQueue)
 	if left > 0 && wait > left && dec.Cause != blame.ByClient && time.Since(c.paced) < leastPaced {
 		wait, most = left, most/4 // the other places are for work whose turn will come
 	}

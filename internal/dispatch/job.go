@@ -120,10 +120,10 @@ const (
 // Result is how one attempt ended on the wire.
 type Result struct {
 	Fault  Fault
-	Begun  bool      // part of the answer has reached the caller, so nothing can be replayed
-	Status int       // of the answer; 0: none
+	Begun  bool      // part of the answer has reached the caller: nothing can be replayed
+	Status int       // of the answer, 0 when there was none
 	Err    error     // the cause, for logs
-	At     time.Time // when all of the answer had been sent; zero: not noted
+	At     time.Time // when all of the answer had been sent; zero where that was not noted
 }
 
 // Kind is the kind of an [Answer].

@@ -288,7 +288,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	d := c.d
 	left := c.waitLeft()
-	if left <= 0 || !d.lane.push(e, d.cfg.Queue) {
+	if left <= 0 || !d.lane.push(e, maxQueue) {
 		return nil, c.unavailable(RuleLane, "it must run alone, and too many wait for that")
 	}
 	timer := time.NewTimer(left)

@@ -49,7 +49,7 @@ func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
 	defer d.cfg.Fleet.Unreserve(w)
 	kick, stop := d.lane.listen()
 	defer stop()
-	s := &laneShift{d: d, w: w, kick: kick, notice: notice{ended: make(chan *entry, d.cfg.Queue+1)}}
+	s := &laneShift{d: d, w: w, kick: kick, notice: notice{ended: make(chan *entry, maxQueue+1)}}
 	defer s.leave(ctx)
 	for ctx.Err() == nil {
 		if _, ended := w.End(); ended {
@@ -248,7 +248,7 @@ func (s *laneShift) leave(ctx context.Context) {
 
 // lingers waits a little for more suspects before the worker goes back.
 func (s *laneShift) lingers(ctx context.Context) bool {
-	timer := time.NewTimer(s.d.cfg.Linger)
+	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	select {
 	case <-s.kick:

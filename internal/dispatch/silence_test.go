@@ -16,8 +16,10 @@ func TestAWorkerThatHangsGetsNothingNew(t *testing.T) {
 		var wg sync.WaitGroup
 		began := time.Now()
 		wg.Go(func() { r.do(1, hang, unsafeWork) })
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
 		for i := range 180 {
-			time.Sleep(10 * time.Millisecond)
+			<-tick.C
 			sent := time.Since(began)
 			wg.Go(func() {
 				a := r.do(byte(10+i), slow, unsafeWork)

@@ -13,8 +13,6 @@ import (
 // Upstream is how a gateway connects to workers. Its zero value is useful.
 type Upstream struct {
 	DialTimeout time.Duration // default 1 s
-	MaxIdle     int           // idle connections kept per worker; default 128
-	IdleTimeout time.Duration // how long; default 30 s
 	Fields      int           // of the head of an answer; default 1,000
 	// Dial connects to a worker, within DialTimeout, ready for the first byte of a request. It is for TLS, Unix sockets and
 	// others. nil: TCP.
@@ -33,7 +31,7 @@ func (u Upstream) pool() h1.PoolConfig {
 	if u.Fields == 0 {
 		u.Fields = answerFields
 	}
-	return h1.PoolConfig{DialTimeout: u.DialTimeout, MaxIdle: u.MaxIdle, IdleTimeout: u.IdleTimeout, Limits: h1.Limits{Fields: u.Fields}, Dial: u.Dial}
+	return h1.PoolConfig{DialTimeout: u.DialTimeout, Limits: h1.Limits{Fields: u.Fields}, Dial: u.Dial}
 }
 
 // Connect makes the gateway's state for one life of a worker at addr: "host:port", "http://host:port" or another form that
@@ -49,7 +47,7 @@ func (u Upstream) Connect(addr string) any {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}
 	}
-	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, IdleTimeout: u.IdleTimeout, Fields: u.pool().Limits.Fields})
+	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, Fields: u.pool().Limits.Fields})
 }
 
 // Prober counts the idle connections that a worker holds open, and those that it has closed since the last call, as

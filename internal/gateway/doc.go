@@ -67,8 +67,8 @@
 //
 // # Two wires, one core
 //
-// A [Server] speaks HTTP/1.1 with its own implementation (internal/gateway/h1), with TLS
-// and without, because that costs less. HTTP/2 uses net/http. [Gateway.ServeHTTP] mounts
+// A [Server] speaks HTTP/1.1 with its own implementation (internal/gateway/h1), with and
+// without TLS, because that costs less. HTTP/2 uses net/http. [Gateway.ServeHTTP] mounts
 // the same core in another server. There are also two implementations to workers:
 // internal/gateway/h1, and net/http's HTTP/2 for an Upstream that asks for it, over
 // connections that never send a request again (internal/gateway/h2). CPU per proxied

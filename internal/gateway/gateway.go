@@ -44,7 +44,7 @@ func New(cfg Config) (*Gateway, error) {
 // Held returns how many bytes of bodies are held now.
 func (g *Gateway) Held() int64 { return g.held.Load() }
 
-// serveExchange answers one request of the own wire.
+// serveExchange answers one request of package h1.
 func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 	m, ok := x.ConnData.(*connCache)
 	if !ok {

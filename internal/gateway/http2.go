@@ -16,11 +16,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxStreams bounds the requests at once on an HTTP/2 connection.
+// maxStreams is how many requests an HTTP/2 connection has at once.
 const maxStreams = 250
 
-// passed is a listener for connections of callers who speak HTTP/2. They come from another listener, which has read their
-// first bytes or has done the handshake of TLS.
+// passed is a listener for the connections of callers who speak HTTP/2. They came over
+// another one, which has their first bytes or has done the handshake of TLS.
 type passed struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -50,7 +50,7 @@ func (p *passed) Close() error {
 	return nil
 }
 
-// take passes a connection on. It returns false if passed is no longer served.
+// take passes a connection on. It reports false once nobody serves it.
 func (p *passed) take(c net.Conn) bool {
 	select {
 	case p.conns <- c:

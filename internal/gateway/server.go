@@ -99,8 +99,9 @@ func (s *Server) LastCall(d time.Duration) { s.lastCall.Store(int64(d)) }
 // Run serves until ctx is done. Then it stops accepting, closes idle connections, and waits for requests in flight, for at
 // most DrainTimeout. It returns nil if everything could finish. Call it once.
 func (s *Server) Run(ctx context.Context) error {
-	// Work in flight survives the order to stop, but not the end of the drain: it may be waiting for a worker, where the
-	// end of the connection does not end it.
+	// Work in flight outlives the order to stop, but not the time to drain: it
+	// may be waiting for a worker, where nothing that happens to the connection
+	// ends it.
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() {

@@ -19,7 +19,8 @@ const readSize = stdwire.ReadSize
 
 var _ caller = (*stdwire.Exchange)(nil)
 
-// ServeHTTP answers a request that came over net/http: as HTTP/2, or where a program mounts the gateway.
+// ServeHTTP answers a request that came over net/http: as HTTP/2, or where a program
+// of yours mounts the gateway.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serveStd(w, r, stdTimeout, stdTimeout)
 }

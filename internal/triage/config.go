@@ -22,9 +22,6 @@ import (
 type Config struct {
 	Queue   Queue    // *queue.Engine
 	Sources []Source // dead letters that are in no queue
-	// Secrets are parts of names, beside the usual ones, of attributes whose
-	// values are not shown.
-	Secrets []string
 	// PollEvery is how often Watch and Run look for news; default 500 ms.
 	PollEvery time.Duration
 	// Now is for what people read: when a plan was made, how long a task will
@@ -87,7 +84,7 @@ func New(c Config) (*Service, error) {
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	d := &Service{
-		config: c, id: newID("triage"), secret: redact.NewNames(c.Secrets),
+		config: c, id: newID("triage"), secret: redact.NewNames(nil),
 		kick: make(chan struct{}, 1), errlog: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)

@@ -1,13 +1,9 @@
 package triage
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"hash/fnv"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -33,24 +29,31 @@ const maxKept = 10_000
 // Gateway shows the requests of one fleet as letters. It looks at all of them
 // for every list, as there are few.
 type Gateway struct {
-	Fleet string
-	Kept  Kept
-	Now   func() time.Time // for the hours of groups; nil: time.Now
+	Listing
+	fleet string
+	kept  Kept
+}
+
+// NewGateway shows the requests of a fleet that kept holds.
+func NewGateway(fleet string, kept Kept) *Gateway {
+	g := &Gateway{fleet: fleet, kept: kept}
+	g.Listing = g.all
+	return g
 }
 
 // Name is the queue of the fleet.
-func (g *Gateway) Name() string { return GatewayPrefix + g.Fleet }
+func (g *Gateway) Name() string { return GatewayPrefix + g.fleet }
 
 // Letter returns one request.
 func (g *Gateway) Letter(ctx context.Context, id string) (queue.Death, error) {
 	if !strings.HasPrefix(id, "dl-") {
 		return queue.Death{}, queue.ErrLetterNotFound
 	}
-	l, err := g.Kept.Get(ctx, id)
+	l, err := g.kept.Get(ctx, id)
 	if err != nil {
 		return queue.Death{}, err
 	}
-	if l.Fleet != g.Fleet {
+	if l.Fleet != g.fleet {
 		return queue.Death{}, queue.ErrLetterNotFound
 	}
 	return g.death(l), nil
@@ -58,18 +61,18 @@ func (g *Gateway) Letter(ctx context.Context, id string) (queue.Death, error) {
 
 // Redrive runs one again.
 func (g *Gateway) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
-	return g.Kept.Redrive(ctx, id)
+	return g.kept.Redrive(ctx, id)
 }
 
 // Discard removes one for good.
-func (g *Gateway) Discard(ctx context.Context, id string) error { return g.Kept.Discard(ctx, id) }
+func (g *Gateway) Discard(ctx context.Context, id string) error { return g.kept.Discard(ctx, id) }
 
 // death is a request as a dead letter. It died when its first copy was set
 // aside: copies that follow do not make it another one.
 func (g *Gateway) death(l bezoar.Letter) queue.Death {
 	o := queue.Outcome{Class: l.Class, Reason: bound(l.Request.Method+" "+l.Request.Target, 200) + ": " + l.Reason}
 	m := queue.Message{
-		ID: l.ID, Body: l.Request.Body, Sender: l.Request.Client, Sequence: sequence(l), Sent: l.First, Payload: l.Fingerprint,
+		ID: l.ID, Body: l.Request.Body, Sender: l.Request.Client, Sequence: SequenceOf(l.First, l.ID), Sent: l.First, Payload: l.Fingerprint,
 		Attributes: attributes(l.Request),
 		Letter: &queue.Letter{
 			Origin: g.Name(), Died: l.First, Receives: int(min(l.Copies, 1<<31-1)), Payload: l.Fingerprint, Outcome: o,
@@ -77,14 +80,6 @@ func (g *Gateway) death(l bezoar.Letter) queue.Death {
 		},
 	}
 	return queue.Death{Queue: g.Name(), Message: m}
-}
-
-// sequence orders requests by when they died; of those that did within one
-// microsecond the id decides.
-func sequence(l bezoar.Letter) int64 {
-	h := fnv.New32a()
-	h.Write([]byte(l.ID))
-	return l.First.UnixMicro()<<10 | int64(h.Sum32()&(1<<10-1))
 }
 
 func attributes(r bezoar.Request) map[string]queue.Attribute {
@@ -120,12 +115,12 @@ func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, er
 	var out []queue.Death
 	seen := map[string]bool{} // the list moves while it is read
 	for offset := 0; offset < maxKept; offset += page {
-		letters, err := g.Kept.List(ctx, offset, page)
+		letters, err := g.kept.List(ctx, offset, page)
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range letters {
-			if l.Fleet != g.Fleet || seen[l.ID] {
+			if l.Fleet != g.fleet || seen[l.ID] {
 				continue
 			}
 			seen[l.ID] = true
@@ -145,7 +140,7 @@ func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, er
 			break
 		}
 	}
-	slices.SortFunc(out, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	Newest(out)
 	return out, nil
 }
 
@@ -160,34 +155,9 @@ func (g *Gateway) holds(ctx context.Context, s queue.Selection, m queue.Death) (
 	if holds := s.Holds(nil, m.Letter.Reason, m.Attributes); !holds || body == "" {
 		return holds, nil
 	}
-	whole, err := g.Kept.Get(ctx, m.ID)
+	whole, err := g.kept.Get(ctx, m.ID)
 	if errors.Is(err, queue.ErrLetterNotFound) {
 		return false, nil
 	}
 	return strings.Contains(string(whole.Request.Body), body), err
-}
-
-// Letters lists requests.
-func (g *Gateway) Letters(ctx context.Context, s queue.Selection, after int64, limit int) ([]queue.Death, error) {
-	all, err := g.all(ctx, s)
-	return PageOf(all, after, limit), err
-}
-
-// CountLetters counts requests.
-func (g *Gateway) CountLetters(ctx context.Context, s queue.Selection) (n, last int64, err error) {
-	all, err := g.all(ctx, s)
-	if len(all) > 0 {
-		last = all[0].Sequence
-	}
-	return int64(len(all)), last, err
-}
-
-// Groups counts requests that died of the same.
-func (g *Gateway) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
-	all, err := g.all(ctx, s)
-	now := time.Now()
-	if g.Now != nil {
-		now = g.Now()
-	}
-	return GroupsOf(all, limit, now), err
 }

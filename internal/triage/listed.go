@@ -2,12 +2,56 @@ package triage
 
 import (
 	"cmp"
+	"context"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
 )
+
+// Listing returns the letters of a [Source] that a selection picks, the newest first. Its
+// methods are those of a Source that reads its letters whole for every list.
+type Listing func(ctx context.Context, sel queue.Selection) ([]queue.Death, error)
+
+// Letters returns a page of letters.
+func (l Listing) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
+	all, err := l(ctx, sel)
+	return pageOf(all, after, limit), err
+}
+
+// CountLetters counts letters, and returns the sequence number of the newest one.
+func (l Listing) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
+	all, err := l(ctx, sel)
+	if len(all) > 0 {
+		last = all[0].Sequence
+	}
+	return int64(len(all)), last, err
+}
+
+// Groups counts letters by what they died of.
+func (l Listing) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
+	all, err := l(ctx, sel)
+	return GroupsOf(all, limit, time.Now()), err
+}
+
+// Newest sorts letters, the newest first.
+func Newest(all []queue.Death) {
+	slices.SortFunc(all, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+}
+
+// SequenceOf numbers a letter by its time: letters of one microsecond differ by their IDs.
+func SequenceOf(died time.Time, id string) int64 {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return died.UnixMicro()<<10 | int64(h.Sum32()&(1<<10-1))
+}
+
+// Selects reports whether a selection picks a letter that is whole.
+func Selects(sel queue.Selection, m queue.Death) bool {
+	return Picks(sel, m) && (!sel.ByContent() || sel.Holds(m.Body, m.Letter.Reason, m.Attributes))
+}
 
 // Picks says whether all that is given in s holds for m, but for what is within
 // it. It is for a [Source] that lists its letters whole.
@@ -23,9 +67,9 @@ func Picks(s queue.Selection, m queue.Death) bool {
 		(s.Last == 0 || m.Sequence <= s.Last)
 }
 
-// PageOf returns up to limit letters beyond after, of a list with the newest first,
+// pageOf returns up to limit letters beyond after, of a list with the newest first,
 // without what a list leaves out. It changes all.
-func PageOf(all []queue.Death, after int64, limit int) []queue.Death {
+func pageOf(all []queue.Death, after int64, limit int) []queue.Death {
 	if after != 0 {
 		all = slices.DeleteFunc(all, func(m queue.Death) bool { return m.Sequence >= after })
 	}

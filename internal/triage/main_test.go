@@ -233,13 +233,13 @@ func (r *rig) wants(err error, codes ...error) {
 
 // source is letters that are in no queue.
 type source struct {
-	triage.Gateway
+	*triage.Gateway
 	kept *kept
 }
 
 func newSource() *source {
 	k := &kept{outcome: map[string]queue.Outcome{}}
-	return &source{Gateway: triage.Gateway{Fleet: "search", Kept: k}, kept: k}
+	return &source{Gateway: triage.NewGateway("search", k), kept: k}
 }
 
 // kept is a ledger of requests.

@@ -129,6 +129,7 @@ func (state *State) unravel(now int64) {
 		case age < int64(mysteryFor) && !state.gated(now):
 			state.carefulUntil = now + int64(carefulFor)
 			state.keepCompany(now, m)
+			state.storm(now, m)
 		}
 	}
 	clear(c.mysteries[len(kept):])

@@ -29,13 +29,14 @@ type State struct {
 	byVariant   map[bezoar.Fingerprint]uint32
 	leaders     map[bezoar.Fingerprint]duplicates
 
-	proven    *proven
-	groups    groups
-	histories histories
-	company   company
-	seen      bloom
-	gate      gate
-	recovery  recovery
+	proven     *proven
+	groups     groups
+	histories  histories
+	company    company
+	experiment experiment
+	seen       bloom
+	gate       gate
+	recovery   recovery
 
 	fleet     int // workers, for the gate
 	canaries  int

@@ -17,13 +17,8 @@ const (
 
 // String returns the state's stable name.
 func (s State) String() string {
-	switch s {
-	case Closed:
-		return "closed"
-	case HalfOpen:
-		return "half-open"
-	case Open:
-		return "open"
+	if names := [...]string{"closed", "half-open", "open"}; int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }

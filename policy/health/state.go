@@ -14,13 +14,8 @@ const (
 
 // String returns the state's stable name.
 func (s State) String() string {
-	switch s {
-	case OK:
-		return "ok"
-	case Degraded:
-		return "degraded"
-	case Failing:
-		return "failing"
+	if names := [...]string{"ok", "degraded", "failing"}; int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }

@@ -18,15 +18,7 @@ const (
 
 // String returns the result's stable name.
 func (r Result) String() string {
-	switch r {
-	case Good:
-		return "good"
-	case Failed:
-		return "failed"
-	case Timeout:
-		return "timeout"
-	}
-	return "ignored"
+	return [...]string{"good", "failed", "timeout", "ignored"}[min(uint(r), 3)]
 }
 
 // These are the cells of a histogram of latencies: four for each doubling, from 2^16 ns (66 µs) to 2^37 ns (137 s), one

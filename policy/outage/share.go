@@ -25,13 +25,8 @@ const (
 
 // String returns the state's stable name.
 func (s State) String() string {
-	switch s {
-	case Running:
-		return "running"
-	case Trying:
-		return "trying"
-	case Paused:
-		return "paused"
+	if names := [...]string{"running", "trying", "paused"}; int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }

@@ -19,13 +19,8 @@ const (
 
 // String returns the state's stable name.
 func (s State) String() string {
-	switch s {
-	case Watched:
-		return "watched"
-	case Suspect:
-		return "suspect"
-	case Quarantined:
-		return "quarantined"
+	if names := [...]string{"watched", "suspect", "quarantined"}; int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }

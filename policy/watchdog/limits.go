@@ -21,15 +21,8 @@ const (
 
 // String returns the signal's name.
 func (s Signal) String() string {
-	switch s {
-	case Memory:
-		return "memory"
-	case Growth:
-		return "growth"
-	case Descriptors:
-		return "descriptors"
-	case Threads:
-		return "threads"
+	if names := [...]string{"memory", "growth", "descriptors", "threads"}; int(s) < len(names) {
+		return names[s]
 	}
 	return "signal(" + strconv.Itoa(int(s)) + ")"
 }

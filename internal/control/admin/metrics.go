@@ -109,11 +109,7 @@ func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
 		out <- gauge(c.inFlight, inFlight, f.Name)
 		out <- counter(c.restarts, restarts, f.Name)
 		out <- gauge(c.waiting, float64(f.Lane.Waiting), f.Name)
-		recovering := 0.0
-		if f.Recovery != nil {
-			recovering = 1
-		}
-		out <- gauge(c.recovering, recovering, f.Name)
+		out <- gauge(c.recovering, yes(f.Recovery != nil), f.Name)
 		c.rollouts(out, &f)
 		for key, d := range c.counters {
 			if n, ok := f.Counters[key]; ok {
@@ -128,13 +124,10 @@ func (c *fleetCollector) rollouts(out chan<- prometheus.Metric, f *adminapi.Flee
 	if !f.Managed {
 		return
 	}
-	stopped, stops := 0.0, 0.0
+	stopped, stops := false, 0.0
 	if r := f.Rollout; r != nil {
-		stops = float64(r.Stopped)
-		if r.State == "stopped" {
-			stopped = 1
-		}
+		stopped, stops = r.State == "stopped", float64(r.Stopped)
 	}
-	out <- gauge(c.stopped, stopped, f.Name)
+	out <- gauge(c.stopped, yes(stopped), f.Name)
 	out <- counter(c.stops, stops, f.Name)
 }

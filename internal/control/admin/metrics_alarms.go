@@ -40,11 +40,7 @@ func (c *alarmCollector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	for _, a := range c.alarms() {
-		firing := 0.0
-		if a.Firing {
-			firing = 1
-		}
-		out <- gauge(c.firing, firing, a.Name)
+		out <- gauge(c.firing, yes(a.Firing), a.Name)
 		out <- gauge(c.value, a.Value, a.Name)
 		out <- gauge(c.limit, a.Limit, a.Name)
 		if !a.Looked.IsZero() {

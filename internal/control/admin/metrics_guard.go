@@ -108,11 +108,7 @@ func verdicts(out chan<- prometheus.Metric, d *prometheus.Desc, t *guard.Tally, 
 
 func (c *guardCollector) state(out chan<- prometheus.Metric, g *adminapi.Guard) {
 	out <- gauge(c.version, float64(g.Version), g.Route)
-	report := 0.0
-	if g.ReportOnly {
-		report = 1
-	}
-	out <- gauge(c.report, report, g.Route)
+	out <- gauge(c.report, yes(g.ReportOnly), g.Route)
 	out <- gauge(c.dial, g.Dial, g.Route)
 	out <- gauge(c.load, g.Load, g.Route)
 	out <- gauge(c.broken, float64(len(g.Faults)), g.Route)

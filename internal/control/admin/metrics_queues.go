@@ -77,6 +77,14 @@ func counter(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric 
 	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 }
 
+// yes is 1 for true.
+func yes(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 func (c *queueCollector) collectQueues(ctx context.Context, out chan<- prometheus.Metric) {
 	stats := c.queues.Stats()
 	out <- counter(c.vanished, float64(stats.Vanished))
@@ -90,21 +98,13 @@ func (c *queueCollector) collectQueues(ctx context.Context, out chan<- prometheu
 	if err != nil {
 		return
 	}
-	more := 0.0
-	if page.Next != "" {
-		more = 1
-	}
-	out <- gauge(c.more, more)
+	out <- gauge(c.more, yes(page.Next != ""))
 	for _, q := range page.Queues {
 		out <- gauge(c.messages, float64(q.Visible), q.Name, "visible")
 		out <- gauge(c.messages, float64(q.InFlight), q.Name, "in_flight")
 		out <- gauge(c.messages, float64(q.Delayed), q.Name, "delayed")
 		out <- gauge(c.oldest, time.Duration(q.Oldest).Seconds(), q.Name)
-		paused := 0.0
-		if q.State != "ok" {
-			paused = 1
-		}
-		out <- gauge(c.state, paused, q.Name)
+		out <- gauge(c.state, yes(q.State != "ok"), q.Name)
 	}
 }
 

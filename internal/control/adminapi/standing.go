@@ -45,6 +45,7 @@ type Shard struct {
 type Held struct {
 	Out       bool      `json:"out"`                    // true if it gets no work; false if its fleet is in panic
 	Sick      string    `json:"sick,omitempty"`         // reason of failing health checks
+	Silent    bool      `json:"silent,omitempty"`       // true if it has work and answers nothing
 	Ejected   time.Time `json:"ejected_until,omitzero"` // end of an ejection because of its results
 	Ejections int       `json:"ejections_in_a_row,omitempty"`
 }

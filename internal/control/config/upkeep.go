@@ -37,7 +37,7 @@ func (e *Eject) fromWord(word string) error {
 
 func (e Eject) toWord() (string, bool) { return "off", e.Off }
 
-// Bake is the trial of a new process in a rolling restart. Either condition is enough.
+// Bake is the test of a new process in a rolling restart. Either condition is enough.
 type Bake struct {
 	Requests int           `yaml:"requests" range:"0..1000000"` // Requests that the new process must answer. 0: only time counts.
 	Time     time.Duration `yaml:"time" range:"0s..1h"`         // Time that the new process must be up and healthy. 0s: being ready is enough.

@@ -72,6 +72,9 @@ func kindOf(name string) (string, error) {
 	return "", fmt.Errorf("%s: unknown content type", name)
 }
 
+// nothingHere answers a caller's request that was sent to this address.
+const nothingHere = "Nothing is here. This is the admin address of Bezoar: the console is at /, the API below /api/v1/. Callers are served at another address, which the setting listen names."
+
 // ServeHTTP sends one file. Browsers revalidate each file, so that files of different
 // versions are never mixed.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +85,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, ok := h.files[r.URL.Path]
 	if !ok {
-		http.NotFound(w, r)
+		http.Error(w, nothingHere, http.StatusNotFound)
 		return
 	}
 	head := w.Header()

@@ -41,6 +41,9 @@ func TestFiles(t *testing.T) {
 			t.Errorf("HEAD %s = %d with %d bytes", tt.path, head.Code, head.Body.Len())
 		}
 	}
+	if w := get(t, h, "GET", "/search"); w.Code != 404 || !strings.Contains(w.Body.String(), "Callers are served at another address") {
+		t.Errorf("a request of a caller gets %d %q", w.Code, w.Body)
+	}
 	if w := get(t, h, "GET", "/../console.go"); w.Code != 404 {
 		t.Errorf("a file that is not there = %d", w.Code)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
 // Limits of texts, in bytes.
@@ -31,14 +33,14 @@ func Sum(text []byte) string {
 // Validate returns one error that names every field that a store does not accept. The store
 // sets Number and At.
 func (v Version) Validate() error {
-	f := faults{}
+	f := flaws{}
 	f.text("By", v.By, 1, maxName)
 	f.text("Note", v.Note, 0, maxNote)
-	f.addIf(v.Source != FromFile && v.Source != FromAPI && v.Source != FromRollback, "Source: %.40q is not %s, %s or %s", v.Source, FromFile, FromAPI, FromRollback)
+	f.If(v.Source != FromFile && v.Source != FromAPI && v.Source != FromRollback, "Source: %.40q is not %s, %s or %s", v.Source, FromFile, FromAPI, FromRollback)
 	if len(v.Text) > MaxText {
-		f.add("Text: has %d bytes, more than %d", len(v.Text), MaxText)
+		f.Add("Text: has %d bytes, more than %d", len(v.Text), MaxText)
 	} else if v.Sum != Sum(v.Text) {
-		f.add("Sum: %.80q does not match the text", v.Sum)
+		f.Add("Sum: %.80q does not match the text", v.Sum)
 	}
 	return f.join()
 }
@@ -46,8 +48,8 @@ func (v Version) Validate() error {
 // Validate returns one error that names every invalid field. The store sets Since and
 // Until.
 func (o Override) Validate() error {
-	f := faults{}
-	f.addIf(!validID(o.ID), "ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
+	f := flaws{}
+	f.If(!validID(o.ID), "ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
 	f.text("Route", o.Route, 0, maxName)
 	f.text("Caller", o.Caller, 0, maxName)
 	f.text("Plan", o.Plan, 0, maxName)
@@ -60,12 +62,12 @@ func (o Override) Validate() error {
 	return f.join()
 }
 
-func (o Override) checkWhat(f *faults) {
+func (o Override) checkWhat(f *flaws) {
 	factor, value := false, false
 	switch o.What {
 	case Rate, Concurrency, Guard:
 		factor = true
-		f.addIf(math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor, "Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
+		f.If(math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor, "Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
 	case Priority:
 		value = true
 		f.text("Value", o.Value, 1, maxName)
@@ -75,16 +77,16 @@ func (o Override) checkWhat(f *faults) {
 	case GuardReport:
 	case Breaker:
 		value = true
-		f.addIf(o.Value != "open" && o.Value != "closed", "Value: %.40q is not open or closed", o.Value)
+		f.If(o.Value != "open" && o.Value != "closed", "Value: %.40q is not open or closed", o.Value)
 	case Deny:
-		f.addIf(o.Route == "" && o.Caller == "" && o.Plan == "", "What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
+		f.If(o.Route == "" && o.Caller == "" && o.Plan == "", "What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
 	default:
-		f.add("What: %.40q is not one of %s", o.What, whats)
+		f.Add("What: %.40q is not one of %s", o.What, whats)
 		return
 	}
 	o.checkQueries(f)
-	f.addIf(!factor && o.Factor != 0, "Factor: %s does not have a factor", o.What)
-	f.addIf(!value && o.Value != "", "Value: %s does not have a value", o.What)
+	f.If(!factor && o.Factor != 0, "Factor: %s does not have a factor", o.What)
+	f.If(!value && o.Value != "", "Value: %s does not have a value", o.What)
 }
 
 const whats = Rate + ", " + Concurrency + ", " + Priority + ", " + Deny + ", " + Breaker + ", " + Guard + ", " + GuardLimit + " and " + GuardReport
@@ -95,13 +97,13 @@ func (o Override) ForQueries() bool {
 }
 
 // checkQueries checks the fields for overrides of guards.
-func (o Override) checkQueries(f *faults) {
-	f.addIf(!o.ForQueries() && o.Class != "", "Class: %s does not have a class", o.What)
+func (o Override) checkQueries(f *flaws) {
+	f.If(!o.ForQueries() && o.Class != "", "Class: %s does not have a class", o.What)
 	switch {
 	case o.What != GuardLimit && (o.Predictor != "" || o.Index != ""):
-		f.add("Predictor, Index: %s does not have them", o.What)
+		f.Add("Predictor, Index: %s does not have them", o.What)
 	case o.What == GuardLimit && o.Predictor == "":
-		f.add("Predictor: is empty")
+		f.Add("Predictor: is empty")
 	}
 }
 
@@ -131,40 +133,31 @@ func CheckLimit(limit int) error {
 
 // Validate returns one error that names every field that a store does not accept.
 func (n Node) Validate() error {
-	f := faults{}
+	f := flaws{}
 	f.text("Name", n.Name, 1, maxName)
 	f.text("Error", n.Error, 0, maxError)
-	f.addIf(n.Sum != "" && !isSum(n.Sum), "Sum: %.80q is not a hexadecimal SHA-256", n.Sum)
-	f.addIf(n.Running < 0 || n.Wanted < 0 || n.Overrides < 0, "Running, Wanted, Overrides: %d, %d, %d: must not be negative", n.Running, n.Wanted, n.Overrides)
-	if y := n.Since.UTC().Year(); y < 1 || y > 9999 {
-		f.add("Since: year %d is not between 1 and 9999", y)
-	}
+	f.If(n.Sum != "" && !isSum(n.Sum), "Sum: %.80q is not a hexadecimal SHA-256", n.Sum)
+	f.If(n.Running < 0 || n.Wanted < 0 || n.Overrides < 0, "Running, Wanted, Overrides: %d, %d, %d: must not be negative", n.Running, n.Wanted, n.Overrides)
+	y := n.Since.UTC().Year()
+	f.If(y < 1 || y > 9999, "Since: year %d is not between 1 and 9999", y)
 	return f.join()
 }
 
-// faults collects errors.
-type faults []error
+// flaws collects errors.
+type flaws struct{ faults.List }
 
-func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
-
-func (f *faults) addIf(bad bool, format string, args ...any) {
-	if bad {
-		f.add(format, args...)
-	}
-}
-
-func (f *faults) join() error { return errors.Join(*f...) }
+func (f *flaws) join() error { return errors.Join(f.List...) }
 
 // text checks that s is valid Unicode of a length from least to most, without control
 // characters except line breaks and tabs.
-func (f *faults) text(field, s string, least, most int) {
+func (f *flaws) text(field, s string, least, most int) {
 	switch {
 	case len(s) < least:
-		f.add("%s: is empty", field)
+		f.Add("%s: is empty", field)
 	case len(s) > most:
-		f.add("%s: has %d bytes, more than %d", field, len(s), most)
+		f.Add("%s: has %d bytes, more than %d", field, len(s), most)
 	case cleaned(s, most) != s:
-		f.add("%s: %.80q is not Unicode without control characters", field, s)
+		f.Add("%s: %.80q is not Unicode without control characters", field, s)
 	}
 }
 

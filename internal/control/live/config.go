@@ -56,13 +56,9 @@ type Config struct {
 
 // Validate returns one error that names every invalid field, or nil.
 func (c Config) Validate() error {
-	f := faults{}
-	if c.Store == nil {
-		f.add("Store: is nil")
-	}
-	if c.Apply == nil {
-		f.add("Apply: is nil")
-	}
+	f := flaws{}
+	f.If(c.Store == nil, "Store: is nil")
+	f.If(c.Apply == nil, "Apply: is nil")
 	f.text("Node", c.Node, 1, maxName)
 	for _, d := range []struct {
 		name string
@@ -75,9 +71,7 @@ func (c Config) Validate() error {
 		{"Beat", c.Beat, time.Minute},
 		{"Timeout", c.Timeout, time.Minute},
 	} {
-		if d.d < 0 || d.d > d.most {
-			f.add("%s: %v is not between 0 and %v", d.name, d.d, d.most)
-		}
+		f.If(d.d < 0 || d.d > d.most, "%s: %v is not between 0 and %v", d.name, d.d, d.most)
 	}
 	return f.join()
 }

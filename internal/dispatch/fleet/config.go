@@ -21,7 +21,6 @@ type Config struct {
 	Opened      func(epoch uint64, worker string)          // called before the epoch gets work
 	Ended       func(epoch uint64, worker string, end End) // called before Settle returns
 	Changed     func()                                     // called after any change of state; must not block
-	NextEpoch   func() uint64                              // default: counts from 1
 	SlowStart   time.Duration                              // time in which a fresh worker's share grows; default 0: no slow start
 	Eject       balance.Eject                              // when a worker is an outlier
 	PanicBelow  float64                                    // share of healthy workers below which health is ignored; default 0.5

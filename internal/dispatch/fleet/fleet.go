@@ -176,14 +176,9 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 		w.conn = f.cfg.Connect(addr)
 	}
 	f.mu.Lock()
-	if f.cfg.NextEpoch == nil {
-		f.epochs++
-		w.epoch = f.epochs
-	}
+	f.epochs++
+	w.epoch = f.epochs
 	f.mu.Unlock()
-	if f.cfg.NextEpoch != nil {
-		w.epoch = f.cfg.NextEpoch()
-	}
 	if f.cfg.Opened != nil {
 		f.cfg.Opened(w.epoch, worker)
 	}

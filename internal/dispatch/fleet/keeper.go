@@ -40,15 +40,7 @@ const (
 
 // String returns the finding's name.
 func (h Health) String() string {
-	switch h {
-	case Alive:
-		return "alive"
-	case Unresponsive:
-		return "unresponsive"
-	case Gone:
-		return "gone"
-	}
-	return "unknown"
+	return [...]string{"alive", "unresponsive", "gone", "unknown"}[min(uint(h), 3)]
 }
 
 // Keeper knows the real state of a fleet's workers: a supervisor of processes, or a prober of workers that somebody else

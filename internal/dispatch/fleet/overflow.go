@@ -14,15 +14,7 @@ const (
 
 // String returns the rule's name: never, down, busy.
 func (s Overflow) String() string {
-	switch s {
-	case OverflowNever:
-		return "never"
-	case OverflowDown:
-		return "down"
-	case OverflowBusy:
-		return "busy"
-	}
-	return "unknown"
+	return [...]string{"never", "down", "busy", "unknown"}[min(uint(s), 3)]
 }
 
 // ParseOverflow reads what String writes; "" is OverflowNever.

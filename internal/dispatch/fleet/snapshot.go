@@ -22,7 +22,7 @@ type Status struct {
 
 	HeldOut   bool          `json:"held_out,omitempty"`      // sick or ejected, and that is believed
 	Sick      string        `json:"sick,omitempty"`          // why its health checks fail
-	Silent    bool          `json:"silent,omitempty"`        // it has work and answers nothing: it gets nothing new while others answer
+	Silent    bool          `json:"silent,omitempty"`        // it has work, answers nothing, and gets nothing new: others do
 	Ejected   *time.Time    `json:"ejected_until,omitempty"` // while it is
 	Ejections int           `json:"ejections,omitempty"`     // in a row
 	Share     float64       `json:"share,omitempty"`         // of the work that it would get; below 1 while it starts slowly
@@ -51,7 +51,7 @@ func (f *Fleet) Snapshot() []Status {
 
 // judgement adds the opinions about w. The caller holds mu.
 func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
-	st.HeldOut, st.Sick, st.Silent = w.heldOut() && !f.panic, w.sick, w.silence.silent
+	st.HeldOut, st.Sick, st.Silent = w.heldOut() && !f.panic, w.sick, w.silence.silent && !f.allSilent
 	if w.ejected != nil {
 		until := w.until
 		st.Ejected = &until

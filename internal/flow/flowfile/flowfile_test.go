@@ -180,13 +180,14 @@ func TestFolder(t *testing.T) {
 	write("a.yml", "tasks: {t: {command: [x]}}")
 	write("notes.txt", "none")
 	write(".hidden.yaml", "none")
-	all, err := Folder(dir)
+	files, err := Reread(dir, nil)
+	all := files.Definitions()
 	if err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" || all[0].Dir != dir {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	write("c.yaml", "name: a\ntasks: {t: {command: [x]}}")
 	write("d.yaml", "tasks: {t: {}}")
-	_, err = Folder(dir)
+	_, err = Reread(dir, nil)
 	if err == nil || !strings.Contains(err.Error(), "the flow a is also in") || !strings.Contains(err.Error(), "d.yaml:1:") {
 		t.Errorf("error %v", err)
 	}

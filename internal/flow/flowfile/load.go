@@ -65,17 +65,8 @@ func (f Files) Definitions() []flow.Definition {
 	return all
 }
 
-// Folder reads the flows in all *.yaml and *.yml files of a folder, in the order of
-// their names. Faults of all files are joined. Two flows with one name are a fault.
-func Folder(dir string) ([]flow.Definition, error) {
-	all, err := Reread(dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	return all.Definitions(), nil
-}
-
-// Reread reads a folder as [Folder] does. In the place of a file with a fault it
+// Reread reads the flows in all *.yaml and *.yml files of a folder. Faults of all files are
+// joined; two flows with one name are a fault. In the place of a file with a fault it
 // returns the flow that the file was before, if any, beside the faults. If the folder
 // cannot be read nothing has changed.
 func Reread(dir string, was Files) (Files, error) {

@@ -1,14 +1,12 @@
 package flowletters
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,6 +41,7 @@ type Store interface {
 
 // Source is the dead letters of one flow. It is safe for concurrent use.
 type Source struct {
+	triage.Listing
 	flow  string
 	store Store
 	wake  func()
@@ -66,7 +65,9 @@ func New(name string, store Store, wake func()) *Source {
 	if wake == nil {
 		wake = func() {}
 	}
-	return &Source{flow: name, store: store, wake: wake, known: map[string]held{}}
+	s := &Source{flow: name, store: store, wake: wake, known: map[string]held{}}
+	s.Listing = s.all
+	return s
 }
 
 // Name is the queue of the flow.
@@ -103,7 +104,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 			return nil, err
 		}
 		for _, m := range letters {
-			if triage.Picks(sel, m) && (!sel.ByContent() || sel.Holds(m.Body, m.Letter.Reason, m.Attributes)) {
+			if triage.Selects(sel, m) {
 				out = append(out, m)
 			}
 		}
@@ -115,7 +116,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 			delete(s.known, run)
 		}
 	}
-	slices.SortFunc(out, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	triage.Newest(out)
 	return out[:min(len(out), maxLetters)], nil
 }
 
@@ -161,11 +162,9 @@ func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 		o.Reason = in.History.Last[n-1].Reason + ": " + in.Why
 	}
 	id := idOf(in)
-	h := fnv.New32a()
-	h.Write([]byte(id))
 	text := func(v string) queue.Attribute { return queue.Attribute{DataType: "String", String: v} }
 	return queue.Death{Queue: s.Name(), Message: queue.Message{
-		ID: id, Body: body, Sent: r.Created, Sequence: in.Since.UnixMicro()<<10 | int64(h.Sum32()&(1<<10-1)),
+		ID: id, Body: body, Sent: r.Created, Sequence: triage.SequenceOf(in.Since, id),
 		Attributes: map[string]queue.Attribute{
 			"Run": text(in.Run), "Task": text(in.Task), "Index": text(strconv.Itoa(in.Index)), "Item": text(in.Item),
 		},
@@ -174,27 +173,6 @@ func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 			Group: queue.GroupKey(o, bezoar.Fingerprint{}),
 		},
 	}}
-}
-
-// Letters lists letters, the newest first.
-func (s *Source) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
-	all, err := s.all(ctx, sel)
-	return triage.PageOf(all, after, limit), err
-}
-
-// CountLetters counts letters.
-func (s *Source) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
-	all, err := s.all(ctx, sel)
-	if len(all) > 0 {
-		last = all[0].Sequence
-	}
-	return int64(len(all)), last, err
-}
-
-// Groups counts letters that died of the same.
-func (s *Source) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
-	all, err := s.all(ctx, sel)
-	return triage.GroupsOf(all, limit, time.Now()), err
 }
 
 // Letter returns one letter.

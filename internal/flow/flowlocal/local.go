@@ -36,15 +36,14 @@ var ErrInUse = errors.New("another bezoar runs this state directory")
 
 // Config says what to run and how. Dir is required.
 type Config struct {
-	Dir       string // the state directory; made if it is not there
-	Functions flow.Functions
-	Slots     int         // attempts at once; 0: the engine's default
-	Labels    []string    // that this node has
-	Environ   []string    // what commands inherit, and where secrets are looked for
-	Secrets   []string    // names of variables that commands do not get
-	Mail      tell.Server // of pages by mail
-	Secret    tell.Secret // signs pages by webhook
-	Log       *slog.Logger
+	Dir     string      // the state directory; made if it is not there
+	Slots   int         // attempts at once; 0: the engine's default
+	Labels  []string    // that this node has
+	Environ []string    // what commands inherit, and where secrets are looked for
+	Secrets []string    // names of variables that commands do not get
+	Mail    tell.Server // of pages by mail
+	Secret  tell.Secret // signs pages by webhook
+	Log     *slog.Logger
 }
 
 // Local is an open state directory.
@@ -81,7 +80,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 		return nil, err
 	}
 	l.runner, err = taskrun.Open(ctx, taskrun.Config{
-		Dir: filepath.Join(c.Dir, "attempts"), Functions: c.Functions, Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: store.Probe, Log: c.Log,
+		Dir: filepath.Join(c.Dir, "attempts"), Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: store.Probe, Log: c.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 		return nil, err
 	}
 	l.engine, err = flow.New(flow.Config{
-		Store: l.db.Flow(), Executor: l.runner, Functions: c.Functions, Node: node, Labels: c.Labels, Slots: c.Slots,
+		Store: l.db.Flow(), Executor: l.runner, Node: node, Labels: c.Labels, Slots: c.Slots,
 		Pager: pager, Log: c.Log,
 	})
 	if err != nil {

@@ -21,21 +21,18 @@ const DefaultSlots = 8
 
 // Config says what to run and how. Store, Dir and Name are required.
 type Config struct {
-	Store     flow.Store
-	Dir       string // for logs and the journal of attempts; made if it is not there
-	Name      string // of the node, the same in its next life
-	Labels    []string
-	Slots     int // attempts at once; 0: DefaultSlots
-	Works     bool
-	Pools     map[string]int // sizes of pools that definitions do not tell
-	Flows     []flow.Definition
-	Functions flow.Functions
-	Lease     time.Duration // 0: the engine's default
-	Letters   flow.Letters
-	Pager     flow.Pager
-	Judge     *judge.Judge // knows the downstreams; nil: the node's own
+	Store  flow.Store
+	Dir    string // for logs and the journal of attempts; made if it is not there
+	Name   string // of the node, the same in its next life
+	Labels []string
+	Slots  int // attempts at once; 0: DefaultSlots
+	Works  bool
+	Pools  map[string]int // sizes of pools that definitions do not tell
+	Flows  []flow.Definition
+	Lease  time.Duration // 0: the engine's default
+	Pager  flow.Pager
+	Judge  *judge.Judge // knows the downstreams; nil: the node's own
 
-	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own
 	Inherit proc.Inherit // what commands get of it
 	User    string       // whom commands run as; "": as we do
 	// Query answers SQL sensors; nil: there are none.
@@ -49,8 +46,8 @@ type Config struct {
 // engine returns the settings of the engine.
 func (c Config) engine(e flow.Executor) flow.Config {
 	return flow.Config{
-		Store: c.Store, Executor: e, Functions: c.Functions, Node: c.Name, Labels: c.Labels, Slots: c.Slots, Works: c.Works,
-		Pools: c.Pools, Flows: c.Flows, Letters: c.Letters, Pager: c.Pager, Judge: c.Judge, Lease: c.Lease, Log: c.Log,
+		Store: c.Store, Executor: e, Node: c.Name, Labels: c.Labels, Slots: c.Slots, Works: c.Works,
+		Pools: c.Pools, Flows: c.Flows, Pager: c.Pager, Judge: c.Judge, Lease: c.Lease, Log: c.Log,
 	}
 }
 
@@ -83,7 +80,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n := new(Node)
 	n.runner, err = taskrun.Open(ctx, taskrun.Config{
-		Dir: dir, Functions: c.Functions, Environ: c.Environ, Inherit: c.Inherit, User: c.User, Query: c.Query, Log: c.Log,
+		Dir: dir, Inherit: c.Inherit, User: c.User, Query: c.Query, Log: c.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open a node of flows: %w", err)

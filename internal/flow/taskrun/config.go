@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -15,14 +14,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// What zero means in a Config.
+// The bounds of logs.
 const (
-	DefaultLogLimit = 10 << 20
-	DefaultKeep     = 30 * 24 * time.Hour
+	maxLog  = 10 << 20            // bytes kept of one attempt's
+	keepLog = 30 * 24 * time.Hour // how long
 )
-
-// minLogLimit is the least that is kept of a log.
-const minLogLimit = 4 << 10
 
 // Config says how attempts run. Dir is required.
 type Config struct {
@@ -32,26 +28,16 @@ type Config struct {
 	Environ []string     // what commands inherit as Inherit says, and where secrets are looked for; nil: our own environment
 	Inherit proc.Inherit // what commands get of it
 	User    string       // whom commands run as: a name or number, and :GROUP; "": as we do
-	Pids    int          // processes and threads of one attempt; default 256, below 0: no limit
-
-	LogLimit int64         // bytes kept of one attempt's log; default 10 MiB
-	Keep     time.Duration // how long logs are kept; default 30 days
 
 	// Query runs the query of an SQL sensor: whether its first row's first column
 	// is neither null, 0 nor false. nil: there are no SQL sensors.
-	Query  func(ctx context.Context, dsn, query string) (bool, error)
-	Client *http.Client // of HTTP sensors; nil: a new one
-	Log    *slog.Logger // nil discards
+	Query func(ctx context.Context, dsn, query string) (bool, error)
+	Log   *slog.Logger // nil discards
 }
 
 func (c Config) withDefaults() Config {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
-	}
-	c.LogLimit = cmp.Or(c.LogLimit, DefaultLogLimit)
-	c.Keep = cmp.Or(c.Keep, DefaultKeep)
-	if c.Client == nil {
-		c.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
@@ -65,7 +51,5 @@ func (c Config) Validate() error {
 	if _, err := proc.FindUser(c.User); err != nil {
 		errs = append(errs, fmt.Errorf("User: %w", err))
 	}
-	errs.If(c.LogLimit < minLogLimit, "LogLimit: %d bytes, want at least %d", c.LogLimit, minLogLimit)
-	errs.If(c.Keep < 0, "Keep: %v is negative", c.Keep)
 	return errors.Join(errs...)
 }

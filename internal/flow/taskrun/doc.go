@@ -29,7 +29,7 @@
 // values are replaced, if they have at least six bytes.
 //
 // Logs are written as they come and survive kill -9. A log that is longer than
-// Config.LogLimit keeps its first and its last half; a line between them says how much is
+// 10 MiB keeps its first and its last half; a line between them says how much is
 // missing. Logs are synced when the attempt ends.
 //
 // # Limits

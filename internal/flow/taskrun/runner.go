@@ -83,7 +83,7 @@ func Open(ctx context.Context, c Config) (_ *Runner, err error) {
 		return nil, err
 	}
 	if r.child, err = child.New(child.Config{
-		PerJob: true, Environ: c.Environ, Inherit: c.Inherit, User: c.User, Pids: c.Pids, Mark: r.mark(), Log: c.Log,
+		PerJob: true, Environ: c.Environ, Inherit: c.Inherit, User: c.User, Mark: r.mark(), Log: c.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (r *Runner) upkeep(now time.Time) {
 			r.cfg.Log.Warn("old logs stay", "err", err)
 		}
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > r.cfg.Keep && !r.runs(e.Name()) {
+			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > keepLog && !r.runs(e.Name()) {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 			}
 		}
@@ -225,7 +225,7 @@ func (r *Runner) Start(ctx context.Context, s flow.Spec) error {
 		return nil // an earlier life did; Wait knows how it ended
 	}
 	a := &attempt{spec: s, done: make(chan struct{}), log: &logFile{
-		path: r.logPath(s.Token), mark: filepath.Join(r.cfg.Dir, "rings", logName(s.Token)), limit: r.cfg.LogLimit,
+		path: r.logPath(s.Token), mark: filepath.Join(r.cfg.Dir, "rings", logName(s.Token)), limit: maxLog,
 	}}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel = cancel

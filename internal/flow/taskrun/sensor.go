@@ -83,7 +83,8 @@ func (r *Runner) ask(ctx context.Context, url string) (there bool, why string, e
 	if err != nil {
 		return false, "", err
 	}
-	res, err := r.cfg.Client.Do(req)
+	client := http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	res, err := client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, "", err

@@ -2,8 +2,8 @@ package h1
 
 import "golang.org/x/sys/unix"
 
-// beyond tells from what the kernel knows of a socket with bytes to read whether more can
-// follow these.
+// beyond reports from the kernel's state of a socket with unread bytes whether more bytes
+// can follow them.
 func beyond(fd int) liveness {
 	look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(look, 0)

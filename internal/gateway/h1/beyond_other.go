@@ -2,6 +2,6 @@
 
 package h1
 
-// beyond cannot tell here: a caller who has hung up over TLS shows when something is
-// written to it.
+// beyond cannot know this here: the gateway notices a caller that has hung up over TLS
+// when it writes to it.
 func beyond(int) liveness { return talking }

@@ -253,7 +253,7 @@ func parseChunkSize(line []byte) (int64, error) {
 	var n int64
 	i := 0
 	for ; i < len(line) && line[i] != ';'; i++ {
-		d := hexDigit(line[i])
+		d := HexValue(line[i])
 		if d < 0 {
 			return 0, bad("a chunk size is not hexadecimal")
 		}
@@ -271,16 +271,4 @@ func parseChunkSize(line []byte) (int64, error) {
 		}
 	}
 	return n, nil
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -98,11 +98,11 @@ func (c *Conn) ReadHead(method string) error {
 	return nil
 }
 
-// Release is ReleaseAt with the present time.
+// Release gives the connection back, as [Conn.ReleaseAt] at the current time does.
 func (c *Conn) Release(keep bool) { c.ReleaseAt(keep, time.Time{}) }
 
-// ReleaseAt gives the connection back; a zero time means now. With keep, the exchange on it must be over on both sides.
-// It is closed even then if the answer asks for that, or if more than the answer has come.
+// ReleaseAt gives the connection back. A zero now is the current time. With keep, the exchange on it must be over on both
+// sides. It is closed even then if the answer asks for that, or if more than the answer has come.
 func (c *Conn) ReleaseAt(keep bool, now time.Time) {
 	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
 	c.Fresh = false

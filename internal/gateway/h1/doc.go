@@ -1,7 +1,7 @@
-// Package h1 speaks HTTP/1.1 with and without TLS, as a server and as a client, with one
-// strict parser for both. The gateway cannot use net/http instead: its Transport delivers
-// a request again on its own, and its Server costs more than the whole budget of the
-// proxy (package gateway has the figures).
+// Package h1 speaks HTTP/1.1 on connections with and without TLS, as a server and as a
+// client, with one strict parser for both. The gateway cannot use net/http instead: its
+// Transport delivers a request again on its own, and its Server costs more than the whole
+// budget of the proxy (package gateway has the figures).
 //
 // # Client
 //
@@ -15,7 +15,7 @@
 // A [Server] gives each connection one goroutine and calls its handler with an [Exchange]
 // per request. No second goroutine watches for callers who hang up: code that waits for a
 // worker calls [Exchange.Gone] from time to time. Gone asks the kernel, which also knows
-// of the end of a connection under TLS, where nobody reads.
+// the end of a connection below TLS.
 //
 // # Strictness
 //

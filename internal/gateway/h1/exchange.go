@@ -44,7 +44,7 @@ type Exchange struct {
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // deadline for the body; zero: none
 	send       rawOut
-	below      *below // what TLS runs on; nil without
+	below      *below // the connection below TLS; nil without TLS
 
 	reply
 }
@@ -53,7 +53,7 @@ type Exchange struct {
 const (
 	phaseIdle  int32 = iota // between requests
 	phaseHead               // part of a head has come
-	phaseBody               // the handler runs, or HTTP/2 has a request
+	phaseBody               // the handler runs, or HTTP/2 with a request
 	phaseHTTP2              // HTTP/2 has no request
 	phaseShake              // before the handshake of TLS
 )
@@ -136,8 +136,8 @@ func (x *Exchange) Patience(d time.Duration, by time.Time) { x.patience, x.readB
 func (x *Exchange) Interrupt() { x.interrupt() }
 
 // Gone checks, without waiting, whether the caller has hung up. A caller that has only finished sending counts as gone, as
-// for net/http and nginx, unless KeepHalfClosed was called. Over TLS only the end of the connection counts: nobody has
-// decrypted the caller's close_notify.
+// for net/http and nginx, unless KeepHalfClosed was called. Over TLS the end of the connection counts: the caller's
+// close_notify is not decrypted yet.
 func (x *Exchange) Gone() bool {
 	seen := x.peek()
 	if seen == talking && x.below != nil {

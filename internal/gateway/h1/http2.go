@@ -12,8 +12,9 @@ const (
 	prefaceRest = "SM\r\n\r\n"
 )
 
-// pass gives an HTTP/2 connection to the handler in the server's settings, and waits for its end. It returns the error for
-// a connection that is not passed. Over TLS, callers choose HTTP/2 in the handshake instead.
+// pass gives a connection that begins with the preface of HTTP/2 to the handler in the server's settings, and waits for its
+// end. It returns err, the error of the head, for a connection that is not passed. Over TLS callers agree on HTTP/2 in the
+// handshake.
 func (x *Exchange) pass(err error) error {
 	if x.served || x.below != nil || x.srv.cfg.HTTP2 == nil {
 		return err
@@ -34,8 +35,7 @@ func (x *Exchange) pass(err error) error {
 	return nil
 }
 
-// passOn gives a connection to the handler in the server's settings, and waits for its end. The connection is a [*below],
-// or has one below its TLS.
+// passOn gives nc to the handler of HTTP/2 and waits for its end. nc is a [*below], or runs over one with TLS.
 func (x *Exchange) passOn(nc net.Conn) {
 	b, ok := nc.(*below)
 	if !ok {

@@ -55,7 +55,7 @@ func (p *peeker) look(fd uintptr) {
 	}
 }
 
-// beyond looks at a connection whose peer talks: whether it ends after what is to be read.
+// beyond checks a connection with unread bytes: whether it ends after them.
 func (s *sock) beyond() liveness {
 	seen := dead
 	if err := s.base.Control(func(fd uintptr) { seen = beyond(int(fd)) }); err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// rawIO holds one read, and the function that calls it.
+// rawIO is one read and its callback.
 type rawIO struct {
 	readFn func(fd uintptr) bool
 	p      []byte
@@ -52,13 +52,13 @@ func (r *rawIO) read(fd uintptr) bool {
 	}
 }
 
-// failed returns package net's error for a failed call.
+// failed returns the error of package net for a system call that failed.
 func failed(nc net.Conn, op string, e syscall.Errno) error {
 	local, remote := nc.LocalAddr(), nc.RemoteAddr()
 	return &net.OpError{Op: op, Net: local.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(op, e)}
 }
 
-// rawOut holds one write, and the function that calls it.
+// rawOut is one write and its callback.
 type rawOut struct {
 	writeFn func(fd uintptr) bool
 	vec     net.Buffers // not yet written
@@ -66,8 +66,8 @@ type rawOut struct {
 	errno   syscall.Errno
 }
 
-// write writes parts, or as much of them as can be written until the deadline, and removes from parts what it has
-// written. raw is nil if nc is not a file descriptor.
+// write writes parts, or what of them can be written until the deadline. raw is nil when
+// nc is not a file descriptor. What has been written is taken from parts.
 func (o *rawOut) write(raw syscall.RawConn, nc net.Conn, parts *net.Buffers) (int64, error) {
 	if raw == nil {
 		return writeNet(nc, parts)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Outside Linux, package net does what rawio_linux.go does.
+// Other systems use package net for what Linux does with system calls.
 type (
 	rawIO  struct{}
 	rawOut struct{}

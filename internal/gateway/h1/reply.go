@@ -14,10 +14,10 @@ type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Lines  []byte    // further encoded fields, as AppendField writes them, that the wire need not understand
-	Length int64     // of the body; below 0: unknown
+	Lines  []byte    // more fields, as AppendField writes them; of no meaning to the wire
+	Length int64     // of the body; below 0 when it is not known
 	Bare   bool      // no body follows; a Content-Length among Fields is kept
-	At     time.Time // for the Date field; zero: now
+	At     time.Time // for the Date field; zero means now
 }
 
 // reply is the writing part of an [Exchange].
@@ -210,7 +210,7 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-// writeNet writes parts by package net.
+// writeNet writes parts with package net.
 func writeNet(nc net.Conn, parts *net.Buffers) (int64, error) {
 	if len(*parts) > 1 {
 		return parts.WriteTo(nc) // skips empty ones

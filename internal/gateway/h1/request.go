@@ -89,7 +89,7 @@ func (r *Request) parseTarget() error {
 
 func checkEscapes(path string) error {
 	for i := strings.IndexByte(path, '%'); i >= 0; {
-		if i+2 >= len(path) || hexDigit(path[i+1]) < 0 || hexDigit(path[i+2]) < 0 {
+		if i+2 >= len(path) || HexValue(path[i+1]) < 0 || HexValue(path[i+2]) < 0 {
 			return bad("the path has a % that begins no escape")
 		}
 		next := strings.IndexByte(path[i+3:], '%')

@@ -1,4 +1,4 @@
-// Package stdwire connects the gateway to callers over net/http: those who speak HTTP/2,
+// Package stdwire is the gateway's wire to callers over net/http: those who speak HTTP/2,
 // and those of a program that mounts the gateway. An [Exchange] has the methods of an
-// h1.Exchange and the same guarantees, as far as net/http allows.
+// h1.Exchange, and keeps its promises as far as net/http lets it.
 package stdwire

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -214,10 +215,6 @@ func (c *Capture) run(ctx context.Context) error {
 
 // publication returns the publication that the tables need.
 func (c CaptureConfig) publication(plans map[table]*plan) publication {
-	p := publication{name: c.Publication, publish: "insert, update, delete"}
-	for t := range plans {
-		p.tables = append(p.tables, t)
-	}
-	slices.SortFunc(p.tables, func(a, b table) int { return strings.Compare(a.String(), b.String()) })
-	return p
+	tables := slices.SortedFunc(maps.Keys(plans), func(a, b table) int { return strings.Compare(a.String(), b.String()) })
+	return publication{name: c.Publication, publish: "insert, update, delete", tables: tables}
 }

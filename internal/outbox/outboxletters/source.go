@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +36,7 @@ const (
 
 // Source lists the parked events of one outbox. It is safe for concurrent use.
 type Source struct {
+	triage.Listing
 	outbox string
 	store  outbox.Letters
 	log    *slog.Logger
@@ -55,7 +55,9 @@ var (
 // New returns the source of the outbox that is called name in the settings. log may be nil.
 func New(name string, store outbox.Letters, log *slog.Logger) *Source {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	return &Source{outbox: name, store: store, log: log}
+	s := &Source{outbox: name, store: store, log: log}
+	s.Listing = s.all
+	return s
 }
 
 // Name returns the name of the outbox's queue.
@@ -111,7 +113,7 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	s.mu.Unlock()
 	var out []queue.Death
 	for _, m := range all {
-		if triage.Picks(sel, m) && (!sel.ByContent() || sel.Holds(m.Body, m.Letter.Reason, m.Attributes)) {
+		if triage.Selects(sel, m) {
 			out = append(out, m)
 		}
 	}
@@ -141,7 +143,7 @@ func (s *Source) read(ctx context.Context, bare bool) ([]queue.Death, error) {
 		}
 		q.After = some[len(some)-1].Position
 	}
-	slices.SortFunc(out, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	triage.Newest(out)
 	return out, nil
 }
 
@@ -161,7 +163,7 @@ func (s *Source) death(w *outbox.Waiting) queue.Death {
 	}
 	id := s.id(w.Position)
 	return queue.Death{Queue: s.Name(), Message: queue.Message{
-		ID: id, Body: w.Payload, Sent: w.Written, Sequence: at.UnixMicro()<<10 | int64(hash(id)&(1<<10-1)),
+		ID: id, Body: w.Payload, Sent: w.Written, Sequence: triage.SequenceOf(at, id),
 		Group: w.Key, Attributes: attributes, Letter: letter,
 	}}
 }
@@ -185,27 +187,6 @@ func outcome(e *outbox.Evidence) queue.Outcome {
 		_ = o.Class.UnmarshalText([]byte(e.Class)) // an unknown class, of a later version, stays a bug
 	}
 	return o
-}
-
-// Letters lists letters, newest first.
-func (s *Source) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
-	all, err := s.all(ctx, sel)
-	return triage.PageOf(all, after, limit), err
-}
-
-// CountLetters counts letters.
-func (s *Source) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
-	all, err := s.all(ctx, sel)
-	if len(all) > 0 {
-		last = all[0].Sequence
-	}
-	return int64(len(all)), last, err
-}
-
-// Groups counts letters by failure group.
-func (s *Source) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
-	all, err := s.all(ctx, sel)
-	return triage.GroupsOf(all, limit, time.Now()), err
 }
 
 // Letter returns one letter.

@@ -34,7 +34,6 @@ type Registry interface {
 type Health struct {
 	Path     string        // "" means that an open port is a well worker
 	GRPC     string        // instead of Path: see [Probe.GRPC]
-	Host     string        // the Host header; "" means the address
 	Interval time.Duration // between looks at a worker that is up, ±20 %; default 1 s
 	Timeout  time.Duration // of one look; default 1 s
 }
@@ -108,7 +107,7 @@ func (c Config) Validate() error {
 }
 
 func (h Health) probe() Probe {
-	return Probe{Path: h.Path, GRPC: h.GRPC, Host: h.Host, Timeout: h.Timeout}
+	return Probe{Path: h.Path, GRPC: h.GRPC, Timeout: h.Timeout}
 }
 
 func (h Health) validate() []error {

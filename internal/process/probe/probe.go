@@ -28,19 +28,8 @@ const (
 
 // String returns the outcome's name.
 func (o Outcome) String() string {
-	switch o {
-	case Unreachable:
-		return "unreachable"
-	case Refused:
-		return "refused"
-	case TimedOut:
-		return "timed out"
-	case Broken:
-		return "broken"
-	case Answered:
-		return "answered"
-	case Exhausted:
-		return "not looked at, for lack of descriptors"
+	if names := [...]string{"unreachable", "refused", "timed out", "broken", "answered", "not looked at, for lack of descriptors"}; uint(o) < uint(len(names)) {
+		return names[o]
 	}
 	return "outcome(" + strconv.Itoa(int(o)) + ")"
 }

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -233,7 +232,7 @@ func (x *ExternalWorkers) probeOf(r *remote) Probe {
 	p := cfg.Health.probe()
 	p.HTTP2 = cfg.HTTP2
 	if r.host != "" {
-		p.Host = cmp.Or(p.Host, hostOf(r.host))
+		p.Host = hostOf(r.host)
 	}
 	p.dialer = x.dialer(r)
 	return p

@@ -71,10 +71,10 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 }
 
 func saying(stderr []string) string {
-	if len(stderr) == 0 {
-		return ""
+	if said := last(stderr); said != "" {
+		return fmt.Sprintf("; it said: %.200s", said)
 	}
-	return fmt.Sprintf("; it said: %.200s", last(stderr))
+	return ""
 }
 
 func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {

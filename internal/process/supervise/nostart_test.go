@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,5 +30,15 @@ func TestTheSameFailureToStartIsLoggedRarely(t *testing.T) {
 	r.stop()
 	if want := []string{"1", "2", "4", "8", "16", "32"}; !slices.Equal(tries[:len(want)], want) {
 		t.Errorf("tries %v were logged, want %v", tries, want)
+	}
+}
+
+func TestTheLastWordsAreNotBlank(t *testing.T) {
+	for _, c := range []struct{ lines, want string }{
+		{"", ""}, {"one\ntwo", "two"}, {"why\n  \n", "why"}, {"\n\n", ""}, {"  indented", "indented"},
+	} {
+		if got := last(strings.Split(c.lines, "\n")); got != c.want {
+			t.Errorf("the last words of %q are %q, want %q", c.lines, got, c.want)
+		}
 	}
 }

@@ -303,8 +303,10 @@ func (w *slot) current() *life {
 }
 
 func last(lines []string) string {
-	if len(lines) == 0 {
-		return ""
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
 	}
-	return lines[len(lines)-1]
+	return ""
 }

@@ -15,6 +15,8 @@ import (
 type (
 	// Signal is what is measured of a worker.
 	Signal = policy.Signal
+	// Rules say when workers are restarted.
+	Rules = policy.Config
 	// Limits are what a worker may take; what is 0 is not looked at.
 	Limits = policy.Limits
 	// Sample is what was measured of one worker at one moment.
@@ -73,15 +75,7 @@ type Config struct {
 	// may. nil: it always may. It does not wait.
 	Held func() string
 
-	Limits     Limits        // default Descriptors 0.9 alone, when none is set
-	For        time.Duration // how long a breach has to last; 1 s to 24 h, default 30 s
-	Window     time.Duration // what growth looks back on; 10 s to 24 h, default 10 min or as long as growth at its limit takes for 16 MiB
-	Share      float64       // of the fleet that may be away; at most 0.5, default 0.25
-	MinUptime  time.Duration // of a worker before it is restarted; Off, up to 24 h, default 2 min
-	MaxBackoff time.Duration // what MinUptime is doubled to at most when restarts do not help; default 1 h
-	PerHour    int           // restarts of the fleet; 1 to 1000, default 6
-	Strikes    int           // restarts in a row that do not help until a worker is given up; default 3
-	Calm       time.Duration // without a breach until what was given up is watched again; default 1 h
+	Rules
 
 	// Interval is between samples, spread by a fifth: 50 ms to 1 min, at most For/3,
 	// and Window/96 when growth is limited. Default For/6, up to 5 s.
@@ -97,9 +91,7 @@ type Config struct {
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
 	c.Name = cmp.Or(c.Name, "fleet")
-	r := c.rules().WithDefaults()
-	c.Limits, c.For, c.Window, c.Share, c.MinUptime = r.Limits, r.For, r.Window, r.Share, r.MinUptime
-	c.MaxBackoff, c.PerHour, c.Strikes, c.Calm = r.MaxBackoff, r.PerHour, r.Strikes, r.Calm
+	c.Rules = c.Rules.WithDefaults()
 	if c.Interval == 0 {
 		c.Interval = min(c.For/6, 5*time.Second, c.slowest())
 	}
@@ -120,20 +112,12 @@ func (c *Config) slowest() time.Duration {
 // minInterval bounds what sampling may cost.
 const minInterval = 50 * time.Millisecond
 
-// rules are the policy's part of c.
-func (c Config) rules() policy.Config {
-	return policy.Config{
-		Limits: c.Limits, For: c.For, Window: c.Window, Share: c.Share, MinUptime: c.MinUptime,
-		MaxBackoff: c.MaxBackoff, PerHour: c.PerHour, Strikes: c.Strikes, Calm: c.Calm,
-	}
-}
-
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs faults.List
 
-	errs = append(errs, c.rules().Validate())
+	errs = append(errs, c.Rules.Validate())
 	errs.If(c.Interval < minInterval || c.Interval > c.slowest(), "interval is %v, want %v to %v (a third of for; a 96th of window for growth)",
 		c.Interval, minInterval, c.slowest())
 	errs.If(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)

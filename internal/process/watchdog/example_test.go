@@ -48,7 +48,7 @@ func ExampleNew() {
 	p := &pool{}
 	dog, err := watchdog.New(watchdog.Config{
 		Name: "pool", Target: p, Sample: p.measure,
-		Limits: watchdog.Limits{Memory: 512 << 20}, For: time.Second,
+		Rules: watchdog.Rules{Limits: watchdog.Limits{Memory: 512 << 20}, For: time.Second},
 		Observe: func(e watchdog.Event) {
 			fmt.Println(e.Kind, e.Worker)
 			if e.Kind == watchdog.Ended {

@@ -15,7 +15,7 @@ import (
 // sampler returns a watchdog that reads the kernel.
 func sampler(t testing.TB, l Limits) *Watchdog {
 	t.Helper()
-	d, err := New(Config{Target: newHerd(1), Limits: l})
+	d, err := New(Config{Target: newHerd(1), Rules: Rules{Limits: l}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func BenchmarkLook100(b *testing.B) {
 	for i := range h.workers {
 		h.workers[i].PID = os.Getppid()
 	}
-	d, err := New(Config{Target: h, Limits: Limits{Memory: 1 << 40, Growth: 1 << 40, Descriptors: 1, Threads: 1 << 20}})
+	d, err := New(Config{Target: h, Rules: Rules{Limits: Limits{Memory: 1 << 40, Growth: 1 << 40, Descriptors: 1, Threads: 1 << 20}}})
 	if err != nil {
 		b.Fatal(err)
 	}

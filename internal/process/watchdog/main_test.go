@@ -123,7 +123,7 @@ func (h *herd) seen() (asked, events []string) {
 
 // config watches the herd's memory.
 func (h *herd) config() Config {
-	return Config{Name: "herd", Target: h, Held: h.hold, Sample: h.sample, Observe: h.observe, Limits: Limits{Memory: 512 * mib}}
+	return Config{Name: "herd", Target: h, Held: h.hold, Sample: h.sample, Observe: h.observe, Rules: Rules{Limits: Limits{Memory: 512 * mib}}}
 }
 
 // start runs a watchdog until the test, or the returned function, ends it.

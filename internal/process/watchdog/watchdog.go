@@ -52,7 +52,7 @@ func build(cfg Config) (*Watchdog, error) {
 		return nil, fmt.Errorf("watchdog %s: %w", cfg.Name, err)
 	}
 	d := &Watchdog{cfg: cfg.WithDefaults(), sample: cfg.Sample, known: map[string]State{}}
-	d.fleet.Config = d.cfg.rules()
+	d.fleet.Config = d.cfg.Rules
 	return d, nil
 }
 
@@ -69,7 +69,7 @@ func (d *Watchdog) Update(cfg Config) error {
 		return fmt.Errorf("watchdog %s: %w", now.Name, err)
 	}
 	d.cfg = cfg.WithDefaults()
-	d.fleet.Config = d.cfg.rules()
+	d.fleet.Config = d.cfg.Rules
 	return nil
 }
 

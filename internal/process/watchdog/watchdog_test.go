@@ -205,18 +205,18 @@ func TestUpdate(t *testing.T) {
 		d, err := New(h.config())
 		defer start(t, must(t, d, err))()
 		time.Sleep(5 * time.Minute)
-		if err := d.Update(Config{For: time.Millisecond}); err == nil || !strings.HasPrefix(err.Error(), "watchdog herd: for is 1ms") {
+		if err := d.Update(Config{Rules: Rules{For: time.Millisecond}}); err == nil || !strings.HasPrefix(err.Error(), "watchdog herd: for is 1ms") {
 			t.Errorf("an impossible update = %v", err)
 		}
 		h.leak("w-1")
-		if err := d.Update(Config{Limits: Limits{Memory: 1 << 30}}); err != nil {
+		if err := d.Update(Config{Rules: Rules{Limits: Limits{Memory: 1 << 30}}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
 		if asked, _ := h.seen(); len(asked) != 0 {
 			t.Errorf("%v: below the new limit", asked)
 		}
-		if err := d.Update(Config{Limits: Limits{Memory: 800 * mib}, For: 3 * time.Second}); err != nil {
+		if err := d.Update(Config{Rules: Rules{Limits: Limits{Memory: 800 * mib}, For: 3 * time.Second}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -272,12 +272,12 @@ func TestConfig(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{Config{For: time.Millisecond}, "for is 1ms"},
+		{Config{Rules: Rules{For: time.Millisecond}}, "for is 1ms"},
 		{Config{Interval: time.Millisecond}, "interval is 1ms"},
-		{Config{For: 3 * time.Second, Interval: 2 * time.Second}, "interval is 2s, want 50ms to 1s"},
-		{Config{Limits: Limits{Growth: 1 << 30}, Interval: 8 * time.Second}, "interval is 8s, want 50ms to 6.25s"},
+		{Config{Rules: Rules{For: 3 * time.Second}, Interval: 2 * time.Second}, "interval is 2s, want 50ms to 1s"},
+		{Config{Rules: Rules{Limits: Limits{Growth: 1 << 30}}, Interval: 8 * time.Second}, "interval is 8s, want 50ms to 6.25s"},
 		{Config{Patience: time.Millisecond}, "patience is 1ms"},
-		{Config{Limits: Limits{Memory: -1}}, "memory is -1"},
+		{Config{Rules: Rules{Limits: Limits{Memory: -1}}}, "memory is -1"},
 	} {
 		if err := tc.c.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v, want %q", err, tc.want)
@@ -290,8 +290,8 @@ func TestConfig(t *testing.T) {
 			t.Errorf("New: %v, want %q", err, tc.want)
 		}
 	}
-	for _, c := range []Config{{}, {For: time.Second}, {Limits: Limits{Growth: 1 << 30}}, {For: 24 * time.Hour}} {
-		if err := c.Validate(); err != nil {
+	for _, c := range []Rules{{}, {For: time.Second}, {Limits: Limits{Growth: 1 << 30}}, {For: 24 * time.Hour}} {
+		if err := (Config{Rules: c}).Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -2,6 +2,7 @@ package sigv4
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,41 +58,8 @@ func unescape(s string) (string, bool) {
 	if strings.IndexByte(s, ';') >= 0 { // some take it for a separator
 		return "", false
 	}
-	if !strings.ContainsAny(s, "%+") {
-		return s, true
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '+':
-			b = append(b, ' ')
-		case '%':
-			if i+2 >= len(s) {
-				return "", false
-			}
-			hi, lo := unhex(s[i+1]), unhex(s[i+2])
-			if hi < 0 || lo < 0 {
-				return "", false
-			}
-			b = append(b, byte(hi<<4|lo))
-			i += 2
-		default:
-			b = append(b, s[i])
-		}
-	}
-	return string(b), true
-}
-
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
+	plain, err := url.QueryUnescape(s)
+	return plain, err == nil
 }
 
 // isUnreserved reports whether RFC 3986 leaves c as it is.

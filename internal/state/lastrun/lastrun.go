@@ -24,18 +24,7 @@ const (
 )
 
 func (h How) String() string {
-	switch h {
-	case First:
-		return "first run"
-	case Orderly:
-		return "orderly"
-	case Panicked:
-		return "panic"
-	case OutOfMemory:
-		return "out of memory"
-	case Unknown:
-	}
-	return "unknown"
+	return [...]string{"first run", "orderly", "panic", "out of memory", "unknown"}[min(uint(h), 4)]
 }
 
 // Report describes the last run.

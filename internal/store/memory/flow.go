@@ -55,27 +55,24 @@ func newFlowStore() *flowStore {
 }
 
 func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if id, ok := s.byKey[r.Key]; ok && r.Key != "" {
-		return fmt.Errorf("run with key %.80q is %s: %w", r.Key, id, flow.ErrExists)
-	}
-	if s.runs[r.ID] != nil {
-		return fmt.Errorf("run %.80q: %w", r.ID, flow.ErrExists)
-	}
-	r.Owner, r.Epoch = "", 0
-	run := &flowRun{Run: flow.CloneRun(r), all: make(map[instanceKey]flow.Instance, len(all)), attempts: make(map[attemptKey]int64)}
-	for _, i := range all {
-		run.all[instanceKey{i.Task, i.Index}] = flow.CloneInstance(i)
-	}
-	s.runs[r.ID] = run
-	if r.Key != "" {
-		s.byKey[r.Key] = r.ID
-	}
-	return nil
+	return locked(ctx, &s.lock, func() error {
+		if id, ok := s.byKey[r.Key]; ok && r.Key != "" {
+			return fmt.Errorf("run with key %.80q is %s: %w", r.Key, id, flow.ErrExists)
+		}
+		if s.runs[r.ID] != nil {
+			return fmt.Errorf("run %.80q: %w", r.ID, flow.ErrExists)
+		}
+		r.Owner, r.Epoch = "", 0
+		run := &flowRun{Run: flow.CloneRun(r), all: make(map[instanceKey]flow.Instance, len(all)), attempts: make(map[attemptKey]int64)}
+		for _, i := range all {
+			run.all[instanceKey{i.Task, i.Index}] = flow.CloneInstance(i)
+		}
+		s.runs[r.ID] = run
+		if r.Key != "" {
+			s.byKey[r.Key] = r.ID
+		}
+		return nil
+	})
 }
 
 func (s *flowStore) find(id string) (*flowRun, error) {
@@ -86,141 +83,120 @@ func (s *flowStore) find(id string) (*flowRun, error) {
 }
 
 func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return flow.Run{}, err
-	}
-	defer leave()
-	r, err := s.find(id)
-	if err != nil {
-		return flow.Run{}, err
-	}
-	return flow.CloneRun(r.Run), nil
+	return within(ctx, &s.lock, func() (flow.Run, error) {
+		r, err := s.find(id)
+		if err != nil {
+			return flow.Run{}, err
+		}
+		return flow.CloneRun(r.Run), nil
+	})
 }
 
 func (s *flowStore) ListRuns(ctx context.Context, q flow.RunQuery) ([]flow.Run, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var out []flow.Run
-	for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
-		r := s.runs[id].Run
-		if q.Flow != "" && r.Flow != q.Flow || q.State != "" && r.State != q.State || q.Backfill != "" && r.Backfill != q.Backfill ||
-			q.Key != "" && r.Key != q.Key || q.Before != "" && r.ID >= q.Before {
-			continue
+	return within(ctx, &s.lock, func() ([]flow.Run, error) {
+		var out []flow.Run
+		for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
+			r := s.runs[id].Run
+			if q.Flow != "" && r.Flow != q.Flow || q.State != "" && r.State != q.State || q.Backfill != "" && r.Backfill != q.Backfill ||
+				q.Key != "" && r.Key != q.Key || q.Before != "" && r.ID >= q.Before {
+				continue
+			}
+			r.Definition = flow.Definition{}
+			if out = append(out, flow.CloneRun(r)); len(out) == q.Most() {
+				break
+			}
 		}
-		r.Definition = flow.Definition{}
-		if out = append(out, flow.CloneRun(r)); len(out) == q.Most() {
-			break
-		}
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
 func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	r, err := s.find(run)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]flow.Instance, 0, len(r.all))
-	for _, i := range r.all {
-		out = append(out, flow.CloneInstance(i))
-	}
-	slices.SortFunc(out, func(a, b flow.Instance) int {
-		return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Index, b.Index))
+	return within(ctx, &s.lock, func() ([]flow.Instance, error) {
+		r, err := s.find(run)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]flow.Instance, 0, len(r.all))
+		for _, i := range r.all {
+			out = append(out, flow.CloneInstance(i))
+		}
+		slices.SortFunc(out, func(a, b flow.Instance) int {
+			return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Index, b.Index))
+		})
+		return out, nil
 	})
-	return out, nil
 }
 
 func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	r, err := s.find(o.Run)
-	if err != nil {
-		return err
-	}
-	if r.State.Over() {
-		if !r.State.Reopens(o.Verb) {
-			return fmt.Errorf("%s run %s, which is %s: %w", o.Verb, o.Run, r.State, flow.ErrOver)
+	return locked(ctx, &s.lock, func() error {
+		r, err := s.find(o.Run)
+		if err != nil {
+			return err
 		}
-		r.State, r.Owner, r.Ended = flow.RunRunning, "", time.Time{}
-		r.Version++
-	}
-	s.order++
-	o.ID, o.At, o.Set = s.order, time.Now().UTC().Truncate(time.Microsecond), maps.Clone(o.Set)
-	s.orders = append(s.orders, o)
-	return nil
+		if r.State.Over() {
+			if !r.State.Reopens(o.Verb) {
+				return fmt.Errorf("%s run %s, which is %s: %w", o.Verb, o.Run, r.State, flow.ErrOver)
+			}
+			r.State, r.Owner, r.Ended = flow.RunRunning, "", time.Time{}
+			r.Version++
+		}
+		s.order++
+		o.ID, o.At, o.Set = s.order, time.Now().UTC().Truncate(time.Microsecond), maps.Clone(o.Set)
+		s.orders = append(s.orders, o)
+		return nil
+	})
 }
 
 func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var out []flow.Order
-	for _, o := range s.orders {
-		if s.runs[o.Run].Owner == node {
-			o.Set = maps.Clone(o.Set)
-			out = append(out, o)
+	return within(ctx, &s.lock, func() ([]flow.Order, error) {
+		var out []flow.Order
+		for _, o := range s.orders {
+			if s.runs[o.Run].Owner == node {
+				o.Set = maps.Clone(o.Set)
+				out = append(out, o)
+			}
 		}
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
 func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	before := time.Now().Add(-age)
-	var over []*flowRun
-	for _, r := range s.runs {
-		if r.State.Over() && r.Ended.Before(before) {
-			over = append(over, r)
+	return within(ctx, &s.lock, func() (int, error) {
+		before := time.Now().Add(-age)
+		var over []*flowRun
+		for _, r := range s.runs {
+			if r.State.Over() && r.Ended.Before(before) {
+				over = append(over, r)
+			}
 		}
-	}
-	slices.SortFunc(over, func(a, b *flowRun) int { return a.Ended.Compare(b.Ended) })
-	over = over[:min(len(over), limit)]
-	for _, r := range over {
-		for _, token := range r.attempts {
-			s.attempts[token-1] = nil
+		slices.SortFunc(over, func(a, b *flowRun) int { return a.Ended.Compare(b.Ended) })
+		over = over[:min(len(over), limit)]
+		for _, r := range over {
+			for _, token := range r.attempts {
+				s.attempts[token-1] = nil
+			}
+			s.orders = slices.DeleteFunc(s.orders, func(o flow.Order) bool { return o.Run == r.ID })
+			delete(s.byKey, r.Key)
+			delete(s.runs, r.ID)
 		}
-		s.orders = slices.DeleteFunc(s.orders, func(o flow.Order) bool { return o.Run == r.ID })
-		delete(s.byKey, r.Key)
-		delete(s.runs, r.ID)
-	}
-	return len(over), nil
+		return len(over), nil
+	})
 }
 
-func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	before := time.Now().Add(-age)
-	var old []flowEffect
-	for _, e := range s.effects {
-		if s.runs[e.Run] == nil && e.at.Before(before) {
-			old = append(old, e)
+func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit int) (int, error) {
+	return within(ctx, &s.lock, func() (n int, err error) {
+		before := time.Now().Add(-age)
+		var old []flowEffect
+		for _, e := range s.effects {
+			if s.runs[e.Run] == nil && e.at.Before(before) {
+				old = append(old, e)
+			}
 		}
-	}
-	slices.SortFunc(old, func(a, b flowEffect) int { return a.at.Compare(b.at) })
-	old = old[:min(len(old), limit)]
-	for _, e := range old {
-		delete(s.effects, e.Key)
-	}
-	return len(old), nil
+		slices.SortFunc(old, func(a, b flowEffect) int { return a.at.Compare(b.at) })
+		old = old[:min(len(old), limit)]
+		for _, e := range old {
+			delete(s.effects, e.Key)
+		}
+		return len(old), nil
+	})
 }

@@ -11,39 +11,36 @@ import (
 )
 
 func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.Applied, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return flow.Applied{}, err
-	}
-	defer leave()
-	if err := s.holds(h, b); err != nil {
-		return flow.Applied{}, err
-	}
-	for _, r := range b.Runs {
-		was := s.runs[r.ID]
-		was.State, was.Why, was.Deadline, was.Ended, was.Pages, was.Version = r.State, r.Why, r.Deadline, r.Ended, slices.Clone(r.Pages), r.Version
-	}
-	for _, a := range b.End {
-		if was := s.open[a.Token]; was != nil {
-			s.change(was, a)
+	return within(ctx, &s.lock, func() (flow.Applied, error) {
+		if err := s.holds(h, b); err != nil {
+			return flow.Applied{}, err
 		}
-	}
-	for _, stop := range b.Stop {
-		if a := s.open[stop.Token]; a != nil && a.Stop == nil {
-			a.Stop = &stop
+		for _, r := range b.Runs {
+			was := s.runs[r.ID]
+			was.State, was.Why, was.Deadline, was.Ended, was.Pages, was.Version = r.State, r.Why, r.Deadline, r.Ended, slices.Clone(r.Pages), r.Version
 		}
-	}
-	for _, key := range b.Free {
-		delete(s.effects, key)
-	}
-	out, left := s.begin(b.Begin)
-	for _, i := range b.Instances {
-		if r := s.runs[i.Run]; !left[attemptOf(i.Run, i.Task, i.Index)] {
-			r.all[instanceKey{i.Task, i.Index}] = flow.CloneInstance(i)
+		for _, a := range b.End {
+			if was := s.open[a.Token]; was != nil {
+				s.change(was, a)
+			}
 		}
-	}
-	s.orders = slices.DeleteFunc(s.orders, func(o flow.Order) bool { return slices.Contains(b.Done, o.ID) })
-	return out, nil
+		for _, stop := range b.Stop {
+			if a := s.open[stop.Token]; a != nil && a.Stop == nil {
+				a.Stop = &stop
+			}
+		}
+		for _, key := range b.Free {
+			delete(s.effects, key)
+		}
+		out, left := s.begin(b.Begin)
+		for _, i := range b.Instances {
+			if r := s.runs[i.Run]; !left[attemptOf(i.Run, i.Task, i.Index)] {
+				r.all[instanceKey{i.Task, i.Index}] = flow.CloneInstance(i)
+			}
+		}
+		s.orders = slices.DeleteFunc(s.orders, func(o flow.Order) bool { return slices.Contains(b.Done, o.ID) })
+		return out, nil
+	})
 }
 
 type fullKey struct {

@@ -74,3 +74,19 @@ func (l *lock) enter(ctx context.Context) (leave func(), err error) {
 	}
 	return l.mu.Unlock, nil
 }
+
+// within runs f while the store is locked, unless ctx is over.
+func within[T any](ctx context.Context, l *lock, f func() (T, error)) (none T, err error) {
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer leave()
+	return f()
+}
+
+// locked is within for what returns nothing.
+func locked(ctx context.Context, l *lock, f func() error) error {
+	_, err := within(ctx, l, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}

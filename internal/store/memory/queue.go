@@ -87,15 +87,12 @@ func (s *queueStore) open(id int64) (*definition, error) {
 func (s *queueStore) Shared() bool { return false }
 
 func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Queue{}, err
-	}
-	defer leave()
-	if d, ok := s.byName[q.Name]; ok {
-		return cloneQueue(d.Queue), fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
-	}
-	return cloneQueue(s.define(q).Queue), nil
+	return within(ctx, &s.lock, func() (queue.Queue, error) {
+		if d, ok := s.byName[q.Name]; ok {
+			return cloneQueue(d.Queue), fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
+		}
+		return cloneQueue(s.define(q).Queue), nil
+	})
 }
 
 // define makes a queue.
@@ -112,16 +109,13 @@ func (s *queueStore) define(q queue.Queue) *definition {
 }
 
 func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Queue{}, err
-	}
-	defer leave()
-	d, ok := s.byName[name]
-	if !ok || name == queue.TrashQueue {
-		return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
-	}
-	return cloneQueue(d.Queue), nil
+	return within(ctx, &s.lock, func() (queue.Queue, error) {
+		d, ok := s.byName[name]
+		if !ok || name == queue.TrashQueue {
+			return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
+		}
+		return cloneQueue(d.Queue), nil
+	})
 }
 
 func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
@@ -151,22 +145,19 @@ func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
 }
 
 func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Queue, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var found []queue.Queue
-	for name, d := range s.byName {
-		if name != queue.TrashQueue && strings.HasPrefix(name, lq.Prefix) && name > lq.After &&
-			(lq.DeadLetter == "" || d.Settings.DeadLetter.Queue == lq.DeadLetter) {
-			found = append(found, cloneQueue(d.Queue))
+	return within(ctx, &s.lock, func() ([]queue.Queue, error) {
+		var found []queue.Queue
+		for name, d := range s.byName {
+			if name != queue.TrashQueue && strings.HasPrefix(name, lq.Prefix) && name > lq.After &&
+				(lq.DeadLetter == "" || d.Settings.DeadLetter.Queue == lq.DeadLetter) {
+				found = append(found, cloneQueue(d.Queue))
+			}
 		}
-	}
-	slices.SortFunc(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	limit := lq.Limit
-	limit = cmp.Or(limit, 1000)
-	return found[:min(len(found), limit)], nil
+		slices.SortFunc(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
+		limit := lq.Limit
+		limit = cmp.Or(limit, 1000)
+		return found[:min(len(found), limit)], nil
+	})
 }
 
 func (s *queueStore) Purge(ctx context.Context, id int64) error {

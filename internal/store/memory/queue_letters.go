@@ -48,66 +48,60 @@ func picks(s queue.Selection, m *message) bool {
 }
 
 func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	type key struct{ queue, group string }
-	now, groups, newest := micros(), map[key]*queue.Group{}, map[key]*message{}
-	for _, m := range s.selected(sel) {
-		k, l := key{m.bucket.queue.Name, m.letter.Group}, m.letter
-		g := groups[k]
-		if g == nil {
-			g = &queue.Group{Queue: k.queue, Key: k.group, First: l.Died}
-			groups[k], newest[k] = g, m
+	return within(ctx, &s.lock, func() ([]queue.Group, error) {
+		type key struct{ queue, group string }
+		now, groups, newest := micros(), map[key]*queue.Group{}, map[key]*message{}
+		for _, m := range s.selected(sel) {
+			k, l := key{m.bucket.queue.Name, m.letter.Group}, m.letter
+			g := groups[k]
+			if g == nil {
+				g = &queue.Group{Queue: k.queue, Key: k.group, First: l.Died}
+				groups[k], newest[k] = g, m
+			}
+			g.Count++
+			if m.lineage != nil {
+				g.Redriven++
+			}
+			if h := record.Hour(l.Died.UnixMicro(), now); h >= 0 {
+				g.Hours[h]++
+			}
+			if l.Died.Before(g.First) {
+				g.First = l.Died
+			}
+			if n := newest[k]; cmp.Or(l.Died.Compare(n.letter.Died), cmp.Compare(m.seq, n.seq)) > 0 {
+				newest[k] = m
+			}
 		}
-		g.Count++
-		if m.lineage != nil {
-			g.Redriven++
+		out := make([]queue.Group, 0, len(groups))
+		for k, g := range groups {
+			m := newest[k]
+			g.Last, g.Origin, g.Outcome, g.Sample = m.letter.Died, m.letter.Origin, m.letter.Outcome, m.id
+			out = append(out, *g)
 		}
-		if h := record.Hour(l.Died.UnixMicro(), now); h >= 0 {
-			g.Hours[h]++
-		}
-		if l.Died.Before(g.First) {
-			g.First = l.Died
-		}
-		if n := newest[k]; cmp.Or(l.Died.Compare(n.letter.Died), cmp.Compare(m.seq, n.seq)) > 0 {
-			newest[k] = m
-		}
-	}
-	out := make([]queue.Group, 0, len(groups))
-	for k, g := range groups {
-		m := newest[k]
-		g.Last, g.Origin, g.Outcome, g.Sample = m.letter.Died, m.letter.Origin, m.letter.Outcome, m.id
-		out = append(out, *g)
-	}
-	slices.SortFunc(out, func(a, b queue.Group) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Key, b.Key))
+		slices.SortFunc(out, func(a, b queue.Group) int {
+			return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Key, b.Key))
+		})
+		return out[:min(len(out), limit)], nil
 	})
-	return out[:min(len(out), limit)], nil
 }
 
 func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	found := s.selected(sel)
-	slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(b.seq, a.seq) })
-	var out []queue.Death
-	for _, m := range found {
-		if len(out) == limit {
-			break
+	return within(ctx, &s.lock, func() ([]queue.Death, error) {
+		found := s.selected(sel)
+		slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(b.seq, a.seq) })
+		var out []queue.Death
+		for _, m := range found {
+			if len(out) == limit {
+				break
+			}
+			if after == 0 || m.seq < after {
+				d := m.death()
+				d.Body, d.Attributes, d.System, d.Attempts, d.Letter.Attempts = nil, nil, nil, nil, nil
+				out = append(out, d)
+			}
 		}
-		if after == 0 || m.seq < after {
-			d := m.death()
-			d.Body, d.Attributes, d.System, d.Attempts, d.Letter.Attempts = nil, nil, nil, nil, nil
-			out = append(out, d)
-		}
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
 func (m *message) death() queue.Death {
@@ -129,16 +123,13 @@ func (s *queueStore) letter(id string) (*message, error) {
 }
 
 func (s *queueStore) Letter(ctx context.Context, id string) (queue.Death, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Death{}, err
-	}
-	defer leave()
-	m, err := s.letter(id)
-	if err != nil {
-		return queue.Death{}, err
-	}
-	return m.death(), nil
+	return within(ctx, &s.lock, func() (queue.Death, error) {
+		m, err := s.letter(id)
+		if err != nil {
+			return queue.Death{}, err
+		}
+		return m.death(), nil
+	})
 }
 
 func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
@@ -154,30 +145,27 @@ func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, 
 }
 
 func (s *queueStore) Replace(ctx context.Context, r queue.Replacement) (queue.Sent, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Sent{}, err
-	}
-	defer leave()
-	m, err := s.letter(r.Letter)
-	if err != nil {
-		return queue.Sent{}, err
-	}
-	now := micros()
-	if err := record.MayReplace(r, m.letter, m.seq, &m.Lease, now); err != nil {
-		return queue.Sent{}, err
-	}
-	target, ok := s.byName[r.Destination]
-	if !ok || r.Destination == queue.TrashQueue {
-		return queue.Sent{}, fmt.Errorf("queue %q: %w", r.Destination, queue.ErrQueueNotFound)
-	}
-	sent := s.send(target, r.Entry, new(r.Lineage), now)
-	if sent.Duplicate {
+	return within(ctx, &s.lock, func() (queue.Sent, error) {
+		m, err := s.letter(r.Letter)
+		if err != nil {
+			return queue.Sent{}, err
+		}
+		now := micros()
+		if err := record.MayReplace(r, m.letter, m.seq, &m.Lease, now); err != nil {
+			return queue.Sent{}, err
+		}
+		target, ok := s.byName[r.Destination]
+		if !ok || r.Destination == queue.TrashQueue {
+			return queue.Sent{}, fmt.Errorf("queue %q: %w", r.Destination, queue.ErrQueueNotFound)
+		}
+		sent := s.send(target, r.Entry, new(r.Lineage), now)
+		if sent.Duplicate {
+			return sent, nil
+		}
+		letter := cloneLetter(m.letter)
+		letter.Discarded = &queue.Discarded{At: record.Time(now), From: m.bucket.queue.Name, Into: sent.ID}
+		s.remove(m)
+		s.settle(m, s.byName[queue.TrashQueue], letter, now)
 		return sent, nil
-	}
-	letter := cloneLetter(m.letter)
-	letter.Discarded = &queue.Discarded{At: record.Time(now), From: m.bucket.queue.Name, Into: sent.ID}
-	s.remove(m)
-	s.settle(m, s.byName[queue.TrashQueue], letter, now)
-	return sent, nil
+	})
 }

@@ -29,20 +29,17 @@ func (m mark) show(key string, now int64) queue.Mark {
 const maxMarks = 10_000
 
 func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	now := micros()
-	var found []queue.Mark
-	for key, m := range s.marks {
-		if strings.HasPrefix(key, prefix) && m.until > now {
-			found = append(found, m.show(key, now))
+	return within(ctx, &s.lock, func() ([]queue.Mark, error) {
+		now := micros()
+		var found []queue.Mark
+		for key, m := range s.marks {
+			if strings.HasPrefix(key, prefix) && m.until > now {
+				found = append(found, m.show(key, now))
+			}
 		}
-	}
-	slices.SortFunc(found, func(a, b queue.Mark) int { return cmp.Compare(a.Key, b.Key) })
-	return found[:min(len(found), maxMarks)], nil
+		slices.SortFunc(found, func(a, b queue.Mark) int { return cmp.Compare(a.Key, b.Key) })
+		return found[:min(len(found), maxMarks)], nil
+	})
 }
 
 func (s *queueStore) PutMark(ctx context.Context, m queue.Mark) (queue.Mark, error) {
@@ -73,20 +70,17 @@ func (s *queueStore) PutMark(ctx context.Context, m queue.Mark) (queue.Mark, err
 }
 
 func (s *queueStore) DeleteMark(ctx context.Context, key string, version int64) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	there, ok := s.marks[key]
-	if !ok || there.until <= micros() {
+	return locked(ctx, &s.lock, func() error {
+		there, ok := s.marks[key]
+		if !ok || there.until <= micros() {
+			return nil
+		}
+		if version != 0 && there.version != version {
+			return fmt.Errorf("mark %s has version %d, not %d: %w", key, there.version, version, queue.ErrConflict)
+		}
+		delete(s.marks, key)
 		return nil
-	}
-	if version != 0 && there.version != version {
-		return fmt.Errorf("mark %s has version %d, not %d: %w", key, there.version, version, queue.ErrConflict)
-	}
-	delete(s.marks, key)
-	return nil
+	})
 }
 
 func (s *queueStore) Audit(ctx context.Context, e queue.AuditEntry) (queue.AuditEntry, error) {
@@ -106,20 +100,17 @@ func (s *queueStore) Audit(ctx context.Context, e queue.AuditEntry) (queue.Audit
 }
 
 func (s *queueStore) AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var found []queue.AuditEntry
-	for _, e := range slices.Backward(s.audit) {
-		if len(found) == limit {
-			break
+	return within(ctx, &s.lock, func() ([]queue.AuditEntry, error) {
+		var found []queue.AuditEntry
+		for _, e := range slices.Backward(s.audit) {
+			if len(found) == limit {
+				break
+			}
+			if before == 0 || e.Number < before {
+				e.Detail = bytes.Clone(e.Detail)
+				found = append(found, e)
+			}
 		}
-		if before == 0 || e.Number < before {
-			e.Detail = bytes.Clone(e.Detail)
-			found = append(found, e)
-		}
-	}
-	return found, nil
+		return found, nil
+	})
 }

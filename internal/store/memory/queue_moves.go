@@ -33,33 +33,30 @@ func cloneSelection(s queue.Selection) queue.Selection {
 }
 
 func (s *queueStore) StartMove(ctx context.Context, t queue.MoveTask) (queue.MoveTask, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.MoveTask{}, err
-	}
-	defer leave()
-	now := micros()
-	t.Selection = cloneSelection(t.Selection)
-	one := &task{MoveTask: record.BeginMove(t, s.sequence, now), next: now}
-	if t.Source != "" {
-		source, ok := s.byName[t.Source]
-		if !ok {
-			return queue.MoveTask{}, fmt.Errorf("queue %q: %w", t.Source, queue.ErrQueueNotFound)
+	return within(ctx, &s.lock, func() (queue.MoveTask, error) {
+		now := micros()
+		t.Selection = cloneSelection(t.Selection)
+		one := &task{MoveTask: record.BeginMove(t, s.sequence, now), next: now}
+		if t.Source != "" {
+			source, ok := s.byName[t.Source]
+			if !ok {
+				return queue.MoveTask{}, fmt.Errorf("queue %q: %w", t.Source, queue.ErrQueueNotFound)
+			}
+			one.bucket = source.bucket.id
+			one.ToMove = int64(len(source.bucket.rows))
 		}
-		one.bucket = source.bucket.id
-		one.ToMove = int64(len(source.bucket.rows))
-	}
-	if t.Kind == queue.MoveSQS && slices.ContainsFunc(s.tasks, func(other *task) bool {
-		return other.Kind == queue.MoveSQS && other.Source == t.Source && other.State.Live()
-	}) {
-		return queue.MoveTask{}, fmt.Errorf("queue %q: %w", t.Source, queue.ErrMoveRunning)
-	}
-	if t.Kind != queue.MoveSQS {
-		one.ToMove = int64(len(s.selected(one.Selection)))
-	}
-	s.tasks = append(s.tasks, one)
-	s.forgetMoves(t.Kind, t.Source)
-	return one.show(), nil
+		if t.Kind == queue.MoveSQS && slices.ContainsFunc(s.tasks, func(other *task) bool {
+			return other.Kind == queue.MoveSQS && other.Source == t.Source && other.State.Live()
+		}) {
+			return queue.MoveTask{}, fmt.Errorf("queue %q: %w", t.Source, queue.ErrMoveRunning)
+		}
+		if t.Kind != queue.MoveSQS {
+			one.ToMove = int64(len(s.selected(one.Selection)))
+		}
+		s.tasks = append(s.tasks, one)
+		s.forgetMoves(t.Kind, t.Source)
+		return one.show(), nil
+	})
 }
 
 // forgetMoves drops the oldest task of a kind beyond how many are kept.
@@ -94,28 +91,25 @@ func (s *queueStore) task(id string) (*task, error) {
 }
 
 func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.Step, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Step{}, err
-	}
-	defer leave()
-	t, err := s.task(id)
-	if err != nil {
-		return queue.Step{}, err
-	}
-	if t.State != queue.MoveRunning {
-		return queue.Step{}, fmt.Errorf("move task %s is %s: %w", id, t.State, queue.ErrMoveNotRunning)
-	}
-	now := micros()
-	n, next := record.Turn(&t.MoveTask, t.next, now, limit)
-	step := queue.Step{Next: time.Duration(max(next-now, 0)) * time.Microsecond}
-	if n > 0 {
-		before := t.Moved
-		step.Queues = s.stepMove(t, n, now)
-		step.Moved, t.next = int(t.Moved-before), next
-	}
-	step.Task = t.show()
-	return step, nil
+	return within(ctx, &s.lock, func() (queue.Step, error) {
+		t, err := s.task(id)
+		if err != nil {
+			return queue.Step{}, err
+		}
+		if t.State != queue.MoveRunning {
+			return queue.Step{}, fmt.Errorf("move task %s is %s: %w", id, t.State, queue.ErrMoveNotRunning)
+		}
+		now := micros()
+		n, next := record.Turn(&t.MoveTask, t.next, now, limit)
+		step := queue.Step{Next: time.Duration(max(next-now, 0)) * time.Microsecond}
+		if n > 0 {
+			before := t.Moved
+			step.Queues = s.stepMove(t, n, now)
+			step.Moved, t.next = int(t.Moved-before), next
+		}
+		step.Task = t.show()
+		return step, nil
+	})
 }
 
 func (s *queueStore) stepMove(t *task, n int, now int64) (gained []string) {
@@ -200,37 +194,31 @@ func (s *queueStore) forward(t *task, m *message, target *definition, now int64)
 }
 
 func (s *queueStore) ChangeMove(ctx context.Context, id string, c queue.MoveChange) (queue.MoveTask, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.MoveTask{}, err
-	}
-	defer leave()
-	t, err := s.task(id)
-	if err != nil {
-		return queue.MoveTask{}, err
-	}
-	changed := t.MoveTask
-	if err := record.ChangeMove(&changed, c, micros()); err != nil {
-		return queue.MoveTask{}, err
-	}
-	t.MoveTask = changed
-	return t.show(), nil
+	return within(ctx, &s.lock, func() (queue.MoveTask, error) {
+		t, err := s.task(id)
+		if err != nil {
+			return queue.MoveTask{}, err
+		}
+		changed := t.MoveTask
+		if err := record.ChangeMove(&changed, c, micros()); err != nil {
+			return queue.MoveTask{}, err
+		}
+		t.MoveTask = changed
+		return t.show(), nil
+	})
 }
 
 func (s *queueStore) Moves(ctx context.Context, q queue.MoveQuery) ([]queue.MoveTask, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	limit := q.Limit
-	limit = cmp.Or(limit, 1000)
-	var out []queue.MoveTask
-	for _, t := range slices.Backward(s.tasks) { // the newest first
-		if len(out) < limit && (q.Source == "" || q.Source == t.Source) && (q.ID == "" || q.ID == t.ID) &&
-			(!q.Live || t.State.Live()) && (!q.Triage || t.Kind != queue.MoveSQS) {
-			out = append(out, t.show())
+	return within(ctx, &s.lock, func() ([]queue.MoveTask, error) {
+		limit := q.Limit
+		limit = cmp.Or(limit, 1000)
+		var out []queue.MoveTask
+		for _, t := range slices.Backward(s.tasks) { // the newest first
+			if len(out) < limit && (q.Source == "" || q.Source == t.Source) && (q.ID == "" || q.ID == t.ID) &&
+				(!q.Live || t.State.Live()) && (!q.Triage || t.Kind != queue.MoveSQS) {
+				out = append(out, t.show())
+			}
 		}
-	}
-	return out, nil
+		return out, nil
+	})
 }

@@ -11,28 +11,25 @@ import (
 )
 
 func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return queue.Swept{}, err
-	}
-	defer leave()
-	now := micros()
-	swept := queue.Swept{Next: -1}
-	for swept.Moved < limit {
-		m := s.due.first()
-		if m == nil {
-			break
+	return within(ctx, &s.lock, func() (queue.Swept, error) {
+		now := micros()
+		swept := queue.Swept{Next: -1}
+		for swept.Moved < limit {
+			m := s.due.first()
+			if m == nil {
+				break
+			}
+			if m.Due > now {
+				swept.Next = time.Duration(m.Due-now) * time.Microsecond
+				break
+			}
+			swept.Moved++
+			swept.Queues = append(swept.Queues, s.sweep(m, now)...)
 		}
-		if m.Due > now {
-			swept.Next = time.Duration(m.Due-now) * time.Microsecond
-			break
-		}
-		swept.Moved++
-		swept.Queues = append(swept.Queues, s.sweep(m, now)...)
-	}
-	slices.Sort(swept.Queues)
-	swept.Queues = slices.Compact(swept.Queues)
-	return swept, nil
+		slices.Sort(swept.Queues)
+		swept.Queues = slices.Compact(swept.Queues)
+		return swept, nil
+	})
 }
 
 // sweep sends a message that is due where its queue says now, and returns the
@@ -86,39 +83,36 @@ func (s *queueStore) expire(d *definition, p queue.Policy, retention time.Durati
 // Clean also empties the trash of what has been there for long enough. Purged
 // messages go with their last reference.
 func (s *queueStore) Clean(ctx context.Context, limit int) (int, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	now := micros()
-	n := s.expire(s.byName[queue.TrashQueue], queue.Policy{}, queue.TrashFor, limit, now)
-	for _, d := range s.byID {
-		for len(d.oldest) > 0 && n < limit {
-			key := d.oldest[0]
-			if at := d.dedups[key].at; at > now-queue.DedupWindow.Microseconds() && at != 0 {
-				break
+	return within(ctx, &s.lock, func() (int, error) {
+		now := micros()
+		n := s.expire(s.byName[queue.TrashQueue], queue.Policy{}, queue.TrashFor, limit, now)
+		for _, d := range s.byID {
+			for len(d.oldest) > 0 && n < limit {
+				key := d.oldest[0]
+				if at := d.dedups[key].at; at > now-queue.DedupWindow.Microseconds() && at != 0 {
+					break
+				}
+				delete(d.dedups, key)
+				d.oldest = d.oldest[1:]
+				n++
 			}
-			delete(d.dedups, key)
-			d.oldest = d.oldest[1:]
-			n++
+			for payload, k := range d.cases {
+				if n < limit && record.KeptFrom(k) <= record.Forgotten(now) {
+					delete(d.cases, payload)
+					n++
+				}
+			}
 		}
-		for payload, k := range d.cases {
-			if n < limit && record.KeptFrom(k) <= record.Forgotten(now) {
-				delete(d.cases, payload)
+		for key, m := range s.marks {
+			if n < limit && m.until <= now {
+				delete(s.marks, key)
 				n++
 			}
 		}
-	}
-	for key, m := range s.marks {
-		if n < limit && m.until <= now {
-			delete(s.marks, key)
-			n++
+		if over := min(len(s.audit)-queue.MaxAudit, limit-n); over > 0 {
+			s.audit = slices.Delete(s.audit, 0, over)
+			n += over
 		}
-	}
-	if over := min(len(s.audit)-queue.MaxAudit, limit-n); over > 0 {
-		s.audit = slices.Delete(s.audit, 0, over)
-		n += over
-	}
-	return n, nil
+		return n, nil
+	})
 }

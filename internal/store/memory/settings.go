@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,12 +29,9 @@ func newSettingsStore() *settingsStore {
 }
 
 func (s *settingsStore) Revision(ctx context.Context) (int64, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	return s.revision, nil
+	return within(ctx, &s.lock, func() (int64, error) {
+		return s.revision, nil
+	})
 }
 
 func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Version) (live.Version, error) {
@@ -68,17 +66,14 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 }
 
 func (s *settingsStore) Version(ctx context.Context, number int64) (live.Version, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return live.Version{}, err
-	}
-	defer leave()
-	for _, v := range slices.Backward(s.versions) {
-		if number == 0 || v.Number == number {
-			return cloneVersion(v), nil
+	return within(ctx, &s.lock, func() (live.Version, error) {
+		for _, v := range slices.Backward(s.versions) {
+			if number == 0 || v.Number == number {
+				return cloneVersion(v), nil
+			}
 		}
-	}
-	return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
+		return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
+	})
 }
 
 func (s *settingsStore) Versions(ctx context.Context, limit int) ([]live.Version, error) {
@@ -141,18 +136,15 @@ func (s *settingsStore) expire(now int64) {
 }
 
 func (s *settingsStore) DeleteOverride(ctx context.Context, id string) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	s.expire(micros())
-	if _, ok := s.overrides[id]; !ok {
-		return fmt.Errorf("delete override %.80q: %w", id, live.ErrNotFound)
-	}
-	delete(s.overrides, id)
-	s.revision++
-	return nil
+	return locked(ctx, &s.lock, func() error {
+		s.expire(micros())
+		if _, ok := s.overrides[id]; !ok {
+			return fmt.Errorf("delete override %.80q: %w", id, live.ErrNotFound)
+		}
+		delete(s.overrides, id)
+		s.revision++
+		return nil
+	})
 }
 
 func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Time, error) {
@@ -163,11 +155,7 @@ func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Ti
 	defer leave()
 	now := micros()
 	s.expire(now)
-	var found []live.Override
-	for _, o := range s.overrides {
-		found = append(found, o)
-	}
-	slices.SortFunc(found, func(a, b live.Override) int {
+	found := slices.SortedFunc(maps.Values(s.overrides), func(a, b live.Override) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
 	return found, record.Time(now), nil

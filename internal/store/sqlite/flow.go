@@ -47,7 +47,7 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 	if err != nil {
 		return err
 	}
-	docs, err := instanceDocs(all)
+	docs, err := encoded(all, record.EncodeInstance)
 	if err != nil {
 		return err
 	}
@@ -66,17 +66,6 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 		return fmt.Errorf("create run %s of flow %s: %w", r.ID, r.Flow, flow.ErrExists)
 	}
 	return s.db.fault(ctx, err, "create run %s of flow %s", r.ID, r.Flow)
-}
-
-func instanceDocs(all []flow.Instance) ([]string, error) {
-	docs := make([]string, len(all))
-	for n, i := range all {
-		var err error
-		if docs[n], err = record.EncodeInstance(i); err != nil {
-			return nil, err
-		}
-	}
-	return docs, nil
 }
 
 // instanceKey finds an instance.

@@ -88,39 +88,27 @@ func exists(t tx, query string, args ...any) (bool, error) {
 // batchDocs are the texts of a batch, made before the transaction.
 type batchDocs struct{ pages, instances, begin, end, stop []string }
 
-func encodeBatch(b flow.Batch) (d batchDocs, err error) {
-	if d.instances, err = instanceDocs(b.Instances); err != nil {
-		return d, err
-	}
-	add := func(all *[]string, doc string, err error) error {
-		*all = append(*all, doc)
-		return err
-	}
-	for _, r := range b.Runs {
-		doc, err := record.EncodePages(r.Pages)
-		if err := add(&d.pages, doc, err); err != nil {
-			return d, err
+func encodeBatch(b flow.Batch) (d batchDocs, _ error) {
+	var errs [5]error
+	d.instances, errs[4] = encoded(b.Instances, record.EncodeInstance)
+	d.pages, errs[0] = encoded(b.Runs, func(r flow.Run) (string, error) { return record.EncodePages(r.Pages) })
+	d.begin, errs[1] = encoded(b.Begin, record.EncodeAttempt)
+	d.stop, errs[2] = encoded(b.Stop, record.EncodeStop)
+	d.end, errs[3] = encoded(b.End, record.EncodeEnding)
+	return d, errors.Join(errs[:]...)
+}
+
+// encoded returns the texts of a list.
+func encoded[T any](list []T, encode func(T) (string, error)) ([]string, error) {
+	docs := make([]string, 0, len(list))
+	for _, one := range list {
+		doc, err := encode(one)
+		if err != nil {
+			return nil, err
 		}
+		docs = append(docs, doc)
 	}
-	for _, a := range b.Begin {
-		doc, err := record.EncodeAttempt(a)
-		if err := add(&d.begin, doc, err); err != nil {
-			return d, err
-		}
-	}
-	for _, s := range b.Stop {
-		doc, err := record.EncodeStop(s)
-		if err := add(&d.stop, doc, err); err != nil {
-			return d, err
-		}
-	}
-	for _, a := range b.End {
-		doc, err := record.EncodeEnding(a)
-		if err := add(&d.end, doc, err); err != nil {
-			return d, err
-		}
-	}
-	return d, nil
+	return docs, nil
 }
 
 func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, err error) {

@@ -30,6 +30,7 @@ type Attack struct {
 	Restart time.Duration // of a worker, on the average; default 500 ms
 	Rate    float64       // good requests a second; default 100
 	Timeout time.Duration // until an answer is overdue; default 30 s
+	Chance  int           // innocents that may be convicted by chance: two workers were about to die when they came
 	Good    func(n int, r *rand.Rand) Shot
 	Streams []Stream
 }
@@ -60,8 +61,9 @@ type Outcome struct {
 	Good    Count         // all innocents
 	Classes map[string]*Count
 	Pills   Count
-	Framed  int // innocents refused since several callers' variants killed alone and none has succeeded
-	Late    int // of the last third of the pills, how many were answered, without probes
+	Unlucky map[bezoar.Fingerprint]bool // innocents convicted by chance, at most Attack.Chance
+	Framed  int                         // innocents refused since several callers' variants killed alone and none has succeeded
+	Late    int                         // of the last third of the pills, how many were answered, without probes
 }
 
 // siege is an attack under way.
@@ -104,7 +106,7 @@ func newSiege(a Attack) *world {
 		a.Good = Mix
 	}
 	g := &siege{Attack: a, begin: w.now + int64(a.Lead), end: w.now + int64(a.Lead+a.Length)}
-	g.out.Classes = map[string]*Count{}
+	g.out.Classes, g.out.Unlucky = map[string]*Count{}, map[bezoar.Fingerprint]bool{}
 	g.streams = append([]Stream{{Rate: a.Rate, Make: a.Good}}, a.Streams...)
 	for i := range g.streams {
 		g.sent = append(g.sent, 0)
@@ -225,6 +227,8 @@ func (g *siege) over(w *world, r *request, e ending) {
 	}
 	if v, _ := w.state.Lookup(&r.work); (e == refused || e == shapeRefused) && v.Scope == bezoar.ScopeWork {
 		g.out.Framed++ // two callers have had it refused, and nobody had used it
+	} else if e == refused && (g.out.Unlucky[r.work.Fingerprint] || len(g.out.Unlucky) < g.Chance) {
+		g.out.Unlucky[r.work.Fingerprint] = true
 	} else if e == refused || e == shapeRefused {
 		w.laws.breakLaw(w, 4, "innocent %s of %s was refused in %s: %s %s %v", r.shot.Target, r.shot.Caller, g.Name, v.Scope, v.Reason, v.Why)
 	}
