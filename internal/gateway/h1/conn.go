@@ -45,9 +45,6 @@ func (c *Conn) Watch(w Watch) { c.watch = w }
 // the rest while it reads. [Conn.ReadHead] returns errors that come after the write. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
-	if c.r == c.w {
-		c.r, c.w = 0, 0
-	}
 	now := c.lately()
 	if c.raw == nil || !canStart {
 		if len(head)+len(body) > atOnce {

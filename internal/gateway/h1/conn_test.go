@@ -317,7 +317,7 @@ func TestConnMore(t *testing.T) {
 }
 
 // Whatever their lengths, head and body arrive as they were, on one connection.
-func TestConnJoinsHeadAndBody(t *testing.T) {
+func TestConnHeadsAndBodies(t *testing.T) {
 	addr, _ := serve(t, ServerConfig{}, echo)
 	p := newPool(t, addr, PoolConfig{})
 	for _, size := range []int{1, 1000, 4000, 4 << 10, 5000, smallBuffer, 3 * smallBuffer, 2} {
