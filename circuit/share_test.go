@@ -78,7 +78,7 @@ func TestOnlyOneNodeProbes(t *testing.T) {
 		if holder == a {
 			other = b
 		}
-		if _, d := other.allow(); d.Allowed || !strings.Contains(d.Reason, "tries it") {
+		if _, d := other.allow(); d.Allowed || !strings.Contains(d.Reason, "is testing it") {
 			t.Errorf("the other got %+v", d)
 		}
 		other.wantState(breaker.HalfOpen)
@@ -177,7 +177,7 @@ func TestALostAnswer(t *testing.T) {
 			t.Fatalf("got %+v", d)
 		}
 		pass(time.Second)
-		if _, d := b.allow(); d.Allowed || !strings.Contains(d.Reason, `node "a" tries it`) {
+		if _, d := b.allow(); d.Allowed || !strings.Contains(d.Reason, `node "a" is testing it`) {
 			t.Errorf("got %+v", d)
 		}
 		a.view.mend()
@@ -239,7 +239,7 @@ func TestAProbeThatWasSentAloneIsToldLater(t *testing.T) {
 		}
 		a.view.mend()
 		pass(time.Second)
-		if _, d := b.allow(); d.Allowed || !strings.Contains(d.Reason, `node "a" tries it`) {
+		if _, d := b.allow(); d.Allowed || !strings.Contains(d.Reason, `node "a" is testing it`) {
 			t.Errorf("got %+v", d)
 		}
 	})

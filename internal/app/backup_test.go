@@ -146,7 +146,7 @@ func TestABackupIsOfTheStoreThatTheStateDirectoryKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.To = filepath.Join(t.TempDir(), "copy.db")
-	if _, err := b.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "another store") {
+	if _, err := b.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "is not the store that was used") {
 		t.Errorf("a backup of another store: %v", err)
 	}
 	for at, say := range map[string]string{"postgres://bezoar@127.0.0.1/bezoar": "pg_dump", "memory:": "nothing outlives"} {
@@ -196,7 +196,7 @@ func TestARestoreIsForTheStateDirectoryThatKnowsIt(t *testing.T) {
 	if _, err := once(t, other, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
+	if _, err := r.Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), "is not the store that was used") {
 		t.Errorf("the backup of another store: %v", err)
 	}
 	for at, say := range map[string]string{"postgres://bezoar@127.0.0.1/bezoar": "pg_restore", "memory:": "nothing can be restored"} {

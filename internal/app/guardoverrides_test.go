@@ -128,7 +128,7 @@ func TestOverridesOfGuardsThatCannotBe(t *testing.T) {
 	defer stores.Close()
 	a, _ := overridden(t, stores.Live, "one")
 	for want, o := range map[string]live.Override{
-		"no predictor":               {What: live.GuardLimit, Predictor: "agg_produkt", Value: "5"},
+		"unknown predictor":          {What: live.GuardLimit, Predictor: "agg_produkt", Value: "5"},
 		"is not a limit":             {What: live.GuardLimit, Predictor: "agg_product", Value: "many"},
 		"a limit is for a class":     {What: live.GuardLimit, Predictor: "agg_product", Value: "5", Caller: "x"},
 		"query guards have classes":  {What: live.Guard, Factor: 0.5, Plan: "free"},

@@ -83,7 +83,7 @@ func TestAStoppedWorkerHoldsNobodyUp(t *testing.T) {
 	if len(sent) > 0 {
 		t.Errorf("%d of %d good messages were not done while one worker was stopped", len(sent), good)
 	}
-	const ahead = "goes on with what it knows"
+	const ahead = "goes on with the facts in its memory"
 	for name, w := range map[string]*crew{"that ran": b, "that came later": c} {
 		if n := strings.Count(w.log.String(), ahead); n != 1 {
 			t.Errorf("the worker %s says %d times that it %s, want once:\n%s", name, n, ahead, w.log)
