@@ -59,7 +59,7 @@ func (f *Fleet) pickShard(want *Want, members []int) *Worker {
 	case w != nil || takes && want.Overflow != OverflowBusy:
 		return w
 	case want.Overflow == OverflowNever:
-		// A worker that looks sick is better than none.
+		// A worker that looks unhealthy is better than none.
 		w, _ = f.best(want, members, true)
 		return w
 	}

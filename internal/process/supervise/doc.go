@@ -23,11 +23,11 @@
 // A process that is ready may still die of its first request. So a rolling restart
 // asks each new process to prove itself: to answer [Bake].Requests requests, or to
 // be up and well for [Bake].Time. Meanwhile the old process waits beside it without
-// new work. When the new one ends or looks sick, the old one takes its place back.
+// new work. When the new one ends or is unhealthy, the old one takes its place back.
 //
 //	old serves ─► finishes and waits ────────────────────────► stopped
 //	                          │  ▲  new process is up             ▲
-//	                          ▼  │ it ended or looks sick         │ it proved itself
+//	                          ▼  │ it ended or is unhealthy         │ it proved itself
 //	                        new serves ───────────────────────────┘
 //
 // The restart must stop for a bad build, and must not stop for a poisonous request
