@@ -12,7 +12,7 @@ func TestQuarantineGuide(t *testing.T) {
 	r := newBuilt(t, "docs/quarantine.md")
 	r.read(map[string][]string{
 		"mallory": {
-			`"scope":"variant"`, `"rule":"quarantine"`, "variant of GET /basket", "for this variant alone", "with nothing else answered there shortly before",
+			`"scope":"variant"`, `"rule":"quarantine"`, "variant of GET /basket", "for only this variant", "with nothing else answered there shortly before",
 			"segfault in the theme engine", "Nothing wider is refused", "runs alone as a probe",
 		},
 		"quarantine add": {"quarantined", "GET /export?all=1", "operator"},

@@ -14,7 +14,7 @@ func TestSettingsTakeTheSinksThatThereAre(t *testing.T) {
 	if err == nil {
 		t.Fatal("there is a sink nowhere:")
 	}
-	if want := strings.Join(config.OutboxSchemes(), ":, ") + ":"; !strings.HasSuffix(err.Error(), "there are "+want) {
+	if want := strings.Join(config.OutboxSchemes(), ":, ") + ":"; !strings.HasSuffix(err.Error(), "supported are "+want) {
 		t.Errorf("%v; the settings take %s", err, want)
 	}
 }

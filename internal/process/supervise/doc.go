@@ -27,7 +27,7 @@
 //
 //	old serves ─► finishes and waits ────────────────────────► stopped
 //	                          │  ▲  new process is up             ▲
-//	                          ▼  │ it ended or is unhealthy         │ it proved itself
+//	                          ▼  │ it ended or is unhealthy       │ it proved itself
 //	                        new serves ───────────────────────────┘
 //
 // The restart must stop for a bad build, and must not stop for a poisonous request
