@@ -3,6 +3,7 @@ package taskrun
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"os"
@@ -162,6 +163,10 @@ func TestKilled(t *testing.T) {
 	o := newOwner(t, "")
 	s := shell(5, `echo done >> "$BEZOAR_OUTPUT"`)
 	o.give(t, s)
+	eventually(t, func() bool { // the owner has recorded its end
+		b, _ := os.ReadFile(filepath.Join(o.dir, "journal"))
+		return strings.Contains(string(b), base64.StdEncoding.EncodeToString([]byte("done\n")))
+	})
 	left := o.escapees(t, 6)
 	if err := o.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
