@@ -10,7 +10,7 @@ import (
 
 // Bounds of experiments.
 const (
-	stormDeaths  = 8    // unexplained deaths within mysteryFor beyond which one caller is slowed; one who kills after its answer is found by then
+	stormDeaths  = 7    // unexplained deaths within mysteryFor beyond which one caller is slowed; one who kills after its answer is mostly found by then
 	maxBringers  = 1024 // callers that are counted
 	leastCallers = 4    // that must be known, to compare one with
 	standsOut    = 4    // times as much as the average of the others that one must have brought
