@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// serverTLS returns the settings of a server's TLS. Callers choose between HTTP/1.1 and,
-// where somebody takes it, HTTP/2.
+// serverTLS returns the settings of a server's TLS. Callers choose between HTTP/2, if the
+// server has a handler for it, and HTTP/1. The name of HTTP/1.0 is in the list because
+// crypto/tls refuses callers whose names are all unknown, such as curl --http1.0.
 func serverTLS(cfg *tls.Config, http2 bool) *tls.Config {
 	cfg = cfg.Clone()
-	protos := []string{"http/1.1"}
+	protos := []string{"http/1.1", "http/1.0"}
 	if http2 {
-		protos = []string{"h2", "http/1.1"}
+		protos = append([]string{"h2"}, protos...)
 	}
 	for _, p := range protos {
 		if !slices.Contains(cfg.NextProtos, p) {
