@@ -16,11 +16,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 )
 
-// maxStreams is how many requests an HTTP/2 connection has at once.
+// maxStreams is the maximum number of concurrent requests on an HTTP/2 connection.
 const maxStreams = 250
 
-// passed is a listener for the connections of callers who speak HTTP/2. They came over
-// another one, which has their first bytes or has done the handshake of TLS.
+// passed is a listener for connections of callers who speak HTTP/2. They come from another
+// listener, which has read their first bytes or completed the TLS handshake.
 type passed struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -50,7 +50,7 @@ func (p *passed) Close() error {
 	return nil
 }
 
-// take passes a connection on. It reports false once nobody serves it.
+// take passes a connection on. It returns false if passed is no longer served.
 func (p *passed) take(c net.Conn) bool {
 	select {
 	case p.conns <- c:
@@ -109,7 +109,7 @@ func (s *Server) runHTTP2(ctx context.Context, p *passed, over <-chan struct{}) 
 	return nil
 }
 
-// http2 returns the server of what is passed on, whose handlers are counted in inside.
+// http2 returns the server for passed connections. inside counts its running handlers.
 func (s *Server) http2(work context.Context, inside *sync.WaitGroup) *http.Server {
 	take := orDefault(s.cfg.WriteTimeout, time.Minute)
 	srv := &http.Server{

@@ -15,8 +15,8 @@ type rawIO struct {
 	errno  syscall.Errno
 }
 
-// recv reads what is there, or waits for it until the deadline of nc. raw is nil when nc
-// is not a file descriptor.
+// recv reads the available bytes, or waits for bytes until the deadline of nc. raw is nil
+// if nc is not a file descriptor.
 func (r *rawIO) recv(raw syscall.RawConn, nc net.Conn, p []byte) (int, error) {
 	if raw == nil {
 		return nc.Read(p)
@@ -66,8 +66,8 @@ type rawOut struct {
 	errno   syscall.Errno
 }
 
-// write writes parts, or what of them can be written until the deadline. raw is nil when
-// nc is not a file descriptor. What has been written is taken from parts.
+// write writes parts, or as much of them as can be written until the deadline. It removes
+// the written bytes from parts. raw is nil if nc is not a file descriptor.
 func (o *rawOut) write(raw syscall.RawConn, nc net.Conn, parts *net.Buffers) (int64, error) {
 	if raw == nil {
 		return writeNet(nc, parts)

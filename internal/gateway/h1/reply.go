@@ -14,10 +14,10 @@ type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Lines  []byte    // more fields, as AppendField writes them; of no meaning to the wire
-	Length int64     // of the body; below 0 when it is not known
+	Lines  []byte    // further encoded fields, as AppendField writes them; package h1 does not interpret them
+	Length int64     // of the body; below 0: unknown
 	Bare   bool      // no body follows; a Content-Length among Fields is kept
-	At     time.Time // for the Date field; zero means now
+	At     time.Time // for the Date field; zero: now
 }
 
 // reply is the writing part of an [Exchange].

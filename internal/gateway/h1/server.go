@@ -27,11 +27,11 @@ type ServerConfig struct {
 	// LastCall returns, when Serve is told to stop, how long idle connections may still send a request. They end after its
 	// answer. nil: not at all.
 	LastCall func() time.Duration
-	// HTTP2 takes a connection whose caller speaks HTTP/2, and closes it in the end. It
-	// reports whether it does. With TLS that is a *tls.Conn after its handshake. What
-	// becomes of the connection is told to [State]. Nil: such callers are refused.
+	// HTTP2 takes a connection whose caller speaks HTTP/2, and closes it at the end. It returns false if it does not take it.
+	// With TLS the connection is a *tls.Conn after its handshake. The handler reports the connection's states to [State].
+	// nil: such callers are refused.
 	HTTP2 func(net.Conn) bool
-	TLS   *tls.Config  // with certificates: callers speak TLS; nil: they do not
+	TLS   *tls.Config  // with certificates; nil: no TLS
 	Log   *slog.Logger // default: none
 }
 

@@ -32,12 +32,12 @@ func serverTLS(cfg *tls.Config, http2 bool) *tls.Config {
 	return cfg
 }
 
-// below is the connection below the TLS of a caller, or the one of a caller who speaks
-// HTTP/2 without TLS. net/http has either when HTTP/2 is passed on.
+// below is the connection below a caller's TLS, or the connection of a caller who speaks
+// HTTP/2 without TLS. net/http gets both kinds when HTTP/2 is passed on.
 //
-// Below TLS, a write goes on for as long as the caller takes something, as writes without
-// TLS do: TLS itself cannot go on after a deadline. And what TLS writes in pieces can be
-// sent in one system call.
+// Below TLS, a write continues for as long as the caller takes bytes, as writes without TLS
+// do, because a tls.Conn cannot be used after a write deadline has expired. Records that
+// TLS writes one by one can be sent in one system call.
 type below struct {
 	net.Conn
 	x     *Exchange
