@@ -95,8 +95,8 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
 	}
-	state.noteFirst(now, e, tk.work.Fingerprint)
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
+	state.noteFirst(now, e, tk.work.Fingerprint, record)
 	if !tk.known && record >= provenPopular && tk.group == none {
 		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
 		return
@@ -117,9 +117,10 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 // maxFirsts bounds the different works whose first answer an epoch remembers.
 const maxFirsts = 256
 
-// noteFirst notes that e has answered work of fp, while deaths go unexplained.
-func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint) {
-	if !state.careful(now) {
+// noteFirst notes that e has answered work of fp, of which so many successes are known. Before
+// a death goes unexplained, only what comes again is worth a note, and is not popular.
+func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint, successes float64) {
+	if !state.careful(now) && (successes < 1 || successes >= provenPopular) {
 		return
 	}
 	if e.firsts == nil {
@@ -130,16 +131,42 @@ func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint) {
 	}
 }
 
-// harmless reports whether a worker lives that answered work of fp longer ago than the
-// window: whatever it does later, it is not that.
+// lateMost is the longest that work is thought to take to kill after its answer.
+func (state *State) lateMost() int64 { return widen * int64(state.cfg.Window) }
+
+// harmless reports whether a worker has outlived its first answer to work of fp by so much
+// that a later death is not its doing.
 func (state *State) harmless(now int64, fp bezoar.Fingerprint) bool {
-	w := state.window(now)
+	w := state.lateMost()
+	if at, ok := state.company.outlived[fp]; ok && now-at <= int64(carefulFor) {
+		return true
+	}
 	for _, i := range state.byEpoch {
 		if at, ok := state.epochs[i].firsts[fp]; ok && now-at >= w {
 			return true
 		}
 	}
 	return false
+}
+
+// noteOutlived keeps what a worker that ends has outlived.
+func (state *State) noteOutlived(now int64, e *epoch) {
+	w := state.lateMost()
+	c := &state.company
+	for fp, at := range e.firsts {
+		if now-at < w {
+			continue
+		}
+		if c.outlived == nil {
+			c.outlived = map[bezoar.Fingerprint]int64{}
+		}
+		if _, ok := c.outlived[fp]; !ok && len(c.outlived) >= maxCompany {
+			c.forgetOutlived(now)
+		}
+		if len(c.outlived) < maxCompany {
+			c.outlived[fp] = now
+		}
+	}
 }
 
 // flush lets answers count whose worker has outlived the window.

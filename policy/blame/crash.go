@@ -34,6 +34,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	late := state.lateCallers(at, ep)
 	open := ep.answers.latest()
 	fresh := ep.answered == 0
+	state.noteOutlived(at, ep)
 	state.Silent(id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
