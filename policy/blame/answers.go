@@ -97,8 +97,11 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	}
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
 	state.noteFirst(now, e, tk.work.Fingerprint, record)
-	if !tk.known && record >= provenPopular && tk.group == none {
-		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
+	if record >= provenPopular && tk.group == none && (!tk.known || state.trusted(now, &tk.work)) {
+		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane})
+		if tk.known {
+			tk.features = nil // a history may keep them
+		}
 		return
 	}
 	n := answer{work: tk.work.kept(), started: tk.started, at: now, lane: tk.lane, probed: probed, counted: !tk.known && record >= provenWell}
@@ -109,9 +112,29 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &n)
 	}
 	state.flush(now, e)
-	if old, displaced := e.answers.push(n); displaced && !old.counted {
+	if old, displaced := e.answers.push(n); displaced && !old.counted && !state.undecided(now, &old) {
 		state.succeeded(now, &old)
 	}
+}
+
+// trusted reports whether work whose fingerprint is popular runs well, and nothing is held against its variant.
+func (state *State) trusted(now int64, w *Work) bool {
+	_, held := state.byVariant[w.Variant]
+	return !held && state.runsWell(now, w)
+}
+
+// undecided reports whether a is suspect for what it does after its answer, and its time is not over: it is no success
+// only because much else was answered meanwhile.
+func (state *State) undecided(now int64, a *answer) bool {
+	if !state.careful(now) || now-a.at >= state.window(now) {
+		return false
+	}
+	for j, ok := state.byFP[a.work.Fingerprint]; ok && j != none; j = state.cases[j].after {
+		if state.cases[j].late {
+			return true
+		}
+	}
+	return false
 }
 
 // maxFirsts bounds the different works whose first answer an epoch remembers.
@@ -220,13 +243,19 @@ func (state *State) succeeded(now int64, a *answer) {
 // and that of its fingerprint as a whole.
 func (state *State) clearCases(now int64, a *answer) {
 	clean := a.lane || state.rule(&a.work).ReportOnly
-	if j, ok := state.byVariant[a.work.Fingerprint]; ok {
+	if j, ok := state.byVariant[a.work.Fingerprint]; ok && !state.convictedSince(j, a.at) {
 		state.cleared(now, j, clean)
 	}
 	if a.work.Variant.IsZero() || a.work.whole() {
 		return
 	}
-	if j, ok := state.byVariant[a.work.Variant]; ok {
+	if j, ok := state.byVariant[a.work.Variant]; ok && !state.convictedSince(j, a.at) {
 		state.cleared(now, j, clean)
 	}
+}
+
+// convictedSince reports whether a case is a conviction that was made after an answer: what was answered before says
+// nothing against it.
+func (state *State) convictedSince(i uint32, answered int64) bool {
+	return state.cases[i].state == quarantined && state.cases[i].since > answered
 }

@@ -239,7 +239,7 @@ func (state *State) suspectLate(now int64, w *Work) {
 		return
 	}
 	c := &state.cases[i]
-	c.late = true
+	c.late, c.clean = true, true
 	if c.state != unheld {
 		return
 	}
