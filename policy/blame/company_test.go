@@ -173,8 +173,8 @@ func TestOneCopyAtATimeRunsForItsFingerprintAndItsVariant(t *testing.T) {
 	b.answersOn(e, known)
 	b.pass(time.Second)
 	b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
-	if n := len(b.Verdicts(b.now)); n != 2 {
-		t.Fatalf("the premise: the fingerprint and the variant are suspect, and there are %d verdicts", n)
+	if v, _ := b.Lookup(&known); v.State != bezoar.Suspected || v.Scope != bezoar.ScopeVariant {
+		t.Fatalf("the premise: the variant is suspect as well, and is %s %s", v.Scope, v.State)
 	}
 	if a := b.action(pill); a != blame.Duplicate {
 		t.Errorf("beside a copy that waits for the lane another goes to %v", a)
