@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -49,7 +50,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
 	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
-	db.live = newSettingsStore(db, c.Schema)
+	db.live = &settingsStore{Settings: tables.Settings{DB: newShared(db, c.Schema)}, db: db, schema: c.Schema}
 	db.quota = newQuotaStore(db, c.Schema)
 	db.flow = newFlowStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {

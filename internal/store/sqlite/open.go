@@ -16,6 +16,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -77,7 +78,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	room.open()
 	db.writer.room = room
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
-	db.live = &settingsStore{db: db, now: time.Now}
+	db.live = &settingsStore{Settings: tables.Settings{DB: newShared(db)}, now: time.Now}
 	db.flow = &flowStore{db}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)

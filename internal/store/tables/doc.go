@@ -1,0 +1,20 @@
+// Package tables keeps settings, flows and what is read of verdicts and letters in tables of
+// SQL databases. The statements are written once. The packages of the databases implement [DB]
+// and describe in a [Dialect] what they write differently.
+//
+// Statements use PostgreSQL's placeholders ($1), and these words in braces:
+//
+//	{schema}.    where the tables are
+//	{now}        the store's clock, in microseconds
+//	{lock}       locks the rows of a SELECT against changes by other transactions; {lock a}: only those of table a
+//	{skip}       like {lock}, without the rows that others have locked; {skip a}
+//	{share}      locks the rows of a SELECT against changes, but not against other {share}
+//	{rows 2: id text, n bigint}
+//	             a table u with these columns: the [Rows] that are the statement's second and last argument
+//
+// The types of such columns are text, bigint, boolean and bytea.
+//
+// A database with one writer needs no locks. Where several nodes write, a transaction locks in
+// this order, to avoid deadlocks: a node's row, rows of runs by ID, names (see [Tx]), attempts by
+// token, effects by key.
+package tables
