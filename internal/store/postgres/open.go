@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/tables"
@@ -28,7 +29,7 @@ type DB struct {
 	queue  *queueStore
 	quota  *quotaStore
 	live   *settingsStore
-	flow   *flowStore
+	flow   tables.Flow
 }
 
 // Open connects and upgrades the schema.
@@ -50,9 +51,10 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
 	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
-	db.live = &settingsStore{Settings: tables.Settings{DB: newShared(db, c.Schema)}, db: db, schema: c.Schema}
+	both := newShared(db, c.Schema)
+	db.flow = tables.Flow{DB: both}
+	db.live = &settingsStore{Settings: tables.Settings{DB: both}, db: db, schema: c.Schema}
 	db.quota = newQuotaStore(db, c.Schema)
-	db.flow = newFlowStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -65,6 +67,9 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queues' store.
 func (db *DB) Queue() queue.Store { return db.queue }
+
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }

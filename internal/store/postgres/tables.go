@@ -28,8 +28,7 @@ var _ tables.DB = (*shared)(nil)
 func newShared(db *DB, schema string) *shared {
 	return &shared{db, tables.NewDialect(rowsFrom,
 		"{schema}", schema, "{now}", clock, "{true}", "true", "{bytes}", "''",
-		"{lock}", " FOR UPDATE", "{lock a}", " FOR UPDATE OF a", "{skip}", " FOR UPDATE SKIP LOCKED", "{skip a}", " FOR UPDATE OF a SKIP LOCKED",
-		"{share}", " FOR SHARE", "{labels}", "labels, ", "{u.labels}", "u.labels::jsonb, ", "{labels fit $3}", "labels <@ $3::jsonb",
+		"{lock}", " FOR UPDATE", "{skip}", " FOR UPDATE SKIP LOCKED", "{share}", " FOR SHARE", "{labels}", "labels, ", "{u.labels}", "u.labels::jsonb, ", "{labels fit $3}", "labels <@ $3::jsonb",
 		"{tokens}", `SELECT nextval('`+schema+`.flow_tokens') FROM generate_series(1, $1)`,
 	), "bezoar flows of " + schema + "\x00"}
 }

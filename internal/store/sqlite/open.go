@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/tables"
@@ -33,7 +34,7 @@ type DB struct {
 	ledger *ledgerStore
 	queue  *queueStore
 	live   *settingsStore
-	flow   *flowStore
+	flow   tables.Flow
 	close  func() error
 }
 
@@ -78,8 +79,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	room.open()
 	db.writer.room = room
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
-	db.live = &settingsStore{Settings: tables.Settings{DB: newShared(db)}, now: time.Now}
-	db.flow = &flowStore{db}
+	both := newShared(db)
+	db.flow = tables.Flow{DB: both}
+	db.live = &settingsStore{Settings: tables.Settings{DB: both}, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}
@@ -104,6 +106,9 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
+
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }

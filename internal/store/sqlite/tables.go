@@ -24,8 +24,7 @@ var _ tables.DB = (*shared)(nil)
 func newShared(db *DB) *shared {
 	return &shared{db, tables.NewDialect(rowsFrom,
 		"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{bytes}", "x''", "$", "?",
-		"{lock}", "", "{lock a}", "", "{skip}", "", "{skip a}", "", "{share}", "",
-		"{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
+		"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
 		"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)}
 }
 
