@@ -1,11 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -15,61 +12,66 @@ import (
 
 // shared is the database of the stores in package tables. SQLite's clock counts milliseconds.
 type shared struct {
-	db      *DB
-	dialect *tables.Dialect
+	db       *DB
+	dialects map[int]*tables.Dialect // by the number of rows of a statement
 }
 
 var _ tables.DB = (*shared)(nil)
 
+// rowSizes are the numbers of rows of one statement: the fixed cost of a statement is about that
+// of three rows, and each size is a statement of its own.
+var rowSizes = [...]int{32, 8, 1}
+
 func newShared(db *DB) *shared {
-	return &shared{db, tables.NewDialect(rowsFrom,
-		"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{bytes}", "x''", "$", "?",
-		"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
-		"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)}
+	s := &shared{db, make(map[int]*tables.Dialect)}
+	for _, size := range rowSizes {
+		rows := func(first int, columns []tables.Column) string { return rowsFrom(size, first, columns) }
+		s.dialects[size] = tables.NewDialect(rows,
+			"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{bytes}", "x''", "$", "?",
+			"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
+			"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)
+	}
+	return s
 }
 
-// rowsFrom reads rows from one JSON text.
-func rowsFrom(first int, columns []tables.Column) string {
-	all := make([]string, len(columns))
+// rowsFrom reads size rows from placeholders.
+func rowsFrom(size, first int, columns []tables.Column) string {
+	names, values := make([]string, len(columns)), make([]string, size)
 	for i, c := range columns {
-		value := fmt.Sprintf("value ->> %d", i)
-		if c.Type == "bytea" {
-			value = "unhex(" + value + ")"
-		}
-		all[i] = value + " AS " + c.Name
+		names[i] = fmt.Sprintf("column%d AS %s", i+1, c.Name)
 	}
-	return fmt.Sprintf("(SELECT %s FROM json_each(?%d)) u", strings.Join(all, ", "), first)
+	for n := range values {
+		values[n] = "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	}
+	values[0] = strings.Replace(values[0], "?", fmt.Sprintf("?%d", first), 1) // the others follow; the driver is slower with numbers
+	return "(SELECT " + strings.Join(names, ", ") + " FROM (VALUES " + strings.Join(values, ", ") + ")) u"
 }
 
-// arguments converts rows to one JSON text.
-func arguments(args []any) ([]any, error) {
-	if len(args) == 0 {
-		return args, nil
+// statements calls do for each part of a statement's rows.
+func (s *shared) statements(statement string, args []any, do func(text string, args []any) error) error {
+	var rows tables.Rows
+	if n := len(args); n > 0 {
+		rows, _ = args[n-1].(tables.Rows)
 	}
-	rows, ok := args[len(args)-1].(tables.Rows)
-	if !ok {
-		return args, nil
+	if rows == nil {
+		return do(s.dialects[1].Fill(statement), args)
 	}
-	for _, row := range rows {
-		for i, v := range row {
-			if b, ok := v.([]byte); ok {
-				row[i] = hex.EncodeToString(b)
+	for _, size := range rowSizes {
+		for ; len(rows) >= size; rows = rows[size:] {
+			all := append(make([]any, 0, len(args)+size*len(rows[0])), args[:len(args)-1]...)
+			for _, row := range rows[:size] {
+				all = append(all, row...)
+			}
+			if err := do(s.dialects[size].Fill(statement), all); err != nil {
+				return err
 			}
 		}
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // SQLite has to read it
-	err := e.Encode(rows)
-	return append(args[:len(args)-1:len(args)-1], text.String()), err
+	return nil
 }
 
 func (s *shared) Read(ctx context.Context, statement string, args []any, f func(record.Scan) error) error {
-	args, err := arguments(args)
-	if err != nil {
-		return err
-	}
-	rows, err := s.db.reader.QueryContext(ctx, s.dialect.Fill(statement), args...)
+	rows, err := s.db.reader.QueryContext(ctx, s.dialects[1].Fill(statement), args...)
 	if err != nil {
 		return err
 	}
@@ -83,11 +85,11 @@ func (s *shared) Read(ctx context.Context, statement string, args []any, f func(
 }
 
 func (s *shared) Change(ctx context.Context, f func(tables.Tx) error) error {
-	return s.db.writer.run(ctx, func(t tx) error { return f(sharedTx{t, s.dialect}) })
+	return s.db.writer.run(ctx, func(t tx) error { return f(sharedTx{t, s}) })
 }
 
 func (s *shared) Grow(ctx context.Context, f func(tables.Tx) error) error {
-	return s.db.writer.grow(ctx, func(t tx) error { return f(sharedTx{t, s.dialect}) })
+	return s.db.writer.grow(ctx, func(t tx) error { return f(sharedTx{t, s}) })
 }
 
 func (s *shared) Fault(ctx context.Context, err error, format string, args ...any) error {
@@ -99,29 +101,29 @@ func (s *shared) IsUnique(err error) bool { return isUniqueViolation(err) }
 // sharedTx is a transaction for the stores in package tables.
 type sharedTx struct {
 	tx
-	dialect *tables.Dialect
+	of *shared
 }
 
-func (t sharedTx) Exec(statement string, args ...any) (int64, error) {
-	args, err := arguments(args)
-	if err != nil {
-		return 0, err
-	}
-	return t.changed(t.dialect.Fill(statement), args...)
+func (t sharedTx) Exec(statement string, args ...any) (n int64, err error) {
+	err = t.of.statements(statement, args, func(text string, args []any) error {
+		changed, err := t.changed(text, args...)
+		n += changed
+		return err
+	})
+	return n, err
 }
 
 func (t sharedTx) Run(b tables.Batch) error {
 	for _, q := range b {
-		args, err := arguments(q.Args)
-		if err != nil {
-			return err
+		if q.Locks { // there is one writer
+			continue
 		}
-		statement := t.dialect.Fill(q.Statement)
-		if q.Each == nil {
-			err = t.exec(statement, args...)
-		} else {
-			err = t.each(statement, args, func(rows *sql.Rows) error { return q.Each(rows.Scan) })
-		}
+		err := t.of.statements(q.Statement, q.Args, func(text string, args []any) error {
+			if q.Each == nil {
+				return t.exec(text, args...)
+			}
+			return t.each(text, args, func(rows *sql.Rows) error { return q.Each(rows.Scan) })
+		})
 		if err != nil {
 			return err
 		}

@@ -46,12 +46,15 @@ type Query struct {
 	Statement string
 	Args      []any
 	Each      func(record.Scan) error
+	Locks     bool // it only locks rows, which a database with one writer need not do
 }
 
-func (b *Batch) add(statement string, args ...any) { *b = append(*b, Query{statement, args, nil}) }
+func (b *Batch) add(statement string, args ...any) {
+	*b = append(*b, Query{Statement: statement, Args: args})
+}
 
 func (b *Batch) ask(statement string, args []any, f func(record.Scan) error) {
-	*b = append(*b, Query{statement, args, f})
+	*b = append(*b, Query{Statement: statement, Args: args, Each: f})
 }
 
 // addRows adds a statement about rows, if there are any.
@@ -70,10 +73,12 @@ func (r *Rows) add(values ...any) { *r = append(*r, values) }
 // row runs a query that returns one row, or [sql.ErrNoRows].
 func row(t Tx, statement string, args []any, dest ...any) error {
 	found := false
-	err := t.Run(Batch{{statement, args, func(scan record.Scan) error {
+	var b Batch
+	b.ask(statement, args, func(scan record.Scan) error {
 		found = true
 		return scan(dest...)
-	}}})
+	})
+	err := t.Run(b)
 	if err == nil && !found {
 		err = sql.ErrNoRows
 	}

@@ -171,20 +171,20 @@ func (s Flow) Orders(ctx context.Context, node string) ([]flow.Order, error) {
 func (s Flow) Forget(ctx context.Context, age time.Duration, limit int) (n int, err error) {
 	err = s.Change(ctx, func(t Tx) error {
 		var runs Rows
-		err := t.Run(Batch{{
-			`SELECT id FROM {schema}.flow_runs WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED') AND ended < {now} - $1 ORDER BY ended LIMIT $2{skip}`,
+		var b Batch
+		b.ask(`SELECT id FROM {schema}.flow_runs WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED') AND ended < {now} - $1 ORDER BY ended LIMIT $2{skip}`,
 			[]any{age.Microseconds(), limit}, func(scan record.Scan) error {
 				var id string
 				err := scan(&id)
 				runs.add(id)
 				return err
-			},
-		}})
+			})
+		err := t.Run(b)
 		if n = len(runs); err != nil || n == 0 {
 			return err
 		}
+		b = nil
 		const these = ` IN (SELECT u.id FROM {rows 1: id text})`
-		var b Batch
 		for _, from := range []string{"flow_instances WHERE run", "flow_attempts WHERE run", "flow_orders WHERE run", "flow_runs WHERE id"} {
 			b.add(`DELETE FROM {schema}.`+from+these, runs)
 		}

@@ -145,19 +145,18 @@ func bytesOf(all []string) (rows Rows) {
 	return rows
 }
 
-// Finished attempts do not change, and lost ones do not change for the node that lost them. The
-// statement returns what has changed.
-const endAttempts = `WITH open AS MATERIALIZED (SELECT a.token AS that, u.state AS to_state, u.started AS at, u.ended AS until, u.ending AS how
-		FROM {rows 2: token bigint, state text, started bigint, ended bigint, ending text}
-		JOIN {schema}.flow_attempts a ON a.token = u.token AND a.state <> 'ended' AND ($1 = '' OR a.node = $1 AND a.state <> 'lost')
-		ORDER BY a.token{lock})
-	UPDATE {schema}.flow_attempts AS a SET state = open.to_state, started = open.at, ended = open.until, ending = open.how
-	FROM open WHERE a.token = open.that AND a.state <> 'ended' RETURNING token`
+const (
+	lockAttempts = `SELECT 1 FROM {schema}.flow_attempts WHERE token IN (SELECT u.token FROM {rows 1: token bigint}) AND state <> 'ended' ORDER BY token{lock}`
+	// Finished attempts do not change, and lost ones do not change for the node that lost them.
+	endAttempts = `UPDATE {schema}.flow_attempts AS a SET state = u.state, started = u.started, ended = u.ended, ending = u.ending
+		FROM {rows 2: that bigint, state text, started bigint, ended bigint, ending text}
+		WHERE a.token = u.that AND a.state <> 'ended' AND ($1 = '' OR a.node = $1 AND a.state <> 'lost')`
+)
 
 // end stores the progress or end of attempts, and the state of their effects. by is the node that
 // must hold them; empty: any.
 func end(t Tx, all []flow.Attempt, by string) error {
-	var rows Rows
+	var rows, tokens Rows
 	effects := make(map[int64]flow.Attempt)
 	for _, a := range all {
 		ending, err := record.EncodeEnding(a)
@@ -165,6 +164,7 @@ func end(t Tx, all []flow.Attempt, by string) error {
 			return err
 		}
 		rows.add(a.Token, string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending)
+		tokens.add(a.Token)
 		if a.Effect != "" && a.State == flow.AttemptEnded {
 			effects[a.Token] = a
 		}
@@ -172,8 +172,13 @@ func end(t Tx, all []flow.Attempt, by string) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	changes := Batch{{Statement: lockAttempts, Args: []any{tokens}, Locks: true}}
+	if len(effects) == 0 {
+		changes.addRows(endAttempts, rows, by)
+		return t.Run(changes)
+	}
 	var done, gone Rows
-	err := t.Run(Batch{{endAttempts, []any{by, rows}, func(scan record.Scan) error {
+	changes.ask(endAttempts+` RETURNING token`, []any{by, rows}, func(scan record.Scan) error {
 		var token int64
 		err := scan(&token)
 		a, ok := effects[token]
@@ -184,8 +189,8 @@ func end(t Tx, all []flow.Attempt, by string) error {
 			gone.add([]byte(a.Effect), token)
 		}
 		return err
-	}}})
-	if err != nil {
+	})
+	if err := t.Run(changes); err != nil {
 		return err
 	}
 	var b Batch

@@ -129,11 +129,13 @@ func (s Flow) Take(ctx context.Context, n flow.Node, most int) (taken []flow.Run
 		if err := t.Run(b); err != nil || len(runs) == 0 {
 			return err
 		}
-		return t.Run(Batch{{wholeRuns + `r.id IN (SELECT u.id FROM {rows 1: id text}) ORDER BY r.id`, []any{runs}, func(scan record.Scan) error {
+		b = nil
+		b.ask(wholeRuns+`r.id IN (SELECT u.id FROM {rows 1: id text}) ORDER BY r.id`, []any{runs}, func(scan record.Scan) error {
 			r, err := record.ScanWholeRun(scan)
 			taken = append(taken, r)
 			return err
-		}}})
+		})
+		return t.Run(b)
 	})
 	return taken, s.fault(ctx, err, "take runs")
 }
@@ -159,9 +161,9 @@ func (s Flow) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow
 		var tokens Rows
 		for after, more := int64(0), true; more && len(claimed) < most; {
 			asked, page := most-len(claimed), 0
-			err := t.Run(Batch{{
-				`SELECT ` + record.AttemptColumns + ` ` + offered + ` AND token > $1 ORDER BY token LIMIT $2{skip}`,
-				[]any{after, asked, labels}, func(scan record.Scan) error {
+			var b Batch
+			b.ask(`SELECT `+record.AttemptColumns+` `+offered+` AND token > $1 ORDER BY token LIMIT $2{skip}`, []any{after, asked, labels},
+				func(scan record.Scan) error {
 					a, err := record.ScanAttempt(scan)
 					page, after = page+1, a.Token
 					if err == nil && flow.HasAll(n.Labels, a.Labels) {
@@ -170,9 +172,8 @@ func (s Flow) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow
 						tokens.add(a.Token)
 					}
 					return err
-				},
-			}})
-			if err != nil {
+				})
+			if err := t.Run(b); err != nil {
 				return err
 			}
 			more = page == asked
