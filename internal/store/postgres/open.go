@@ -50,8 +50,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
-	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
+	db.queue = newQueueStore(db, c.Schema)
 	both := newShared(db, c.Schema)
+	db.ledger = newLedgerStore(both, c.Schema, c.MaxLetters)
 	db.flow = tables.Flow{DB: both}
 	db.live = &settingsStore{Settings: tables.Settings{DB: both}, db: db, schema: c.Schema}
 	db.quota = newQuotaStore(db, c.Schema)

@@ -27,7 +27,7 @@ var _ tables.DB = (*shared)(nil)
 
 func newShared(db *DB, schema string) *shared {
 	return &shared{db, tables.NewDialect(rowsFrom,
-		"{schema}", schema, "{now}", clock, "{true}", "true", "{bytes}", "''",
+		"{schema}", schema, "{now}", clock, "{true}", "true", "{json}", "::jsonb", "{bytes}", "''",
 		"{lock}", " FOR UPDATE", "{skip}", " FOR UPDATE SKIP LOCKED", "{share}", " FOR SHARE", "{labels}", "labels, ", "{u.labels}", "u.labels::jsonb, ", "{labels fit $3}", "labels <@ $3::jsonb",
 		"{tokens}", `SELECT nextval('`+schema+`.flow_tokens') FROM generate_series(1, $1)`,
 	), "bezoar flows of " + schema + "\x00"}
@@ -61,6 +61,30 @@ func arguments(args []any) []any {
 
 func (s *shared) Read(ctx context.Context, statement string, args []any, f func(record.Scan) error) error {
 	return each(ctx, s.db.pool, s.dialect.Fill(statement), arguments(args), func(rows pgx.Rows) error { return f(rows.Scan) })
+}
+
+// Send sends a batch, which is one transaction.
+func (s *shared) Send(ctx context.Context, b tables.Batch) error {
+	return s.db.pool.SendBatch(ctx, s.batch(b)).Close()
+}
+
+func (s *shared) batch(b tables.Batch) *pgx.Batch {
+	batch := new(pgx.Batch)
+	for _, q := range b {
+		queued := batch.Queue(s.dialect.Fill(q.Statement), arguments(q.Args)...)
+		if q.Each == nil {
+			continue
+		}
+		queued.Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				if err := q.Each(rows.Scan); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
+	}
+	return batch
 }
 
 // beginShared begins a transaction that the server ends after a time without statements.
@@ -109,22 +133,7 @@ func (t sharedTx) Run(b tables.Batch) error {
 	if len(b) == 0 {
 		return nil
 	}
-	var batch pgx.Batch
-	for _, q := range b {
-		queued := batch.Queue(t.of.dialect.Fill(q.Statement), arguments(q.Args)...)
-		if q.Each == nil {
-			continue
-		}
-		queued.Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				if err := q.Each(rows.Scan); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
-	}
-	return t.tx.SendBatch(t.ctx, &batch).Close()
+	return t.tx.SendBatch(t.ctx, t.of.batch(b)).Close()
 }
 
 // Lock takes an advisory lock for each name.

@@ -78,8 +78,8 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	room.open()
 	db.writer.room = room
-	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
 	both := newShared(db)
+	db.ledger = &ledgerStore{Ledger: tables.Ledger{DB: both}, db: db, put: both.dialects[1].Fill(tables.PutLetter + `id`), maxLetters: c.MaxLetters}
 	db.flow = tables.Flow{DB: both}
 	db.live = &settingsStore{Settings: tables.Settings{DB: both}, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {

@@ -27,7 +27,7 @@ func newShared(db *DB) *shared {
 	for _, size := range rowSizes {
 		rows := func(first int, columns []tables.Column) string { return rowsFrom(size, first, columns) }
 		s.dialects[size] = tables.NewDialect(rows,
-			"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{bytes}", "x''", "$", "?",
+			"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{json}", "", "{bytes}", "x''", "$", "?",
 			"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
 			"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)
 	}
@@ -82,6 +82,10 @@ func (s *shared) Read(ctx context.Context, statement string, args []any, f func(
 		}
 	}
 	return rows.Err()
+}
+
+func (s *shared) Send(ctx context.Context, b tables.Batch) error {
+	return s.Change(ctx, func(t tables.Tx) error { return t.Run(b) })
 }
 
 func (s *shared) Change(ctx context.Context, f func(tables.Tx) error) error {

@@ -17,6 +17,8 @@ import (
 type DB interface {
 	// Read runs one statement and calls f for each row.
 	Read(ctx context.Context, statement string, args []any, f func(record.Scan) error) error
+	// Send runs the queries in one transaction, and in one round trip if the database is remote.
+	Send(ctx context.Context, b Batch) error
 	// Change runs f in a transaction. f may run more than once, and has no effect outside
 	// the transaction.
 	Change(ctx context.Context, f func(Tx) error) error

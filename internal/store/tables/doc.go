@@ -12,6 +12,7 @@
 //	{rows 2: id text, n bigint}
 //	             a table u with these columns: the [Rows] that are the statement's second and last argument
 //
+//	{json}       after a value: it is JSON
 //	{true}, {bytes}
 //	             the value true, and no bytes
 //	{labels}, {u.labels}, {labels fit $3}
