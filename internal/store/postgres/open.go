@@ -25,6 +25,7 @@ type DB struct {
 	pool   *pgxpool.Pool
 	where  string // for errors; without the password
 	schema string
+	shared *shared
 	ledger *ledgerStore
 	queue  *queueStore
 	quota  *quotaStore
@@ -43,6 +44,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{where: where(settings.ConnConfig), schema: c.Schema}
+	db.shared = newShared(db, c.Schema)
 	if db.pool, err = pgxpool.NewWithConfig(ctx, settings); err != nil {
 		return nil, fmt.Errorf("open the postgres store: %w", err)
 	}
@@ -51,10 +53,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
 	db.queue = newQueueStore(db, c.Schema)
-	both := newShared(db, c.Schema)
-	db.ledger = newLedgerStore(both, c.Schema, c.MaxLetters)
-	db.flow = tables.Flow{DB: both}
-	db.live = &settingsStore{Settings: tables.Settings{DB: both}, db: db, schema: c.Schema}
+	db.ledger = newLedgerStore(db.shared, c.Schema, c.MaxLetters)
+	db.flow = tables.Flow{DB: db.shared}
+	db.live = &settingsStore{Settings: tables.Settings{DB: db.shared}, db: db, schema: c.Schema}
 	db.quota = newQuotaStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()

@@ -29,6 +29,7 @@ func newShared(db *DB, schema string) *shared {
 	return &shared{db, tables.NewDialect(rowsFrom,
 		"{schema}", schema, "{now}", clock, "{true}", "true", "{json}", "::jsonb", "{bytes}", "''",
 		"{lock}", " FOR UPDATE", "{skip}", " FOR UPDATE SKIP LOCKED", "{share}", " FOR SHARE", "{labels}", "labels, ", "{u.labels}", "u.labels::jsonb, ", "{labels fit $3}", "labels <@ $3::jsonb",
+		"{count mark}", `SELECT 1`, "{mark}", `nextval('`+schema+`.queue_mark_version')`,
 		"{tokens}", `SELECT nextval('`+schema+`.flow_tokens') FROM generate_series(1, $1)`,
 	), "bezoar flows of " + schema + "\x00"}
 }

@@ -31,6 +31,7 @@ type DB struct {
 	writer *writer
 	vacuum *vacuum
 	reader *sql.DB
+	shared *shared
 	ledger *ledgerStore
 	queue  *queueStore
 	live   *settingsStore
@@ -49,6 +50,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, fmt.Errorf("open the sqlite store: %w", err)
 	}
 	db := &DB{path: c.Path}
+	db.shared = newShared(db)
 	db.close = sync.OnceValue(db.closeAll)
 	defer func() {
 		if err != nil {
@@ -78,10 +80,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	room.open()
 	db.writer.room = room
-	both := newShared(db)
-	db.ledger = &ledgerStore{Ledger: tables.Ledger{DB: both}, db: db, put: both.dialects[1].Fill(tables.PutLetter + `id`), maxLetters: c.MaxLetters}
-	db.flow = tables.Flow{DB: both}
-	db.live = &settingsStore{Settings: tables.Settings{DB: both}, now: time.Now}
+	db.ledger = &ledgerStore{Ledger: tables.Ledger{DB: db.shared}, db: db, put: db.shared.dialects[1].Fill(tables.PutLetter + `id`), maxLetters: c.MaxLetters}
+	db.flow = tables.Flow{DB: db.shared}
+	db.live = &settingsStore{Settings: tables.Settings{DB: db.shared}, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}

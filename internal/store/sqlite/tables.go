@@ -29,6 +29,7 @@ func newShared(db *DB) *shared {
 		s.dialects[size] = tables.NewDialect(rows,
 			"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{json}", "", "{bytes}", "x''", "$", "?",
 			"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
+			"{count mark}", `UPDATE queue_numbers SET last = last + 1 WHERE kind = 'mark'`, "{mark}", `(SELECT last FROM queue_numbers WHERE kind = 'mark')`,
 			"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)
 	}
 	return s

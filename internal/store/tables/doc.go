@@ -17,6 +17,8 @@
 //	             the value true, and no bytes
 //	{labels}, {u.labels}, {labels fit $3}
 //	             a column for the labels of attempts, where there is one, its value, and a choice by it
+//	{count mark}, {mark}
+//	             a statement before each mark, and the next version of a mark
 //	{tokens}     a statement that takes $1 tokens for attempts and returns each, or the last one
 //
 // The types of columns in {rows} are text, bigint, boolean and bytea.
