@@ -132,6 +132,11 @@ func (c *siftCmd) verdict(r rowfeed.Report, err error) error {
 	if c.State != "" {
 		again = "nothing is lost: the same command goes on where it stopped"
 	}
+	if start, ok := errors.AsType[*sift.StartError](err); ok {
+		if refused := cannotStart(c.Command[0], start.Error()); refused != nil {
+			return refused
+		}
+	}
 	switch {
 	case err == nil && r.Total == 0:
 		return nil

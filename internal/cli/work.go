@@ -265,7 +265,13 @@ func (c *workCmd) verdict(ctx context.Context, err error) error {
 	case worker.InUse(err):
 		return hinted(err, "each worker needs its own --state; without the flag it gets one")
 	}
-	_, spawn := errors.AsType[*worker.SpawnError](err)
+	start, spawn := errors.AsType[*worker.SpawnError](err)
+	if spawn {
+		if refused := cannotStart(c.Command[0], start.Error()); refused != nil {
+			return refused
+		}
+		err = start // several messages may have met it
+	}
 	if _, command := errors.AsType[*worker.CommandError](err); spawn || command {
 		return hinted(err, "no message is to blame; every one was given back")
 	}
