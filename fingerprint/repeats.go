@@ -129,8 +129,9 @@ type gain struct {
 }
 
 const (
-	gainTries  = 512 // lookups between decisions
-	gainSample = 16  // one in so many
+	gainAll    = 2 * repeatSets * repeatWays // lookups until it decides to sample: a table can fill before
+	gainSome   = 512                         // lookups of the sample until it decides to look up all
+	gainSample = 16                          // one in so many
 )
 
 func (g *gain) worth(in *Input) bool { return !g.sampling || in.sample()%gainSample == 0 }
@@ -140,8 +141,8 @@ func (g *gain) count(hit bool) {
 	if hit {
 		g.hits++
 	}
-	if g.tries == gainTries {
-		*g = gain{sampling: g.hits < gainTries/8}
+	if g.tries == gainAll || g.sampling && g.tries == gainSome {
+		*g = gain{sampling: g.hits < g.tries/8}
 	}
 }
 

@@ -49,7 +49,7 @@ func TestUniqueBodiesAreSampledOnly(t *testing.T) {
 	p, s := lookups(t)
 	n := 0
 	for ; !s.gain.sampling; n++ {
-		if p.repeats.work(p, s, bodyNo(n)); n > gainTries {
+		if p.repeats.work(p, s, bodyNo(n)); n > gainAll {
 			t.Fatal("it goes on looking up bodies that never repeat")
 		}
 	}
@@ -65,9 +65,10 @@ func TestUniqueBodiesAreSampledOnly(t *testing.T) {
 	if looked < 50 || looked > 200 {
 		t.Errorf("looked up %d of %d, want about 100", looked, 100*gainSample)
 	}
-	for i := 0; s.gain.sampling; i++ { // the same few come again and again
-		if p.repeats.work(p, s, bodyNo(i%500)); i > 100_000 {
-			t.Fatal("it does not notice that bodies repeat")
-		}
+	for i := range 3 * gainAll { // half a table comes again and again
+		p.repeats.work(p, s, bodyNo(n+i%(repeatSets*repeatWays/2)))
+	}
+	if s.gain.sampling || s.gain.hits < s.gain.tries/2 {
+		t.Errorf("%+v: it does not notice that bodies repeat", s.gain)
 	}
 }
