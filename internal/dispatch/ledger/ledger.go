@@ -187,7 +187,11 @@ func (l *Ledger) Streams() map[uint64]int {
 // Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller must call Close. For Duplicate, wait ends when
 // asking again makes sense.
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
-	now := time.Now()
+	return l.AdmitAt(time.Now(), w)
+}
+
+// AdmitAt is Admit at the current time.
+func (l *Ledger) AdmitAt(now time.Time, w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
 	l.mu.Lock()
 	defer l.leave()
 	t, d = l.state.Admit(now, w)
