@@ -237,3 +237,22 @@ func TestAttacksFindFaults(t *testing.T) {
 		t.Errorf("without a lane the outcome is as good: %+v", w.siege.out)
 	}
 }
+
+// Workers that die by themselves, busy or idle, one in five seconds, convict nobody.
+func TestWorkersThatDieByThemselves(t *testing.T) {
+	for _, workers := range []int{4, 8} {
+		for seed := range 3 * attackSeeds(t) {
+			w := newSiege(Attack{Name: "none", Seed: seed, Workers: workers, Length: time.Minute})
+			r := w.stream(401)
+			for at := w.siege.begin; at < w.siege.end; at += int64(r.ExpFloat64() * float64(5*time.Second)) {
+				w.heap.push(event{at: at, kind: evIdleDeath, a: int32(r.IntN(workers))})
+			}
+			if _, err := w.run(); err != nil { // law 4: no innocent is refused
+				t.Errorf("%d workers, seed %d: %v", workers, seed, err)
+			}
+			if out := w.siege.out; out.Deaths == 0 || out.Good.Good() < 98 {
+				t.Errorf("%d workers, seed %d: %d deaths, %.2f %% were answered", workers, seed, out.Deaths, out.Good.Good())
+			}
+		}
+	}
+}
