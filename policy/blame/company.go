@@ -75,6 +75,7 @@ func (state *State) puzzle(now int64, acc []accused, before []Work, open []answe
 		c.mysteries = c.mysteries[:maxMysteries-1]
 	}
 	c.mysteries = append(c.mysteries, m)
+	state.alert = true
 }
 
 // explain forgets the deaths that a conviction of variant explains. Killers can be
@@ -137,6 +138,7 @@ func (state *State) unravel(now int64) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
+	state.alert = len(kept) > 0 || state.careful(now)
 }
 
 // suspects reports whether something is still held against one of variants.

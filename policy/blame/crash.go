@@ -32,6 +32,10 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
 	before, near := state.before(at, ep, int64(answersFor)), state.before(at, ep, state.window(at))
 	late := state.lateCallers(at, ep)
+	var sharp []Work
+	if state.alert {
+		sharp = state.timed(at, ep)
+	}
 	open := ep.answers.latest()
 	fresh := ep.answered == 0
 	state.noteOutlived(at, ep)
@@ -90,6 +94,9 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	if !convicted && len(before) > 0 && !state.gated(at) {
 		state.puzzle(at, acc, before, open)
 		state.unravel(at)
+		for i := range sharp {
+			state.suspectLate(at, &sharp[i])
+		}
 	}
 	state.compareCleared(at)
 }
