@@ -97,6 +97,9 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	}
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
 	state.noteFirst(now, e, tk.work.Fingerprint, record)
+	if !tk.work.Client.IsZero() && state.careful(now) {
+		state.noteFirst(now, e, tk.work.Client, record)
+	}
 	if record >= provenPopular && tk.group == none && (!tk.known || state.trusted(now, &tk.work)) {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane})
 		if tk.known {
