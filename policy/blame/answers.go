@@ -126,11 +126,14 @@ func (state *State) trusted(now int64, w *Work) bool {
 	return !held && state.runsWell(now, w)
 }
 
-// undecided reports whether a is suspect for what it does after its answer, and its time is not over: it is no success
-// only because much else was answered meanwhile.
+// undecided reports whether a is suspect for what it does after its answer, or popular, and its time is not over: it is
+// no success of its variant only because much else was answered meanwhile.
 func (state *State) undecided(now int64, a *answer) bool {
 	if !state.careful(now) || now-a.at >= state.window(now) {
 		return false
+	}
+	if state.proven.successes(a.work.Fingerprint, state.second(now)) >= provenPopular {
+		return true
 	}
 	for j, ok := state.byFP[a.work.Fingerprint]; ok && j != none; j = state.cases[j].after {
 		if state.cases[j].late {
