@@ -115,8 +115,12 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &n)
 	}
 	state.flush(now, e)
-	if old, displaced := e.answers.push(n); displaced && !old.counted && !state.undecided(now, &old) {
+	switch old, displaced := e.answers.push(n); {
+	case !displaced, old.counted:
+	case !state.undecided(now, &old):
 		state.succeeded(now, &old)
+	case len(state.histories.byFP) > 0:
+		state.remember(now, &old) // killers are compared with it
 	}
 }
 
