@@ -179,6 +179,7 @@ func edges() []edge {
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},
 		{"internal/outbox/outboxdb", "internal/outbox/outboxdb/*", "likewise"},
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
+		{"internal/store/*", "internal/store/tables", "statements that both SQL databases read"},
 		{"internal/triage", "queue", "dead letters are messages"},
 		{"internal/queue/lease", "queue", "it decides in the queue's words"},
 		{"internal/brokers/*", "worker", "each is a Source of a worker, in its words"},
