@@ -67,8 +67,10 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 			}
 			if over {
 				settled = nil
+				timer.Reset(0)
+			} else {
+				timer.Reset(least)
 			}
-			timer.Reset(least)
 			continue
 		}
 		if over {

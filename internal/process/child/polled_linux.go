@@ -24,6 +24,9 @@ type polled struct {
 	given  int    // bytes of the body written so far
 	unread bool   // it ended and had read none of the body
 	peer   int    // the job's end of stdin, to count unread bytes; -1 once closed
+	// The job's ends of its outputs; -1 once closed. While we hold them too, the job's exit wakes us once, and not once for each
+	// output that it closes.
+	held [pipeCount]int
 }
 
 func canPoll() bool {
@@ -40,7 +43,8 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	if err != nil {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
-	q := &polled{p: p, pidfd: -1, peer: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
+	none := [pipeCount]int{-1, -1, -1, -1}
+	q := &polled{p: p, pidfd: -1, peer: -1, fds: none, held: none, body: j.Stdin}
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
@@ -66,6 +70,7 @@ func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err erro
 	q.write()
 	for !q.wait(-1) {
 	}
+	q.letGo()
 	oom = q.p.end()
 	q.p.lost = q.p.collect()
 	q.rest()
@@ -76,23 +81,13 @@ func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err erro
 func (q *polled) spawn(l launch) error {
 	p := q.p
 	var theirs [pipeCount]uintptr
-	open := 0
-	defer func() {
-		for i, fd := range theirs[:open] {
-			if i != stdin {
-				_ = unix.Close(int(fd))
-			} else if len(q.body) > 0 {
-				q.peer = int(fd)
-			}
-		}
-	}()
 	for i := range pipeCount {
 		if i == stdin && len(q.body) == 0 {
 			null, err := p.slot.nothing()
 			if err != nil {
 				return err
 			}
-			theirs[i], open = null, open+1
+			theirs[i] = null
 			continue
 		}
 		var ends [2]int
@@ -101,9 +96,10 @@ func (q *polled) spawn(l launch) error {
 		}
 		q.fds[i], theirs[i] = ends[0], uintptr(ends[1])
 		if i == stdin {
-			q.fds[i], theirs[i] = ends[1], uintptr(ends[0])
+			q.fds[i], theirs[i], q.peer = ends[1], uintptr(ends[0]), ends[0]
+		} else {
+			q.held[i] = ends[1]
 		}
-		open++
 		if _, err := unix.FcntlInt(uintptr(q.fds[i]), unix.F_SETFL, unix.O_NONBLOCK); err != nil {
 			return fmt.Errorf("make a pipe: %w", err)
 		}
@@ -252,6 +248,16 @@ func (q *polled) closeOne(i int) {
 	}
 }
 
+// letGo closes our copies of the job's ends of its outputs.
+func (q *polled) letGo() {
+	for i, fd := range q.held {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+			q.held[i] = -1
+		}
+	}
+}
+
 func (q *polled) closePeer() {
 	if q.peer >= 0 {
 		_ = unix.Close(q.peer)
@@ -260,6 +266,7 @@ func (q *polled) closePeer() {
 }
 
 func (q *polled) close() {
+	q.letGo()
 	q.closePeer()
 	for i := range q.fds {
 		q.closeOne(i)

@@ -146,7 +146,7 @@ func TestFailures(t *testing.T) {
 	if err != nil {
 		t.Skip("the kernel does not list children:", err)
 	}
-	for _, pid := range strings.Fields(string(children)) {
+	for pid := range strings.FieldsSeq(string(children)) {
 		status, _ := os.ReadFile("/proc/" + pid + "/status")
 		if strings.Contains(string(status), "State:\tZ") && strings.Contains(string(status), "Name:\tvfork.test") {
 			t.Errorf("child %s was not reaped: %s", pid, status)
