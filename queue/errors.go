@@ -34,6 +34,7 @@ const (
 	ErrOverLimit        Code = "over-limit"      // too many messages of the queue are in flight
 	ErrConflict         Code = "conflict"        // changed meanwhile by somebody else
 	ErrNoTx             Code = "no-transaction"  // the store cannot send in that transaction
+	ErrNoSpace          Code = "no-space"        // the disk of the store is full
 )
 
 // Error returns the code in words.

@@ -67,7 +67,7 @@ func codeOf(err error) int {
 		return exitUnhealthy
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitNotAllowed
 	case errors.Is(err, fs.ErrExist):
 		return exitUsage
@@ -142,7 +142,7 @@ func hintFor(err error) string {
 // permissionHint says what a refusal of the system is about; "" if err is none that it
 // knows.
 func permissionHint(err error) string {
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && errors.Is(err, fs.ErrPermission) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOSPC) {
 		return "start Bezoar in a folder that you may write to, or name another: --store sqlite:PATH, or store and state_dir in the settings"
 	}
 	if sent, ok := errors.AsType[*net.OpError](err); ok && sent.Op == "listen" && errors.Is(err, fs.ErrPermission) {

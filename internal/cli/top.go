@@ -57,7 +57,7 @@ func writeTop(p *printer, top adminapi.Top) {
 		p.printf("callers are not listed: access_log.caller is off\n")
 		return
 	case len(top.Callers) == 0:
-		p.printf("no caller that a route tells apart has any\n")
+		p.printf("there are no callers to list: routes identify callers by their client setting\n")
 		return
 	}
 	t := table{head: []string{">SHARE"}}

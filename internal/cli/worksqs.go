@@ -22,7 +22,7 @@ func (c *workCmd) source(ctx context.Context, s *session, log *slog.Logger) (wor
 	}
 	client, err := brokersqs.NewClient(ctx, c.Queue, c.Endpoint, s.Getenv)
 	if errors.Is(err, brokersqs.ErrURL) {
-		return nil, hinted(exitf(exitUsage, "--queue %s is not a URL of a queue", withoutSecrets(c.Queue)), "https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, http://127.0.0.1:9324/000000000000/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE, nats://SERVER/STREAM?consumer=NAME, redis://SERVER/STREAM?group=GROUP or bezoar:NAME")
+		return nil, hinted(exitf(exitUsage, "--queue %s is not a URL of a queue", withoutSecrets(c.Queue)), "for a queue of bezoar serve: http://127.0.0.1:9324/000000000000/NAME; others: https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, kafka://BROKER/TOPIC?group=GROUP, amqp://BROKER/QUEUE, nats://SERVER/STREAM?consumer=NAME, redis://SERVER/STREAM?group=GROUP or bezoar:NAME")
 	}
 	if err != nil {
 		return nil, err

@@ -224,6 +224,9 @@ func queueProblem(err error) *adminapi.Problem {
 		status, code = http.StatusConflict, adminapi.CodeConflict
 	case queue.ErrTooLarge:
 		status, code = http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge
+	case queue.ErrNoSpace:
+		return adminapi.NewProblem(http.StatusInsufficientStorage, adminapi.CodeUnavailable,
+			"the disk of the store is full: free some space there. Messages can be received and deleted")
 	}
 	return adminapi.NewProblem(status, code, err.Error())
 }

@@ -4,6 +4,8 @@ package pgerror
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -41,7 +43,37 @@ func Explain(where string, err error, a Advice) error {
 		return say("refused")
 	}
 	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
+		err = &plain{tries(err.Error()), err}
 		return say("cannot be reached; start it, check host and port" + a.Unreachable)
 	}
 	return fmt.Errorf("%s: %w", where, err)
+}
+
+// plain has a text in one line.
+type plain struct {
+	text string
+	err  error
+}
+
+func (e *plain) Error() string { return e.text }
+func (e *plain) Unwrap() error { return e.err }
+
+// tries returns what each address answered, without repetitions. The driver tries an address
+// with TLS and without it, and writes each try on a line below a heading.
+func tries(text string) string {
+	heading, rest, more := strings.Cut(text, "\n")
+	if !more {
+		return heading
+	}
+	var out []string
+	for line := range strings.SplitSeq(rest, "\n") {
+		_, cause, ok := strings.Cut(strings.TrimSpace(line), "): ")
+		if !ok {
+			return strings.Join(strings.Fields(text), " ")
+		}
+		if cause = strings.TrimPrefix(cause, "dial error: "); !slices.Contains(out, cause) {
+			out = append(out, cause)
+		}
+	}
+	return strings.Join(out, "; ")
 }

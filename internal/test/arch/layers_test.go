@@ -26,6 +26,7 @@ func layers() []layer {
 		{"internal/process/procstat", 1, "what the kernel says about a process and its machine"},
 		{"internal/control/config", 1, "what the settings file says, checked by the policies and readers that it is for"},
 		{"internal/process/proc", 1, "leaf: what everybody who starts processes needs"},
+		{"internal/process/vfork", 1, "leaf: children that limit themselves before they run"},
 		{"internal/cli/starter", 1, "leaf: how the server of a folder is started"},
 		{"internal/state/marks", 1, "leaf: small facts that engines keep in a store"},
 		{"internal/gateway/connlimit", 1, "leaf: how many connections a listener has, and whose goes"},
