@@ -8,20 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
-
-// leaseColumns are read by scanLease. The remaining time is measured by one clock, the
-// database's.
-const leaseColumns = `owner, epoch, CASE WHEN until = '-infinity' THEN 'epoch' ELSE until END,
-	greatest(0, extract(epoch FROM CASE WHEN until = '-infinity' THEN interval '0' ELSE until - clock_timestamp() END))::float8`
-
-func scanLease(row pgx.Row) (l outbox.Lease, err error) {
-	var left float64
-	err = row.Scan(&l.Owner, &l.Epoch, &l.Until, &left)
-	l.Left = time.Duration(left * float64(time.Second))
-	return l, err
-}
 
 // Acquire implements [outbox.Leases].
 func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (outbox.Lease, error) {
@@ -30,7 +19,7 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (o
 	if err != nil {
 		return outbox.Lease{}, s.fault(ctx, "acquire the lease of the outbox", err)
 	}
-	l, err := s.lease(ctx)
+	l, err := s.Lease(ctx)
 	switch {
 	case err != nil:
 		return l, err
@@ -40,18 +29,13 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (o
 	return l, nil
 }
 
-func (s *Store) lease(ctx context.Context) (outbox.Lease, error) {
-	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`SELECT `+leaseColumns+` FROM {schema}.lease`)))
-	return l, s.fault(ctx, "read the lease of the outbox", err)
-}
-
 // Renew implements [outbox.Leases].
 func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (outbox.Lease, error) {
 	_, err := s.pool.Exec(ctx, s.in(`SELECT {schema}.renew($1, $2::bigint * interval '1 microsecond')`), epoch, ttl.Microseconds())
 	if err != nil {
 		return outbox.Lease{}, s.fault(ctx, "renew the lease of the outbox", err)
 	}
-	return s.lease(ctx)
+	return s.Lease(ctx)
 }
 
 // Release implements [outbox.Leases].
@@ -184,7 +168,7 @@ func encodeFailed(failed []outbox.Setback) (*string, error) {
 	rows := make([]row, len(failed))
 	for i, f := range failed {
 		rows[i] = row{f.Position, f.Attempts, f.Blamed, f.Parked, f.Wait.Microseconds(), f.Evidence}
-		rows[i].Evidence.Reason = plain(f.Evidence.Reason)
+		rows[i].Evidence.Reason = tables.Plain(f.Evidence.Reason)
 	}
 	text, err := json.Marshal(rows)
 	s := string(text)
