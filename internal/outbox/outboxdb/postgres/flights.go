@@ -54,44 +54,6 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 	return topics, s.fault(ctx, "look for events", err)
 }
 
-// Lost implements [outbox.Flights].
-func (s *Store) Lost(ctx context.Context, epoch int64) ([]outbox.Flight, error) {
-	const what = "look for flights of earlier relays"
-	rows, err := s.pool.Query(ctx, s.in(`SELECT f.id, f.epoch, f.topic, p.position, p.written_at, p.attempts, p.blamed
-		FROM {schema}.flights f LEFT JOIN {schema}.pending p ON p.position = ANY (f.positions)
-		WHERE f.epoch < $1 AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1) ORDER BY f.id, p.position`), epoch)
-	if err != nil {
-		return nil, s.fault(ctx, what, err)
-	}
-	var all []outbox.Flight
-	var f outbox.Flight
-	var position *int64
-	var written *time.Time
-	var attempts, blamed *int
-	_, err = pgx.ForEachRow(rows, []any{&f.ID, &f.Epoch, &f.Topic, &position, &written, &attempts, &blamed}, func() error {
-		if n := len(all); n == 0 || all[n-1].ID != f.ID {
-			all = append(all, f)
-		}
-		if position != nil { // otherwise all events of the flight are settled
-			last := &all[len(all)-1]
-			last.Refs = append(last.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, s.fault(ctx, what, err)
-	}
-	if len(all) == 0 {
-		var current bool
-		err := s.pool.QueryRow(ctx, s.in(`SELECT EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1)`), epoch).Scan(&current)
-		if err == nil && !current {
-			return nil, outbox.ErrFenced
-		}
-		return nil, s.fault(ctx, what, err)
-	}
-	return all, nil
-}
-
 // querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
