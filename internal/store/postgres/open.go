@@ -28,7 +28,6 @@ type DB struct {
 	shared *shared
 	ledger *ledgerStore
 	queue  *queueStore
-	quota  *quotaStore
 	live   *settingsStore
 	flow   tables.Flow
 }
@@ -56,7 +55,6 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	db.ledger = newLedgerStore(db.shared, c.Schema, c.MaxLetters)
 	db.flow = tables.Flow{DB: db.shared}
 	db.live = &settingsStore{Settings: tables.Settings{DB: db.shared}, db: db, schema: c.Schema}
-	db.quota = newQuotaStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -77,7 +75,7 @@ func (db *DB) Flow() flow.Store { return db.flow }
 func (db *DB) Live() live.Store { return db.live }
 
 // Quota returns the store of quotas.
-func (db *DB) Quota() quota.Store { return db.quota }
+func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close waits for connections in use and closes all connections.
 func (db *DB) Close() error {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
 // query builds a statement together with its arguments.
@@ -28,9 +26,4 @@ func collect[T any](ctx context.Context, db *DB, q query, read pgx.RowToFunc[T])
 		return nil, err
 	}
 	return pgx.CollectRows(rows, read)
-}
-
-// by adapts a row to the scan functions of package record.
-func by[T any](read func(record.Scan) (T, error)) pgx.RowToFunc[T] {
-	return func(row pgx.CollectableRow) (T, error) { return read(row.Scan) }
 }

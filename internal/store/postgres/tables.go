@@ -27,12 +27,16 @@ var _ tables.DB = (*shared)(nil)
 
 func newShared(db *DB, schema string) *shared {
 	return &shared{db, tables.NewDialect(rowsFrom,
-		"{schema}", schema, "{now}", clock, "{true}", "true", "{json}", "::jsonb", "{bytes}", "''",
+		"{schema}", schema, "{now}", clock, "{begun}", begun, "{least}", "least", "{greatest}", "greatest", "{true}", "true", "{json}", "::jsonb", "{bytes}", "''",
 		"{lock}", " FOR UPDATE", "{skip}", " FOR UPDATE SKIP LOCKED", "{share}", " FOR SHARE", "{labels}", "labels, ", "{u.labels}", "u.labels::jsonb, ", "{labels fit $3}", "labels <@ $3::jsonb",
 		"{count mark}", `SELECT 1`, "{mark}", `nextval('`+schema+`.queue_mark_version')`,
 		"{tokens}", `SELECT nextval('`+schema+`.flow_tokens') FROM generate_series(1, $1)`,
 	), "bezoar flows of " + schema + "\x00"}
 }
+
+// begun is the time at the start of the transaction. Unlike clock, it can be used with an
+// index.
+const begun = `(extract(epoch FROM now()) * 1000000)::bigint`
 
 // rowsFrom reads rows from one array for each column.
 func rowsFrom(first int, columns []tables.Column) string {

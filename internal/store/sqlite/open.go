@@ -115,7 +115,7 @@ func (db *DB) Flow() flow.Store { return db.flow }
 func (db *DB) Live() live.Store { return db.live }
 
 // Quota returns the store of quotas.
-func (db *DB) Quota() quota.Store { return &quotaStore{db} }
+func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close finishes running writes, rejects further ones, and releases the file.
 func (db *DB) Close() error { return db.close() }

@@ -27,13 +27,16 @@ func newShared(db *DB) *shared {
 	for _, size := range rowSizes {
 		rows := func(first int, columns []tables.Column) string { return rowsFrom(size, first, columns) }
 		s.dialects[size] = tables.NewDialect(rows,
-			"{schema}.", "", "{now}", `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`, "{true}", "1", "{json}", "", "{bytes}", "x''", "$", "?",
+			"{schema}.", "", "{now}", clock, "{begun}", clock, "{least}", "min", "{greatest}", "max", "{true}", "1", "{json}", "", "{bytes}", "x''", "$", "?",
 			"{lock}", "", "{skip}", "", "{share}", "", "{labels}", "", "{u.labels}", "", "{labels fit $3}", "?3 <> ''",
 			"{count mark}", `UPDATE queue_numbers SET last = last + 1 WHERE kind = 'mark'`, "{mark}", `(SELECT last FROM queue_numbers WHERE kind = 'mark')`,
 			"{tokens}", `UPDATE flow_numbers SET last = last + ?1 WHERE kind = 'token' RETURNING last`)
 	}
 	return s
 }
+
+// clock is the machine's time in microseconds, once for each statement.
+const clock = `(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)`
 
 // rowsFrom reads size rows from placeholders.
 func rowsFrom(size, first int, columns []tables.Column) string {

@@ -6,6 +6,9 @@
 //
 //	{schema}.    where the tables are
 //	{now}        the store's clock, in microseconds
+//	{begun}      the same for comparisons with an index: it may be the time at which the transaction began
+//	{least}, {greatest}
+//	             functions of two values
 //	{lock}       locks the rows of a SELECT against changes by other transactions
 //	{skip}       like {lock}, without the rows that others have locked
 //	{share}      locks the rows of a SELECT against changes, but not against other {share}

@@ -18,8 +18,12 @@ type Ledger struct{ DB }
 // pruneEvery is the number of revisions of a fleet after which old deletions are removed.
 const pruneEvery = 100
 
-// PutVerdict locks the fleet's revision first, as DeleteVerdict does, so that they do not
+// nextRevision locks the fleet's revision. Puts and deletions begin with it, so that they do not
 // deadlock, and commit in the order of revisions.
+const nextRevision = `INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) VALUES ($1, 1)
+	ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1`
+
+// PutVerdict implements [ledger.Store].
 func (s Ledger) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 	v, err := record.Verdict(v)
 	if err != nil {
@@ -30,8 +34,7 @@ func (s Ledger) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 		return err
 	}
 	var b Batch
-	b.add(`INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) VALUES ($1, 1)
-		ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1`, v.Fleet)
+	b.add(nextRevision, v.Fleet)
 	b.add(`INSERT INTO {schema}.verdicts (id, fleet, since, doc, revision)
 		SELECT $1, fleet, $3, $4{json}, revision FROM {schema}.verdict_revisions WHERE fleet = $2
 		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc, revision = excluded.revision`,
@@ -44,30 +47,41 @@ func (s Ledger) DeleteVerdict(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var fleet string
-	var revision int64
+	found := false
 	if record.ValidID(id) {
-		var b Batch
-		b.add(`INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) SELECT fleet, 1 FROM {schema}.verdicts WHERE id = $1
-			ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1`, id)
-		b.ask(`INSERT INTO {schema}.verdict_ends (fleet, revision, id)
-			SELECT v.fleet, r.revision, v.id FROM {schema}.verdicts v JOIN {schema}.verdict_revisions r ON r.fleet = v.fleet WHERE v.id = $1
-			RETURNING fleet, revision`, []any{id}, func(scan record.Scan) error { return scan(&fleet, &revision) })
-		b.add(`DELETE FROM {schema}.verdicts WHERE id = $1`, id)
-		err := s.Send(ctx, b)
-		if err == nil && revision > 0 && revision%pruneEvery == 0 {
-			var b Batch
-			b.add(`DELETE FROM {schema}.verdict_ends WHERE fleet = $1 AND revision <= $2`, fleet, revision-ledger.RememberDeleted)
-			err = s.Send(ctx, b)
+		fleet, err := readRow(ctx, s, `SELECT fleet FROM {schema}.verdicts WHERE id = $1`, []any{id}, func(scan record.Scan) (fleet string, err error) {
+			return fleet, scan(&fleet)
+		})
+		if err == nil {
+			found, err = s.deleteVerdict(ctx, id, fleet)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return s.Fault(ctx, err, "delete verdict %s", id)
 		}
 	}
-	if revision == 0 {
+	if !found {
 		return fmt.Errorf("delete verdict %.80q: %w", id, ledger.ErrNotFound)
 	}
 	return nil
+}
+
+func (s Ledger) deleteVerdict(ctx context.Context, id, fleet string) (found bool, err error) {
+	var revision int64
+	var b Batch
+	b.add(nextRevision, fleet)
+	b.ask(`INSERT INTO {schema}.verdict_ends (fleet, revision, id)
+		SELECT v.fleet, r.revision, v.id FROM {schema}.verdicts v JOIN {schema}.verdict_revisions r ON r.fleet = v.fleet WHERE v.id = $1 AND v.fleet = $2
+		RETURNING revision`, []any{id, fleet}, func(scan record.Scan) error { return scan(&revision) })
+	b.add(`DELETE FROM {schema}.verdicts WHERE id = $1 AND fleet = $2`, id, fleet)
+	if err := s.Send(ctx, b); err != nil || revision == 0 {
+		return false, err
+	}
+	if revision%pruneEvery == 0 {
+		b = nil
+		b.add(`DELETE FROM {schema}.verdict_ends WHERE fleet = $1 AND revision <= $2`, fleet, revision-ledger.RememberDeleted)
+		err = s.Send(ctx, b)
+	}
+	return true, err
 }
 
 // Verdicts implements [ledger.Store].
