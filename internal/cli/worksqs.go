@@ -43,6 +43,8 @@ func workError(err error) error {
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
+		case "ServiceUnavailable":
+			return &exitError{code: exitUnhealthy, err: err}
 		case "AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "SignatureDoesNotMatch", "MissingAuthenticationToken", "UnrecognizedClientException":
 			return hinted(&exitError{code: exitNotAllowed, err: err}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name the keys")
 		}
