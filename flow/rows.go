@@ -101,7 +101,7 @@ func rowRun(run *Run, i *Instance, a *Attempt, rows []Row, now time.Time) (made 
 	}
 	dead := len(all) - 1
 	all[0].State, all[0].Why = task.Held, fmt.Sprintf("%d of %d instances wait for a person", dead, dead)
-	made.State, made.Why = RunHeld, waiting(dead, 1)
+	made.State, made.Why = RunHeld, waiting(dead, 0)
 	return made, all, left, nil
 }
 

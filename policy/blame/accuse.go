@@ -130,7 +130,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && !watched && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) || careful && !watched && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
+		if state.runsWell(now, &a.work) || careful && !watched && (state.evidence(now, a.work.Fingerprint) == 0 || state.harmless(now, a.work.Fingerprint)) {
 			continue
 		}
 		elsewhere, outlived := state.answeredElsewhere(now, e, now-a.at, a.work.same)
@@ -143,7 +143,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		weight := lateness(now-a.at, w)
 		switch {
 		case careful:
-			weight = lateWeight
+			weight = lateWeight * math.Exp2(float64(min(state.evidence(now, a.work.Fingerprint), mostEvidence)-1))
 		case elsewhere:
 			weight /= 5
 		}
@@ -328,8 +328,12 @@ func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
 	return max(0.01, 1-float64(now-g.left)/float64(abandonedFor))
 }
 
-// lateWeight is the weight of answered work while its delay is unknown.
-const lateWeight = 0.5
+// lateWeight is the weight of answered work while its delay is unknown. Each unexplained death
+// before which it was answered, too, doubles it.
+const (
+	lateWeight   = 0.5
+	mostEvidence = 6
+)
 
 // lateness weighs work that was answered some time ago: half as much for every third
 // of the window. Few killers kill after their answer, so that it begins at a tenth

@@ -34,6 +34,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	late := state.lateCallers(at, ep)
 	open := ep.answers.latest()
 	fresh := ep.answered == 0
+	state.noteOutlived(at, ep)
 	state.Silent(id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
@@ -88,6 +89,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	if !convicted && len(before) > 0 && !state.gated(at) {
 		state.puzzle(at, acc, before, open)
+		state.unravel(at)
 	}
 	state.compareCleared(at)
 }
@@ -237,13 +239,20 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 // on which nothing else was answered lately; on such a worker at once if it has much of
 // the blame.
 func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
-	if !c.late {
+	if !c.late && !state.wholeLate(c.work.Fingerprint) {
 		ev.Lane = false
 		c.late = a.late || a.lane || a.share >= suspicion
 		c.clean = c.clean || a.share >= suspicion
 		return
 	}
+	c.late = true
 	c.clean = c.clean || a.lane && !ev.Lane
+}
+
+// wholeLate reports whether all work of a fingerprint is suspect for what it does after its answer.
+func (state *State) wholeLate(fp bezoar.Fingerprint) bool {
+	i, ok := state.byVariant[fp]
+	return ok && state.cases[i].late && state.cases[i].state == suspected
 }
 
 // besideEnough is how often work must kill beside streams to count as alone.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/process/vfork"
 )
 
 // polled is one job for which a single thread does everything: fork, feed, read and wait. Goroutines would make a short job
@@ -106,17 +108,48 @@ func (q *polled) spawn(l launch) error {
 			return fmt.Errorf("make a pipe: %w", err)
 		}
 	}
-	l.sys.PidFD = &q.pidfd
+	if !p.r.means.vfork {
+		l.hold(p)
+		l.sys.PidFD = &q.pidfd
+	}
 	p.began = time.Now()
-	pid, _, err := syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
-		Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
-	})
+	var err error
+	if p.r.means.vfork {
+		p.Pid, q.pidfd, err = p.fork(&l, theirs)
+	} else {
+		p.Pid, _, err = syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
+			Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
+		})
+	}
 	if err != nil {
 		p.r.paths.forget(p.command[0])
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
-	p.Pid = pid
+	if p.r.means.vfork {
+		p.family.Session = p.Pid
+		return nil
+	}
 	return p.restrict(l)
+}
+
+// fork starts the process so that it sets its limits itself before its first instruction.
+func (p *Process) fork(l *launch, files [pipeCount]uintptr) (pid, pidfd int, err error) {
+	c := vfork.Child{Path: l.path, Args: p.command, Env: l.env, Dir: p.dir, Cgroup: -1}
+	for i, fd := range files {
+		c.Files[i] = int(fd)
+	}
+	if l.sys.UseCgroupFD {
+		c.Cgroup = l.sys.CgroupFD
+	}
+	if u := l.sys.Credential; u != nil {
+		c.User = &vfork.User{UID: u.Uid, GID: u.Gid, Groups: u.Groups}
+	}
+	add := func(what string, resource int, soft, hard uint64) {
+		c.Limits = append(c.Limits, vfork.Limit{Name: what, Resource: resource, Soft: soft, Max: hard})
+	}
+	add("open files", unix.RLIMIT_NOFILE, p.r.means.files.Soft, p.r.means.files.Max)
+	l.limits.EachOfChild(add)
+	return c.Start()
 }
 
 // wait waits for the next event and handles it. It reports whether the process has ended, no process can write any more, or
@@ -180,7 +213,9 @@ func (q *polled) write() {
 	q.closeOne(stdin)
 }
 
-// rest reads the remaining output for a bounded time. A process that escaped may keep a pipe open for ever.
+// rest reads the remaining output. Unless the job was proven to have no other process, rest waits a bounded time for the end
+// of the pipes: a process that escaped may keep one open for ever. It does not wait otherwise: only a child of another job
+// between its fork and its exec can have them open, and waiting for that took longer than all else of a short job.
 func (q *polled) rest() {
 	if q.peer >= 0 {
 		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // TIOCINQ is FIONREAD
@@ -199,6 +234,9 @@ func (q *polled) rest() {
 			}
 		}
 		if q.fds[stdout] < 0 && q.fds[stderr] < 0 && q.fds[report] < 0 {
+			return
+		}
+		if !more && q.p.lone {
 			return
 		}
 		if !more {

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,9 @@ func attackSeeds(t *testing.T) uint64 {
 		return n
 	}
 	if os.Getenv("BEZOAR_SOAK") != "" {
+		if n, err := strconv.Atoi(os.Getenv("BEZOAR_SOAK")); err == nil {
+			return uint64(n)
+		}
 		return 50
 	}
 	return 1
@@ -48,6 +53,8 @@ func TestAttacks(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			most, least := 0, 100.0
+			deaths := map[int]map[int]int{}
+			var slow []time.Duration
 			for _, workers := range []int{4, 8} {
 				for seed := range attackSeeds(t) {
 					out, err := RunAttack(row.Attack(seed, workers))
@@ -58,8 +65,15 @@ func TestAttacks(t *testing.T) {
 						t.Errorf("%d workers, seed %d: %s", workers, seed, strings.Join(faults, "; "))
 					}
 					most, least = max(most, out.Deaths), min(least, out.Good.Good())
+					if deaths[workers] == nil {
+						deaths[workers] = map[int]int{}
+					}
+					deaths[workers][out.Deaths]++
+					slow = append(slow, out.Good.Slowest)
 				}
 			}
+			slices.Sort(slow)
+			t.Logf("deaths of 4: %v, of 8: %v; slowest: median %v, worst %v", deaths[4], deaths[8], slow[len(slow)/2], slow[len(slow)-1])
 			t.Logf("at most %d deaths, at least %.2f %% good", most, least)
 		})
 	}

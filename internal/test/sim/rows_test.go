@@ -214,7 +214,7 @@ func lateRows() []Row {
 		s.Kill, s.Leak = 0, 8
 		return s
 	}}}}
-	return []Row{row("delayed", 12, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm, leak}
+	return []Row{row("delayed", 8, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm, leak}
 }
 
 // pairRows are pills that need each other: one primes a worker, the other kills one that is
