@@ -31,7 +31,7 @@ func (guardTopCmd) Help() string {
 // Run shows what the guards of the running gateway have counted.
 func (c *guardTopCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxGuardRows {
-		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxGuardRows)
+		return exitf(exitUsage, "-n is %d, want 1 to %d", c.Limit, adminapi.MaxGuardRows)
 	}
 	if err := c.check(); err != nil {
 		return err
