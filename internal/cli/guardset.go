@@ -115,7 +115,7 @@ func likePredictor(err error, name string) error {
 	if best := config.Nearest(name, known); best != "" {
 		return hinted(err, "did you mean %s?", best)
 	}
-	return hinted(err, "they are %s", strings.Join(known, ", "))
+	return hinted(err, "predictors: %s", strings.Join(known, ", "))
 }
 
 // limit returns the order for a new limit.

@@ -102,7 +102,7 @@ func guardedRoute(all []adminapi.Guard, route string) (*adminapi.Guard, error) {
 }
 
 func errNoGuard() error {
-	return hinted(exitf(exitNotFound, "no route has a guard"), "guard: {query: elasticsearch} at a route of the settings gives it one")
+	return hinted(exitf(exitNotFound, "no route has a guard"), "add guard: {query: elasticsearch} to a route in the settings")
 }
 
 func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Guard) error {
