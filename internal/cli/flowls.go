@@ -24,7 +24,7 @@ type flowLsCmd struct {
 // Run lists runs.
 func (c *flowLsCmd) Run(s *session) error {
 	if c.Limit < 1 || c.Limit > flowapi.MaxPage {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, flowapi.MaxPage)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, flowapi.MaxPage)
 	}
 	flows, local, done, err := c.open(s)
 	if err != nil {

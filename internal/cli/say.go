@@ -118,7 +118,7 @@ func (s *session) suggest(err error, command *kong.Context) error {
 		if len(names) > most {
 			names, more = names[:most], ", …"
 		}
-		return hinted(err, "there are the %s %s", given.kind, strings.Join(names, ", ")+more)
+		return hinted(err, "known %s: %s", given.kind, strings.Join(names, ", ")+more)
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func (s *session) tokenFromEnvironment(cfg *config.Config) {
 func settingsError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &exitError{code: exitNotFound, err: err, hint: "bezoar serve -c FILE and bezoar config check FILE name another"}
+		return &exitError{code: exitNotFound, err: err, hint: "name the file: bezoar serve -c FILE, bezoar config check FILE"}
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{code: exitNotAllowed, err: err}
 	case errors.Is(err, syscall.EISDIR):

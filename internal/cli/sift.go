@@ -89,7 +89,7 @@ func (c *siftCmd) config(s *session) (rowfeed.Config, error) {
 		delimiter = "\t"
 	}
 	if len(delimiter) != 1 {
-		return rowfeed.Config{}, exitf(exitUsage, "--delimiter %q: want one character, or tab", c.Delimiter)
+		return rowfeed.Config{}, exitf(exitUsage, "--delimiter is %q, want one character, or tab", c.Delimiter)
 	}
 	if c.DeadLetter == "" || c.DeadLetter == "-" || c.DeadLetter == "queue:" {
 		return rowfeed.Config{}, exitf(exitUsage, "--dead-letter %s: want a file, queue:NAME or table", c.DeadLetter)

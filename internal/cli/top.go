@@ -26,7 +26,7 @@ func (topCmd) Help() string {
 // Run lists the callers that cause most.
 func (c *topCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
-		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
+		return exitf(exitUsage, "-n is %d, want 1 to %d", c.Limit, adminapi.MaxTop)
 	}
 	if err := c.check(); err != nil {
 		return err

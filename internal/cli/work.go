@@ -234,7 +234,7 @@ func (c *workCmd) stateRoot(s *session) (string, error) {
 	if base == "" {
 		home := s.Getenv("HOME")
 		if home == "" {
-			return "", hinted(exitf(exitUsage, "there is no $HOME to keep the worker's state below"), "--state DIR names a directory")
+			return "", hinted(exitf(exitUsage, "$HOME is not set, so there is no folder for the worker's state"), "set a directory with --state DIR")
 		}
 		base = filepath.Join(home, ".local", "state")
 	}

@@ -39,19 +39,21 @@ func workError(err error) error {
 	}
 	_, missing := errors.AsType[*types.QueueDoesNotExist](err)
 	if missing || errors.Is(err, queue.ErrQueueNotFound) {
-		return hinted(&exitError{code: exitNotFound, err: err}, "bezoar queue create NAME makes one")
+		return hinted(&exitError{code: exitNotFound, err: err}, "bezoar queue create NAME creates it")
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
+		case "ServiceUnavailable":
+			return &exitError{code: exitUnhealthy, err: err}
 		case "AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "SignatureDoesNotMatch", "MissingAuthenticationToken", "UnrecognizedClientException":
-			return hinted(&exitError{code: exitNotAllowed, err: err}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name the keys")
+			return hinted(&exitError{code: exitNotAllowed, err: err}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY set the keys")
 		}
 	}
 	if _, ok := foreign(err); ok {
 		return hinted(&exitError{code: exitUnhealthy, err: err}, "--queue is the URL of a queue, such as http://127.0.0.1:9324/000000000000/NAME")
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return hinted(&exitError{code: exitUnhealthy, err: err}, "is the queue's endpoint running there?")
+		return hinted(&exitError{code: exitUnhealthy, err: err}, "check that the queue's endpoint runs there")
 	}
 	return err
 }

@@ -12,8 +12,7 @@ import (
 
 // Advice holds the texts that differ between users of a database.
 type Advice struct {
-	Forbidden   string // how the role gets the missing privileges
-	Unreachable string // further advice; empty: none
+	Forbidden string // how the role gets the missing privileges
 }
 
 // Explain adds the database's name, a text without the password, and advice if there is
@@ -44,7 +43,7 @@ func Explain(where string, err error, a Advice) error {
 	}
 	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
 		err = &plain{tries(err.Error()), err}
-		return say("cannot be reached; start it, check host and port" + a.Unreachable)
+		return say("cannot be reached; start it, check host and port")
 	}
 	return fmt.Errorf("%s: %w", where, err)
 }
@@ -61,12 +60,12 @@ func (e *plain) Unwrap() error { return e.err }
 // tries returns what each address answered, without repetitions. The driver tries an address
 // with TLS and without it, and writes each try on a line below a heading.
 func tries(text string) string {
-	heading, rest, more := strings.Cut(text, "\n")
-	if !more {
-		return heading
+	_, rest, headed := strings.Cut(text, "`:")
+	if !headed {
+		return strings.Join(strings.Fields(text), " ")
 	}
 	var out []string
-	for line := range strings.SplitSeq(rest, "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(rest), "\n") {
 		_, cause, ok := strings.Cut(strings.TrimSpace(line), "): ")
 		if !ok {
 			return strings.Join(strings.Fields(text), " ")

@@ -20,6 +20,13 @@ func TestUnreachable(t *testing.T) {
 	}
 	_, err = pgx.Connect(t.Context(), "postgres://somebody@"+addr+"/shop")
 	got := Explain("postgres://somebody@"+addr+"/shop", err, Advice{}).Error()
+	alone := Explain("the database", func() error {
+		_, err := pgx.Connect(t.Context(), "postgres://somebody@"+addr+"/shop?sslmode=disable")
+		return err
+	}(), Advice{}).Error()
+	if strings.Contains(alone, "failed to connect") || !strings.HasSuffix(alone, "check host and port: dial tcp "+addr+": connect: connection refused") {
+		t.Errorf("without TLS: %q", alone)
+	}
 	want := "postgres://somebody@" + addr + "/shop cannot be reached; start it, check host and port: dial tcp " + addr + ": connect: connection refused"
 	if got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -28,16 +35,17 @@ func TestUnreachable(t *testing.T) {
 
 func TestTries(t *testing.T) {
 	for text, want := range map[string]string{
-		"failed":                           "failed",
-		"failed:\n\ta (1): x\n\ta (1): x":  "x",
-		"failed:\n\ta (1): x\n\tb (2): y":  "x; y",
-		"failed:\n\tsomething\n\tunknown ": "failed: something unknown",
+		"failed": "failed",
+		"failed to connect to `user=a`: a (1): x":                "x",
+		"failed to connect to `user=a`:\n\ta (1): x\n\ta (1): x": "x",
+		"failed to connect to `user=a`:\n\ta (1): x\n\tb (2): y": "x; y",
+		"failed to connect to `user=a`:\n\tsome\n\tthing ":       "failed to connect to `user=a`: some thing",
 	} {
 		if got := tries(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if strings.Contains(tries("a:\n\tb (c): dial error: dial tcp"), "dial error") {
+	if strings.Contains(tries("failed to connect to `a`:\n\tb (c): dial error: dial tcp"), "dial error") {
 		t.Error("the driver's words are left")
 	}
 }
