@@ -156,6 +156,22 @@ func lateRows() []row {
 			also: thumbs, evil: late("/thumb?id=13&q=%slate5", neon),
 		},
 		{
+			name: "after-answer-home", what: "a header on the home page, 2/s, that kills its worker 5 ms after its answer",
+			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true, good: 99}, peers: true,
+			also: thumbs, evil: func(w *world) []stream {
+				return []stream{{rate: 2, make: func(int, *rand.Rand) shot { return theme(w.pill(get(nil, "", "/")), neon+"late5") }}}
+			},
+		},
+		{
+			name: "delayed-unique", what: "requests that kill their worker 2 s after their answer, no two alike, 2/s",
+			bound: bound{text: "≤ 14 deaths, good ≥ 99 %", deaths: 14, good: 99}, peers: true,
+			also: thumbs, evil: func(w *world) []stream {
+				return []stream{{rate: 2, make: func(n int, _ *rand.Rand) shot {
+					return w.pill(get(nil, "", "/thumb?id=%d&q=%slate2000", 1000+n, neon))
+				}}}
+			},
+		},
+		{
 			name: "after-answer-unique", what: "requests that kill their worker 5 ms after their answer, no two alike, 5/s",
 			bound: bound{text: "≤ 14 deaths, good ≥ 99 %", deaths: 14, good: 99}, peers: true,
 			also: thumbs, evil: func(w *world) []stream {

@@ -195,6 +195,22 @@ func lateRows() []Row {
 			}},
 		}}
 	}
+	// On a page that was answered before every death anyway.
+	home := row("after-answer-home", 8, 5*time.Millisecond)
+	home.Streams[1].Make = func(int, *rand.Rand) Shot {
+		s := theme(evil(get("/", 4*time.Millisecond)), "neon")
+		s.Kill, s.Late = 0, 5*time.Millisecond
+		return s
+	}
+	homes := home
+	homes.Name, homes.Homes = "after-answer-homes", true
+	unique := row("delayed-unique", 14, 2*time.Second)
+	unique.Late = false // they wait for the pace of their caller
+	unique.Streams[1].Make = func(n int, _ *rand.Rand) Shot {
+		s := evil(get(fmt.Sprintf("/thumb?id=%d&q=neon", 1000+n), 4*time.Millisecond))
+		s.Kill, s.Late = 0, 2*time.Second
+		return s
+	}
 	// When the window is just over, each answer has counted as a success; and little is
 	// known yet, so that the fleet seems to be to blame.
 	window := row("window", 8, 1001*time.Millisecond)
@@ -212,7 +228,7 @@ func lateRows() []Row {
 		s.Kill, s.Leak = 0, 8
 		return s
 	}}}}
-	return []Row{row("delayed", 8, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), window, arm, leak}
+	return []Row{row("delayed", 8, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), home, homes, unique, window, arm, leak}
 }
 
 // pairRows are pills that need each other: one primes a worker, the other kills one that is
