@@ -115,17 +115,17 @@ func (d *Dispatcher) Stats() Stats {
 
 // Do runs w until it has its answer.
 func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, w, j, false)
+	return d.do(ctx, &w, j, false)
 }
 
 // Redrive runs w in the lane by an operator's order, even if it is quarantined.
 func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, w, j, true)
+	return d.do(ctx, &w, j, true)
 }
 
-func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
+func (d *Dispatcher) do(ctx context.Context, w *Work, j Job, redrive bool) Answer {
 	c := d.calls.Get().(*call)
-	c.d, c.w, c.job, c.redrive, c.now = d, w, j, redrive, w.Now // in place: a literal would be built elsewhere and copied
+	c.d, c.w, c.job, c.redrive, c.now = d, *w, j, redrive, w.Now // in place: a literal would be built elsewhere and copied
 	bw := &c.bw
 	bw.Fingerprint, bw.Shape, bw.Client, bw.Traits, bw.Rule, bw.Exempt = w.Fingerprint, w.Shape, w.Client, w.Traits, w.Rule, w.Off
 	c.w.Timeout = cmp.Or(c.w.Timeout, defaultTimeout)
@@ -149,7 +149,7 @@ type call struct {
 	bw        blame.Work
 	job       Job
 	target    Target
-	answer    Answer // of the last step
+	answer    Answer        // of the last step
 	now       time.Time     // the current time, until the call waits; zero: unknown
 	attempts  int           // deliveries made
 	free      int           // deliveries that do not count: the worker was taken down, or the fleet was in trouble

@@ -157,7 +157,8 @@ func (j *job) answerHead(r *h1.Response) {
 		fields = append(fields, h1.Field{Name: "Upgrade", Value: r.Upgrade, Key: h1.Upgrade})
 	}
 	fields, lines := j.ours(fields)
-	j.resp = h1.Head{Status: r.Status, Reason: r.Reason, Fields: fields, Lines: lines, Length: r.Length, Bare: r.Bare}
+	h := &j.resp
+	h.Status, h.Reason, h.Fields, h.Lines, h.Length, h.Bare = r.Status, r.Reason, fields, lines, r.Length, r.Bare
 }
 
 func has(fields []h1.Field, k h1.Key) bool {
