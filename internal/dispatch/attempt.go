@@ -21,21 +21,9 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
-			var err error
-			c.now = time.Time{}
-			want.Gone = c.job.Gone
-			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
-			w, err = d.cfg.Fleet.Acquire(wctx, want)
-			cancel()
-			if err != nil {
-				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-				if c.job.Gone() {
-					return c.done(Answer{Kind: Aborted, Result: Result{Fault: CallerGone}, Reason: "the caller hung up"})
-				}
-				return c.done(c.unavailable(RuleUnavailable, d.noWorker(err)))
-			}
-			if c.overtaken(t, w) {
-				return stepAgain
+			var s step
+			if w, s = c.acquire(ctx, t, want); w == nil {
+				return s
 			}
 		}
 		s, sent := c.attempt(ctx, t, w, nil)
@@ -51,6 +39,27 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 			return s
 		}
 	}
+}
+
+// acquire waits for a worker. Without one it has closed the ticket, or given it back.
+func (c *call) acquire(ctx context.Context, t blame.Ticket, want fleet.Want) (*fleet.Worker, step) {
+	d := c.d
+	c.now = time.Time{}
+	want.Gone = c.job.Gone
+	wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
+	w, err := d.cfg.Fleet.Acquire(wctx, want)
+	cancel()
+	switch {
+	case err == nil && c.overtaken(t, w):
+		return nil, stepAgain
+	case err == nil:
+		return w, stepDone
+	}
+	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	if c.job.Gone() {
+		return nil, c.done(Answer{Kind: Aborted, Result: Result{Fault: CallerGone}, Reason: "the caller hung up"})
+	}
+	return nil, c.done(c.unavailable(RuleUnavailable, d.noWorker(err)))
 }
 
 // overtaken reports whether the work has been convicted, or must run alone, since it began to wait for w. Then it has given
@@ -105,10 +114,8 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	} else {
 		to.Now = c.now
 	}
-	if err := c.job.Connect(ctx, &c.target); connlimit.Exhausted(err) {
-		return c.exhausted(ctx, w, err), false
-	} else if err != nil {
-		return c.unsent(ctx, w, err.Error()), false
+	if err := c.job.Connect(ctx, &c.target); err != nil {
+		return c.unconnected(ctx, w, err), false
 	}
 	now := c.target.Now
 	if now.IsZero() {
@@ -131,20 +138,40 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
 	c.target.endStream()
-	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
-		return c.callerLeft(ctx, t, e, res, hung), true
+	if res.Fault != NoFault {
+		return c.faulted(ctx, t, w, e, &res, hung)
 	}
 	if now = res.At; now.IsZero() {
 		now = time.Now()
 	}
+	c.observe(now, &res)
+	d.cfg.Fleet.Release(w)
+	d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
+	c.answer = Answer{}
+	c.answer.Kind, c.answer.Result = Answered, res
+	return stepDone, true
+}
+
+// unconnected releases a worker to which there is no connection.
+func (c *call) unconnected(ctx context.Context, w *fleet.Worker, err error) step {
+	if connlimit.Exhausted(err) {
+		return c.exhausted(ctx, w, err)
+	}
+	return c.unsent(ctx, w, err.Error())
+}
+
+// faulted ends an attempt that failed, as attempt does. It is a function of its own so that the stack of one that succeeds
+// stays small: each request in flight has a stack, and together they should fit into the processor's cache.
+func (c *call) faulted(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry, failed *Result, hung time.Time) (s step, sent bool) {
+	d, res, inLane := c.d, *failed, c.target.Lane
+	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
+		return c.callerLeft(ctx, t, e, res, hung), true
+	}
+	now := res.At
+	if now.IsZero() {
+		now = time.Now()
+	}
 	switch res.Fault {
-	case NoFault:
-		c.observe(now, res)
-		d.cfg.Fleet.Release(w)
-		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
-		c.answer = Answer{}
-		c.answer.Kind, c.answer.Result = Answered, res
-		return stepDone, true
 	case Unsent:
 		c.attempts--
 		d.attempts.Add(^uint64(0))
@@ -165,14 +192,14 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Abandoned)
 		return c.done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 	case BadAnswer:
-		c.observe(now, res)
+		c.observe(now, &res)
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
 		if res.Begun {
 			return c.done(Answer{Kind: Cut, Result: res}), true
 		}
 		return c.done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
-	case BrokenConn, OverdueHead: // judged below
+	case NoFault, BrokenConn, OverdueHead: // judged below
 	}
 	return c.judge(ctx, t, w, res), true
 }
@@ -206,7 +233,7 @@ func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
 
 // observe tells the fleet how an attempt ended. Work in the lane is suspect already, so it says nothing about its worker.
 // The same is true for work that failed before.
-func (c *call) observe(now time.Time, res Result) {
+func (c *call) observe(now time.Time, res *Result) {
 	if c.target.Lane {
 		return
 	}
@@ -231,7 +258,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	}
 	now := time.Now()
 	if health != fleet.Gone {
-		c.observe(now, res)
+		c.observe(now, &res)
 	}
 	c.failed = true
 	c.ran = now.Sub(c.target.sent)
