@@ -114,16 +114,18 @@ func (d *Dispatcher) Stats() Stats {
 }
 
 // Do runs w until it has its answer.
-func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, &w, j, false)
+func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) (a Answer) {
+	d.do(ctx, &w, j, false, &a)
+	return a
 }
 
 // Redrive runs w in the lane by an operator's order, even if it is quarantined.
-func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, &w, j, true)
+func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) (a Answer) {
+	d.do(ctx, &w, j, true, &a)
+	return a
 }
 
-func (d *Dispatcher) do(ctx context.Context, w *Work, j Job, redrive bool) Answer {
+func (d *Dispatcher) do(ctx context.Context, w *Work, j Job, redrive bool, a *Answer) {
 	c := d.calls.Get().(*call)
 	c.d, c.w, c.job, c.redrive, c.now = d, *w, j, redrive, w.Now // in place: a literal would be built elsewhere and copied
 	bw := &c.bw
@@ -135,11 +137,10 @@ func (d *Dispatcher) do(ctx context.Context, w *Work, j Job, redrive bool) Answe
 	c.run(ctx)
 	c.leaveCompany(c.answer.Kind == Refused)
 	c.answer.Attempts = c.attempts
-	a := c.answer
+	*a = c.answer
 	*c = call{}
 	d.calls.Put(c)
 	d.kinds[a.Kind].Add(1)
-	return a
 }
 
 // call is one piece of work in progress.

@@ -21,7 +21,8 @@ func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace
 	c, place := j.conn, j.place
 	j.conn, j.place = nil, nil
 	j.ctx, j.up, j.target = ctx, nil, t
-	j.wait = wait{deadline: t.Deadline, by: t.By}
+	j.wait = wait{}
+	j.wait.deadline, j.wait.by = t.Deadline, t.By
 	if res := j.ready(t, parent); res.Fault != dispatch.NoFault {
 		if c != nil {
 			c.Release(false)
