@@ -126,12 +126,14 @@ func (s *repeatSet) put(tag *[16]byte, id *identity) {
 type gain struct {
 	tries, hits int
 	sampling    bool
+	vain        int // how often in a row it looked up all in vain: more bodies repeat than a table holds
 }
 
 const (
 	gainAll    = 2 * repeatSets * repeatWays // lookups until it decides to sample: a table can fill before
-	gainSome   = 512                         // lookups of the sample until it decides to look up all
+	gainSome   = 512                         // lookups of the sample until it decides to look up all; twice as many after each vain try
 	gainSample = 16                          // one in so many
+	maxVain    = 6
 )
 
 func (g *gain) worth(in *Input) bool { return !g.sampling || in.sample()%gainSample == 0 }
@@ -141,8 +143,14 @@ func (g *gain) count(hit bool) {
 	if hit {
 		g.hits++
 	}
-	if g.tries == gainAll || g.sampling && g.tries == gainSome {
-		*g = gain{sampling: g.hits < g.tries/8}
+	rare := g.hits < g.tries/8
+	switch {
+	case g.sampling && g.tries == gainSome<<g.vain:
+		*g = gain{sampling: rare, vain: g.vain}
+	case !g.sampling && g.tries == gainAll && rare:
+		*g = gain{sampling: true, vain: min(g.vain+1, maxVain)}
+	case !g.sampling && g.tries == gainAll:
+		*g = gain{}
 	}
 }
 
