@@ -39,7 +39,7 @@ func TestABodyThatComesAgainIsRemembered(t *testing.T) {
 	// An entry that says something else shows that it is what is returned.
 	other := identity{work: bezoar.Fingerprint{9}, shape: bezoar.Fingerprint{8}}
 	tag := p.repeats.tag(p, s, bodyNo(1))
-	p.repeats.table.Load()[int(tag[0])|int(tag[1])<<8&(repeatSets-1)].ids[0] = other
+	p.repeats.table.Load().set(&tag).ids[0] = other
 	if got := p.repeats.work(p, s, bodyNo(1)); got != other {
 		t.Errorf("%v, want the remembered %v", got, other)
 	}
