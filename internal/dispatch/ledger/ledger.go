@@ -265,6 +265,14 @@ func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	return l.state.Overtaken(time.Now(), t)
 }
 
+// Lifted reports whether t's work waits for the lane, and nothing is held against it any more. If it returns true, close t
+// and admit the work again.
+func (l *Ledger) Lifted(t blame.Ticket) bool {
+	l.mu.Lock()
+	defer l.leave()
+	return l.state.Lifted(time.Now(), t)
+}
+
 // Detach drops the traits of t's work and returns the work in the form in which it is known from then on. Call it before
 // the request is gone, if the ticket stays open.
 func (l *Ledger) Detach(t blame.Ticket) blame.Work {
