@@ -15,6 +15,9 @@
 // linear in the input, since at most 1,024 names are sorted together. Nothing is
 // allocated once the buffers have grown.
 //
+// A Printer remembers the identities of 8,192 requests with a body, in 400 KB, so that a
+// request that comes again byte by byte is not read again. That never changes a result.
+//
 // # The canonical request
 //
 // One rule decides which spellings become equal: two spellings are one request when every

@@ -63,7 +63,7 @@ func (r *repeats) work(p *Printer, s *scratch, in *Input) identity {
 		t = r.table.Load()
 	}
 	tag := r.tag(p, s, in)
-	set := &t[binary.LittleEndian.Uint16(tag[:])%repeatSets]
+	set := t.set(&tag)
 	id, ok := set.get(&tag)
 	if s.gain.count(ok); !ok {
 		id = s.identify(p, in)
@@ -103,6 +103,12 @@ func appendValues(b []byte, h Header, name string) []byte {
 	return b
 }
 
+// set returns the set of a tag. GMAC is linear: tags of requests that differ in a few digits have few different low bits. The
+// product spreads them over all sets.
+func (t *repeatTable) set(tag *[16]byte) *repeatSet {
+	return &t[stir(0, tag[:])>>32%repeatSets]
+}
+
 func (s *repeatSet) get(tag *[16]byte) (id identity, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,12 +132,14 @@ func (s *repeatSet) put(tag *[16]byte, id *identity) {
 type gain struct {
 	tries, hits int
 	sampling    bool
+	vain        int // how often in a row it looked up all in vain: more bodies repeat than a table holds
 }
 
 const (
 	gainAll    = 2 * repeatSets * repeatWays // lookups until it decides to sample: a table can fill before
-	gainSome   = 512                         // lookups of the sample until it decides to look up all
+	gainSome   = 512                         // lookups of the sample until it decides to look up all; twice as many after each vain try
 	gainSample = 16                          // one in so many
+	maxVain    = 6
 )
 
 func (g *gain) worth(in *Input) bool { return !g.sampling || in.sample()%gainSample == 0 }
@@ -141,8 +149,14 @@ func (g *gain) count(hit bool) {
 	if hit {
 		g.hits++
 	}
-	if g.tries == gainAll || g.sampling && g.tries == gainSome {
-		*g = gain{sampling: g.hits < g.tries/8}
+	rare := g.hits < g.tries/8
+	switch {
+	case g.sampling && g.tries == gainSome<<g.vain:
+		*g = gain{sampling: rare, vain: g.vain}
+	case !g.sampling && g.tries == gainAll && rare:
+		*g = gain{sampling: true, vain: min(g.vain+1, maxVain)}
+	case !g.sampling && g.tries == gainAll:
+		*g = gain{}
 	}
 }
 
@@ -161,6 +175,7 @@ func (in *Input) sample() uint64 {
 	return stir(n, in.Body[len(in.Body)-8:]) >> 32
 }
 
+// stir mixes eight bytes into n. The upper half of the result depends on all of them.
 func stir(n uint64, b []byte) uint64 {
 	return bits.RotateLeft64(n^binary.LittleEndian.Uint64(b), 29) * 0x9e3779b97f4a7c15
 }

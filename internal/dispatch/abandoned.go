@@ -45,14 +45,14 @@ func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Res
 	if e == nil || res.Begun {
 		d.cfg.Fleet.Release(c.target.Worker)
 		d.cfg.Ledger.Finish(time.Now(), t, c.bw.Fingerprint, blame.Abandoned)
-		return done(a)
+		return c.done(a)
 	}
 	c.bw = d.cfg.Ledger.Detach(t) // the request is gone after return
 	s := c.abandon(t, kept{c.job.Sample(), c.job.Keep()}, hung)
 	if !e.handOver(func(ctx context.Context) { d.watchAbandoned(ctx, s) }) {
 		d.watchAbandoned(context.WithoutCancel(ctx), s)
 	}
-	return done(a)
+	return c.done(a)
 }
 
 // watchAbandoned watches a suspect whose caller left before the answer began. Otherwise work that hangs would go

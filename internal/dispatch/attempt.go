@@ -21,21 +21,9 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
-			var err error
-			c.now = time.Time{}
-			want.Gone = c.job.Gone
-			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
-			w, err = d.cfg.Fleet.Acquire(wctx, want)
-			cancel()
-			if err != nil {
-				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-				if c.job.Gone() {
-					return done(Answer{Kind: Aborted, Result: Result{Fault: CallerGone}, Reason: "the caller hung up"})
-				}
-				return done(c.unavailable(RuleUnavailable, d.noWorker(err)))
-			}
-			if c.overtaken(t, w) {
-				return step{again: true}
+			var s step
+			if w, s = c.acquire(ctx, t, want); w == nil {
+				return s
 			}
 		}
 		s, sent := c.attempt(ctx, t, w, nil)
@@ -43,14 +31,35 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 			return s
 		}
 		c.now = time.Time{}
-		if s.again {
+		if s == stepAgain {
 			s = c.mayRedial(ctx)
 		}
-		if !s.again {
+		if s == stepDone {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return s
 		}
 	}
+}
+
+// acquire waits for a worker. Without one it has closed the ticket, or given it back.
+func (c *call) acquire(ctx context.Context, t blame.Ticket, want fleet.Want) (*fleet.Worker, step) {
+	d := c.d
+	c.now = time.Time{}
+	want.Gone = c.job.Gone
+	wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
+	w, err := d.cfg.Fleet.Acquire(wctx, want)
+	cancel()
+	switch {
+	case err == nil && c.overtaken(t, w):
+		return nil, stepAgain
+	case err == nil:
+		return w, stepDone
+	}
+	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	if c.job.Gone() {
+		return nil, c.done(Answer{Kind: Aborted, Result: Result{Fault: CallerGone}, Reason: "the caller hung up"})
+	}
+	return nil, c.done(c.unavailable(RuleUnavailable, d.noWorker(err)))
 }
 
 // overtaken reports whether the work has been convicted, or must run alone, since it began to wait for w. Then it has given
@@ -74,9 +83,9 @@ func (c *call) mayRedial(ctx context.Context) step {
 	}
 	switch {
 	case c.waitLeft() <= 0, c.refusals >= c.usableWorkers():
-		return done(c.unavailable(RuleUnavailable, "no worker could be reached: "+c.reason))
+		return c.done(c.unavailable(RuleUnavailable, "no worker could be reached: "+c.reason))
 	case !c.gone && !c.waitForBudget(ctx):
-		return done(c.unavailable(RuleBudget, "the budget of retries is used up, and a worker could not be reached: "+c.reason))
+		return c.done(c.unavailable(RuleBudget, "the budget of retries is used up, and a worker could not be reached: "+c.reason))
 	}
 	c.d.retries.Add(1)
 	if c.dials > 1 {
@@ -84,11 +93,11 @@ func (c *call) mayRedial(ctx context.Context) step {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+		return c.done(Answer{Kind: Aborted, Reason: "the caller hung up"})
 	case c.pastDeadline():
-		return done(c.expired("no worker could be reached: " + c.reason))
+		return c.done(c.expired("no worker could be reached: " + c.reason))
 	}
-	return step{again: true}
+	return stepAgain
 }
 
 // attempt delivers the work to w once, and releases w. e is its place in the lane; nil in the fleet. If no byte left, sent
@@ -96,16 +105,17 @@ func (c *call) mayRedial(ctx context.Context) step {
 func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
 	d := c.d
 	inLane := e != nil
-	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t, fleet: d.cfg.Fleet}
+	to := &c.target
+	*to = Target{}
+	to.Worker, to.Epoch, to.Lane, to.By = w, w.Epoch(), inLane, c.w.Deadline
+	to.ledger, to.ticket, to.fleet = d.cfg.Ledger, t, d.cfg.Fleet
 	if inLane {
-		c.target.began = &e.began
+		to.began = &e.began
 	} else {
-		c.target.Now = c.now
+		to.Now = c.now
 	}
-	if err := c.job.Connect(ctx, &c.target); connlimit.Exhausted(err) {
-		return c.exhausted(ctx, w, err), false
-	} else if err != nil {
-		return c.unsent(ctx, w, err.Error()), false
+	if err := c.job.Connect(ctx, &c.target); err != nil {
+		return c.unconnected(ctx, w, err), false
 	}
 	now := c.target.Now
 	if now.IsZero() {
@@ -128,18 +138,40 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
 	c.target.endStream()
-	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
-		return c.callerLeft(ctx, t, e, res, hung), true
+	if res.Fault != NoFault {
+		return c.faulted(ctx, t, w, e, &res, hung)
 	}
 	if now = res.At; now.IsZero() {
 		now = time.Now()
 	}
+	c.observe(now, &res)
+	d.cfg.Fleet.Release(w)
+	d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
+	c.answer = Answer{}
+	c.answer.Kind, c.answer.Result = Answered, res
+	return stepDone, true
+}
+
+// unconnected releases a worker to which there is no connection.
+func (c *call) unconnected(ctx context.Context, w *fleet.Worker, err error) step {
+	if connlimit.Exhausted(err) {
+		return c.exhausted(ctx, w, err)
+	}
+	return c.unsent(ctx, w, err.Error())
+}
+
+// faulted ends an attempt that failed, as attempt does. It is a function of its own so that the stack of one that succeeds
+// stays small: each request in flight has a stack, and together they should fit into the processor's cache.
+func (c *call) faulted(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry, failed *Result, hung time.Time) (s step, sent bool) {
+	d, res, inLane := c.d, *failed, c.target.Lane
+	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
+		return c.callerLeft(ctx, t, e, res, hung), true
+	}
+	now := res.At
+	if now.IsZero() {
+		now = time.Now()
+	}
 	switch res.Fault {
-	case NoFault:
-		c.observe(now, res)
-		d.cfg.Fleet.Release(w)
-		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
-		return done(Answer{Kind: Answered, Result: res}), true
 	case Unsent:
 		c.attempts--
 		d.attempts.Add(^uint64(0))
@@ -150,24 +182,24 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		d.attempts.Add(^uint64(0))
 		d.cfg.Ledger.End(t, blame.Unsent)
 		d.cfg.Fleet.Release(w)
-		return done(Answer{Kind: Aborted, Result: res, Reason: errText(res.Err)}), false
+		return c.done(Answer{Kind: Aborted, Result: res, Reason: errText(res.Err)}), false
 	case CallerGone:
 		if inLane && !res.Begun {
 			d.watchAbandoned(context.WithoutCancel(ctx), c.abandon(t, c.job, hung))
-			return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
+			return c.done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 		}
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Abandoned)
-		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
+		return c.done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 	case BadAnswer:
-		c.observe(now, res)
+		c.observe(now, &res)
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(now, t, c.bw.Fingerprint, blame.Survived)
 		if res.Begun {
-			return done(Answer{Kind: Cut, Result: res}), true
+			return c.done(Answer{Kind: Cut, Result: res}), true
 		}
-		return done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
-	case BrokenConn, OverdueHead: // judged below
+		return c.done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
+	case NoFault, BrokenConn, OverdueHead: // judged below
 	}
 	return c.judge(ctx, t, w, res), true
 }
@@ -177,7 +209,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step {
 	c.d.cfg.Fleet.Release(w)
 	if ctx.Err() != nil {
-		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+		return c.done(Answer{Kind: Aborted, Reason: "the caller hung up"})
 	}
 	c.avoid, c.reason = w.Name(), reason
 	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
@@ -185,7 +217,7 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 		// That is never the fault of the work, however often it happens.
 		c.d.cfg.Fleet.Observe(time.Now(), w, balance.Outcome{Failed: true, Caller: c.w.Caller})
 	}
-	return step{again: true}
+	return stepAgain
 }
 
 // exhausted releases a worker that was not contacted because this process has no descriptor for a connection. That says
@@ -193,15 +225,15 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
 	c.d.cfg.Fleet.Release(w)
 	if ctx.Err() != nil {
-		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+		return c.done(Answer{Kind: Aborted, Reason: "the caller hung up"})
 	}
 	c.gone, c.reason = true, err.Error()
-	return step{again: true}
+	return stepAgain
 }
 
 // observe tells the fleet how an attempt ended. Work in the lane is suspect already, so it says nothing about its worker.
 // The same is true for work that failed before.
-func (c *call) observe(now time.Time, res Result) {
+func (c *call) observe(now time.Time, res *Result) {
 	if c.target.Lane {
 		return
 	}
@@ -226,7 +258,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	}
 	now := time.Now()
 	if health != fleet.Gone {
-		c.observe(now, res)
+		c.observe(now, &res)
 	}
 	c.failed = true
 	c.ran = now.Sub(c.target.sent)
@@ -243,7 +275,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 		v, held := c.conclude(ctx, convicted)
 		if held && convicted && !res.Begun && (!c.reports() || v.Manual) {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			return done(Answer{Kind: Refused, Rule: RuleQuarantine, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
+			return c.done(Answer{Kind: Refused, Rule: RuleQuarantine, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
 		}
 	}
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
@@ -259,7 +291,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 		}
 	}
 	s := c.after(ctx, f, crashed, res)
-	s.answer.Crashed = crashed && !f.Planned
+	c.answer.Crashed = crashed && !f.Planned
 	return s
 }
 
@@ -310,32 +342,32 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 	spent := c.attempts-c.free >= c.deliveries() || c.free-c.met > maxFree || c.died > maxDied || c.met > maxMet
 	switch {
 	case res.Begun:
-		return done(Answer{Kind: Cut, Result: res, Reason: what})
+		return c.done(Answer{Kind: Cut, Result: res, Reason: what})
 	case c.redrive:
-		return done(Answer{Kind: Failed, Result: res, Reason: what})
+		return c.done(Answer{Kind: Failed, Result: res, Reason: what})
 	case !crashed && res.Fault == OverdueHead:
-		return done(Answer{Kind: TimedOut, Result: res, Reason: what})
+		return c.done(Answer{Kind: TimedOut, Result: res, Reason: what})
 	case !c.w.Replayable || c.w.Off:
-		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
+		return c.done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
 	case crashed && !f.Planned && c.reports():
-		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it does not run again alone because its route only reports"})
+		return c.done(Answer{Kind: Failed, Result: res, Reason: what + ", and it does not run again alone because its route only reports"})
 	case spent && (f.Gated || f.Planned):
 		a := c.unavailable(RuleUnavailable, "the fleet is in trouble: "+what)
 		a.Result = res
-		return done(a)
+		return c.done(a)
 	case spent:
-		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its earlier attempts"})
+		return c.done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its earlier attempts"})
 	case crashed:
 		// It runs again in the lane, which has a separate pace.
 		c.w.Retry.count(time.Now())
 	case !c.waitForBudget(ctx):
 		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)
 		a.Result = res
-		return done(a)
+		return c.done(a)
 	}
 	c.d.retries.Add(1)
 	c.isolate = !crashed && !c.reports()
-	return step{again: true}
+	return stepAgain
 }
 
 func errText(err error) string {

@@ -114,30 +114,33 @@ func (d *Dispatcher) Stats() Stats {
 }
 
 // Do runs w until it has its answer.
-func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, w, j, false)
+func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) (a Answer) {
+	d.do(ctx, &w, j, false, &a)
+	return a
 }
 
 // Redrive runs w in the lane by an operator's order, even if it is quarantined.
-func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
-	return d.do(ctx, w, j, true)
+func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) (a Answer) {
+	d.do(ctx, &w, j, true, &a)
+	return a
 }
 
-func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
+func (d *Dispatcher) do(ctx context.Context, w *Work, j Job, redrive bool, a *Answer) {
 	c := d.calls.Get().(*call)
-	*c = call{d: d, w: w, job: j, redrive: redrive, now: w.Now}
-	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
+	c.d, c.w, c.job, c.redrive, c.now = d, *w, j, redrive, w.Now // in place: a literal would be built elsewhere and copied
+	bw := &c.bw
+	bw.Fingerprint, bw.Shape, bw.Client, bw.Traits, bw.Rule, bw.Exempt = w.Fingerprint, w.Shape, w.Client, w.Traits, w.Rule, w.Off
 	c.w.Timeout = cmp.Or(c.w.Timeout, defaultTimeout)
 	if c.w.Retry == nil {
 		c.w.Retry = d.retry
 	}
-	a := c.run(ctx)
-	c.leaveCompany(a.Kind == Refused)
-	a.Attempts = c.attempts
+	c.run(ctx)
+	c.leaveCompany(c.answer.Kind == Refused)
+	c.answer.Attempts = c.attempts
+	*a = c.answer
 	*c = call{}
 	d.calls.Put(c)
 	d.kinds[a.Kind].Add(1)
-	return a
 }
 
 // call is one piece of work in progress.
@@ -147,6 +150,7 @@ type call struct {
 	bw        blame.Work
 	job       Job
 	target    Target
+	answer    Answer        // of the last step
 	now       time.Time     // the current time, until the call waits; zero: unknown
 	attempts  int           // deliveries made
 	free      int           // deliveries that do not count: the worker was taken down, or the fleet was in trouble
@@ -173,26 +177,34 @@ type call struct {
 	reason    string        // of the last failure
 }
 
-// step is the result of one turn of a call: an answer, or another turn.
-type step struct {
-	answer Answer
-	again  bool
+// step is the result of one turn of a call.
+type step bool
+
+const (
+	stepDone  step = false // the call has its answer
+	stepAgain step = true  // another turn
+)
+
+// done ends the call with an answer.
+func (c *call) done(a Answer) step {
+	c.answer = a
+	return stepDone
 }
 
-func done(a Answer) step { return step{answer: a} }
-
-func (c *call) run(ctx context.Context) Answer {
+// run sets the call's answer.
+func (c *call) run(ctx context.Context) {
 	for {
 		if c.pastDeadline() {
-			return c.expired(c.reason)
+			c.answer = c.expired(c.reason)
+			return
 		}
-		s := c.turn(ctx)
-		if !s.again {
-			return s.answer
+		if c.turn(ctx) == stepDone {
+			return
 		}
 		c.now = time.Time{}
 		if ctx.Err() != nil {
-			return Answer{Kind: Aborted, Reason: "the caller hung up"}
+			c.answer = Answer{Kind: Aborted, Reason: "the caller hung up"}
+			return
 		}
 	}
 }
@@ -211,7 +223,7 @@ func (c *call) turn(ctx context.Context) step {
 	}
 	t, dec, wait, ok := c.admit(ctx)
 	if !ok {
-		return step{again: true}
+		return stepAgain
 	}
 	switch dec.Would {
 	case blame.Refuse:
@@ -246,7 +258,7 @@ func (c *call) refuse(dec blame.Decision) step {
 	if a.RetryAfter < time.Second {
 		a.RetryAfter = time.Second
 	}
-	return done(a)
+	return c.done(a)
 }
 
 // duplicatePoll is how often a waiting copy checks whether the first one's answer has begun.
@@ -256,7 +268,7 @@ const duplicatePoll = 500 * time.Millisecond
 func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time) step {
 	left := c.waitLeft()
 	if left <= 0 {
-		return done(c.unavailable(RuleDuplicate, "an identical copy that has never succeeded is still in flight"))
+		return c.done(c.unavailable(RuleDuplicate, "an identical copy that has never succeeded is still in flight"))
 	}
 	poll := duplicatePoll
 	if !until.IsZero() {
@@ -271,11 +283,11 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time)
 	select {
 	case <-wait:
 	case <-stops:
-		return done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is still being watched, and Bezoar is about to stop"))
+		return c.done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is still being watched, and Bezoar is about to stop"))
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return step{again: true}
+	return stepAgain
 }
 
 // leastPaced is how long work waits for the pace of its shape even if its turn is far away: by then more may be known about
@@ -304,7 +316,7 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	if wait > left || waiting > most {
 		a := c.unavailable(RulePace, what+", so unproven ones run slowly, one at a time")
 		a.RetryAfter = max(time.Until(dec.Until), time.Second)
-		return done(a)
+		return c.done(a)
 	}
 	timer := time.NewTimer(min(max(wait, time.Millisecond), duplicatePoll))
 	defer timer.Stop()
@@ -312,9 +324,9 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-c.d.hurried:
-		return done(c.unavailable(RulePace, what+", and Bezoar is about to stop"))
+		return c.done(c.unavailable(RulePace, what+", and Bezoar is about to stop"))
 	}
-	return step{again: true}
+	return stepAgain
 }
 
 // conclude names the work in its case, and sets it aside if it is convicted.

@@ -22,6 +22,12 @@ func (c *call) admit(ctx context.Context) (t blame.Ticket, dec blame.Decision, w
 	if dec.Action != blame.HoldBack {
 		return t, dec, wait, true
 	}
+	return c.holdBack(ctx, t, dec)
+}
+
+// holdBack waits until the fleet has recovered, and admits the work.
+func (c *call) holdBack(ctx context.Context, t blame.Ticket, dec blame.Decision) (_ blame.Ticket, _ blame.Decision, wait <-chan struct{}, ok bool) {
+	d := c.d
 	c.now = time.Time{}
 	d.heldBack.Add(1)
 	d.holding.Add(1)

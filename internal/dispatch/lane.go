@@ -265,14 +265,14 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 		if w == nil {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			if answer == nil {
-				return step{again: true}
+				return stepAgain
 			}
-			return done(*answer)
+			return c.done(*answer)
 		}
 		if c.overtaken(t, w) {
 			e.window = 0 // nothing has run
 			e.finish()
-			return step{again: true}
+			return stepAgain
 		}
 		d.laneRuns.Add(1)
 		s, sent := c.attempt(ctx, t, w, e)
@@ -280,10 +280,10 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 		if sent {
 			return s
 		}
-		if s.again {
+		if s == stepAgain {
 			s = c.mayRedial(ctx)
 		}
-		if !s.again {
+		if s == stepDone {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return s
 		}

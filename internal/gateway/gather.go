@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
@@ -84,7 +85,7 @@ func (j *job) borrow() bool {
 		return false // never: Whole says so
 	}
 	j.body.own, j.body.borrowed = j.body.bytes, true
-	j.body.bytes, j.body.whole = p[:len(p):len(p)], true
+	j.body.bytes, j.body.whole = slices.Clip(p), true
 	return true
 }
 

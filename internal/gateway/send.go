@@ -21,7 +21,8 @@ func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace
 	c, place := j.conn, j.place
 	j.conn, j.place = nil, nil
 	j.ctx, j.up, j.target = ctx, nil, t
-	j.wait = wait{deadline: t.Deadline, by: t.By}
+	j.wait = wait{}
+	j.wait.deadline, j.wait.by = t.Deadline, t.By
 	if res := j.ready(t, parent); res.Fault != dispatch.NoFault {
 		if c != nil {
 			c.Release(false)
@@ -157,7 +158,8 @@ func (j *job) answerHead(r *h1.Response) {
 		fields = append(fields, h1.Field{Name: "Upgrade", Value: r.Upgrade, Key: h1.Upgrade})
 	}
 	fields, lines := j.ours(fields)
-	j.resp = h1.Head{Status: r.Status, Reason: r.Reason, Fields: fields, Lines: lines, Length: r.Length, Bare: r.Bare}
+	h := &j.resp
+	h.Status, h.Reason, h.Fields, h.Lines, h.Length, h.Bare = r.Status, r.Reason, fields, lines, r.Length, r.Bare
 }
 
 func has(fields []h1.Field, k h1.Key) bool {

@@ -29,7 +29,9 @@ const (
 )
 
 func (b *Body) reset(s *sock, length int64, limits Limits) {
-	*b = Body{s: s, limits: limits, trailers: b.trailers[:0]}
+	trailers := b.trailers[:0]
+	*b = Body{}
+	b.s, b.limits, b.trailers = s, limits, trailers
 	switch {
 	case length > 0:
 		b.left, b.state = length, bodyPlain

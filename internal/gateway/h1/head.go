@@ -76,37 +76,37 @@ func parseFields(fields []Field, s string, max int) ([]Field, error) {
 		if len(fields) >= max {
 			return fields, tooMany(max)
 		}
-		f, err := parseField(line)
-		if err != nil {
-			return fields, err
+		fields = append(fields, Field{}) // filled in place: copying it costs more than reading a short field
+		if err := fields[len(fields)-1].parse(line); err != nil {
+			return fields[:len(fields)-1], err
 		}
-		fields = append(fields, f)
 	}
 }
 
-func parseField(line string) (Field, error) {
+func (f *Field) parse(line string) error {
 	colon := 0
 	for colon < len(line) && isToken(line[colon]) {
 		colon++
 	}
 	switch {
 	case colon == len(line):
-		return Field{}, bad("a field line has no colon")
+		return bad("a field line has no colon")
 	case line[0] == ' ' || line[0] == '\t':
-		return Field{}, bad("a field is folded over lines")
+		return bad("a field is folded over lines")
 	case line[colon] == ' ' || line[colon] == '\t':
-		return Field{}, bad("white space before a colon")
+		return bad("white space before a colon")
 	case line[colon] != ':':
-		return Field{}, bad("a field name has a byte that is not allowed")
+		return bad("a field name has a byte that is not allowed")
 	case colon == 0:
-		return Field{}, bad("a field has no name")
+		return bad("a field has no name")
 	}
 	value := trim(line[colon+1:])
 	if !isValue(value) {
-		return Field{}, bad("a field value has a control character")
+		return bad("a field value has a control character")
 	}
-	name := line[:colon]
-	return Field{Name: name, Value: value, Key: KeyOf(name)}, nil
+	f.Name, f.Value = line[:colon], value
+	f.Key = KeyOf(f.Name)
+	return nil
 }
 
 // framing collects what the fields say about the end of the body.
@@ -188,8 +188,20 @@ func isToken(c byte) bool {
 	return false
 }
 
+// ones has a 1 in each byte.
+const ones = 0x0101010101010101
+
 // isValue reports whether s has no control character but the tab.
 func isValue(s string) bool {
+	for len(s) >= 8 { // eight bytes at once: values are most of a head
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		del := w ^ 0x7f*ones
+		if ((w-' '*ones)&^w|(del-ones)&^del)&(0x80*ones) != 0 {
+			break // a control character, perhaps a tab
+		}
+		s = s[8:]
+	}
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false

@@ -53,7 +53,8 @@ func (x *Exchange) resetReply() {
 	if cap(out) > 2*flushAt {
 		out = nil
 	}
-	x.reply = reply{out: out[:0], err: err}
+	x.reply = reply{} // in place: a literal with values would be built elsewhere and copied
+	x.out, x.err = out[:0], err
 	life := x.srv.cfg.Lifetime
 	x.shut = x.Req.Close || life > 0 && x.Began.Sub(x.opened) >= life
 }

@@ -25,7 +25,9 @@ type Request struct {
 // Parse reads a head that ends in an empty line. The error is an [*Error].
 func (r *Request) Parse(head string, limits Limits) error {
 	limits = limits.orDefaults()
-	*r = Request{Fields: r.Fields[:0]}
+	fields := r.Fields[:0]
+	*r = Request{}
+	r.Fields = fields
 	i := strings.IndexByte(head, '\n')
 	if i < 1 || head[i-1] != '\r' {
 		return bad("a line ends in a bare LF")
@@ -33,7 +35,7 @@ func (r *Request) Parse(head string, limits Limits) error {
 	if err := r.parseLine(head[:i-1], limits); err != nil {
 		return err
 	}
-	fields, err := parseFields(r.Fields, head[i+1:], limits.Fields)
+	fields, err := parseFields(fields, head[i+1:], limits.Fields)
 	r.Fields = fields
 	if err != nil {
 		return err

@@ -23,7 +23,9 @@ type Response struct {
 // method. The error is an [*Error].
 func (r *Response) Parse(head, method string, limits Limits) error {
 	limits = limits.orDefaults()
-	*r = Response{Fields: r.Fields[:0]}
+	fields := r.Fields[:0]
+	*r = Response{}
+	r.Fields = fields
 	i := strings.IndexByte(head, '\n')
 	if i < 1 || head[i-1] != '\r' {
 		return bad("a line ends in a bare LF")
@@ -31,7 +33,7 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 	if err := r.parseLine(head[:i-1]); err != nil {
 		return err
 	}
-	fields, err := parseFields(r.Fields, head[i+1:], limits.Fields)
+	fields, err := parseFields(fields, head[i+1:], limits.Fields)
 	r.Fields = fields
 	if err != nil {
 		return err
