@@ -35,6 +35,7 @@ func layers() []layer {
 		{"internal/gateway/accesslog", 1, "leaf: the record of a request that has ended, and lines of it"},
 		{"internal/gateway/h2", 1, "leaf: HTTP/2 connections to workers"},
 		{"internal/control/regular", 1, "leaf: reads files that settings name"},
+		{"internal/flow/template", 1, "leaf: fills in the templates of flows"},
 		{"internal/process/rows", 1, "leaf: where the rows of a file begin and end"},
 		{"internal/queue/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/state/secret", 1, "leaf: the deployment's secret"},
