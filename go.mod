@@ -3,7 +3,6 @@ module github.com/bezoar-dev/bezoar
 go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
 	github.com/andybalholm/brotli v1.3.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/aws/aws-sdk-go-v2 v1.48.0
