@@ -135,8 +135,7 @@ func TestMethodsOfTimes(t *testing.T) {
 	tried := 0
 	for _, of := range []any{due, due.Month(), due.Weekday(), time.Hour, due.Location()} {
 		typ := reflect.TypeOf(of)
-		for i := range typ.NumMethod() {
-			m := typ.Method(i)
+		for m := range typ.Methods() {
 			text := "{{.v." + m.Name
 			for j := 1; j < m.Type.NumIn(); j++ {
 				arg := arguments[m.Type.In(j)]
