@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -100,7 +101,7 @@ func (c *Command) usage() string {
 	line := strings.Join(words, " ") + strings.Repeat("]", open)
 	flags := c.Flags
 	if c.Parent != nil {
-		flags = append(flags[:len(flags):len(flags)], c.Parent.Flags...)
+		flags = append(slices.Clip(flags), c.Parent.Flags...)
 	}
 	for _, f := range flags {
 		if !f.required && f.Name != helpFlag {

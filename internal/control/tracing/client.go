@@ -104,7 +104,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) 
 	if err != nil {
 		return fmt.Errorf("send spans: %w", err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	switch {
 	case err != nil:
