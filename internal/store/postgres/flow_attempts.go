@@ -3,12 +3,12 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -62,7 +62,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed 
 	if err != nil {
 		return nil, s.fault(ctx, err, "claim attempts")
 	}
-	slices.SortFunc(claimed, func(a, b flow.Attempt) int { return cmp.Compare(a.Token, b.Token) })
+	sorted.Func(claimed, func(a, b flow.Attempt) int { return cmp.Compare(a.Token, b.Token) })
 	return claimed, nil
 }
 

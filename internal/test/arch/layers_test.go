@@ -13,6 +13,7 @@ func layers() []layer {
 		{".", 0, "the words that every part shares"},
 
 		{"internal/state/statefile", 0, "leaf: files that outlive a process"},
+		{"internal/sorted", 0, "leaf: sorts with little code"},
 		{"internal/faults", 0, "leaf: every fault of a configuration"},
 		{"guard/cost", 0, "the words in which the cost of a query is told"},
 
