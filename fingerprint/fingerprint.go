@@ -38,6 +38,7 @@ type Printer struct {
 	shapeKey   sipKey
 	featureKey sipKey
 	rules      rules
+	repeats    repeats
 	pool       sync.Pool // of *scratch
 	streams    sync.Pool // of *Stream
 }
@@ -60,6 +61,7 @@ func New(key Key, c Config) (*Printer, error) {
 		return nil, err
 	}
 	p := &Printer{key: key, rules: r}
+	p.repeats.init()
 	p.shapeKey = newSIPKey(sha256.Sum256(append(key[:], tagShapeKey...)))
 	p.featureKey = newSIPKey(sha256.Sum256(append(key[:], tagFeatureKey...)))
 	p.pool.New = func() any { return new(scratch) }
@@ -73,12 +75,16 @@ func (p *Printer) MaxBody() int { return p.rules.maxBody }
 // Work returns the identity of the work and its shape.
 func (p *Printer) Work(in *Input) (work, shape bezoar.Fingerprint) {
 	s := p.pool.Get().(*scratch)
+	id := p.repeats.work(p, s, in)
+	p.put(s)
+	return id.work, id.shape
+}
+
+// identify makes the identity.
+func (s *scratch) identify(p *Printer, in *Input) identity {
 	s.run(p, in)
 	sum := sha256.Sum256(s.buf)
-	work = bezoar.Fingerprint(sum[:16])
-	shape = sip128(p.shapeKey, s.skel)
-	p.put(s)
-	return work, shape
+	return identity{work: bezoar.Fingerprint(sum[:16]), shape: sip128(p.shapeKey, s.skel)}
 }
 
 // Skeleton returns the text whose keyed hash is the shape: names, structure and classes of

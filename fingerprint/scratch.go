@@ -19,6 +19,8 @@ type scratch struct {
 	deep  bool        // the JSON was nested more than maxDepth deep
 	named []uint64    // hashes of the fields that Connection names
 	feat  *featureSet // nil until features are needed
+	tag   []byte      // for repeats
+	gain  gain
 	plans [maxPlans]plan
 	froms []int32 // for learn
 	flats [maxPlanned]flatValue

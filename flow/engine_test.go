@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -115,6 +116,34 @@ func TestADiamond(t *testing.T) {
 		v := r.wait(id)
 		if v.Run.State != flow.RunSuccess || fmt.Sprint(order) != "[a b c d]" && fmt.Sprint(order) != "[a c b d]" {
 			t.Errorf("%s %v, order %v", v.Run.State, states(v), order)
+		}
+		r.stop()
+	})
+}
+
+// What waits behind a dead letter is counted as a person would count it, in the reason of the run and in its page.
+func TestWhatWaitsBehindADeadLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := func(_ context.Context, in flow.Input) ([]byte, error) {
+			if in.Item == "bad" {
+				return nil, errors.New("no")
+			}
+			return nil, nil
+		}
+		p := &pager{}
+		r := start(t, flow.Config{Functions: flow.Functions{"f": f}, Pager: p, Slots: 1})
+		v := r.wait(r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
+			{Name: "many", Func: "f", Each: &flow.Each{List: []string{"good", "bad"}}, Retry: flow.Retry{Attempts: 1}},
+			{Name: "next", Func: "f", Needs: []string{"many"}},
+			{Name: "later", Func: "f", Needs: []string{"next"}, Each: &flow.Each{From: "next"}},
+		}}))
+		if want := "1 dead letter waits for a person, 2 instances wait behind"; v.Run.State != flow.RunHeld || v.Run.Why != want {
+			t.Errorf("%s: %q, want %q: %v", v.Run.State, v.Run.Why, want, states(v))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(p.all) != 1 || p.all[0].Held != 2 || p.all[0].Dead != 1 {
+			t.Errorf("pages %+v, want one, of 1 dead and 2 held", p.all)
 		}
 		r.stop()
 	})

@@ -97,7 +97,7 @@ func (p *plan) page(in Incident, now time.Time) {
 
 // counted adds the present number of instances to an incident.
 func (p *plan) counted(in Incident) Incident {
-	in.Dead, in.Held = 0, p.counts[task.Held]
+	in.Dead, in.Held = 0, p.held()
 	for _, n := range p.nodes {
 		for _, i := range n.all() {
 			if i.State == task.DeadLetter && i.Group == in.Group {

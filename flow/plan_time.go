@@ -15,7 +15,7 @@ func (p *plan) conclude(now time.Time) {
 	switch {
 	case active > 0:
 	case c[task.DeadLetter]+c[task.Held] > 0:
-		state, why = RunHeld, waiting(c[task.DeadLetter], c[task.Held])
+		state, why = RunHeld, waiting(c[task.DeadLetter], p.held())
 	default:
 		state, why = p.outcome()
 	}
@@ -31,6 +31,17 @@ func (p *plan) conclude(now time.Time) {
 	if state == RunFailed {
 		p.page(Incident{Kind: KindFailure, Group: "run", Why: why, Hooks: p.run.Definition.OnFailure}, now)
 	}
+}
+
+// held counts the instances that wait behind dead letters. A task whose instances are there is not counted beside them.
+func (p *plan) held() int {
+	n := p.counts[task.Held]
+	for _, node := range p.nodes {
+		if node.unfolded() && node.rep.State == task.Held {
+			n--
+		}
+	}
+	return n
 }
 
 // outcome returns the final state of a run, and the reason.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -73,7 +74,19 @@ func retryRows(ctx context.Context, s RowStore, a *Attempt, o Order) (Run, int, 
 }
 
 // rowsKey returns the key of the run for an attempt's bad rows.
-func rowsKey(a *Attempt) string { return "rows " + letterID(a.Run, a.Task, a.Index, a.N) }
+func rowsKey(a *Attempt) string { return rowsPrefix + letterID(a.Run, a.Task, a.Index, a.N) }
+
+const rowsPrefix = "rows "
+
+// RowsOf returns the id of the run whose bad rows r contains; "" if r is a run of its own.
+func (r *Run) RowsOf() string {
+	letter, ok := strings.CutPrefix(r.Key, rowsPrefix)
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(letter, "/")
+	return id
+}
 
 // rowRun creates the run for the bad rows of an attempt: the task alone, without its needs. Each row is an instance, which
 // is a dead letter and gets the row on standard input when it is retried. left counts the rows that cannot be tried alone.
@@ -101,7 +114,7 @@ func rowRun(run *Run, i *Instance, a *Attempt, rows []Row, now time.Time) (made 
 	}
 	dead := len(all) - 1
 	all[0].State, all[0].Why = task.Held, fmt.Sprintf("%d of %d instances wait for a person", dead, dead)
-	made.State, made.Why = RunHeld, waiting(dead, 1)
+	made.State, made.Why = RunHeld, waiting(dead, 0)
 	return made, all, left, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/faults"
@@ -65,7 +66,7 @@ func (h *Health) Check(name string, c CheckConfig) error {
 			case err == nil:
 				return sample{value: well}
 			case errors.Is(err, ErrDegraded):
-				return sample{value: ill, detail: err.Error()}
+				return sample{value: ill, detail: strings.TrimPrefix(err.Error(), ErrDegraded.Error()+": ")} // the state says it
 			}
 			return sample{value: worst, detail: err.Error()}
 		},

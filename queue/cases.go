@@ -14,7 +14,7 @@ import (
 func (e *Engine) Payloads(ctx context.Context, queue string, state, limit int) (cases []PayloadCase, err error) {
 	limit = cmp.Or(limit, 1000)
 	if limit < 0 || limit > MaxCases || state > int(poison.Quarantined) {
-		return nil, invalid("list payloads of queue %.100q: limit: %d is not within 0 to %d, or state: %d is unknown", queue, limit, MaxCases, state)
+		return nil, invalid("list payloads of queue %.100q: limit is %d, want 0 to %d, or state: %d is unknown", queue, limit, MaxCases, state)
 	}
 	err = e.in(ctx, queue, func(q Queue) (err error) {
 		cases, err = e.store.Cases(ctx, q.ID, state, limit)

@@ -44,10 +44,10 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs faults.List
 	for name, d := range map[string]time.Duration{"SweepEvery": c.SweepEvery, "ExpireEvery": c.ExpireEvery, "PollEvery": c.PollEvery} {
-		errs.If(d < 0 || d > time.Minute, "%s: %v is not within 0 to 1m", name, d)
+		errs.If(d < 0 || d > time.Minute, "%s is %v, want 0 to 1m", name, d)
 	}
 	if g := c.VanishGrace; g != 0 && (g < massWindow || g > time.Minute) {
-		errs = append(errs, fmt.Errorf("VanishGrace: %v is not 0 or within %v to 1m", g, massWindow))
+		errs = append(errs, fmt.Errorf("VanishGrace is %v, want 0, or %v to 1m", g, massWindow))
 	}
 	errs.In(c.Outage.Validate(), "Outage")
 	errs.In(c.Breaker.Validate(), "Breaker")

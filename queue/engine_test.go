@@ -43,7 +43,7 @@ func TestConfigNamesEveryFault(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{"SweepEvery", "ExpireEvery", "PollEvery"} {
-		if !strings.Contains(err.Error(), field+":") {
+		if !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("%q does not name %s", err, field)
 		}
 	}

@@ -34,6 +34,8 @@ const (
 	ErrOverLimit        Code = "over-limit"      // too many messages of the queue are in flight
 	ErrConflict         Code = "conflict"        // changed meanwhile by somebody else
 	ErrNoTx             Code = "no-transaction"  // the store cannot send in that transaction
+	ErrNoSpace          Code = "no-space"        // the disk of the store is full
+	ErrNoAnswer         Code = "no-answer"       // the database of the store does not answer
 )
 
 // Error returns the code in words.

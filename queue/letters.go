@@ -39,7 +39,7 @@ func (s *Selection) validate() error {
 func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, error) {
 	limit = cmp.Or(limit, MaxGroups)
 	if limit < 0 || limit > MaxGroups {
-		return nil, invalid("group letters: limit: %d is not within 0 to %d", limit, MaxGroups)
+		return nil, invalid("group letters: limit is %d, want 0 to %d", limit, MaxGroups)
 	}
 	if err := s.validate(); err != nil {
 		return nil, wrap(err, "group letters")
@@ -54,7 +54,7 @@ func (e *Engine) Groups(ctx context.Context, s Selection, limit int) ([]Group, e
 func (e *Engine) Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error) {
 	limit = cmp.Or(limit, MaxBatch)
 	if limit < 0 || limit > MaxBatch || after < 0 {
-		return nil, invalid("list letters: limit: %d is not within 0 to %d, or after: %d is less than 0", limit, MaxBatch, after)
+		return nil, invalid("list letters: limit is %d, want 0 to %d, or after: %d is less than 0", limit, MaxBatch, after)
 	}
 	if err := s.validate(); err != nil {
 		return nil, wrap(err, "list letters")
@@ -177,7 +177,7 @@ func (e *Engine) Audit(ctx context.Context, a AuditEntry) (AuditEntry, error) {
 func (e *Engine) AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
 	limit = cmp.Or(limit, 100)
 	if limit < 0 || limit > 1000 || before < 0 {
-		return nil, invalid("read the audit log: limit: %d is not within 0 to 1000, or before: %d is less than 0", limit, before)
+		return nil, invalid("read the audit log: limit is %d, want 0 to 1000, or before: %d is less than 0", limit, before)
 	}
 	a, err := e.store.AuditLog(ctx, before, limit)
 	return a, wrap(err, "read the audit log")

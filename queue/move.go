@@ -20,7 +20,7 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 	}
 	in.Rate = cmp.Or(in.Rate, MaxMoveRate)
 	if in.Rate < 0 || in.Rate > MaxMoveRate {
-		return fail(invalid("Rate: %d is not within 0 to %d", in.Rate, MaxMoveRate))
+		return fail(invalid("Rate is %d, want 0 to %d", in.Rate, MaxMoveRate))
 	}
 	source, err := e.store.Queue(ctx, in.Source)
 	if err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) CancelMove(ctx context.Context, id string) (MoveTask, error) {
 // Moves lists the tasks of a source, the newest first. limit is 1 to 10; 0 means 1.
 func (e *Engine) Moves(ctx context.Context, source string, limit int) ([]MoveTask, error) {
 	if limit < 0 || limit > 10 {
-		return nil, invalid("list move tasks of queue %.100q: limit: %d is not within 0 to 10", source, limit)
+		return nil, invalid("list move tasks of queue %.100q: limit is %d, want 0 to 10", source, limit)
 	}
 	if _, err := e.store.Queue(ctx, source); err != nil {
 		return nil, wrap(err, "list move tasks of queue %.100q", source)

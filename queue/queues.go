@@ -73,7 +73,7 @@ func (e *Engine) Queue(ctx context.Context, name string) (Queue, error) { return
 // Queues lists queues by name.
 func (e *Engine) Queues(ctx context.Context, q ListQuery) ([]Queue, error) {
 	if q.Limit < 0 || q.Limit > 1000 {
-		return nil, invalid("Limit: %d is not within 0 to 1000", q.Limit)
+		return nil, invalid("Limit is %d, want 0 to 1000", q.Limit)
 	}
 	return e.store.Queues(ctx, q)
 }
@@ -177,7 +177,7 @@ func (e *Engine) Counts(ctx context.Context, name string) (c Counts, err error) 
 func (e *Engine) Peek(ctx context.Context, name string, after int64, limit int) (m []Message, err error) {
 	limit = cmp.Or(limit, 10)
 	if limit < 0 || limit > MaxBatch {
-		return nil, invalid("peek into queue %.100q: limit: %d is not within 0 to %d", name, limit, MaxBatch)
+		return nil, invalid("peek into queue %.100q: limit is %d, want 0 to %d", name, limit, MaxBatch)
 	}
 	err = e.in(ctx, name, func(q Queue) (err error) {
 		m, err = e.store.Peek(ctx, q.ID, after, limit)

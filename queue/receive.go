@@ -19,13 +19,13 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 	fail := func(err error) ([]Message, error) { return nil, wrap(err, "receive from queue %.100q", queue) }
 	in.Max = cmp.Or(in.Max, 1)
 	if in.Max < 0 || in.Max > MaxBatch {
-		return fail(invalid("Max: %d is not within 0 to %d", in.Max, MaxBatch))
+		return fail(invalid("Max is %d, want 0 to %d", in.Max, MaxBatch))
 	}
 	if v := or(in.Visibility, 0); v < 0 || v > MaxVisibility {
-		return fail(invalid("Visibility: %v is not within 0 to %v", v, MaxVisibility))
+		return fail(invalid("Visibility is %v, want 0 to %v", v, MaxVisibility))
 	}
 	if w := or(in.Wait, 0); w < 0 || w > MaxWait {
-		return fail(invalid("Wait: %v is not within 0 to %v", w, MaxWait))
+		return fail(invalid("Wait is %v, want 0 to %v", w, MaxWait))
 	}
 	if len(in.Worker) > 256 || len(in.Attempt) > maxGroup || len(in.Life) > 64 || !plain(in.Worker, in.Attempt, in.Life) {
 		return fail(invalid("Worker, Attempt, Life: longer than 256, %d or 64 bytes, holds a NUL, or is no UTF-8", maxGroup))

@@ -28,7 +28,7 @@ type ReleaseInput struct {
 func (in *ReleaseInput) validate() error {
 	switch {
 	case in.Delay < 0 || in.Delay > MaxVisibility:
-		return invalid("Delay: %v is not within 0 to %v", in.Delay, MaxVisibility)
+		return invalid("Delay is %v, want 0 to %v", in.Delay, MaxVisibility)
 	case in.RetryAfter < 0:
 		return invalid("RetryAfter: %v is less than 0", in.RetryAfter)
 	case in.Outcome != nil && in.Outcome.Class == bezoar.Done:

@@ -73,8 +73,11 @@ func (e *Engine) setAside(ctx context.Context, q *Queue, p Policy, changes []Cha
 		return err
 	}
 	for _, err := range results {
-		if err != nil && CodeOf(err) == "" {
-			return err
+		switch CodeOf(err) {
+		case "", ErrNoSpace, ErrNoAnswer: // the store failed
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -105,9 +105,9 @@ func prepare(s *Settings, r *rules, in SendInput) (Entry, error) {
 	case !plain(in.Group, in.Dedup, in.Sender):
 		return entry, invalid("Group, Dedup or Sender: holds a NUL, or is no UTF-8")
 	case in.Priority < 0 || in.Priority > MaxPriority:
-		return entry, invalid("Priority: %d is not within 0 to %d", in.Priority, MaxPriority)
+		return entry, invalid("Priority is %d, want 0 to %d", in.Priority, MaxPriority)
 	case in.Delay != nil && (*in.Delay < 0 || *in.Delay > MaxDelay):
-		return entry, invalid("Delay: %v is not within 0 to %v", *in.Delay, MaxDelay)
+		return entry, invalid("Delay is %v, want 0 to %v", *in.Delay, MaxDelay)
 	case !s.FIFO && in.Dedup != "":
 		return entry, invalid("Dedup: only FIFO queues deduplicate")
 	case s.FIFO && in.Group == "":

@@ -128,13 +128,13 @@ func (s Settings) Validate() error {
 		{"Wait", s.Wait, 0, MaxWait},
 		{"Retention", s.Retention, MinRetention, MaxRetention},
 	} {
-		fault(d.value < d.least || d.value > d.max, "%s: %v is not within %v to %v", d.name, d.value, d.least, d.max)
+		fault(d.value < d.least || d.value > d.max, "%s is %v, want %v to %v", d.name, d.value, d.least, d.max)
 	}
-	fault(s.MaxBytes < MinBytes || s.MaxBytes > MaxBytes, "MaxBytes: %d is not within %d to %d", s.MaxBytes, MinBytes, MaxBytes)
+	fault(s.MaxBytes < MinBytes || s.MaxBytes > MaxBytes, "MaxBytes is %d, want %d to %d", s.MaxBytes, MinBytes, MaxBytes)
 	fault(!s.FIFO && (s.ContentDedup || s.DedupByGroup), "ContentDedup and DedupByGroup: only FIFO queues deduplicate")
 	if d := s.DeadLetter; d != (DeadLetter{}) {
 		fault(d.Queue == "", "DeadLetter.Queue: is empty")
-		fault(d.MaxReceives < 1 || d.MaxReceives > MaxReceiveCap, "DeadLetter.MaxReceives: %d is not within 1 to %d", d.MaxReceives, MaxReceiveCap)
+		fault(d.MaxReceives < 1 || d.MaxReceives > MaxReceiveCap, "DeadLetter.MaxReceives is %d, want 1 to %d", d.MaxReceives, MaxReceiveCap)
 	}
 	faults = append(faults, s.Allow.validate(), validateExtra(s.Extra))
 	faults = append(faults, s.Retry.validate(s), s.Quarantine.validate(), s.validateWork())
@@ -149,7 +149,7 @@ func (a Allow) validate() error {
 		}
 	case AllowNamed:
 		if n := len(a.Queues); n < 1 || n > maxAllowQueues {
-			return invalid("Allow.Queues: %d is not within 1 to %d queues", n, maxAllowQueues)
+			return invalid("Allow.Queues is %d, want 1 to %d queues", n, maxAllowQueues)
 		}
 	default:
 		return invalid("Allow.Mode: %.40q is unknown", string(a.Mode))

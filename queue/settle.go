@@ -93,7 +93,7 @@ func clean(o Outcome) *Outcome {
 func (e *Engine) change(ctx context.Context, doing, queue string, changes []Change) ([]error, error) {
 	for _, c := range changes {
 		if c.For < 0 || c.For > MaxVisibility {
-			return nil, invalid("%s queue %.100q: %v is not within 0 to %v", doing, queue, c.For, MaxVisibility)
+			return nil, invalid("%s queue %.100q: the time is %v, want 0 to %v", doing, queue, c.For, MaxVisibility)
 		}
 	}
 	return e.settle(ctx, doing, queue, len(changes), func(i int) Receipt { return changes[i].Receipt },

@@ -90,7 +90,7 @@ func (e *Engine) ForceBreaker(ctx context.Context, group string, state breaker.S
 	case group == "" || len(group) > maxGroupName || !plain(group):
 		return fail(invalid("group: is not 1 to %d bytes of UTF-8", maxGroupName))
 	case d < 0 || d > maxTrial:
-		return fail(invalid("duration: %v is not within 0 to %v", d, maxTrial))
+		return fail(invalid("duration is %v, want 0 to %v", d, maxTrial))
 	case len(by) > 256 || !plain(by):
 		return fail(invalid("by: longer than 256 bytes, holds a NUL, or is no UTF-8"))
 	}

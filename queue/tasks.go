@@ -52,9 +52,9 @@ func (t *MoveTask) validate() error {
 	fault(!redrive && t.Kind != MoveDiscard && t.Kind != MoveRestore, "Kind: %.40q is none of %s, %s and %s", string(t.Kind), MoveRedrive, MoveDiscard, MoveRestore)
 	fault((t.Kind == MoveRestore) != (t.Source == TrashQueue), "Source: %.100q: restoring is from the trash, all else is not", t.Source)
 	fault(t.Selection.Queue != t.Source, "Selection.Queue: %.100q is not the source", t.Selection.Queue)
-	fault(t.Rate < 1 || t.Rate > MaxTriageRate, "Rate: %d is not within 1 to %d", t.Rate, MaxTriageRate)
-	fault(t.Canary < 0 || t.Canary > maxCanary, "Canary: %d is not within 0 to %d", t.Canary, maxCanary)
-	fault(!(t.HaltAbove >= 0 && t.HaltAbove <= 1), "HaltAbove: %g is not within 0 to 1", t.HaltAbove)
+	fault(t.Rate < 1 || t.Rate > MaxTriageRate, "Rate is %d, want 1 to %d", t.Rate, MaxTriageRate)
+	fault(t.Canary < 0 || t.Canary > maxCanary, "Canary is %d, want 0 to %d", t.Canary, maxCanary)
+	fault(!(t.HaltAbove >= 0 && t.HaltAbove <= 1), "HaltAbove is %g, want 0 to 1", t.HaltAbove)
 	fault(!redrive && t.Canary != 0, "Canary: only a redrive has one")
 	fault(!redrive && t.Destination != "", "Destination: only a redrive has one")
 	fault(redrive && t.Destination == t.Source, "Destination: is the source")
@@ -94,7 +94,7 @@ func (e *Engine) ChangeTask(ctx context.Context, id string, c MoveChange) (MoveT
 		return fail(invalid("State: %.40q is none of %s, %s and %s", string(c.State), MovePaused, MoveRunning, MoveCancelled))
 	}
 	if c.Rate < 0 || c.Rate > MaxTriageRate {
-		return fail(invalid("Rate: %d is not within 0 to %d", c.Rate, MaxTriageRate))
+		return fail(invalid("Rate is %d, want 0 to %d", c.Rate, MaxTriageRate))
 	}
 	if !plain(id) {
 		return fail(ErrMoveNotFound)
@@ -110,7 +110,7 @@ func (e *Engine) ChangeTask(ctx context.Context, id string, c MoveChange) (MoveT
 // Tasks lists tasks, the newest first.
 func (e *Engine) Tasks(ctx context.Context, q MoveQuery) ([]MoveTask, error) {
 	if q.Limit < 0 || q.Limit > 1000 {
-		return nil, invalid("list tasks: Limit: %d is not within 0 to 1000", q.Limit)
+		return nil, invalid("list tasks: Limit is %d, want 0 to 1000", q.Limit)
 	}
 	t, err := e.store.Moves(ctx, q)
 	return t, wrap(err, "list tasks")

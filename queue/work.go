@@ -50,10 +50,10 @@ func (r Retry) validate(s Settings) error {
 		return invalid("Retry.Cap: %v is more than %v", b.Cap, MaxVisibility)
 	}
 	if r.Attempts < 0 || r.Attempts > MaxAttemptsN {
-		return invalid("Retry.Attempts: %d is not within 0 to %d", r.Attempts, MaxAttemptsN)
+		return invalid("Retry.Attempts is %d, want 0 to %d", r.Attempts, MaxAttemptsN)
 	}
 	if r.Deadline < 0 || r.Deadline > MaxRetention {
-		return invalid("Retry.Deadline: %v is not within 0 to %v", r.Deadline, MaxRetention)
+		return invalid("Retry.Deadline is %v, want 0 to %v", r.Deadline, MaxRetention)
 	}
 	if err := r.Budget.Validate(); err != nil {
 		return invalid("Retry.Budget: %v", err)
@@ -99,7 +99,7 @@ func (q Quarantine) validate() error {
 		return invalid("Quarantine: %v", err)
 	}
 	if q.MinBytes < 0 || q.MinBytes > MaxBytes {
-		return invalid("Quarantine.MinBytes: %d is not within 0 to %d", q.MinBytes, MaxBytes)
+		return invalid("Quarantine.MinBytes is %d, want 0 to %d", q.MinBytes, MaxBytes)
 	}
 	if len(q.Ignore) > MaxIgnore {
 		return invalid("Quarantine.Ignore: %d paths are more than %d", len(q.Ignore), MaxIgnore)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -66,6 +67,9 @@ func (f Frame) String() string {
 // String returns the failure as one line.
 func (f Failure) String() string {
 	text := f.Type
+	if strings.HasPrefix(f.Reason, text+":") { // words without a trace begin with the type
+		text = ""
+	}
 	if f.Reason != "" && f.Reason != text {
 		if text != "" {
 			text += ": "

@@ -399,3 +399,18 @@ func TestBatches(t *testing.T) {
 		t.Errorf("cut: %v", p)
 	}
 }
+
+// A failure is described with its type once.
+func TestFailureIsOneLine(t *testing.T) {
+	for want, f := range map[string]Failure{
+		"ValueError: no price":  {Type: "ValueError", Reason: "ValueError: no price"},
+		"ValueError: no stock":  {Type: "ValueError", Reason: "no stock"},
+		"exit status 1":         {Detail: "exit status 1"},
+		"Error at load.py:7":    {Type: "Error", Frame: Frame{File: "load.py", Line: 7}},
+		"ValueErrors: too many": {Reason: "ValueErrors: too many"},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}

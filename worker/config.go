@@ -83,10 +83,10 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	errs.If(c.Source == nil, "Source: is missing")
 	errs.If((c.Handler == nil) == (len(c.Command.Args) == 0), "Handler, Command: one of them is required, and only one")
-	errs.If(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
-	errs.If(c.Timeout < 0 || c.Timeout > maxTimeout, "Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
-	errs.If(c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility, "Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
-	errs.If(c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2, "Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
+	errs.If(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "Concurrency is %d, want 1 to %d", c.Concurrency, MaxConcurrency)
+	errs.If(c.Timeout < 0 || c.Timeout > maxTimeout, "Timeout is %v, want 0 to %v", c.Timeout, maxTimeout)
+	errs.If(c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility, "Visibility is %v, want %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
+	errs.If(c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2, "Heartbeat is %v, want more than 0 and at most half of Visibility, %v", c.Heartbeat, c.Visibility/2)
 	if err := c.policies().ValidatePolicies(); err != nil {
 		errs = append(errs, err)
 	}

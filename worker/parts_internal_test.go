@@ -168,8 +168,8 @@ func TestWhatEndsMean(t *testing.T) {
 
 func TestConfigNamesEveryFault(t *testing.T) {
 	err := (Config{Concurrency: -1, Timeout: 13 * time.Hour, Visibility: time.Second, Heartbeat: time.Minute}).Validate()
-	for _, field := range []string{"Source", "Handler, Command", "Concurrency", "Timeout", "Visibility", "Heartbeat"} {
-		if err == nil || !strings.Contains(err.Error(), field+":") {
+	for _, field := range []string{"Source: ", "Handler, Command: ", "Concurrency is ", "Timeout is ", "Visibility is ", "Heartbeat is "} {
+		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not in %v", field, err)
 		}
 	}

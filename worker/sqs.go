@@ -145,7 +145,7 @@ func (s *SQSQueue) Receive(ctx context.Context, in Receive) ([]Message, error) {
 		if _, gone := errors.AsType[*types.QueueDoesNotExist](err); gone {
 			err = &PermanentError{err}
 		}
-		return nil, err
+		return nil, plainSQS(err)
 	}
 	messages := make([]Message, len(out.Messages))
 	for i := range out.Messages {
@@ -227,7 +227,7 @@ func (s *SQSQueue) SetAside(ctx context.Context, m Message, l Letter) error {
 		in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(strings.ReplaceAll(l.Once, "/", "-"))
 	}
 	_, err := s.Client.SendMessage(ctx, in, options...)
-	return err
+	return plainSQS(err)
 }
 
 // maxTyped is how many attributes a message may have.
@@ -291,13 +291,10 @@ func whole(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Se
 // lostSQS marks the errors that mean that a delivery is over.
 func lostSQS(err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return err
+	if ok && isLost(api.ErrorCode(), api.ErrorMessage()) {
+		return fmt.Errorf("%w: %w", ErrLost, plainSQS(err))
 	}
-	if isLost(api.ErrorCode(), api.ErrorMessage()) {
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	return err
+	return plainSQS(err)
 }
 
 func isLost(code, message string) bool {

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -63,6 +67,37 @@ func isConnection(err error) bool {
 	}
 	_, answered := errors.AsType[smithy.APIError](err)
 	return !answered
+}
+
+// plainError has the cause of an SDK's error as its text. The SDK's own text has the
+// names of its layers and an empty request ID around it.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.err }
+
+// plainSQS gives an error of the SDK a plain text. Other errors stay as they are.
+func plainSQS(err error) error {
+	if _, ok := errors.AsType[*smithy.OperationError](err); !ok {
+		return err
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return &plainError{strings.TrimSuffix(api.ErrorMessage(), ".") + " (" + api.ErrorCode() + ")", err}
+	}
+	sent, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return err
+	}
+	cause := sent.Err
+	if dial, ok := errors.AsType[*net.OpError](cause); ok && dial.Op == "dial" {
+		if call, ok := errors.AsType[*os.SyscallError](dial.Err); ok {
+			cause = call.Err // the URL has the address
+		}
+	}
+	return &plainError{sent.URL + ": " + cause.Error(), err}
 }
 
 // header adds one to a call, and has it signed.

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,7 +55,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "signal": sendSignal, "await": await, "fetch": fetch, "code": code, "capture": capture,
+			"said": said, "plainuser": plainUser,
 		},
+		Condition: condition,
 	})
 }
 
@@ -177,6 +181,48 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%q did not come within %v; the last output was:\n%s", args[0], patience, out)
 		}
 	}
+}
+
+// said runs "said NAME REGEX": it waits until the log of a server in the background
+// matches.
+func said(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: said NAME REGEX")
+	}
+	s, wanted := ts.Value(running{}).(map[string]*server)[args[0]], regexp.MustCompile("(?m)"+args[1])
+	deadline := time.Now().Add(patience)
+	beat := time.NewTicker(20 * time.Millisecond)
+	defer beat.Stop()
+	for ; !wanted.MatchString(s.text()); <-beat.C {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s did not say %s within %v:\n%s", args[0], args[1], patience, s.text())
+		}
+	}
+}
+
+// plainUser runs "plainuser N CMD ARGS…" and wants exit code N. File modes and low
+// ports hold for CMD also if root runs the test.
+func plainUser(ts *testscript.TestScript, neg bool, args []string) {
+	if os.Getuid() == 0 {
+		args = slices.Insert(slices.Clone(args), 1, "setpriv", "--bounding-set=-dac_override,-dac_read_search,-net_bind_service")
+	}
+	code(ts, neg, args)
+}
+
+// condition reports what this machine can do.
+func condition(name string) (bool, error) {
+	switch name {
+	case "ipv6": // on the loopback
+		l, err := net.Listen("tcp", "[::1]:0")
+		if err == nil {
+			_ = l.Close()
+		}
+		return err == nil, nil
+	case "lowports": // ports below 1024 are for root
+		text, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+		return err == nil && strings.TrimSpace(string(text)) == "1024", nil
+	}
+	return false, fmt.Errorf("unknown condition %s", name)
 }
 
 // capture runs "capture VAR REGEX": VAR becomes what REGEX finds in the last

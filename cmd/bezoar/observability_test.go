@@ -13,7 +13,7 @@ func TestObservabilityGuide(t *testing.T) {
 	r.read(map[string][]string{
 		"bezoar top":        {"by cost, the last ", "by refused, the last ", ": 10 in all", "greedy", `"value": 30`, `"names": "clear"`},
 		"grep '^bezoar_req": {`route="/*",rule="rate"} 10`},
-		"grep -E":           {`bezoar_pool_limit{fleet="files"} 50`, `bezoar_breaker_state{fleet="files",route="/*",state="closed"} 1`, `bezoar_fleet_well{fleet="files"} `, `bezoar_quota_refused_total{quota="/* each"} 10`},
+		"grep -E":           {`bezoar_pool_limit{fleet="files"} 50`, `bezoar_breaker_state{fleet="files",route="/*",state="closed"} 1`, `bezoar_fleet_healthy{fleet="files"} `, `bezoar_quota_refused_total{quota="/* each"} 10`},
 	})
 	lines := strings.Split(r.printed, "\n")
 	for i, line := range lines {

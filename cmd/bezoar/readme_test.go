@@ -186,6 +186,10 @@ func (r *reader) read(wants map[string][]string) {
 				r.t.Logf("%s:%d: not run, since it needs %s", r.file, b.line, why)
 				continue
 			}
+			if _, err := exec.LookPath("node"); err != nil && strings.Contains(b.text, " node ") {
+				r.t.Logf("%s:%d: not run, since Node.js is not installed", r.file, b.line)
+				continue
+			}
 			var want []string
 			for text, w := range wants {
 				if strings.Contains(b.text, text) {
@@ -202,6 +206,9 @@ func (r *reader) read(wants map[string][]string) {
 		}
 	}
 }
+
+// goCommand is a command of Go that needs the module.
+var goCommand = regexp.MustCompile(`go (run|build -o \S+) \./\S+`)
 
 // await waits until the output is as the page shows it. Only what runs in the
 // background may still have to print it.
@@ -227,9 +234,9 @@ func (r *reader) await(shown block, output fmt.Stringer) {
 func (r *reader) run(b block, want []string) fmt.Stringer {
 	r.t.Helper()
 	script := r.ports.Replace(b.text)
-	for _, here := range []string{"go run ./cmd/bezoar", "go build -o bezoar ./cmd/bezoar"} {
+	for _, here := range goCommand.FindAllString(script, -1) {
 		// The module is at the root; what is built lands where the rest runs.
-		there := strings.Replace(here, "-o bezoar", "-o "+filepath.Join(r.dir, "bezoar"), 1)
+		there := strings.Replace(here, "-o ", "-o "+r.dir+"/", 1)
 		there = strings.Replace(there, "go ", "go -C "+r.root+" ", 1)
 		there = strings.Replace(there, " build ", " build -ldflags=-s ", 1) // a third of linking is for debuggers
 		script = strings.ReplaceAll(script, here, there)

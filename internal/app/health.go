@@ -91,7 +91,7 @@ func (u *unit) look(context.Context) error {
 	case s.Panic:
 		return fmt.Errorf("%w: only %d of %d workers look healthy, so health checks are ignored", health.ErrDegraded, s.Well, s.Up)
 	case s.Well < s.Places:
-		return fmt.Errorf("%w: %d of %d workers are well", health.ErrDegraded, s.Well, s.Places)
+		return fmt.Errorf("%w: %d of %d workers are healthy", health.ErrDegraded, s.Well, s.Places)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (a *App) judged(fleetName string, j fleet.Judgement) {
 	case fleet.Sick:
 		e.Text = j.Worker + " gets no work: " + j.Detail
 	case fleet.Well:
-		e.Text = j.Worker + " is well again"
+		e.Text = j.Worker + " is healthy again"
 	case fleet.Ejected:
 		e.Text = fmt.Sprintf("%s is ejected until %s: %s", j.Worker, j.Until.UTC().Format(time.TimeOnly), j.Detail)
 	case fleet.Returned:

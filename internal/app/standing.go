@@ -14,7 +14,7 @@ func (a *App) standing(u *unit, f *adminapi.Fleet) {
 	cfg, st := u.cfg.Load(), u.fleet.Stats()
 	f.Ejections, f.Rollout = st.Ejections, u.rolloutView()
 	if st.Panic {
-		f.State, f.Panic = "panic", &adminapi.Panic{Since: st.PanicSince, Well: st.Well, Up: st.Up}
+		f.State, f.Panic = "panic", &adminapi.Panic{Since: st.PanicSince, Healthy: st.Well, Up: st.Up}
 	}
 	if p := a.protect.pool(u.name); p != nil {
 		f.Pool = poolView(p.Stats(), cfg.Concurrency)
@@ -68,7 +68,7 @@ func held(s *fleet.Status) *adminapi.Held {
 	if !s.HeldOut && s.Sick == "" && s.Ejected == nil && !s.Silent {
 		return nil
 	}
-	out := &adminapi.Held{Out: s.HeldOut || s.Silent, Sick: s.Sick, Silent: s.Silent, Ejections: s.Ejections}
+	out := &adminapi.Held{Out: s.HeldOut || s.Silent, Unhealthy: s.Sick, Silent: s.Silent, Ejections: s.Ejections}
 	if s.Ejected != nil {
 		out.Ejected = *s.Ejected
 	}

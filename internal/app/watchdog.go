@@ -155,7 +155,7 @@ func (fw *fleetWatchdog) held() string {
 	case fw.u.ledger.GateClosed():
 		return "the fleet gate is closed: many workers died, or there was a rollout a moment ago"
 	case fw.u.fleet.Stats().Panic:
-		return "most workers look sick, so the workers are probably not the cause"
+		return "most workers look unhealthy, so the workers are probably not the cause"
 	}
 	return ""
 }

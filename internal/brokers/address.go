@@ -28,6 +28,7 @@ type Address struct {
 	Password string
 	Name     string // of the topic, queue or stream
 	params   url.Values
+	err      error // the first fault of a parameter
 	asked    map[string]bool
 }
 
@@ -96,47 +97,69 @@ func (a *Address) Param(name string) string {
 	return a.params.Get(name)
 }
 
-// Flag returns the value of a boolean parameter, or false if it is missing.
-func (a *Address) Flag(name string) (bool, error) {
-	switch v := a.Param(name); v {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, fmt.Errorf("%s=%.100s is not true or false", name, v)
+// Fail records a fault, which [Address.Rest] returns unless there was one before.
+func (a *Address) Fail(format string, args ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf(format, args...)
 	}
+}
+
+// Flag returns the value of a boolean parameter, or otherwise if it is missing.
+func (a *Address) Flag(name string, otherwise bool) bool {
+	switch v := a.Param(name); v {
+	case "":
+	case "true", "false":
+		return v == "true"
+	default:
+		a.Fail("%s=%.100s is not true or false", name, v)
+	}
+	return otherwise
+}
+
+// Number returns the value of a parameter from least to most, or 0 if it is missing. what says in the
+// error what it is a number of.
+func (a *Address) Number(name string, least, most int64, what string) int64 {
+	text := a.Param(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		a.Fail("%s=%.100s is not a %s", name, text, what)
+	}
+	return n
 }
 
 // Duration returns the value of a duration parameter, or 0 if it is missing. such is an
 // example for the error.
-func (a *Address) Duration(name, such string) (time.Duration, error) {
+func (a *Address) Duration(name, such string) time.Duration {
 	text := a.Param(name)
 	if text == "" {
-		return 0, nil
+		return 0
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s=%.100s is not a duration such as %s", name, text, such)
+		a.Fail("%s=%.100s is not a duration such as %s", name, text, such)
 	}
-	return d, nil
+	return d
 }
 
 // Latest reports whether a new reader starts at the end instead of the beginning, according
 // to the parameter start.
-func (a *Address) Latest() (bool, error) {
-	switch start := a.Param("start"); start {
-	case "", "earliest":
-		return false, nil
-	case "latest":
-		return true, nil
-	default:
-		return false, fmt.Errorf("start=%.100s is not earliest or latest", start)
+func (a *Address) Latest() bool {
+	start := a.Param("start")
+	if start != "" && start != "earliest" && start != "latest" {
+		a.Fail("start=%.100s is not earliest or latest", start)
 	}
+	return start == "latest"
 }
 
-// Rest returns an error if the URL has a parameter that no call has asked for.
+// Rest returns the first fault of a parameter, or an error if the URL has a parameter that no call
+// has asked for.
 func (a *Address) Rest() error {
+	if a.err != nil {
+		return a.err
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.params)) {
 		if !a.asked[name] {
 			return fmt.Errorf("there is no parameter %.100s; known are %s", name, strings.Join(slices.Sorted(maps.Keys(a.asked)), ", "))

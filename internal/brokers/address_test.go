@@ -30,15 +30,12 @@ func TestParse(t *testing.T) {
 
 func TestParameters(t *testing.T) {
 	t.Parallel()
-	a, err := Parse("kafka://u:hush@a/t?group=g&tls=maybe&typo=1", "9", nil)
+	a, err := Parse("kafka://u:hush@a/t?group=g&typo=1", "9", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g := a.Param("group"); g != "g" {
 		t.Errorf("the group is %q", g)
-	}
-	if _, err := a.TLS(false); err == nil || !strings.Contains(err.Error(), "tls=maybe") {
-		t.Errorf("tls=maybe: %v", err)
 	}
 	if err := a.Rest(); err == nil || !strings.Contains(err.Error(), "typo") || !strings.Contains(err.Error(), "group") {
 		t.Errorf("typo: %v, want it named, and what there is", err)
@@ -46,13 +43,20 @@ func TestParameters(t *testing.T) {
 	if s := a.String(); s != "kafka://a:9/t" {
 		t.Errorf("shown as %s", s)
 	}
-	for _, query := range []string{"ca=/no/such", "cert=/no/such", "cert=/no/such&key=/no/such"} {
+	for query, told := range map[string]string{
+		"ca=/no/such": "ca: ", "cert=/no/such": "set both", "cert=/no/such&key=/no/such": "cert, key: ", "tls=maybe&typo=1": "tls=maybe",
+		"start=middle": "start=middle", "wait=5": "wait=5", "n=0": "n=0", "n=x": "n=x",
+	} {
 		a, err := Parse("kafka://a/t?"+query, "9", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := a.TLS(false); err == nil {
-			t.Errorf("%s: %v, want an error", query, c)
+		a.TLS(false)
+		a.Latest()
+		a.Duration("wait", "1m")
+		a.Number("n", 1, 10, "number")
+		if err := a.Rest(); err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("%s: %v, want %q named", query, err, told)
 		}
 	}
 }

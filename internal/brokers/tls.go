@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 )
@@ -12,37 +11,34 @@ import (
 // TLS returns the TLS settings of the URL: tls=true, ca=FILE (the authority of the broker's
 // certificate; default: the system's authorities), cert=FILE and key=FILE (the client
 // certificate). It returns nil if none of them is set, unless always is set.
-func (a *Address) TLS(always bool) (*tls.Config, error) {
-	on, err := a.Flag("tls")
-	if err != nil {
-		return nil, err
-	}
+func (a *Address) TLS(always bool) *tls.Config {
+	on := a.Flag("tls", false)
 	ca, cert, key := a.Param("ca"), a.Param("cert"), a.Param("key")
 	if !always && !on && ca == "" && cert == "" && key == "" {
-		return nil, nil //nolint:nilnil // nil is no TLS
+		return nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
+			a.Fail("ca: %w", err)
+			return nil
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca: %s contains no certificate", ca)
+			a.Fail("ca: %s contains no certificate", ca)
 		}
 	}
 	if (cert == "") != (key == "") {
-		return nil, errors.New("cert, key: set both or none")
-	}
-	if cert != "" {
+		a.Fail("cert, key: set both or none")
+	} else if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("cert, key: %w", err)
+			a.Fail("cert, key: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
-	return c, nil
+	return c
 }
 
 // TLSError adds advice to a TLS error. It returns nil for other errors.

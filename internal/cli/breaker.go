@@ -90,7 +90,7 @@ func (c *breakerClose) Run(s *session) error { return c.force(s, breaker.Closed)
 
 func (c *breakerOrder) force(s *session, to breaker.State) error {
 	if c.For <= 0 {
-		return exitf(exitUsage, "--for %v: want a positive duration", c.For)
+		return exitf(exitUsage, "--for is %v, want a positive duration", c.For)
 	}
 	return c.steer(s, c.Name, func(api *adminapi.Client, name string) (circuit.Status, error) {
 		return api.ForceBreaker(s, name, adminapi.ForceBreaker{State: to, For: adminapi.Duration(c.For)})

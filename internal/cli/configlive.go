@@ -18,7 +18,7 @@ type configHistory struct {
 
 func (c *configHistory) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > live.MaxVersions {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, live.MaxVersions)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, live.MaxVersions)
 	}
 	versions, err := api.Versions(s, c.Limit)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func sampleFleet() adminapi.Fleet {
 	return adminapi.Fleet{
 		Name: "search", State: "panic", Lane: adminapi.Lane{Open: true}, Ejections: 4,
-		Panic: &adminapi.Panic{Since: noon().Add(-90 * time.Second), Well: 1, Up: 3},
+		Panic: &adminapi.Panic{Since: noon().Add(-90 * time.Second), Healthy: 1, Up: 3},
 		Pool: &adminapi.Pool{Limit: 40, Adaptive: true, InFlight: 40, Queued: 12, Classes: []adminapi.Class{
 			{Priority: "critical", Admitted: 900, Waited: 80, Shed: 3, Rules: map[string]uint64{"deadline": 3}},
 			{Priority: "sheddable", Admitted: 20, Shed: 400, Rules: map[string]uint64{"concurrency": 380, "per_caller": 20}},
@@ -23,7 +23,7 @@ func sampleFleet() adminapi.Fleet {
 		Shard: &adminapi.Shard{Size: 2, Overflow: "down", Overflowed: 7, Whole: 1.0 / 3},
 		Workers: []adminapi.Worker{
 			{Name: "search-1", State: "ready", Epoch: 3, Share: 1, Results: 40, Latency: adminapi.Duration(12345 * time.Microsecond)},
-			{Name: "search-2", State: "ready", Epoch: 4, Share: 0.25, Held: &adminapi.Held{Sick: "GET /healthz: 500 \x1b[31mno"}},
+			{Name: "search-2", State: "ready", Epoch: 4, Share: 0.25, Held: &adminapi.Held{Unhealthy: "GET /healthz: 500 \x1b[31mno"}},
 			{
 				Name: "search-3", State: "draining", Epoch: 5, Share: 1, Results: 9, Failed: 8,
 				Held: &adminapi.Held{Out: true, Ejected: noon().Add(30 * time.Second), Ejections: 2},

@@ -24,8 +24,11 @@ func (c *demoRequestsCmd) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("find this program, which is also the sample worker: %w", err)
 	}
-	if c.Seconds == 0 || c.Workers == 0 {
-		return exitf(exitUsage, "--seconds and --workers must not be 0")
+	switch {
+	case c.Seconds < 2 || c.Seconds > 600:
+		return exitf(exitUsage, "--seconds is %g, want 2 to 600", c.Seconds)
+	case c.Workers < 2 || c.Workers > 64:
+		return exitf(exitUsage, "--workers is %d, want 2 to 64", c.Workers)
 	}
 	ctx, _, stop := s.heed(0)
 	defer stop()

@@ -92,7 +92,7 @@ type dlqGroups struct {
 
 func (c *dlqGroups) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxGroups {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxGroups)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, triage.MaxGroups)
 	}
 	sel, err := c.selection(s, api)
 	if err != nil {
@@ -152,7 +152,7 @@ type dlqLs struct {
 
 func (c *dlqLs) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxLetters {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, triage.MaxLetters)
 	}
 	sel, err := c.selection(s, api)
 	if err != nil {

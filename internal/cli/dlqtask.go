@@ -19,7 +19,7 @@ type dlqTasks struct {
 
 func (c *dlqTasks) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > triage.MaxLetters {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, triage.MaxLetters)
 	}
 	tasks, err := api.Tasks(s, c.Live, c.Limit)
 	if err != nil {

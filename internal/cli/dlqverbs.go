@@ -43,12 +43,12 @@ func (c *dlqRedrive) Run(s *session) error {
 		o.Canary = triage.NoCanary
 	}
 	if c.Canary < 0 || c.All && c.Canary > 0 {
-		return exitf(exitUsage, "--canary %d: want 1 or more, or --no-canary", c.Canary)
+		return exitf(exitUsage, "--canary is %d, want 1 or more, or --no-canary", c.Canary)
 	}
 	if c.Halt != "" {
 		share, err := strconv.ParseFloat(strings.TrimSuffix(c.Halt, "%"), 64)
 		if err != nil || !strings.HasSuffix(c.Halt, "%") || share < 0 || share > 100 {
-			return exitf(exitUsage, "--halt-above %.20q: want a share such as 20%%", c.Halt)
+			return exitf(exitUsage, "--halt-above is %.20q, want a share such as 20%%", c.Halt)
 		}
 		if o.HaltAbove = share / 100; share == 0 {
 			o.HaltAbove = triage.HaltAtFirst

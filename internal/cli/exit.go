@@ -66,7 +66,7 @@ func codeOf(err error) int {
 		return exitUnhealthy
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitNotAllowed
 	case errors.Is(err, fs.ErrExist):
 		return exitUsage
@@ -124,16 +124,16 @@ func hintFor(err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "it speaks plain HTTP: write http:// instead of https://"
 	case errors.As(err, &reach):
-		return "is Bezoar running there? --admin or BEZOAR_ADMIN names another address"
+		return "start Bezoar there, or set its address with --admin or BEZOAR_ADMIN"
 	case errors.As(err, &other):
-		return "--admin or BEZOAR_ADMIN names the address of Bezoar's admin API, which is not where callers are served"
+		return "set the address of Bezoar's admin API with --admin or BEZOAR_ADMIN; it is not the address for callers"
 	case errors.As(err, &problem) && problem.Code == adminapi.CodeUnauthorized:
 		return "put the admin token into BEZOAR_ADMIN_TOKEN"
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "is it another Bezoar? --listen and --admin, or the settings, name other addresses"
+		return "another program listens there, perhaps another Bezoar; set another address with --listen or --admin, or in the settings"
 	}
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		return "no interface of this machine has this address; 0.0.0.0 stands for all that there are"
+		return "this machine does not have this address; 0.0.0.0 listens on all addresses"
 	}
 	return cmp.Or(startHint(err), permissionHint(err))
 }
@@ -141,8 +141,8 @@ func hintFor(err error) string {
 // permissionHint says what a refusal of the system is about; "" if err is none that it
 // knows.
 func permissionHint(err error) string {
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && errors.Is(err, fs.ErrPermission) {
-		return "start Bezoar in a folder that you may write to, or name another: --store sqlite:PATH, or store and state_dir in the settings"
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "mkdir" && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOSPC) {
+		return "start Bezoar in a folder that you may write to, or set another one: --store sqlite:PATH, or store and state_dir in the settings"
 	}
 	if sent, ok := errors.AsType[*net.OpError](err); ok && sent.Op == "listen" && errors.Is(err, fs.ErrPermission) {
 		return "choose a port above 1023, or allow lower ones as root: setcap cap_net_bind_service=+ep PATH-OF-BEZOAR"

@@ -98,9 +98,9 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 		args := words(t, n, file)
 		switch asked % 3 { // one of them for each: every command has the same client
 		case 0:
-			check(t, args, closed.URL, exitUnhealthy, `(?m)^bezoar: .*no answer from the admin API at .*connection refused\nhint: is Bezoar running there\?`)
+			check(t, args, closed.URL, exitUnhealthy, `(?m)^bezoar: .*no answer from the admin API at .*connection refused\nhint: start Bezoar there, or set its address`)
 		case 1:
-			check(t, args, stranger.URL, exitUnhealthy, `(?m)^bezoar: .*http://.* answers, but is not Bezoar: 404 Not Found\nhint: --admin or BEZOAR_ADMIN names`)
+			check(t, args, stranger.URL, exitUnhealthy, `(?m)^bezoar: .*http://.* answers, but is not Bezoar: 404 Not Found\nhint: set the address of Bezoar.s admin API with --admin`)
 		case 2:
 			check(t, args, api.URL, exitNotAllowed, `(?m)^bezoar: .*no token, or a wrong one\nhint: put the admin token into BEZOAR_ADMIN_TOKEN`)
 		}

@@ -59,13 +59,13 @@ func opinion(now time.Time, w adminapi.Worker) cell {
 	h := w.Held
 	switch {
 	case h == nil && w.Weight != nil:
-		return cell{fmt.Sprintf("well, weight %d", *w.Weight), green}
+		return cell{fmt.Sprintf("healthy, weight %d", *w.Weight), green}
 	case h == nil:
-		return cell{"well", green}
+		return cell{"healthy", green}
 	}
 	var parts []string
-	if h.Sick != "" {
-		parts = append(parts, "sick: "+h.Sick)
+	if h.Unhealthy != "" {
+		parts = append(parts, "unhealthy: "+h.Unhealthy)
 	}
 	if h.Silent {
 		parts = append(parts, "silent: it has work and answers nothing")
@@ -79,7 +79,7 @@ func opinion(now time.Time, w adminapi.Worker) cell {
 	}
 	style := red
 	if !h.Out {
-		parts, style = append(parts, "not believed"), yellow
+		parts, style = append(parts, "ignored in panic mode"), yellow
 	}
 	return cell{clean(strings.Join(parts, "; ")), style}
 }

@@ -55,7 +55,7 @@ func workerState(w adminapi.Worker) cell {
 	case w.Lane:
 		text += " (lane)"
 	case h != nil && !h.Out:
-		text += " (not believed: " + heldText(h) + ")"
+		text += " (ignored: " + heldText(h) + ")"
 	case h != nil:
 		return cell{clean("held out: " + heldText(h)), red}
 	case w.Weight != nil && *w.Weight == 0 && w.State == "draining":
@@ -74,8 +74,8 @@ func pid(n int) string {
 
 func heldText(h *adminapi.Held) string {
 	switch {
-	case h.Sick != "":
-		return "sick"
+	case h.Unhealthy != "":
+		return "unhealthy"
 	case h.Silent:
 		return "silent"
 	}
@@ -86,7 +86,7 @@ func heldText(h *adminapi.Held) string {
 func writeProtection(p *printer, now time.Time, f adminapi.Fleet) {
 	if m := f.Panic; m != nil {
 		text := fmt.Sprintf("PANIC since %s (%s): only %d of %d workers look healthy, so health checks are ignored and all workers get traffic",
-			clock(now, m.Since), ago(now, m.Since), m.Well, m.Up)
+			clock(now, m.Since), ago(now, m.Since), m.Healthy, m.Up)
 		for _, line := range wrap(text, p.columns()-4) {
 			p.printf("  %s\n", p.paint(loud, line))
 		}

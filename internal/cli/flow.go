@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
@@ -87,7 +88,7 @@ func (s *session) own(dir string, c flowlocal.Config, log *slog.Logger) (*flowlo
 	return local, err
 }
 
-// lastRun is the name for the newest run.
+// lastRun is the name for the newest run that is not one of bad rows.
 const lastRun = "last"
 
 // resolveRun completes the id of a run that is given by its beginning.
@@ -104,7 +105,8 @@ func (s *session) resolveRun(flows flowapi.Flows, given string) (string, error) 
 		if len(list) == 0 {
 			return "", hinted(exitf(exitNotFound, "there is no run yet"), "bezoar flow run FILE")
 		}
-		return list[0].ID, nil
+		own := slices.IndexFunc(list, func(r flowapi.Run) bool { return r.RowsOf == "" })
+		return list[max(own, 0)].ID, nil
 	}
 	var found []string
 	for i := range list {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flow/flowlocal"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -23,9 +24,9 @@ type flowLsCmd struct {
 // Run lists runs.
 func (c *flowLsCmd) Run(s *session) error {
 	if c.Limit < 1 || c.Limit > flowapi.MaxPage {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, flowapi.MaxPage)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, flowapi.MaxPage)
 	}
-	flows, _, done, err := c.open(s)
+	flows, local, done, err := c.open(s)
 	if err != nil {
 		return err
 	}
@@ -38,6 +39,9 @@ func (c *flowLsCmd) Run(s *session) error {
 		if err := s.unknownFlow(flows, c.Flow); err != nil {
 			return err
 		}
+	}
+	for i := range list {
+		waits(local, &list[i])
 	}
 	if s.json {
 		return s.out.json(map[string]any{"runs": append([]flowapi.Run{}, list...)})
@@ -55,6 +59,13 @@ func (c *flowLsCmd) Run(s *session) error {
 	}
 	t.write(s.out, "")
 	return nil
+}
+
+// waits says of a run that is not over why nothing happens. local is nil if a process runs the state directory.
+func waits(local *flowlocal.Local, r *flowapi.Run) {
+	if local != nil && r.State == flow.RunRunning && r.Why == "" {
+		r.Why = "no process runs it: bezoar flow run --resume goes on"
+	}
 }
 
 func params(p map[string]string) string {
@@ -112,7 +123,7 @@ type flowShowCmd struct {
 
 // Run shows a run.
 func (c *flowShowCmd) Run(s *session) error {
-	flows, _, done, err := c.open(s)
+	flows, local, done, err := c.open(s)
 	if err != nil {
 		return err
 	}
@@ -125,6 +136,7 @@ func (c *flowShowCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	waits(local, &r)
 	if s.json {
 		return s.out.json(r)
 	}

@@ -42,7 +42,8 @@ func (s *session) newFlowView() flowView {
 // watchRun shows a run until it or ctx is over, and returns it as it was read last. settled checks whether a run that seems
 // to be over really is; nil means that it always is.
 func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView, settled func(context.Context, string) (bool, error)) (flowapi.Run, error) {
-	const often = 100 * time.Millisecond
+	const most, least = 100 * time.Millisecond, 5 * time.Millisecond
+	start := time.Now()
 	var last flowapi.Run
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -66,8 +67,10 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 			}
 			if over {
 				settled = nil
+				timer.Reset(0)
+			} else {
+				timer.Reset(least)
 			}
-			timer.Reset(often / 10)
 			continue
 		}
 		if over {
@@ -75,8 +78,8 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 			return r, nil
 		}
 		view.show(&r)
-		// Reading a run of many tasks takes time. Leave most of the time to the run.
-		timer.Reset(max(often, 10*time.Since(began)))
+		// The end of a short run is noticed soon. Reading a run of many tasks takes time: leave most of the time to the run.
+		timer.Reset(max(min(most, time.Since(start)/20), least, 10*time.Since(began)))
 	}
 }
 

@@ -41,13 +41,13 @@ func (f guardFlags) classed(s *session) (*guard.Guard, error) {
 	}
 	err = exitf(exitUsage, "there is no class %.100q", f.Class)
 	if len(limits.Classes) == 0 {
-		return nil, hinted(err, "--limits names the file that has it")
+		return nil, hinted(err, "name the file that has it with --limits")
 	}
 	names := make([]string, 0, len(limits.Classes))
 	for _, c := range limits.Classes {
 		names = append(names, clean(c.Name))
 	}
-	return nil, hinted(err, "the limits have %s", strings.Join(names, ", "))
+	return nil, hinted(err, "classes of the limits: %s", strings.Join(names, ", "))
 }
 
 type guardCheckCmd struct {

@@ -89,7 +89,7 @@ func (c *guardReplayCmd) options() (o querylog.Options, err error) {
 		rows int
 	}{{"callers", c.Callers}, {"shapes", c.Shapes}, {"examples", c.Examples}} {
 		if n.rows < 0 {
-			return o, exitf(exitUsage, "--%s %d: want 0 or more", n.flag, n.rows)
+			return o, exitf(exitUsage, "--%s is %d, want 0 or more", n.flag, n.rows)
 		}
 	}
 	return o, nil

@@ -76,11 +76,11 @@ func (c *guardSetCmd) orders() ([]adminapi.SetOverride, error) {
 	whole := adminapi.SetOverride{Route: c.Route, Class: c.Class, Caller: c.Caller, For: adminapi.Duration(c.For), Reason: c.Reason}
 	var out []adminapi.SetOverride
 	if c.For <= 0 {
-		return nil, exitf(exitUsage, "--for %v: want a positive duration", c.For)
+		return nil, exitf(exitUsage, "--for is %v, want a positive duration", c.For)
 	}
 	if c.Dial != nil {
 		if !(*c.Dial > 0 && *c.Dial <= guard.MaxDial) {
-			return nil, exitf(exitUsage, "--dial %g: want above 0, to %d", *c.Dial, guard.MaxDial)
+			return nil, exitf(exitUsage, "--dial is %g, want above 0, to %d", *c.Dial, guard.MaxDial)
 		}
 		o := whole
 		o.What, o.Factor = live.Guard, *c.Dial
@@ -115,7 +115,7 @@ func likePredictor(err error, name string) error {
 	if best := config.Nearest(name, known); best != "" {
 		return hinted(err, "did you mean %s?", best)
 	}
-	return hinted(err, "they are %s", strings.Join(known, ", "))
+	return hinted(err, "predictors: %s", strings.Join(known, ", "))
 }
 
 // limit returns the order for a new limit.

@@ -32,7 +32,7 @@ func (guardTopCmd) Help() string {
 // Run shows what the guards of the running gateway have counted.
 func (c *guardTopCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxGuardRows {
-		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxGuardRows)
+		return exitf(exitUsage, "-n is %d, want 1 to %d", c.Limit, adminapi.MaxGuardRows)
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func guardedRoute(all []adminapi.Guard, route string) (*adminapi.Guard, error) {
 }
 
 func errNoGuard() error {
-	return hinted(exitf(exitNotFound, "no route has a guard"), "guard: {query: elasticsearch} at a route of the settings gives it one")
+	return hinted(exitf(exitNotFound, "no route has a guard"), "add guard: {query: elasticsearch} to a route in the settings")
 }
 
 func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Guard) error {

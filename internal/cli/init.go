@@ -38,7 +38,7 @@ func (c *initCmd) Run(s *session) error {
 		if errors.Is(err, fs.ErrExist) {
 			return hinted(exitf(exitUsage, "%s exists already", c.File), "bezoar init --force replaces it")
 		}
-		return fmt.Errorf("write the settings: %w", err)
+		return hinted(fmt.Errorf("write the settings: %w", err), "go to a folder that you may write to, or print them: bezoar init -")
 	}
 	if s.json {
 		return s.out.json(map[string]any{"file": c.File, "command": g.Command, "from": g.From})

@@ -71,7 +71,7 @@ func (a *outboxAt) find(s *session) (where, error) {
 	file = cmp.Or(file, defaultFile)
 	cfg, err := config.Load(file, s.tokenFromEnvironment)
 	if err != nil {
-		return where{}, hinted(settingsError(err), "-c FILE names another file, and --database URL a database")
+		return where{}, hinted(settingsError(err), "name the file with -c FILE, or the database with --database URL")
 	}
 	return a.chosen(s, file, &cfg)
 }
@@ -81,7 +81,7 @@ func (a *outboxAt) chosen(s *session, file string, cfg *config.Config) (where, e
 	name, names := a.Outbox, slices.Sorted(maps.Keys(cfg.Outbox))
 	switch {
 	case len(names) == 0:
-		return where{}, hinted(exitf(exitNotFound, "%s has no outbox", file), "--database URL names the database of one")
+		return where{}, hinted(exitf(exitNotFound, "%s has no outbox", file), "name the database with --database URL")
 	case name == "" && len(names) > 1:
 		return where{}, hinted(exitf(exitUsage, "%s has %d outboxes", file, len(names)), "--outbox names one of %s", strings.Join(names, ", "))
 	case name == "":
@@ -135,7 +135,7 @@ func outboxError(w where, err error) error {
 	case err == nil || errors.As(err, &exit):
 		return err
 	case errors.Is(err, outbox.ErrAbsent):
-		return hinted(&exitError{code: exitNotFound, err: fmt.Errorf("the database has no outbox in schema %s", w.schema)}, "bezoar outbox init makes it")
+		return hinted(&exitError{code: exitNotFound, err: fmt.Errorf("the database has no outbox in schema %s", w.schema)}, "bezoar outbox init creates it")
 	case errors.Is(err, outbox.ErrNotFound):
 		return &exitError{code: exitNotFound, err: err}
 	case errors.Is(err, outbox.ErrNotParked):

@@ -70,7 +70,7 @@ type outboxParked struct {
 func (c *outboxParked) Run(s *session) error {
 	const most = 10_000
 	if c.Limit < 1 || c.Limit > most {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, most)
+		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, most)
 	}
 	return c.with(s, func(_ where, store outbox.Store) error {
 		events, more := []adminapi.OutboxEvent{}, false

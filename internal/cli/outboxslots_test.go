@@ -66,6 +66,7 @@ func TestResetOfASlot(t *testing.T) {
 	run(2, "--yes goes with --reset", "--yes")
 	run(3, "its readers have "+name, "--reset", "nobody", "--yes")
 	run(2, "its reader is broken: the slot is gone", "--reset", name)
+	run(2, "\nhint: --yes does it: changes that it has not read become no events; this cannot be undone\n", "--reset", name)
 	if !exists(name + ".cdc") {
 		t.Fatal("a question has changed something")
 	}

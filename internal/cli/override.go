@@ -100,7 +100,7 @@ func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "say what to change: --rate, --concurrency, --priority or --deny")
 	}
 	if c.For <= 0 {
-		return exitf(exitUsage, "--for %v: want a positive duration", c.For)
+		return exitf(exitUsage, "--for is %v, want a positive duration", c.For)
 	}
 	for name, f := range map[string]*float64{"--rate": c.Rate, "--concurrency": c.Concurrency} {
 		if f != nil && (math.IsNaN(*f) || math.IsInf(*f, 0)) {

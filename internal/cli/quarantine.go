@@ -161,7 +161,7 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 		return add, errors.New("give one of a request, --fingerprint and --shape")
 	}
 	if c.For < 0 {
-		return add, fmt.Errorf("--for %v: want a positive duration", c.For)
+		return add, fmt.Errorf("--for is %v, want a positive duration", c.For)
 	}
 	if len(c.Reason) > adminapi.MaxReasonLength {
 		return add, fmt.Errorf("--reason: %d bytes, at most %d", len(c.Reason), adminapi.MaxReasonLength)
@@ -207,7 +207,7 @@ func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		switch {
 		case !ok || name == "":
-			return nil, fmt.Errorf("--header %.60q: want 'NAME: VALUE'", h)
+			return nil, fmt.Errorf("--header is %.60q, want 'NAME: VALUE'", h)
 		case strings.EqualFold(name, "host"):
 			r.Host = value
 		default:

@@ -89,7 +89,7 @@ type queuePause struct {
 
 func (c *queuePause) Run(s *session, api *adminapi.Client) error {
 	if c.For < 0 {
-		return exitf(exitUsage, "--for %v: want more than 0", c.For)
+		return exitf(exitUsage, "--for is %v, want more than 0", c.For)
 	}
 	p := queue.Pause{Reason: c.Reason}
 	if c.For > 0 {

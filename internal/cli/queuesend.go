@@ -28,6 +28,9 @@ type queueSend struct {
 const maxLine = 1 << 20
 
 func (c *queueSend) Run(s *session, api *adminapi.Client) error {
+	if p, ok := c.Attributes["BezoarPriority"]; ok { // a client of SQS sends it as a Number
+		return hinted(exitf(exitUsage, "--attribute BezoarPriority sets no priority"), "--priority %s sets it", clean(p))
+	}
 	out := sender{s: s, api: api, cmd: c}
 	err := c.each(s, out.add)
 	return errors.Join(err, out.finish(err == nil))

@@ -38,7 +38,7 @@ func (c *queueSet) Run(s *session, api *adminapi.Client) error {
 		set[name] = strconv.Itoa(int(d.Seconds()))
 	}
 	if len(set) == 0 && c.Receives == nil && c.DeadLetter == nil {
-		return hinted(exitf(exitUsage, "nothing is changed"), "bezoar queue set --help lists what can be")
+		return hinted(exitf(exitUsage, "nothing is changed"), "bezoar queue set --help lists what can be changed")
 	}
 	if err := c.redrive(s, api, set); err != nil {
 		return err

@@ -61,6 +61,7 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("BEZOAR_ADMIN_TOKEN", "")
 	ts.Setenv("GATEWAY", a.Addr())
 	ts.Setenv("JOBS", "http://"+a.SQSAddr()+"/000000000000/jobs")
+	ts.Setenv("OTHERS", "http://"+a.SQSAddr()+"/000000000000/others")
 	*ts.Value(realKey{}).(**app.App) = a
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,11 +37,27 @@ func spoken(err error) string {
 			kept = append(kept, part)
 		}
 	}
-	text = strings.Join(kept, ": ")
+	text = onceDialled(strings.Join(kept, ": "))
 	if more {
 		text += "\n" + rest
 	}
-	return text
+	text = zeroTime.ReplaceAllString(text, "$1")
+	return cleanLines(text) // it may name what somebody sent
+}
+
+// zeroTime matches the end of a duration such as 12h0m0s.
+var zeroTime = regexp.MustCompile(`\b(\d+h|(?:\d+h)?\d+m)(?:0m)?0s\b`)
+
+// dialled matches how Go says that it could not connect.
+var dialled = regexp.MustCompile(`dial (?:tcp|unix) (\S+): connect: `)
+
+// onceDialled removes "dial tcp ADDRESS: connect: " if the text before it has the address.
+func onceDialled(text string) string {
+	at := dialled.FindStringSubmatchIndex(text)
+	if at == nil || !strings.Contains(text[:at[0]], text[at[2]:at[3]]) {
+		return text
+	}
+	return text[:at[0]] + text[at[1]:]
 }
 
 // wordEnds reports whether text ends with suffix at the beginning of a word.
@@ -101,7 +118,7 @@ func (s *session) suggest(err error, command *cmdline.Command) error {
 		if len(names) > most {
 			names, more = names[:most], ", …"
 		}
-		return hinted(err, "there are the %s %s", given.kind, strings.Join(names, ", ")+more)
+		return hinted(err, "known %s: %s", given.kind, strings.Join(names, ", ")+more)
 	}
 	return err
 }

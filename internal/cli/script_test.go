@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,7 +112,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
+			"code": checkCode, "validjson": checkJSON, "jsonlines": checkJSONLines, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "firstverdict": firstVerdict, "workon": workOn, "capture": capture,
 			"writeevents": writeEvents, "awaitparked": awaitParked,
 			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery, "retry": retry,
@@ -218,6 +220,27 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := ts.ReadFile(args[0])
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text[:len(text)/2]), 0o600))
+}
+
+// checkJSONLines runs "jsonlines N CMD ARGS…": CMD ends with code N, and what it prints is
+// JSON documents, or nothing if it failed. An error is on stderr.
+func checkJSONLines(ts *testscript.TestScript, neg bool, args []string) {
+	checkCode(ts, neg, args)
+	documents := 0
+	for d := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout"))); ; documents++ {
+		var v any
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			ts.Fatalf("stdout is not JSON: %v", err)
+		}
+	}
+	if args[0] == "0" && documents == 0 {
+		ts.Fatalf("it printed no JSON")
+	}
+	if args[0] != "0" && documents == 0 && !strings.HasPrefix(ts.ReadFile("stderr"), "bezoar: ") {
+		ts.Fatalf("it failed and did not say why")
+	}
 }
 
 // checkJSON wants that a file holds one JSON document.

@@ -50,13 +50,25 @@ func (c *serveCmd) Run(s *session) error {
 		s.tokenFromEnvironment(cfg)
 	}
 	cfg, path, err := settingsOrQueues(c.Config, edit)
+	if faults, ok := errors.AsType[*config.Faults](err); ok && c.gives(faults) {
+		return &exitError{code: exitUsage, err: inFlagNames(err)}
+	}
 	if err != nil {
 		return settingsError(err)
+	}
+	if c.Listen != nil && *c.Listen != "" && len(cfg.Routes) == 0 {
+		s.say("bezoar: warning: --listen %s serves nobody: there are no routes. Write them into a settings file, or use bezoar run", clean(*c.Listen))
 	}
 	if !cfg.Live.Watch {
 		path = ""
 	}
 	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit, TakeOver: c.TakeOver})
+}
+
+// gives reports whether all faults are values of flags.
+func (c *serveCmd) gives(faults *config.Faults) bool {
+	given := map[string]bool{"listen": c.Listen != nil, "sqs": c.SQS != nil, "admin": c.Admin != nil, "store": c.Store != nil}
+	return faults.More == 0 && !slices.ContainsFunc(faults.List, func(f config.Fault) bool { return !given[f.Path] })
 }
 
 // defaultFile is the settings file in the current folder.
@@ -81,7 +93,7 @@ func (s *session) tokenFromEnvironment(cfg *config.Config) {
 func settingsError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &exitError{code: exitNotFound, err: err, hint: "bezoar serve -c FILE and bezoar config check FILE name another"}
+		return &exitError{code: exitNotFound, err: err, hint: "name the file: bezoar serve -c FILE, bezoar config check FILE"}
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{code: exitNotAllowed, err: err}
 	case errors.Is(err, syscall.EISDIR):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ func (c *siftCmd) Run(s *session) error {
 		return &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
 	}
 	if err := startable(c.Command[0]); err != nil {
+		if first := c.Command[0]; c.Input == "" && isData(first) {
+			return hinted(exitf(exitUsage, "%s is not a program", clean(first)), "-i names the file with the rows: bezoar sift -i %s -- CMD ARGS", clean(first))
+		}
 		return err
 	}
 	ctx, _, stop := s.heed(0)
@@ -73,13 +77,19 @@ func (c *siftCmd) Run(s *session) error {
 	return c.verdict(report, err)
 }
 
+// isData reports whether a name is that of a file which no one may run.
+func isData(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0
+}
+
 func (c *siftCmd) config(s *session) (rowfeed.Config, error) {
 	delimiter := c.Delimiter
 	if delimiter == "tab" {
 		delimiter = "\t"
 	}
 	if len(delimiter) != 1 {
-		return rowfeed.Config{}, exitf(exitUsage, "--delimiter %q: want one character, or tab", c.Delimiter)
+		return rowfeed.Config{}, exitf(exitUsage, "--delimiter is %q, want one character, or tab", c.Delimiter)
 	}
 	if c.DeadLetter == "" || c.DeadLetter == "-" || c.DeadLetter == "queue:" {
 		return rowfeed.Config{}, exitf(exitUsage, "--dead-letter %s: want a file, queue:NAME or table", c.DeadLetter)
@@ -131,6 +141,11 @@ func (c *siftCmd) verdict(r rowfeed.Report, err error) error {
 	again := "with --state FILE it could go on where it stopped"
 	if c.State != "" {
 		again = "nothing is lost: the same command goes on where it stopped"
+	}
+	if start, ok := errors.AsType[*sift.StartError](err); ok {
+		if refused := cannotStart(c.Command[0], start.Error()); refused != nil {
+			return refused
+		}
 	}
 	switch {
 	case err == nil && r.Total == 0:

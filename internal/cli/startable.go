@@ -34,11 +34,28 @@ func startHint(err error) string {
 	} else if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "fork/exec" {
 		program = path.Path
 	}
+	if program == "" {
+		return ""
+	}
+	return programHint(program, err)
+}
+
+// cannotStart is the error of a program that the system refuses to start, with the fix; nil if what names no
+// such refusal.
+func cannotStart(program, what string) error {
+	for _, cause := range []error{syscall.ENOEXEC, syscall.ENOENT, syscall.EACCES} {
+		if strings.HasSuffix(what, cause.Error()) {
+			return hinted(fmt.Errorf("start %s: %w", clean(program), cause), "%s", programHint(program, cause))
+		}
+	}
+	return nil
+}
+
+// programHint says how to mend what keeps this program from starting.
+func programHint(program string, err error) string {
 	name := clean(program)
 	_, missing := os.Stat(program)
 	switch {
-	case program == "":
-		return ""
 	case errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(program, filepath.Separator) && missing == nil:
 		return fmt.Sprintf("write ./%s for the file in this folder", name)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, exec.ErrDot):

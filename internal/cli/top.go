@@ -26,7 +26,7 @@ func (topCmd) Help() string {
 // Run lists the callers that cause most.
 func (c *topCmd) Run(s *session, api *adminapi.Client) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
-		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
+		return exitf(exitUsage, "-n is %d, want 1 to %d", c.Limit, adminapi.MaxTop)
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func writeTop(p *printer, top adminapi.Top) {
 		p.printf("callers are not listed: access_log.caller is off\n")
 		return
 	case len(top.Callers) == 0:
-		p.printf("no caller that a route tells apart has any\n")
+		p.printf("there are no callers to list: routes identify callers by their client setting\n")
 		return
 	}
 	t := table{head: []string{">SHARE"}}

@@ -38,7 +38,7 @@ func TestTopReport(t *testing.T) {
 		want string
 	}{
 		{adminapi.Top{By: adminapi.ByErrors, Names: "off"}, "access_log.caller is off"},
-		{adminapi.Top{By: adminapi.ByErrors, Names: "hash"}, "no caller that a route tells apart"},
+		{adminapi.Top{By: adminapi.ByErrors, Names: "hash"}, "there are no callers to list"},
 		{adminapi.Top{By: adminapi.ByUnits, Names: "hash", Callers: []adminapi.TopCaller{{Caller: "a", Value: 7}}}, "UNITS"},
 	} {
 		var b bytes.Buffer

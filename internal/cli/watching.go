@@ -17,7 +17,7 @@ type watching struct {
 // check returns an error for invalid flags.
 func (w *watching) check() error {
 	if w.Every < 100*time.Millisecond {
-		return exitf(exitUsage, "--every %v: want 100ms or more", w.Every)
+		return exitf(exitUsage, "--every is %v, want 100ms or more", w.Every)
 	}
 	return nil
 }

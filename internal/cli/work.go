@@ -192,10 +192,14 @@ func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 	check := cfg
 	check.Source = worker.Direct(nil, "") // it comes later
 	if err := check.Validate(); err != nil {
-		return cfg, &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
+		text := fieldName.ReplaceAllStringFunc(err.Error(), func(field string) string { return "--" + strings.ToLower(field) })
+		return cfg, &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(text, "\n", "\n        "))}
 	}
 	return cfg, nil
 }
+
+// fieldName matches the name of a setting, which is a flag here, at the beginning of an error.
+var fieldName = regexp.MustCompile(`(?m)^(Concurrency|Timeout|Visibility|Heartbeat|Drain)\b`)
 
 // work runs a worker in its own state directory.
 func (c *workCmd) work(ctx context.Context, s *session, cfg worker.Config, show *workShow, current **worker.Worker) error {
@@ -230,7 +234,7 @@ func (c *workCmd) stateRoot(s *session) (string, error) {
 	if base == "" {
 		home := s.Getenv("HOME")
 		if home == "" {
-			return "", hinted(exitf(exitUsage, "there is no $HOME to keep the worker's state below"), "--state DIR names a directory")
+			return "", hinted(exitf(exitUsage, "$HOME is not set, so there is no folder for the worker's state"), "set a directory with --state DIR")
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
@@ -261,7 +265,13 @@ func (c *workCmd) verdict(ctx context.Context, err error) error {
 	case worker.InUse(err):
 		return hinted(err, "each worker needs its own --state; without the flag it gets one")
 	}
-	_, spawn := errors.AsType[*worker.SpawnError](err)
+	start, spawn := errors.AsType[*worker.SpawnError](err)
+	if spawn {
+		if refused := cannotStart(c.Command[0], start.Error()); refused != nil {
+			return refused
+		}
+		err = start // several messages may have met it
+	}
 	if _, command := errors.AsType[*worker.CommandError](err); spawn || command {
 		return hinted(err, "no message is to blame; every one was given back")
 	}

@@ -22,7 +22,7 @@ const maxScrapes = 64
 // serveMetrics serves /metrics at an address of this machine until stop is called.
 func (w *workShow) serveMetrics(ctx context.Context, address string) (stop func(), err error) {
 	if !brokers.IsLoopback(address) {
-		return nil, hinted(exitf(exitUsage, "--metrics %s can be reached from other machines", address), "127.0.0.1:9400 cannot")
+		return nil, hinted(exitf(exitUsage, "--metrics %s can be reached from other machines", address), "use a loopback address, such as 127.0.0.1:9400")
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

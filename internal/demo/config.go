@@ -62,9 +62,9 @@ func (c Config) Validate() error {
 	if _, err := traffic.ParsePill(string(c.Pill)); err != nil {
 		errs = append(errs, err)
 	}
-	errs.If(c.Length < 2*time.Second || c.Length > MaxLength, "seconds %v: want 2 to %v", c.Length.Seconds(), MaxLength.Seconds())
-	errs.If(c.Workers < 2 || c.Workers > MaxWorkers, "workers %d: want 2 to %d", c.Workers, MaxWorkers)
-	errs.If(c.Rate < 1 || c.Rate > traffic.MaxRate, "rate %d: want 1 to %d good requests per second", c.Rate, traffic.MaxRate)
+	errs.If(c.Length < 2*time.Second || c.Length > MaxLength, "seconds is %v, want 2 to %v", c.Length.Seconds(), MaxLength.Seconds())
+	errs.If(c.Workers < 2 || c.Workers > MaxWorkers, "workers is %d, want 2 to %d", c.Workers, MaxWorkers)
+	errs.If(c.Rate < 1 || c.Rate > traffic.MaxRate, "rate is %d, want 1 to %d good requests per second", c.Rate, traffic.MaxRate)
 	return errors.Join(errs...)
 }
 

@@ -22,6 +22,7 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
 			var err error
+			c.now = time.Time{}
 			want.Gone = c.job.Gone
 			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
 			w, err = d.cfg.Fleet.Acquire(wctx, want)
@@ -41,6 +42,7 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		if sent {
 			return s
 		}
+		c.now = time.Time{}
 		if s.again {
 			s = c.mayRedial(ctx)
 		}
@@ -97,13 +99,18 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t, fleet: d.cfg.Fleet}
 	if inLane {
 		c.target.began = &e.began
+	} else {
+		c.target.Now = c.now
 	}
 	if err := c.job.Connect(ctx, &c.target); connlimit.Exhausted(err) {
 		return c.exhausted(ctx, w, err), false
 	} else if err != nil {
 		return c.unsent(ctx, w, err.Error()), false
 	}
-	now := time.Now()
+	now := c.target.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
 	hung := now.Add(c.w.Timeout) // independent of the caller's deadline
 	c.target.Deadline, c.target.sent = hung, now
 	if by := c.w.Deadline; !by.IsZero() && by.Before(hung) {

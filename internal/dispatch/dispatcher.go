@@ -125,7 +125,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
 
 func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
 	c := d.calls.Get().(*call)
-	*c = call{d: d, w: w, job: j, redrive: redrive}
+	*c = call{d: d, w: w, job: j, redrive: redrive, now: w.Now}
 	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
 	c.w.Timeout = cmp.Or(c.w.Timeout, defaultTimeout)
 	if c.w.Retry == nil {
@@ -147,6 +147,7 @@ type call struct {
 	bw        blame.Work
 	job       Job
 	target    Target
+	now       time.Time     // the current time, until the call waits; zero: unknown
 	attempts  int           // deliveries made
 	free      int           // deliveries that do not count: the worker was taken down, or the fleet was in trouble
 	dials     int           // workers that could not be reached
@@ -189,6 +190,7 @@ func (c *call) run(ctx context.Context) Answer {
 		if !s.again {
 			return s.answer
 		}
+		c.now = time.Time{}
 		if ctx.Err() != nil {
 			return Answer{Kind: Aborted, Reason: "the caller hung up"}
 		}

@@ -15,10 +15,14 @@ const mostHeld = 10 * time.Second
 // caller may have left.
 func (c *call) admit(ctx context.Context) (t blame.Ticket, dec blame.Decision, wait <-chan struct{}, ok bool) {
 	d := c.d
-	t, dec, wait = d.cfg.Ledger.Admit(c.bw)
+	if c.now.IsZero() {
+		c.now = time.Now()
+	}
+	t, dec, wait = d.cfg.Ledger.AdmitAt(c.now, c.bw)
 	if dec.Action != blame.HoldBack {
 		return t, dec, wait, true
 	}
+	c.now = time.Time{}
 	d.heldBack.Add(1)
 	d.holding.Add(1)
 	defer d.holding.Add(-1)

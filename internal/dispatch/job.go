@@ -34,13 +34,15 @@ type Work struct {
 	Overflow fleet.Overflow // when the caller may use other workers
 	Sticky   uint64         // a hash that chooses the worker instead of the caller's shard, while that worker takes work; 0: the load chooses
 	Budget   *CallerBudgets // of retries, by Caller, in addition to Retry's; nil: none
+
+	Now time.Time // the current time, if the caller has just asked the clock; zero: unknown
 }
 
 // Job is the wire of one piece of work. The dispatcher calls Connect and Send from one goroutine, in pairs, once per
 // attempt.
 type Job interface {
 	// Connect gets a connection to t.Worker: a kept one or a new one. It must not send any byte of the work. An error is
-	// the worker's fault, not the work's.
+	// the worker's fault, not the work's. If it waits, it sets t.Now to zero.
 	Connect(ctx context.Context, t *Target) error
 	// Drop closes the connection from Connect if Send will not follow.
 	Drop()
@@ -65,6 +67,8 @@ type Target struct {
 	Deadline time.Time // deadline for the beginning of the answer; zero: none
 	By       time.Time // the caller's deadline; zero: none
 	Attempt  int       // number of this delivery, from 1
+	// Now is the current time before Connect; zero: unknown. Connect sets it to zero if it waits.
+	Now time.Time
 
 	sent   time.Time
 	took   time.Duration // time until Begun; 0 before

@@ -26,6 +26,7 @@ type entry struct {
 	group  *company               // the company with which it died in the lane
 	doubt  *company               // the company in which it was last one of the likely killers
 	must   bool                   // it must run alone also for other reasons
+	lifted func() bool            // whether nothing is held against it any more; nil: it does not wait for long
 	turn   chan *fleet.Worker     // buffered, one worker; the receiver must call finish
 	done   chan struct{}          // closed when its run is over
 	told   atomic.Pointer[notice] // who is told then; set before its turn
@@ -257,10 +258,16 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			caller: c.w.Caller, settle: lane.Settled(dec.Largest), window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, doubt: c.doubted, must: must, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
+		if e.window > 0 || e.clean { // those before it take seconds, and may explain what it is suspect of
+			e.lifted = func() bool { return d.cfg.Ledger.Lifted(t) }
+		}
 		w, answer := c.queue(ctx, e)
 		if w == nil {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			return done(answer)
+			if answer == nil {
+				return step{again: true}
+			}
+			return done(*answer)
 		}
 		if c.overtaken(t, w) {
 			e.window = 0 // nothing has run
@@ -283,23 +290,36 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	}
 }
 
+// liftedEvery is how often the lane checks whether what waits there is still suspect.
+const liftedEvery = 250 * time.Millisecond
+
 // queue waits for e's turn and returns the lane's worker, on which the work counts as in flight, or the answer if there is
-// no turn.
-func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
+// no turn. It returns neither if nothing is held against the work any more.
+func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, *Answer) {
 	d := c.d
 	left := c.waitLeft()
 	if left <= 0 || !d.lane.push(e, maxQueue) {
-		return nil, c.unavailable(RuleLane, "it must run alone, and too many wait for that")
+		return nil, new(c.unavailable(RuleLane, "it must run alone, and too many wait for that"))
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
-	a := Answer{Kind: Aborted, Reason: "the caller hung up"}
-	select {
-	case w := <-e.turn:
-		return w, Answer{}
-	case <-ctx.Done():
-	case <-timer.C:
-		a = c.unavailable(RuleLane, "it must run alone, and no worker could be set apart in time")
+	look := time.NewTicker(liftedEvery)
+	defer look.Stop()
+	a := &Answer{Kind: Aborted, Reason: "the caller hung up"}
+	for waiting := true; waiting; {
+		select {
+		case w := <-e.turn:
+			return w, nil
+		case <-look.C:
+			if e.lifted != nil && e.lifted() && d.lane.remove(e) {
+				return nil, nil
+			}
+			continue
+		case <-ctx.Done():
+		case <-timer.C:
+			a = new(c.unavailable(RuleLane, "it must run alone, and no worker could be set apart in time"))
+		}
+		waiting = false
 	}
 	if d.lane.remove(e) {
 		return nil, a

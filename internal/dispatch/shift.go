@@ -161,10 +161,10 @@ const breath = 30 * time.Millisecond
 func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 	switch e := picked[0]; {
 	case e.clean:
-		s.settle(ctx, e.quiet)
+		s.settle(ctx, e.quiet, e.lifted)
 		now = time.Now()
 	case s.exclusive:
-		s.settle(ctx, breath) // work that was answered just now may still kill
+		s.settle(ctx, breath, nil) // work that was answered just now may still kill
 		now = time.Now()
 	}
 	for _, e := range picked {
@@ -179,19 +179,21 @@ func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 	s.last, s.hold = now, picked[0].Hold
 }
 
-// settle waits until the worker has not answered for quiet.
-func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
-	left := quiet - s.w.Quiet()
-	if left <= 0 {
+// settle waits until the worker has not answered for quiet, or what waits for that is no longer suspect.
+func (s *laneShift) settle(ctx context.Context, quiet time.Duration, lifted func() bool) {
+	for left := quiet - s.w.Quiet(); left > 0; left = quiet - s.w.Quiet() {
+		timer := time.NewTimer(min(left, quiet, liftedEvery))
+		select {
+		case <-timer.C:
+			if lifted == nil || !lifted() {
+				continue
+			}
+		case <-s.w.Ended():
+		case <-s.d.hurried:
+		case <-ctx.Done():
+		}
+		timer.Stop()
 		return
-	}
-	timer := time.NewTimer(min(left, quiet))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.w.Ended():
-	case <-s.d.hurried:
-	case <-ctx.Done():
 	}
 }
 

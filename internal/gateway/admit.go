@@ -17,6 +17,9 @@ func (j *job) admit(now time.Time) bool {
 	}
 	r := j.admission.Admit(j.ctx, t, j.client.cache(), &j.client, admission.Request{Now: now, Deadline: j.deadline.by, Length: j.req.Length, Stream: j.wantsStream()})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.Caller, j.admission.PlanName(), j.admission.Waited, j.admission.Cost
+	if j.admission.Waited > 0 {
+		j.at = time.Time{}
+	}
 	switch {
 	case r != nil:
 		j.refuse(r)
@@ -65,7 +68,7 @@ func (j *job) do() dispatch.Answer {
 	if j.admission.Policy == nil && j.route.Guard == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
-	j.admission.Began, j.admission.Outcome = time.Now(), admission.Outcome{Failed: true} // holds if it panics
+	j.admission.Began, j.admission.Outcome = j.lately(), admission.Outcome{Failed: true} // holds if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.admission.Outcome = outcomeOf(a)
 	now := a.Result.At

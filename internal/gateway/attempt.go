@@ -25,8 +25,14 @@ type attempt struct {
 func (a *attempt) Connect(ctx context.Context, t *dispatch.Target) (err error) {
 	switch pool := t.Worker.Conn().(type) {
 	case *h1.Pool:
-		a.conn, err = pool.GetBy(ctx, t.By)
+		if t.Now.IsZero() {
+			t.Now = time.Now()
+		}
+		if a.conn, err = pool.GetAt(ctx, t.By, t.Now); err != nil || a.conn.Fresh {
+			t.Now = time.Time{}
+		}
 	case *h2.Pool:
+		t.Now = time.Time{}
 		a.place, err = pool.Get(ctx, t.By)
 	default:
 		err = fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())

@@ -70,6 +70,9 @@ type peer struct {
 	secure bool       // the connection uses TLS
 	http2  bool       // the connection uses HTTP/2
 	cache  *connCache // kept for the connection; nil: none
+
+	// wire is the exchange of package h1; nil on another wire. The job reads it only for what saves a step.
+	wire *h1.Exchange
 }
 
 // connCache caches expensive facts that are the same for all requests of a connection.

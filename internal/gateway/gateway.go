@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
 	"github.com/bezoar-dev/bezoar/internal/gateway/problem"
@@ -51,7 +50,7 @@ func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 		m = new(connCache)
 		x.ConnData = m
 	}
-	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, secure: x.Secure(), cache: m})
+	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, secure: x.Secure(), cache: m, wire: x})
 }
 
 // handle answers one request, on any wire.
@@ -97,11 +96,7 @@ func (g *Gateway) answer(j *job) {
 	}
 	if rt.policy != nil {
 		defer j.releaseAdmission()
-		now := j.rec.Time // shortly before
-		if now.IsZero() {
-			now = time.Now()
-		}
-		if !j.admit(now) {
+		if !j.admit(j.lately()) {
 			return
 		}
 	}

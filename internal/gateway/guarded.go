@@ -15,6 +15,7 @@ func (j *job) guarded() error {
 	if j.route.Guard == nil {
 		return nil
 	}
+	j.at = time.Time{} // the guard may wait for its turn
 	r := j.query()
 	j.checked()
 	no := j.check.Judge(j.route.Guard, &r)

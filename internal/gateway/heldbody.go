@@ -14,6 +14,8 @@ type heldBody struct {
 	most int // limit of the route
 
 	bytes    []byte
+	borrowed bool // bytes is the connection's, and own the job's buffer
+	own      []byte
 	whole    bool  // bytes is the complete body
 	crowded  bool  // there was no memory for more
 	framed   int   // bytes after the body that frame it as chunks
@@ -89,6 +91,9 @@ func (b *heldBody) release() {
 		b.reserved = 0
 	}
 	b.giveBack()
+	if b.borrowed {
+		b.bytes, b.own, b.borrowed = b.own, nil, false
+	}
 	if cap(b.bytes) > smallBody {
 		b.bytes = nil
 	}

@@ -46,6 +46,7 @@ type job struct {
 	cacheWriter cacheWriter      // likewise, if a copy is kept
 	marked      h1.Field         // of an answer that is not the route's own
 	ended       time.Time        // when a worker's answer had been sent; zero: unknown
+	at          time.Time        // the current time, until the job waits; zero: unknown
 
 	tracing tracing
 }
@@ -87,6 +88,7 @@ func (j *job) work() (w dispatch.Work) {
 	rt := j.route // in place: a literal would be built elsewhere and copied
 	w.Rule, w.Retry, w.Off, w.Budget = rt.Rule, rt.Retry, rt.Off, rt.Budget
 	w.Route, w.Timeout = rt.Name, rt.Timeout
+	w.Now, j.at = j.at, time.Time{} // Do may wait
 	if !j.body.whole {
 		w.Timeout = rt.Upload // wait checks the progress
 	}
@@ -95,6 +97,14 @@ func (j *job) work() (w dispatch.Work) {
 	w.Shard, w.Cells, w.Overflow, w.Sticky = rt.Shard, rt.Cells, rt.Overflow, j.stick()
 	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.shape())
 	return w
+}
+
+// lately returns the current time. It asks the clock only if the job may have waited since it last did.
+func (j *job) lately() time.Time {
+	if j.at.IsZero() {
+		j.at = time.Now()
+	}
+	return j.at
 }
 
 // replayable reports whether the request may run again after its first byte has left.

@@ -73,7 +73,7 @@ func (j *job) open() {
 	if !timed && !said && !j.tracing.valid {
 		return
 	}
-	now := time.Now()
+	now := j.lately()
 	if said {
 		j.deadline.read(now, j.req.Fields)
 	}

@@ -79,7 +79,6 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 
 // unsent returns the part of head and payload after the first wrote bytes. If part of the head is left, it makes a copy,
 // because the two are separate slices.
-// into a copy.
 func (j *job) unsent(wrote int) []byte {
 	payload := j.body.payload()
 	if wrote >= len(j.head) {
@@ -209,6 +208,9 @@ func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	// The worker has done its part, even if the last bytes do not reach the caller.
 	if err := j.from.End(c.Body.Trailers()); err != nil {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+	}
+	if x := j.client.peer.wire; x != nil {
+		return dispatch.Result{At: x.EndedAt()}
 	}
 	return dispatch.Result{At: time.Now()}
 }

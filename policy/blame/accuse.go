@@ -130,7 +130,8 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && !watched && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) || careful && !watched && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
+		sharp := state.sharp(now, a.work.Variant)
+		if state.runsWell(now, &a.work) || careful && !watched && !sharp && state.vouched(now, &a.work) {
 			continue
 		}
 		elsewhere, outlived := state.answeredElsewhere(now, e, now-a.at, a.work.same)
@@ -142,8 +143,10 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		}
 		weight := lateness(now-a.at, w)
 		switch {
+		case sharp:
+			weight = lateWeight * math.Exp2(mostEvidence)
 		case careful:
-			weight = lateWeight
+			weight = lateWeight * math.Exp2(float64(min(state.evidence(now, a.work.Fingerprint), mostEvidence)-1))
 		case elsewhere:
 			weight /= 5
 		}
@@ -151,6 +154,13 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, started: a.started, prior: 0.5, weight: weight,
 		})
 	}
+}
+
+// vouched reports whether work that was answered is not suspected for deaths that go unexplained: it is popular, was not
+// there before, or a worker has outlived it.
+func (state *State) vouched(now int64, w *Work) bool {
+	return state.proven.successes(w.Fingerprint, state.second(now)) >= provenPopular ||
+		state.evidence(now, w.Fingerprint) == 0 || state.harmless(now, w.Fingerprint)
 }
 
 // answeredElsewhere reports whether workers that live have answered such work, too, and
@@ -328,8 +338,12 @@ func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
 	return max(0.01, 1-float64(now-g.left)/float64(abandonedFor))
 }
 
-// lateWeight is the weight of answered work while its delay is unknown.
-const lateWeight = 0.5
+// lateWeight is the weight of answered work while its delay is unknown. Each unexplained death
+// before which it was answered, too, doubles it.
+const (
+	lateWeight   = 0.5
+	mostEvidence = 6
+)
 
 // lateness weighs work that was answered some time ago: half as much for every third
 // of the window. Few killers kill after their answer, so that it begins at a tenth

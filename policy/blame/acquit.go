@@ -16,7 +16,7 @@ func (c *workCase) answeredOnly() bool {
 // worker has outlived an answer to it: it need not run alone for that.
 func (state *State) acquitted(now int64, i uint32) bool {
 	c := &state.cases[i]
-	if !c.answeredOnly() || !state.harmless(now, c.work.Fingerprint) {
+	if !c.answeredOnly() || state.sharp(now, c.work.Variant) || !state.harmless(now, c.work.Fingerprint) {
 		return false
 	}
 	state.acquit(now, i)
@@ -25,6 +25,11 @@ func (state *State) acquitted(now int64, i uint32) bool {
 
 func (state *State) acquit(now int64, i uint32) {
 	state.emitCase(Dropped, now, i, nil)
+	for _, fp := range [...]bezoar.Fingerprint{state.cases[i].work.Fingerprint, state.cases[i].work.Shape} {
+		if h := state.histories.find(fp); h != nil {
+			h.cleared(state.cases[i].work.Variant, true)
+		}
+	}
 	state.setClear(i)
 }
 

@@ -95,10 +95,16 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
 	}
-	state.noteFirst(now, e, tk.work.Fingerprint)
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
-	if !tk.known && record >= provenPopular && tk.group == none {
-		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
+	state.noteFirst(now, e, tk.work.Fingerprint, record)
+	if !tk.work.Client.IsZero() && state.careful(now) {
+		state.noteFirst(now, e, tk.work.Client, record)
+	}
+	if record >= provenPopular && tk.group == none && (!tk.known || state.trusted(now, &tk.work)) {
+		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane})
+		if tk.known {
+			tk.features = nil // a history may keep them
+		}
 		return
 	}
 	n := answer{work: tk.work.kept(), started: tk.started, at: now, lane: tk.lane, probed: probed, counted: !tk.known && record >= provenWell}
@@ -109,17 +115,45 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &n)
 	}
 	state.flush(now, e)
-	if old, displaced := e.answers.push(n); displaced && !old.counted {
+	switch old, displaced := e.answers.push(n); {
+	case !displaced, old.counted:
+	case !state.undecided(now, &old):
 		state.succeeded(now, &old)
+	case len(state.histories.byFP) > 0:
+		state.remember(now, &old) // killers are compared with it
 	}
+}
+
+// trusted reports whether work whose fingerprint is popular runs well, and nothing is held against its variant.
+func (state *State) trusted(now int64, w *Work) bool {
+	_, held := state.byVariant[w.Variant]
+	return !held && state.runsWell(now, w)
+}
+
+// undecided reports whether a is suspect for what it does after its answer, or popular, and its time is not over: it is
+// no success of its variant only because much else was answered meanwhile.
+func (state *State) undecided(now int64, a *answer) bool {
+	if !state.careful(now) || now-a.at >= state.window(now) {
+		return false
+	}
+	if state.proven.successes(a.work.Fingerprint, state.second(now)) >= provenPopular {
+		return true
+	}
+	for j, ok := state.byFP[a.work.Fingerprint]; ok && j != none; j = state.cases[j].after {
+		if state.cases[j].late {
+			return true
+		}
+	}
+	return false
 }
 
 // maxFirsts bounds the different works whose first answer an epoch remembers.
 const maxFirsts = 256
 
-// noteFirst notes that e has answered work of fp, while deaths go unexplained.
-func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint) {
-	if !state.careful(now) {
+// noteFirst notes that e has answered work of fp, of which so many successes are known. Before
+// a death goes unexplained, only what comes again is worth a note, and is not popular.
+func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint, successes float64) {
+	if !state.careful(now) && (successes < 1 || successes >= provenPopular) {
 		return
 	}
 	if e.firsts == nil {
@@ -130,16 +164,42 @@ func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint) {
 	}
 }
 
-// harmless reports whether a worker lives that answered work of fp longer ago than the
-// window: whatever it does later, it is not that.
+// lateMost is the longest that work is thought to take to kill after its answer.
+func (state *State) lateMost() int64 { return widen * int64(state.cfg.Window) }
+
+// harmless reports whether a worker has outlived its first answer to work of fp by so much
+// that a later death is not its doing.
 func (state *State) harmless(now int64, fp bezoar.Fingerprint) bool {
-	w := state.window(now)
+	w := state.lateMost()
+	if at, ok := state.company.outlived[fp]; ok && now-at <= int64(carefulFor) {
+		return true
+	}
 	for _, i := range state.byEpoch {
 		if at, ok := state.epochs[i].firsts[fp]; ok && now-at >= w {
 			return true
 		}
 	}
 	return false
+}
+
+// noteOutlived keeps what a worker that ends has outlived.
+func (state *State) noteOutlived(now int64, e *epoch) {
+	w := state.lateMost()
+	c := &state.company
+	for fp, at := range e.firsts {
+		if now-at < w {
+			continue
+		}
+		if c.outlived == nil {
+			c.outlived = map[bezoar.Fingerprint]int64{}
+		}
+		if _, ok := c.outlived[fp]; !ok && len(c.outlived) >= maxCompany {
+			c.forgetOutlived(now)
+		}
+		if len(c.outlived) < maxCompany {
+			c.outlived[fp] = now
+		}
+	}
 }
 
 // flush lets answers count whose worker has outlived the window.
@@ -193,13 +253,19 @@ func (state *State) succeeded(now int64, a *answer) {
 // and that of its fingerprint as a whole.
 func (state *State) clearCases(now int64, a *answer) {
 	clean := a.lane || state.rule(&a.work).ReportOnly
-	if j, ok := state.byVariant[a.work.Fingerprint]; ok {
+	if j, ok := state.byVariant[a.work.Fingerprint]; ok && !state.convictedSince(j, a.at) {
 		state.cleared(now, j, clean)
 	}
 	if a.work.Variant.IsZero() || a.work.whole() {
 		return
 	}
-	if j, ok := state.byVariant[a.work.Variant]; ok {
+	if j, ok := state.byVariant[a.work.Variant]; ok && !state.convictedSince(j, a.at) {
 		state.cleared(now, j, clean)
 	}
+}
+
+// convictedSince reports whether a case is a conviction that was made after an answer: what was answered before says
+// nothing against it.
+func (state *State) convictedSince(i uint32, answered int64) bool {
+	return state.cases[i].state == quarantined && state.cases[i].since > answered
 }

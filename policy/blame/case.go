@@ -282,7 +282,7 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 			d.Cause, d.Score = ByCondition, 0
 		}
 		switch {
-		case c.claim != none && !state.begunLongAgo(now, c.claim):
+		case c.claim != none && !state.begunLongAgo(now, c.claim), state.claimedAsWhole(now, w):
 			d.Action = Duplicate
 		case now < c.hold:
 			return duplicate(c.hold), true
@@ -291,10 +291,21 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 		return Decision{}, false
 	}
 	if c.late && d.Action == ToLane {
-		d.Score += float64(state.company.seen[c.work.Fingerprint].deaths) // each takes the lane for seconds: the likeliest first
+		d.Score += float64(state.evidence(now, c.work.Fingerprint)) // each takes the lane for seconds: the likeliest first
 		d.Window = time.Duration(max(0, state.window(now)))
 	}
 	return d, true
+}
+
+// claimedAsWhole reports whether a copy of w, whose variant was not suspect yet, runs in the lane because its whole
+// fingerprint was.
+func (state *State) claimedAsWhole(now int64, w *Work) bool {
+	i, ok := state.byVariant[w.Fingerprint]
+	if !ok || w.whole() || state.cases[i].claim == none {
+		return false
+	}
+	claim := state.cases[i].claim
+	return state.tickets[claim].work.variant() == w.Variant && !state.begunLongAgo(now, claim)
 }
 
 // mayProbe reports whether a copy of w may try what is quarantined: a fingerprint

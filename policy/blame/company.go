@@ -3,7 +3,9 @@ package blame
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -26,6 +28,7 @@ const (
 // in the lane, with time kept free behind it.
 type company struct {
 	seen      map[bezoar.Fingerprint]companion // by fingerprint, or by caller
+	outlived  map[bezoar.Fingerprint]int64     // what a worker had outlived when it ended, by when that was
 	mysteries []mystery                        // deaths that may be explained yet, oldest first
 	cleared   []answer                         // before deaths that this crash explains
 }
@@ -72,6 +75,7 @@ func (state *State) puzzle(now int64, acc []accused, before []Work, open []answe
 		c.mysteries = c.mysteries[:maxMysteries-1]
 	}
 	c.mysteries = append(c.mysteries, m)
+	state.alert = true
 }
 
 // explain forgets the deaths that a conviction of variant explains. Killers can be
@@ -134,6 +138,7 @@ func (state *State) unravel(now int64) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
+	state.alert = len(kept) > 0 || state.careful(now)
 }
 
 // suspects reports whether something is still held against one of variants.
@@ -152,9 +157,11 @@ func (state *State) keepCompany(now int64, m *mystery) {
 	within := int64(state.cfg.Rule.Within)
 	for i := range m.before {
 		w := &m.before[i]
-		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular && !state.harmless(now, w.Fingerprint) &&
-			state.met(now, w.Fingerprint, within) >= companyDeaths {
-			state.suspectLate(now, w)
+		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular && !state.harmless(now, w.Fingerprint) {
+			state.met(now, w.Fingerprint, within)
+			if state.evidence(now, w.Fingerprint) >= companyDeaths {
+				state.suspectLate(now, w)
+			}
 		}
 		if w.Client.IsZero() {
 			continue
@@ -163,6 +170,24 @@ func (state *State) keepCompany(now int64, m *mystery) {
 			state.groups.escalateCompany(state, now, w)
 		}
 	}
+}
+
+// forgetOutlived makes room.
+func (c *company) forgetOutlived(now int64) {
+	maps.DeleteFunc(c.outlived, func(_ bezoar.Fingerprint, at int64) bool { return now-at > int64(carefulFor) })
+}
+
+// evidence counts the deaths that nothing has explained so far and before which work of fp was answered.
+func (state *State) evidence(now int64, fp bezoar.Fingerprint) (n int) {
+	if m := state.company.seen[fp]; now-m.at <= int64(state.cfg.Rule.Within) {
+		n = m.deaths
+	}
+	for i := range state.company.mysteries {
+		if slices.ContainsFunc(state.company.mysteries[i].before, func(w Work) bool { return w.Fingerprint == fp }) {
+			n++
+		}
+	}
+	return n
 }
 
 // wasNear notes that work was answered shortly before a death.
@@ -216,7 +241,7 @@ func (state *State) suspectLate(now int64, w *Work) {
 		return
 	}
 	c := &state.cases[i]
-	c.late = true
+	c.late, c.clean = true, true
 	if c.state != unheld {
 		return
 	}

@@ -3,6 +3,8 @@ package blame
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -163,7 +165,19 @@ func (state *State) convictionReason(c *workCase, ev *bezoar.Evidence) string {
 	if ev.Lane {
 		where = "alone in the lane, on a clean worker"
 	}
-	return fmt.Sprintf("was there when %s died within %v (%v), the last time %s", plural(int(c.crashes), "worker"), within, ev.Class, where)
+	return fmt.Sprintf("was there when %s died within %s (%v), the last time %s", plural(int(c.crashes), "worker"), short(within), ev.Class, where)
+}
+
+// short formats a duration without zero minutes and seconds: 10m, not 10m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // convict quarantines a case. Each conviction doubles the time, jittered by

@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -30,10 +31,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		state.flush(at, ep)
 	}
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
-	before, near := state.before(at, ep, int64(answersFor)), state.before(at, ep, state.window(at))
-	late := state.lateCallers(at, ep)
-	open := ep.answers.latest()
-	fresh := ep.answered == 0
+	past := state.past(at, ep, planned)
 	state.Silent(id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
@@ -50,23 +48,15 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	state.crashes++
 	shareOut(acc)
-	slices.SortStableFunc(acc, func(x, y accused) int {
-		switch {
-		case x.share > y.share:
-			return -1
-		case x.share < y.share:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(acc, func(x, y accused) int { return cmp.Compare(y.share, x.share) })
 	ev.Lane = laneDeath(acc)
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
-	sick := fresh && state.badBuild(at, acc)
+	sick := past.fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
 	if !ev.Lane {
 		state.struck(at)
 	}
-	state.wasNear(at, near)
+	state.wasNear(at, past.near)
 	elsewhere := state.elsewhere(acc)
 	few := likeliest(acc)
 	convicted := false
@@ -84,12 +74,47 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	state.groups.crowded(state, at, acc)
 	if !convicted {
-		state.groups.blameLate(state, at, late, acc)
-	}
-	if !convicted && len(before) > 0 && !state.gated(at) {
-		state.puzzle(at, acc, before, open)
+		state.unexplained(at, acc, &past)
 	}
 	state.compareCleared(at)
+}
+
+// past is what is known of an epoch that has ended, besides what was in flight.
+type past struct {
+	before []Work       // answered lately
+	near   []Work       // … within the window
+	sharp  []Work       // … so shortly before this and other deaths that it explains them
+	late   []lateCaller // whose work was answered shortly before the end
+	open   []answer     // does not count as a success yet
+	fresh  bool         // it had answered nothing
+}
+
+// past collects what an epoch has answered, before the epoch is forgotten.
+func (state *State) past(now int64, e *epoch, planned bool) past {
+	state.noteOutlived(now, e)
+	p := past{fresh: e.answered == 0}
+	if planned {
+		return p
+	}
+	p.before, p.near = state.before(now, e, int64(answersFor)), state.before(now, e, state.window(now))
+	p.late, p.open = state.lateCallers(now, e), e.answers.latest()
+	if state.alert {
+		p.sharp = state.timed(now, e)
+	}
+	return p
+}
+
+// unexplained notes a death that has convicted nobody.
+func (state *State) unexplained(now int64, acc []accused, p *past) {
+	state.groups.blameLate(state, now, p.late, acc)
+	if len(p.before) == 0 || state.gated(now) {
+		return
+	}
+	state.puzzle(now, acc, p.before, p.open)
+	state.unravel(now)
+	for i := range p.sharp {
+		state.suspectLate(now, &p.sharp[i])
+	}
 }
 
 // elsewhere counts on how many other workers the callers of what was in flight have
@@ -237,13 +262,20 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 // on which nothing else was answered lately; on such a worker at once if it has much of
 // the blame.
 func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
-	if !c.late {
+	if !c.late && !state.wholeLate(c.work.Fingerprint) {
 		ev.Lane = false
 		c.late = a.late || a.lane || a.share >= suspicion
 		c.clean = c.clean || a.share >= suspicion
 		return
 	}
+	c.late = true
 	c.clean = c.clean || a.lane && !ev.Lane
+}
+
+// wholeLate reports whether all work of a fingerprint is suspect for what it does after its answer.
+func (state *State) wholeLate(fp bezoar.Fingerprint) bool {
+	i, ok := state.byVariant[fp]
+	return ok && state.cases[i].late && state.cases[i].state == suspected
 }
 
 // besideEnough is how often work must kill beside streams to count as alone.

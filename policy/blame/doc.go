@@ -50,8 +50,8 @@
 //	    └──── its worker dies within the window ──────────► has a share in that death
 //
 // A death that nothing in flight explains makes the window five times as long for ten
-// minutes. What was answered before several such deaths, and has killed every worker
-// since, becomes suspect.
+// minutes. What was answered before three deaths that nothing explains so far becomes
+// suspect, unless a worker has outlived its first answer to it by five windows.
 //
 // # Blame
 //

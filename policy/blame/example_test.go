@@ -38,7 +38,7 @@ func ExampleState() {
 	// it goes to the lane
 	// with 100 % of the blame for a death; convicted: true
 	// it goes to nowhere
-	// was there when 2 workers died within 10m0s (crash), the last time alone in the lane, on a clean worker
+	// was there when 2 workers died within 10m (crash), the last time alone in the lane, on a clean worker
 }
 
 func ExampleRule() {

@@ -23,7 +23,7 @@ const (
 // end, if no worker that lives has outlived an answer to them. Work that kills after
 // its answer, no two of it alike, has nothing else in common.
 func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
-	w := int64(state.cfg.Window)
+	w := state.window(now)
 	if w <= 0 {
 		return nil
 	}
@@ -49,7 +49,11 @@ func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
 				continue
 			}
 		}
-		if _, outlived := state.answeredElsewhere(now, e, now-at, func(w *Work) bool { return w.Client == c }); !outlived {
+		outlived := state.harmless(now, c)
+		if !state.careful(now) {
+			_, outlived = state.answeredElsewhere(now, e, now-at, func(w *Work) bool { return w.Client == c })
+		}
+		if !outlived {
 			out = append(out, lateCaller{c, lateBlame * math.Exp2(-3*float64(now-at)/float64(w))})
 		}
 	}

@@ -167,6 +167,9 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 	if alike {
 		return Decision{Action: ToLane, Cause: ByFeature}, none, true
 	}
+	if client.late { // what it leaves behind in the fleet kills there
+		return Decision{Action: ToLane, Cause: ByClient, Window: time.Duration(max(0, state.window(now)))}, none, true
+	}
 	return Decision{Action: ToLane, Cause: ByClient, Overflow: true}, none, true
 }
 

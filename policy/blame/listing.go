@@ -107,12 +107,15 @@ func (state *State) Overtaken(now time.Time, t Ticket) bool {
 	if tk.work.Exempt || tk.probe || state.rule(&tk.work).ReportOnly {
 		return false
 	}
+	if state.Lifted(now, t) {
+		return true
+	}
 	if i, ok := state.heldCase(&tk.work); ok {
 		switch state.cases[i].state {
 		case quarantined:
 			return true
 		case suspected:
-			if tk.caseIndex != i || state.acquitted(now.UnixNano(), i) {
+			if tk.caseIndex != i {
 				return true
 			}
 		case conditional:
@@ -140,6 +143,17 @@ func (state *State) Overtaken(now time.Time, t Ticket) bool {
 	// variants of its fingerprint. Unless much speaks for it, it is judged again.
 	tk.changes = state.changes
 	return state.record(state.start, &tk.work) < provenWell
+}
+
+// Lifted reports whether t's work was sent to the lane for what was held against it, and nothing is any more. It may
+// be closed and admitted again while it waits.
+func (state *State) Lifted(now time.Time, t Ticket) bool {
+	tk := &state.tickets[t]
+	i := tk.caseIndex
+	if i == none || tk.probe || state.cases[i].claim != uint32(t) {
+		return false
+	}
+	return state.cases[i].state == unheld || state.acquitted(now.UnixNano(), i)
 }
 
 // Quarantine holds w by an operator's order until the given time: its exact

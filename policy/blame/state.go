@@ -33,6 +33,8 @@ type State struct {
 	groups     groups
 	histories  histories
 	company    company
+	timing     timing
+	alert      bool // deaths go unexplained, or may: variants are known
 	experiment experiment
 	seen       bloom
 	gate       gate
@@ -74,6 +76,7 @@ func New(cfg Config, now time.Time) *State {
 	state.byVariant = map[bezoar.Fingerprint]uint32{}
 	state.histories.byFP = map[bezoar.Fingerprint]*history{}
 	state.company.seen = map[bezoar.Fingerprint]companion{}
+	state.timing = timing{}
 	state.groups.init(cfg.MaxGroups)
 	state.seen.init(now.UnixNano())
 	state.gate.init()
@@ -177,9 +180,12 @@ func (state *State) open(w Work, v *view) uint32 {
 	return i
 }
 
-// interesting reports whether it matters what w consists of: its fingerprint or its
+// interesting reports whether it matters what w consists of: deaths go unexplained, its fingerprint or its
 // shape has killed, or its caller is escalated.
 func (state *State) interesting(w *Work) bool {
+	if state.alert {
+		return true
+	}
 	if len(state.histories.byFP) > 0 && (state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
 		return true
 	}

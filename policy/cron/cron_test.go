@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 		{"0 0 * foo *", 6, `month: "foo" is wrong, want 1 to 12, or jan to dec`},
 		{"0 0 * * mon-xyz", 12, `day of week: "xyz" is wrong`},
 		{"0 5-3 * * *", 2, `"5-3" runs backwards`},
-		{"*/0 * * * *", 2, `the step "0" is not within 1 to 59`},
+		{"*/0 * * * *", 2, `the step is "0", want 1 to 59`},
 		{"0 0 31 feb,apr *", 4, `no month in "feb,apr" has a day in "31"`},
 		{"@dayly", 0, `there is no "@dayly"`},
 		{"+1 * * * *", 0, "is wrong"},

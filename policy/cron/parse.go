@@ -151,7 +151,7 @@ func (f field) item(text string, at int) (set uint64, err error) {
 	step := 1
 	if stepped {
 		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > f.max {
-			return 0, &Error{at + len(span) + 1, fmt.Sprintf("%s: the step %q is not within 1 to %d", f.name, stepText, f.max)}
+			return 0, &Error{at + len(span) + 1, fmt.Sprintf("%s: the step is %q, want 1 to %d", f.name, stepText, f.max)}
 		}
 	}
 	for n := from; n <= to; n += step {

@@ -85,9 +85,10 @@ func (e *Entry) ripe(now time.Time) bool {
 
 // before orders work that runs alone. First comes work that has not killed the lane yet, because its success tells a sick
 // fleet from sick work. Then, in this order: the likeliest killer of its company; work that needs no time after it; work
-// that has waited for Patience or latePatience; the highest score; the longest wait.
+// that has waited for Patience or latePatience; the highest score; the longest wait. Late work that has killed does not go
+// behind other late work: all of that together would take too long.
 func before(now time.Time, a, b *Entry) bool {
-	if a.Died != b.Died {
+	if a.Died != b.Died && !(a.Late && b.Late) {
 		return a.Died < b.Died
 	}
 	if a.Likely != b.Likely {

@@ -37,6 +37,7 @@ func TestPick(t *testing.T) {
 		{"but after who has waited longer", []lane.Entry{{Score: 0.9, Since: since(2500)}, proven(0.01, 2000)}, []int{0}},
 		{"overdue before suspicion", []lane.Entry{{Score: 0.9, Since: since(100)}, {Score: 0.1, Since: since(2000)}}, []int{1}},
 		{"what has killed the lane last", []lane.Entry{{Score: 2, Died: 1, Since: since(5000)}, {Score: 0.1, Since: since(1)}}, []int{1}},
+		{"but not behind others that take time", []lane.Entry{{Score: 3, Died: 1, Late: true, Since: since(100)}, {Score: 1, Late: true, Since: since(900)}}, []int{0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := lane.Pick(now, tc.entries, []int{7, 7, 7}); !slices.Equal(got, tc.want) {

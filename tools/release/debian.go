@@ -106,18 +106,48 @@ func (r *release) installed(arch string) ([]file, error) {
 		files = append(files, file{name: f.name, mode: f.mode, data: data})
 	}
 	pages, err := r.manual()
-	return append(files, pages...), err
+	if err != nil {
+		return nil, err
+	}
+	completions, err := r.completions()
+	return append(append(files, pages...), completions...), err
+}
+
+// runs returns the program for this machine, which writes files for all platforms.
+func (r *release) runs() (string, error) {
+	program, ok := r.binaries[runtime.GOOS+"_"+runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("there is no binary for this machine, %s/%s, to write it", runtime.GOOS, runtime.GOARCH)
+	}
+	return filepath.Abs(program)
+}
+
+// completions has the program that runs here write its completions, where shells look
+// for them.
+func (r *release) completions() (files []file, err error) {
+	program, err := r.runs()
+	if err != nil {
+		return nil, fmt.Errorf("completions: %w", err)
+	}
+	for _, c := range []struct{ shell, name string }{
+		{"bash", "usr/share/bash-completion/completions/bezoar"},
+		{"fish", "usr/share/fish/vendor_completions.d/bezoar.fish"},
+	} {
+		script, err := exec.Command(program, "completion", c.shell).Output()
+		if err != nil {
+			return nil, fmt.Errorf("completion for %s: %w", c.shell, err)
+		}
+		files = append(files, file{name: c.name, mode: 0o644, data: script})
+	}
+	return files, nil
 }
 
 // manual has the program that runs here write its manual, which is the same for all
 // platforms.
 func (r *release) manual() (pages []file, err error) {
-	program, ok := r.binaries[runtime.GOOS+"_"+runtime.GOARCH]
-	if !ok {
-		return nil, fmt.Errorf("the manual: there is no binary for this machine, %s/%s, to write it", runtime.GOOS, runtime.GOARCH)
-	}
-	if program, err = filepath.Abs(program); err != nil {
-		return nil, err
+	program, err := r.runs()
+	if err != nil {
+		return nil, fmt.Errorf("the manual: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "bezoar-man-")
 	if err != nil {

@@ -43,9 +43,25 @@ func TestThePackageHasTheManual(t *testing.T) {
 		t.Skip("dpkg-deb is not installed")
 	}
 	list := output(t, "dpkg-deb", "--contents", filepath.Join(folder, "bezoar_"+runtime.GOARCH+".deb"))
-	for _, page := range []string{"bezoar.1.gz", "bezoar-serve.1.gz", "bezoar-queue.1.gz"} {
-		if !strings.Contains(list, "/usr/share/man/man1/"+page) {
-			t.Errorf("the package has no %s", page)
+	for _, name := range []string{
+		"man/man1/bezoar.1.gz", "man/man1/bezoar-serve.1.gz", "man/man1/bezoar-queue.1.gz",
+		"bash-completion/completions/bezoar", "fish/vendor_completions.d/bezoar.fish",
+	} {
+		if !strings.Contains(list, "/usr/share/"+name+"\n") {
+			t.Errorf("the package has no %s", name)
 		}
+	}
+}
+
+// The completions are what the program of this machine prints for each shell.
+func TestCompletionsAreTheProgramsOwn(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n[ \"$1\" = completion ] && echo \"for $2\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{binaries: map[string]string{runtime.GOOS + "_" + runtime.GOARCH: program}}
+	got, err := r.completions()
+	if err != nil || len(got) != 2 || string(got[0].data) != "for bash\n" || string(got[1].data) != "for fish\n" {
+		t.Fatalf("%v, %v", got, err)
 	}
 }

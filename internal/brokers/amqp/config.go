@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,34 +48,29 @@ type Config struct {
 // FromURL parses amqp://HOST[,HOST…]/QUEUE, or amqps://. The parameters are vhost, prefetch
 // and those of [brokers.Address.TLS].
 func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	port := "5672"
-	if strings.HasPrefix(text, "amqps:") {
-		port = "5671"
-	}
-	a, err := brokers.Parse(text, port, getenv)
+	a, err := brokers.Parse(text, portOf(text), getenv)
 	if err != nil {
 		return c, err
 	}
 	c.Queue = a.Name
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return c, err
-	}
-	if text := a.Param("prefetch"); text != "" {
-		if c.Prefetch, err = strconv.Atoi(text); err != nil || c.Prefetch < 1 {
-			return c, fmt.Errorf("prefetch=%.100s is not a number of messages", text)
-		}
-	}
+	c.Client, c.Prefetch = ClientFrom(&a), int(a.Number("prefetch", 1, math.MaxInt32, "number of messages"))
 	if err := a.Rest(); err != nil {
 		return c, err
 	}
 	return c, c.Validate()
 }
 
+// portOf returns the default port of a URL.
+func portOf(url string) string {
+	if strings.HasPrefix(url, "amqps:") {
+		return "5671"
+	}
+	return "5672"
+}
+
 // ClientFrom returns the connection settings in a URL.
-func ClientFrom(a *brokers.Address) (c Client, err error) {
-	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, VHost: a.Param("vhost")}
-	c.TLS, err = a.TLS(a.Scheme == "amqps")
-	return c, err
+func ClientFrom(a *brokers.Address) Client {
+	return Client{Brokers: a.Hosts, User: a.User, Password: a.Password, VHost: a.Param("vhost"), TLS: a.TLS(a.Scheme == "amqps")}
 }
 
 // Validate returns one error that names every invalid field, or nil.

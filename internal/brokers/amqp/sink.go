@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -57,25 +56,11 @@ type line struct {
 // SinkFromURL parses amqp://HOST[,HOST…]/EXCHANGE, or amqps://. The parameters are
 // routing_key, mandatory, vhost and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	port := "5672"
-	if strings.HasPrefix(text, "amqps:") {
-		port = "5671"
-	}
-	a, err := brokers.Parse(text, port, getenv)
+	a, err := brokers.Parse(text, portOf(text), getenv)
 	if err != nil {
 		return nil, err
 	}
-	c := SinkConfig{Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source}
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return nil, err
-	}
-	switch v := a.Param("mandatory"); v {
-	case "", "true":
-	case "false":
-		c.Optional = true
-	default:
-		return nil, fmt.Errorf("mandatory=%.100s is not true or false", v)
-	}
+	c := SinkConfig{Client: ClientFrom(&a), Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source, Optional: !a.Flag("mandatory", true)}
 	if err := a.Rest(); err != nil {
 		return nil, err
 	}

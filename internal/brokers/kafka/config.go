@@ -74,16 +74,8 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 		return c, err
 	}
 	c.Topic, c.Group = a.Name, a.Param("group")
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return c, err
-	}
-	if c.Latest, err = a.Latest(); err != nil {
-		return c, err
-	}
-	c.Instance = a.Param("instance")
-	if c.Session, err = a.Duration("session", "15s"); err != nil {
-		return c, err
-	}
+	c.Client, c.Latest = ClientFrom(&a), a.Latest()
+	c.Instance, c.Session = a.Param("instance"), a.Duration("session", "15s")
 	if err := a.Rest(); err != nil {
 		return c, err
 	}
@@ -91,10 +83,8 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 }
 
 // ClientFrom returns the connection settings in a URL.
-func ClientFrom(a *brokers.Address) (c Client, err error) {
-	c = Client{Brokers: a.Hosts, User: a.User, Password: a.Password, SASL: a.Param("sasl")}
-	c.TLS, err = a.TLS(false)
-	return c, err
+func ClientFrom(a *brokers.Address) Client {
+	return Client{Brokers: a.Hosts, User: a.User, Password: a.Password, SASL: a.Param("sasl"), TLS: a.TLS(false)}
 }
 
 // legalName matches valid topic names.

@@ -48,10 +48,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	if err != nil {
 		return nil, err
 	}
-	c := SinkConfig{Topic: a.Name, Source: source}
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return nil, err
-	}
+	c := SinkConfig{Client: ClientFrom(&a), Topic: a.Name, Source: source}
 	if err := a.Rest(); err != nil {
 		return nil, err
 	}

@@ -59,15 +59,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 		return c, err
 	}
 	c.Stream, c.Consumer = a.Name, a.Param("consumer")
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return c, err
-	}
-	if c.Latest, err = a.Latest(); err != nil {
-		return c, err
-	}
-	if c.AckWait, err = a.Duration("ack_wait", "30s"); err != nil {
-		return c, err
-	}
+	c.Client, c.Latest, c.AckWait = ClientFrom(&a), a.Latest(), a.Duration("ack_wait", "30s")
 	if err := a.Rest(); err != nil {
 		return c, err
 	}
@@ -75,10 +67,8 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 }
 
 // ClientFrom returns the connection settings in a URL.
-func ClientFrom(a *brokers.Address) (c Client, err error) {
-	c = Client{Servers: a.Hosts, User: a.User, Password: a.Password, Credentials: a.Param("creds")}
-	c.TLS, err = a.TLS(false)
-	return c, err
+func ClientFrom(a *brokers.Address) Client {
+	return Client{Servers: a.Hosts, User: a.User, Password: a.Password, Credentials: a.Param("creds"), TLS: a.TLS(false)}
 }
 
 // legalName matches valid names of streams and consumers.

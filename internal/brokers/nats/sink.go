@@ -49,10 +49,7 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	if err != nil {
 		return nil, err
 	}
-	c := SinkConfig{Subject: a.Name, Stream: a.Param("stream"), Source: source}
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return nil, err
-	}
+	c := SinkConfig{Client: ClientFrom(&a), Subject: a.Name, Stream: a.Param("stream"), Source: source}
 	if err := a.Rest(); err != nil {
 		return nil, err
 	}

@@ -5,11 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,15 +57,7 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 		return c, err
 	}
 	c.Stream, c.Group = a.Name, a.Param("group")
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return c, err
-	}
-	if c.Latest, err = a.Latest(); err != nil {
-		return c, err
-	}
-	if c.Lease, err = a.Duration("lease", "1m"); err != nil {
-		return c, err
-	}
+	c.Client, c.Latest, c.Lease = ClientFrom(&a), a.Latest(), a.Duration("lease", "1m")
 	if err := a.Rest(); err != nil {
 		return c, err
 	}
@@ -75,18 +65,12 @@ func FromURL(text string, getenv func(string) string) (c Config, err error) {
 }
 
 // ClientFrom returns the connection settings in a URL.
-func ClientFrom(a *brokers.Address) (c Client, err error) {
+func ClientFrom(a *brokers.Address) Client {
 	if len(a.Hosts) > 1 {
-		return c, errors.New("name one host: clusters and sentinels are not supported")
+		a.Fail("name one host: clusters and sentinels are not supported")
 	}
-	c = Client{Server: a.Hosts[0], User: a.User, Password: a.Password}
-	if text := a.Param("db"); text != "" {
-		if c.DB, err = strconv.Atoi(text); err != nil || c.DB < 0 || c.DB > maxDB {
-			return c, fmt.Errorf("db=%.100s is not a database number", text)
-		}
-	}
-	c.TLS, err = a.TLS(a.Scheme == "rediss")
-	return c, err
+	db := int(a.Number("db", 0, maxDB, "database number"))
+	return Client{Server: a.Hosts[0], User: a.User, Password: a.Password, DB: db, TLS: a.TLS(a.Scheme == "rediss")}
 }
 
 // Validate returns one error that names every invalid field, or nil.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"math"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -45,20 +45,9 @@ func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error)
 	if err != nil {
 		return nil, err
 	}
-	c := SinkConfig{Stream: a.Name, Source: source}
-	if c.Client, err = ClientFrom(&a); err != nil {
-		return nil, err
-	}
-	if text := a.Param("maxlen"); text != "" {
-		if c.MaxLen, err = strconv.ParseInt(text, 10, 64); err != nil || c.MaxLen < 1 {
-			return nil, fmt.Errorf("maxlen=%.100s is not a number of entries", text)
-		}
-	}
-	if text := a.Param("max_bytes"); text != "" {
-		if c.MaxBytes, err = strconv.Atoi(text); err != nil || c.MaxBytes < 1 {
-			return nil, fmt.Errorf("max_bytes=%.100s is not a number of bytes", text)
-		}
-	}
+	c := SinkConfig{Client: ClientFrom(&a), Stream: a.Name, Source: source}
+	c.MaxLen = a.Number("maxlen", 1, math.MaxInt64, "number of entries")
+	c.MaxBytes = int(a.Number("max_bytes", 1, math.MaxInt64, "number of bytes"))
 	if err := a.Rest(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bezoar-dev/bezoar/internal/process/procstat"
 )
 
@@ -43,7 +45,12 @@ func (e *examination) disk(key, path string) {
 		return
 	}
 	left, free := 1-spaceUsed(s), size(s.Available)
+	refusal := unix.Access(path, unix.W_OK|unix.X_OK)
 	switch {
+	case errors.Is(refusal, unix.EROFS):
+		e.fault("disk", "mount it for writing, or move "+key, "%s: the file system of %s can only be read", key, path)
+	case refusal != nil:
+		e.fault("disk", "run bezoar doctor as the user that Bezoar runs as, or move "+key, "%s: this user may not write to %s", key, path)
 	case s.Available < noSpace:
 		e.fault("disk", "free space, or move "+key, "%s: %s are left on the disk of %s", key, free, path)
 	case s.Inodes > 0 && s.FreeInodes < noInodes:

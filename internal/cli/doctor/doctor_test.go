@@ -187,6 +187,25 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Without a file, a Bezoar that bezoar run started is not blamed for the ports of the
+// defaults. Before the first start there is no secret.
+func TestWithoutAFile(t *testing.T) {
+	says := func(p *place, check, text string) {
+		t.Helper()
+		found := p.run()
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Level == OK && f.Check == check && strings.Contains(f.Text, text) }) {
+			t.Errorf("no ok of %s says %q: %+v", check, text, found)
+		}
+	}
+	p := newPlace(t)
+	p.File = ""
+	run := p.start()
+	says(p, "ports", "was started with other settings than the defaults")
+	p.check(run.Close())
+	p.Settings.StateDir = p.path("nothing")
+	says(p, "secrets", "there are none yet")
+}
+
 func TestWhatIsWrongWithAStore(t *testing.T) {
 	for name, tt := range stored() {
 		e := &examination{store: tt.found}

@@ -17,6 +17,8 @@ func (e *examination) ports(ctx context.Context) {
 			err = ln.Close()
 		}
 		switch {
+		case err == nil && e.runs() && e.File == "":
+			e.ok("ports", "%s %s is free: Bezoar (pid %d) was started with other settings than the defaults", a.key, a.addr, e.pid())
 		case err == nil && e.runs():
 			e.warn("ports", "restart Bezoar, or correct "+a.key, "Bezoar runs (pid %d) and does not listen on %s, as %s says", e.pid(), a.addr, a.key)
 		case err == nil:

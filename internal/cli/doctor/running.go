@@ -25,11 +25,11 @@ func (e *examination) running(ctx context.Context) {
 	_, silent := errors.AsType[*adminapi.ReachError](err)
 	switch {
 	case silent && e.runs():
-		e.fault("health", "read its log; --admin names another address", "Bezoar runs (pid %d): %v", e.pid(), err)
+		e.fault("health", "read its log, or set its address with --admin", "Bezoar runs (pid %d): %v", e.pid(), err)
 	case silent:
 		e.ok("health", "no Bezoar answers at %s", e.Settings.Admin)
 	case err != nil:
-		e.fault("health", "--admin names another address", "%v", err)
+		e.fault("health", "set its address with --admin", "%v", err)
 	default:
 		e.health(raw)
 		e.version(ctx)

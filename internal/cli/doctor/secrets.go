@@ -58,9 +58,23 @@ func (e *examination) secrets(context.Context) {
 	if e.store.File != "" && e.store.Exists {
 		e.private("the store, which holds requests and messages,", e.store.File)
 	}
-	if len(e.found) == before {
+	switch {
+	case len(e.found) > before:
+	case e.secretless():
+		e.ok("secrets", "there are none yet; the first start makes the key of fingerprints")
+	default:
 		e.ok("secrets", "they exist, and no other user can read them")
 	}
+}
+
+// secretless reports whether Bezoar has not run yet, and the settings name no secrets.
+func (e *examination) secretless() bool {
+	c := &e.Settings
+	if c.AdminTokenFile != "" || len(c.AccessKeys) > 0 || len(c.SecretVariables()) > 0 || len(e.pairs()) > 0 || e.store.Exists {
+		return false
+	}
+	_, err := os.Stat(c.StateDir)
+	return c.StateDir != "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // stateSecret checks the state folder and the secret in it.

@@ -224,6 +224,11 @@ func queueProblem(err error) *adminapi.Problem {
 		status, code = http.StatusConflict, adminapi.CodeConflict
 	case queue.ErrTooLarge:
 		status, code = http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge
+	case queue.ErrNoAnswer:
+		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "the store does not answer: bezoar config status and the log say why")
+	case queue.ErrNoSpace:
+		return adminapi.NewProblem(http.StatusInsufficientStorage, adminapi.CodeUnavailable,
+			"the disk of the store is full: free some space there. Messages can be received and deleted")
 	}
 	return adminapi.NewProblem(status, code, err.Error())
 }

@@ -318,6 +318,12 @@ func TestQueueProblems(t *testing.T) {
 			t.Errorf("%s is answered %v, want %d", code, p, want)
 		}
 	}
+	if p := queueProblem(fmt.Errorf("send: %w", queue.ErrNoAnswer)); p == nil || p.Status != 503 || p.Code != adminapi.CodeUnavailable || !strings.Contains(p.Detail, "store does not answer") {
+		t.Errorf("a store that is away is answered %v", p)
+	}
+	if p := queueProblem(fmt.Errorf("send: %w", queue.ErrNoSpace)); p == nil || p.Status != 507 || p.Code != adminapi.CodeUnavailable || !strings.Contains(p.Detail, "disk of the store is full") {
+		t.Errorf("a full disk is answered %v", p)
+	}
 	if p := queueProblem(http.ErrAbortHandler); p != nil {
 		t.Errorf("an error that is no queue's is answered %v", p)
 	}

@@ -5,9 +5,9 @@ import "time"
 // Panic is the state of a fleet with so few healthy workers that health checks are ignored.
 // All running workers get traffic.
 type Panic struct {
-	Since time.Time `json:"since"`
-	Well  int       `json:"well"` // healthy workers among the running ones
-	Up    int       `json:"up"`
+	Since   time.Time `json:"since"`
+	Healthy int       `json:"healthy"` // healthy workers among the running ones
+	Up      int       `json:"up"`
 }
 
 // Pool is the state of a fleet's limit on concurrent requests.
@@ -44,7 +44,7 @@ type Shard struct {
 // Held is the reason why a running worker gets no work, or less.
 type Held struct {
 	Out       bool      `json:"out"`                    // true if it gets no work; false if its fleet is in panic
-	Sick      string    `json:"sick,omitempty"`         // reason of failing health checks
+	Unhealthy string    `json:"unhealthy,omitempty"`    // reason of failing health checks
 	Silent    bool      `json:"silent,omitempty"`       // true if it has work and answers nothing
 	Ejected   time.Time `json:"ejected_until,omitzero"` // end of an ejection because of its results
 	Ejections int       `json:"ejections_in_a_row,omitempty"`

@@ -275,7 +275,7 @@ func (s *shop) panicInPage(p *browsertest.Page) {
 	t.Helper()
 	s.sick.Store(true)
 	p.Wait(`!document.querySelector("#panic").hidden && document.querySelector("#panic").innerText.includes("Panic mode: shop")`)
-	if got := p.Text("#panic"); !strings.Contains(got, "of 2 workers look well") {
+	if got := p.Text("#panic"); !strings.Contains(got, "of 2 workers look healthy") {
 		t.Errorf("the banner reads %q", got)
 	}
 	if got := s.ask("alice"); got != http.StatusOK {

@@ -108,7 +108,7 @@ func (e Engines) build() part {
 func (e Engines) fleets() part {
 	places := desc("fleet_places", "Workers that the fleet should have.", "fleet")
 	up := desc("fleet_up", "Workers that serve or are the lane.", "fleet")
-	well := desc("fleet_well", "Workers that are up, healthy and not ejected.", "fleet")
+	well := desc("fleet_healthy", "Workers that are up, healthy and not ejected.", "fleet")
 	heldOut := desc("fleet_held_out", "Workers that are up but get no work, because they are unhealthy or ejected.", "fleet")
 	panicking := desc("fleet_panic", "1 while so few workers are healthy that health checks are ignored (panic mode).", "fleet")
 	panics := desc("fleet_panics_total", "Entries of the fleet into panic mode.", "fleet")

@@ -33,7 +33,7 @@ type Config struct {
 // Validate joins every fault.
 func (c Config) Validate() error {
 	var errs faults.List
-	errs.If(c.Rate < 1 || c.Rate > MaxRate, "rate %d: want 1 to %d good requests per second", c.Rate, MaxRate)
+	errs.If(c.Rate < 1 || c.Rate > MaxRate, "rate is %d, want 1 to %d good requests per second", c.Rate, MaxRate)
 	if c.Pill != "" {
 		_, err := ParsePill(string(c.Pill))
 		errs = append(errs, err)

@@ -161,7 +161,7 @@ func TestUniquePillsDiffer(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	err := Config{Rate: 0, Pill: "poison", Lead: -1}.Validate()
-	for _, want := range []string{"rate 0", `"poison" is unknown, want one of crash, hang`, "lead"} {
+	for _, want := range []string{"rate is 0", `"poison" is unknown, want one of crash, hang`, "lead"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

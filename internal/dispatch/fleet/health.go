@@ -13,12 +13,12 @@ type Opinion string
 
 // The opinions.
 const (
-	Sick     Opinion = "sick"     // its health checks fail
-	Well     Opinion = "well"     // and succeed again
-	Ejected  Opinion = "ejected"  // its answers make it an outlier
-	Returned Opinion = "returned" // its time out is over
-	Panic    Opinion = "panic"    // too few workers look well: opinions are distrusted
-	Calm     Opinion = "calm"     // they are believed again
+	Sick     Opinion = "unhealthy" // its health checks fail
+	Well     Opinion = "healthy"   // and succeed again
+	Ejected  Opinion = "ejected"   // its answers make it an outlier
+	Returned Opinion = "returned"  // its time out is over
+	Panic    Opinion = "panic"     // too few workers look healthy: opinions are distrusted
+	Calm     Opinion = "calm"      // they are believed again
 )
 
 // Judgement is a changed opinion about a worker or, with an empty Worker, about the fleet.

@@ -183,7 +183,7 @@ func TestPanicGivesAllWorkers(t *testing.T) {
 	if f.Panic() || !sick("w0") {
 		t.Error("it did not calm down")
 	}
-	if got, want := seen.String(), "sick w0, sick w1, sick w2, panic, well w2, calm"; got != want {
+	if got, want := seen.String(), "unhealthy w0, unhealthy w1, unhealthy w2, panic, healthy w2, calm"; got != want {
 		t.Errorf("judged %s, want %s", got, want)
 	}
 	// A worker that is down is no opinion.
@@ -275,7 +275,7 @@ func TestTune(t *testing.T) {
 	}
 	serveWell(f)
 	observe(f, "w1", 100, 500)
-	if got := seen.String(); got != "sick w0, panic, calm" {
+	if got := seen.String(); got != "unhealthy w0, panic, calm" {
 		t.Errorf("judged %s", got)
 	}
 }

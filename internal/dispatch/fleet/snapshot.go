@@ -21,7 +21,7 @@ type Status struct {
 	LastEnd  *End      `json:"last_end,omitempty"`
 
 	HeldOut   bool          `json:"held_out,omitempty"`      // sick or ejected, and that is believed
-	Sick      string        `json:"sick,omitempty"`          // why its health checks fail
+	Sick      string        `json:"unhealthy,omitempty"`     // why its health checks fail
 	Silent    bool          `json:"silent,omitempty"`        // it has work, answers nothing, and gets nothing new: others do
 	Ejected   *time.Time    `json:"ejected_until,omitempty"` // while it is
 	Ejections int           `json:"ejections,omitempty"`     // in a row
@@ -67,8 +67,8 @@ func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 // Stats is the state of the fleet, for metrics.
 type Stats struct {
 	Places     int       `json:"places"`
-	Up         int       `json:"up"`   // that serve or are the lane
-	Well       int       `json:"well"` // of them, those neither sick nor ejected
+	Up         int       `json:"up"`      // that serve or are the lane
+	Well       int       `json:"healthy"` // of them, those neither sick nor ejected
 	Waiting    int       `json:"waiting"`
 	Panic      bool      `json:"panic"`
 	PanicSince time.Time `json:"panic_since,omitzero"`

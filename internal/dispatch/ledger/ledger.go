@@ -187,7 +187,11 @@ func (l *Ledger) Streams() map[uint64]int {
 // Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller must call Close. For Duplicate, wait ends when
 // asking again makes sense.
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
-	now := time.Now()
+	return l.AdmitAt(time.Now(), w)
+}
+
+// AdmitAt is Admit at the current time.
+func (l *Ledger) AdmitAt(now time.Time, w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
 	l.mu.Lock()
 	defer l.leave()
 	t, d = l.state.Admit(now, w)
@@ -259,6 +263,14 @@ func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Overtaken(time.Now(), t)
+}
+
+// Lifted reports whether t's work waits for the lane, and nothing is held against it any more. If it returns true, close t
+// and admit the work again.
+func (l *Ledger) Lifted(t blame.Ticket) bool {
+	l.mu.Lock()
+	defer l.leave()
+	return l.state.Lifted(time.Now(), t)
 }
 
 // Detach drops the traits of t's work and returns the work in the form in which it is known from then on. Call it before

@@ -64,8 +64,9 @@ type Run struct {
 	Deadline time.Time          `json:"deadline,omitzero"`
 	Ended    time.Time          `json:"ended,omitzero"`
 	Backfill string             `json:"backfill,omitempty"`
-	Node     string             `json:"node,omitempty"` // that plans it
-	Version  int64              `json:"version"`        // grows with each change
+	RowsOf   string             `json:"rows_of,omitempty"` // the run whose bad rows this one contains
+	Node     string             `json:"node,omitempty"`    // that plans it
+	Version  int64              `json:"version"`           // grows with each change
 	Counts   map[task.State]int `json:"counts,omitempty"`
 	Tasks    []Task             `json:"tasks,omitempty"`
 	// Left is the remaining duration if tasks take as long as in the last successful run. It is missing if unknown.

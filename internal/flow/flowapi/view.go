@@ -15,7 +15,7 @@ import (
 func runOf(r *flow.Run) Run {
 	return Run{
 		ID: r.ID, Flow: r.Flow, State: r.State, Why: r.Why, Params: r.Params, Due: r.Due, Created: r.Created,
-		Deadline: r.Deadline, Ended: r.Ended, Backfill: r.Backfill, Node: r.Owner, Version: r.Version,
+		Deadline: r.Deadline, Ended: r.Ended, Backfill: r.Backfill, RowsOf: r.RowsOf(), Node: r.Owner, Version: r.Version,
 	}
 }
 

@@ -129,7 +129,7 @@ func TestFaults(t *testing.T) {
 			`f.yaml:12:9: tasks.b.command[5]: a run has no "day" — write id, flow, due, date or time`,
 			`f.yaml:13:9: tasks.b.command[6]: is not a template: 1: missing value for if — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
 			`f.yaml:14:9: tasks.b.command[7]: the flow has no parameter "z" — add it to params`,
-			`f.yaml:15:9: tasks.b.command[8]: is not a template: 1: function "nothing" not defined — write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}`,
+			`f.yaml:15:9: tasks.b.command[8]: is not a template: 1: function "nothing" not defined — use date, join, json, lines, lower, replace, trim, upper, or a function of Go's templates`,
 		}},
 		"dashes": {"tasks:\n  a-b: {command: [x]}\n  c: {needs: [a-b], command: [\"{{ .tasks.a-b.output }}\"]}\n", []string{
 			`f.yaml:3:31: tasks.c.command[0]: is not a template: 1: bad character U+002D '-' — a name with - or . is written (index .tasks "a-b").output`,
@@ -247,5 +247,14 @@ func TestReread(t *testing.T) {
 	}
 	if is, err := Reread(filepath.Join(dir, "none"), was); err == nil || len(is) != 3 {
 		t.Errorf("%v, %v, want what was there", names(is), err)
+	}
+}
+
+// The functions that a hint names are there.
+func TestTheFunctionsOfAHint(t *testing.T) {
+	for name := range strings.SplitSeq(functions, ", ") {
+		if err := flow.CheckTemplate("{{ " + name + " }}"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

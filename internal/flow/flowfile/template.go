@@ -75,7 +75,7 @@ func (c *checker) template(s scope, path, text string) {
 		return
 	}
 	if err := flow.CheckTemplate(text); err != nil {
-		c.add(path, "is not a template: "+strings.TrimPrefix(err.Error(), "template: :"), s.hint(text))
+		c.add(path, "is not a template: "+strings.TrimPrefix(err.Error(), "template: :"), s.hint(text, err))
 		return
 	}
 	tree := parse.New("")
@@ -91,12 +91,18 @@ func (c *checker) template(s scope, path, text string) {
 	}
 }
 
+// functions names the functions that templates have beside Go's.
+const functions = "date, join, json, lines, lower, replace, trim, upper"
+
 // hint suggests a correction for a template that cannot be parsed.
-func (s scope) hint(text string) string {
+func (s scope) hint(text string, err error) string {
 	for _, need := range s.needs {
 		if strings.Contains(text, ".tasks."+need) && strings.Trim(need, "-.") != "" && strings.ContainsAny(need, "-.") {
 			return fmt.Sprintf("a name with - or . is written (index .tasks %q).output", need)
 		}
+	}
+	if strings.Contains(err.Error(), " not defined") {
+		return "use " + functions + ", or a function of Go's templates"
 	}
 	return "write {{ .params.NAME }}, {{ .item }}, {{ .run.date }} or {{ .tasks.NAME.output }}"
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +90,7 @@ func (p *Pager) hook(ctx context.Context, h flow.Hook, doc *Document, body []byt
 		env := []string{
 			"BEZOAR_EVENT=" + doc.ID, "BEZOAR_KIND=" + doc.Kind, "BEZOAR_FLOW=" + doc.Flow, "BEZOAR_RUN=" + doc.Run, "BEZOAR_TASK=" + doc.Task,
 		}
-		return p.c.Teller.Run(ctx, h.Command, env, body)
+		return p.c.Teller.Run(ctx, h.Command, env, append(slices.Clip(body), '\n')) // a line, for a file of them
 	}
 }
 

@@ -74,7 +74,7 @@ func TestAPageIsToldOnceToEachHook(t *testing.T) {
 		t.Errorf("the signature is %q", first.signature)
 	}
 	body, err := os.ReadFile(filepath.Join(dir, "doc"))
-	if err != nil || string(body) != string(first.body) {
+	if err != nil || string(body) != string(first.body)+"\n" {
 		t.Errorf("the command got %s, %v", body, err)
 	}
 	env, err := os.ReadFile(filepath.Join(dir, "env"))

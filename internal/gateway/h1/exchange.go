@@ -39,7 +39,7 @@ type Exchange struct {
 	halfClosed bool          // see KeepHalfClosed
 	served     bool          // a request has been answered
 	resting    bool          // it is idle and holds no buffers
-	last       time.Time     // end of the previous exchange
+	last       time.Time     // end of the previous exchange, or of this one's answer
 	opened     time.Time     // when the connection was accepted
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // deadline for the body; zero: none
@@ -124,6 +124,12 @@ func (x *Exchange) Ready() bool { return x.body.Ready() }
 
 // BodyDone reports whether the whole body has been read.
 func (x *Exchange) BodyDone() bool { return x.body.Done() }
+
+// Whole reports whether the complete body lies in the buffer. Then one call of Next returns it, and it stays valid until the
+// handler returns.
+func (x *Exchange) Whole() bool {
+	return x.body.state == bodyPlain && int64(x.w-x.r) >= x.body.left
+}
 
 // Trailers returns the request's trailers once Next has returned io.EOF.
 func (x *Exchange) Trailers() []Field { return x.body.Trailers() }

@@ -82,8 +82,13 @@ func (p *Pool) Get(ctx context.Context) (*Conn, error) { return p.GetBy(ctx, tim
 
 // GetBy is Get with a deadline; zero means none.
 func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
+	return p.GetAt(ctx, by, time.Now())
+}
+
+// GetAt is GetBy at the current time. An idle connection comes without a wait: now is still current then.
+func (p *Pool) GetAt(ctx context.Context, by, now time.Time) (*Conn, error) {
 	for {
-		c, err := p.pop()
+		c, err := p.pop(now)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +103,7 @@ func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
 }
 
 // pop takes the newest idle connection, or nil, and closes expired ones.
-func (p *Pool) pop() (*Conn, error) {
+func (p *Pool) pop(now time.Time) (*Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -109,7 +114,7 @@ func (p *Pool) pop() (*Conn, error) {
 		return nil, nil
 	}
 	c := p.idle[n-1]
-	c.at = time.Now()
+	c.at = now
 	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // all older ones are expired too
 		p.drop(n)
 		return nil, nil

@@ -26,7 +26,8 @@ type reply struct {
 	vec   net.Buffers
 	slots [3][]byte // the parts of vec
 
-	left      int64 // bytes of the body to come, if its length is known
+	headAt    time.Time // Head.At
+	left      int64     // bytes of the body to come, if its length is known
 	chunked   bool
 	bare      bool
 	began     bool
@@ -81,7 +82,7 @@ func (x *Exchange) interim(out []byte) error {
 func (x *Exchange) Begin(h *Head) error {
 	x.began = true
 	x.bare = h.Bare || x.Req.Method == "HEAD"
-	x.left = h.Length
+	x.left, x.headAt = h.Length, h.At
 	x.chunked = !x.bare && h.Length < 0 && x.Req.Minor == 1
 	x.shut = x.shut || x.srv.draining.Load() || !x.bare && h.Length < 0 && x.Req.Minor == 0
 	out := appendStatus(x.out, h.Status, h.Reason)
@@ -239,10 +240,23 @@ func (x *Exchange) End(trailers []Field) error {
 		x.err = errors.New("the answer is shorter than its Content-Length")
 		return x.err
 	}
-	x.srv.answers.Pass(time.Now(), x.who)
+	now := x.headAt
+	if x.sent || now.IsZero() {
+		now = time.Now() // it has waited since the head
+	}
+	x.srv.answers.Pass(now, x.who)
 	err := x.Flush()
 	x.ended = err == nil
+	x.last = time.Now()
 	return err
+}
+
+// EndedAt returns when the answer had been sent; zero: it has not been.
+func (x *Exchange) EndedAt() time.Time {
+	if !x.ended {
+		return time.Time{}
+	}
+	return x.last
 }
 
 // Sent reports whether part of the final answer has reached the caller.

@@ -139,17 +139,20 @@ func (x *Exchange) settle() bool {
 	case x.aborted || !x.ended || x.err != nil:
 		x.cut()
 		return false
-	case !x.body.Done() && !x.discard():
-		x.linger()
-		return false
-	case x.shut: // the answer said so; a drain that began later is reported by the next answer
+	case !x.body.Done():
+		if !x.discard() {
+			x.linger()
+			return false
+		}
+		x.last = time.Now()
+	}
+	if x.shut { // the answer said so; a drain that began later is reported by the next answer
 		if x.r < x.w {
 			x.linger()
 		}
 		return false
 	}
 	x.served = true
-	x.last = time.Now()
 	x.at = x.last
 	x.mark.Store(x.last.UnixNano())
 	return true

@@ -46,8 +46,8 @@ func (c Config) Validate() error {
 	if scheme, _, _ := strings.Cut(c.Database, ":"); c.Database != "" && scheme != "postgres" && scheme != "postgresql" {
 		errs = append(errs, errors.New("database: want postgres://user@host/database"))
 	}
-	errs.If(c.Orders < 100 || c.Orders > MaxOrders, "orders %d: want 100 to %d", c.Orders, MaxOrders)
-	errs.If(c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10, "crashes %d: want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes)
+	errs.If(c.Orders < 100 || c.Orders > MaxOrders, "orders is %d, want 100 to %d", c.Orders, MaxOrders)
+	errs.If(c.Crashes < 3 || c.Crashes > MaxCrashes || c.Crashes > c.Orders/10, "crashes is %d, want 3 to %d, and no more than a tenth of the orders", c.Crashes, MaxCrashes)
 	return errors.Join(errs...)
 }
 

@@ -52,8 +52,9 @@
 // # Guarantees
 //
 //   - A job runs in its own session, without a terminal and without Bezoar's secrets.
-//   - Where the system lets the runner hold a process (ptrace), limits apply before the
-//     first instruction. Everywhere they apply before the body is written.
+//   - Where the system permits it, limits apply before the first instruction: the child
+//     of Do sets them between fork and exec ([vfork.Child]), others are held by ptrace.
+//     Everywhere they apply before the body is written.
 //   - No process that the job started outlives it, even in another session, under
 //     another parent or with another environment. No zombie stays.
 //   - Jobs that run at the same time are never confused. The runner kills only processes
@@ -78,7 +79,7 @@
 // that left their session and belong to no known job. A library in the same process that
 // starts sessions and does not wait for them loses their exit codes.
 //
-// A set-user-ID program is not held. A program with file capabilities runs without
+// A set-user-ID program is not held. A held program with file capabilities runs without
 // them.
 //
 // The job ends when its first process ends; processes that this one leaves get no grace.

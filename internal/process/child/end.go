@@ -80,8 +80,8 @@ func (p *Process) end() int64 {
 	cell := p.slot.cell
 	// The leader is not reaped yet, so it still counts. If the count is 1, that is the leader, and the cell has no other
 	// process. A leader that is root may have left the cell; its orphans are reparented to us anyway.
-	lone := cell != nil && cell.Counted() == 1
-	if cell != nil && !lone {
+	p.lone = cell != nil && cell.Counted() == 1
+	if cell != nil && !p.lone {
 		if empty, err := cell.Empty(); err != nil || !empty {
 			if err := cell.Kill(); err != nil {
 				p.slot.spoilt, p.left = true, err
@@ -94,6 +94,7 @@ func (p *Process) end() int64 {
 		p.slot.spoilt, p.left = true, err
 		log.Warn("cannot kill what a job left running", "job", p.name, "why", err)
 	} else if n > 0 {
+		p.lone = false
 		log.Debug("killed what a job left running", "job", p.name, "processes", n)
 	}
 	if cell == nil {
@@ -103,7 +104,7 @@ func (p *Process) end() int64 {
 	if err != nil {
 		log.Warn("cannot tell kills for lack of memory from others", "job", p.name, "why", err)
 	}
-	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || !lone && cell.Counted() > 1 {
+	if p.slot.memory > 0 && cell.Held() > p.slot.memory/spoiltShare || !p.lone && cell.Counted() > 1 {
 		p.slot.spoilt = true // only the leader should still count
 	}
 	return kills

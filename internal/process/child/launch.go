@@ -38,11 +38,6 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
 	}
-	// Needed in a cell as well: for a dead process, only the tag tells to which job it belonged.
-	l.held = r.means.hold && !privileged(path, p.dir)
-	if l.held {
-		proc.Hold(l.sys)
-	}
 	if s.cell != nil {
 		s.cell.Apply(l.sys)
 	}
@@ -68,6 +63,15 @@ type launch struct {
 	sys    *syscall.SysProcAttr
 	limits proc.Limits
 	held   bool
+}
+
+// hold makes the process stop before its first instruction where that is possible, until [Process.restrict]. This is needed
+// in a cell as well: for a dead process, only the tag tells to which job it belonged.
+func (l *launch) hold(p *Process) {
+	l.held = p.r.means.hold && !privileged(l.path, p.dir)
+	if l.held {
+		proc.Hold(l.sys)
+	}
 }
 
 // restrict sets the limits of a started process, on the thread that started it, and lets it run. If it could not be held
@@ -130,6 +134,7 @@ func (p *Process) spawn(l launch) (err error) {
 	if p.pipes, err = openPipes(); err != nil {
 		return err
 	}
+	l.hold(p)
 	attr := &os.ProcAttr{Dir: p.dir, Env: l.env, Files: p.pipes.theirs[:], Sys: l.sys}
 	if p.pipes.theirs[report] == nil {
 		attr.Files = attr.Files[:report]

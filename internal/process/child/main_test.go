@@ -218,13 +218,14 @@ func run(t *testing.T, edit func(*Config), tweaks ...func(*Runner)) *running {
 }
 
 // ways are the ways to isolate: with groups and without, by one thread and by
-// goroutines, as where the system has no more.
+// goroutines, with limits set by the child and from outside, as where the
+// system has no more.
 func ways(t *testing.T, f func(t *testing.T, way func(*Runner))) {
 	for _, groups := range []bool{true, false} {
-		for _, polls := range []bool{true, false} {
-			t.Run(fmt.Sprintf("groups=%v,polls=%v", groups, polls), func(t *testing.T) {
+		for _, w := range []struct{ polls, vfork bool }{{true, true}, {true, false}, {false, false}} {
+			t.Run(fmt.Sprintf("groups=%v,polls=%v,vfork=%v", groups, w.polls, w.vfork), func(t *testing.T) {
 				f(t, func(r *Runner) {
-					r.means.cell, r.polls = r.means.cell && groups, r.polls && polls
+					r.means.cell, r.means.vfork, r.polls = r.means.cell && groups, r.means.vfork && w.vfork, r.polls && w.polls
 				})
 			})
 		}

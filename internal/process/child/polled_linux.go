@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/process/vfork"
 )
 
 // polled is one job for which a single thread does everything: fork, feed, read and wait. Goroutines would make a short job
@@ -22,6 +24,9 @@ type polled struct {
 	given  int    // bytes of the body written so far
 	unread bool   // it ended and had read none of the body
 	peer   int    // the job's end of stdin, to count unread bytes; -1 once closed
+	// The job's ends of its outputs; -1 once closed. While we hold them too, the job's exit wakes us once, and not once for each
+	// output that it closes.
+	held [pipeCount]int
 }
 
 func canPoll() bool {
@@ -38,7 +43,8 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	if err != nil {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
-	q := &polled{p: p, pidfd: -1, peer: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
+	none := [pipeCount]int{-1, -1, -1, -1}
+	q := &polled{p: p, pidfd: -1, peer: -1, fds: none, held: none, body: j.Stdin}
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
@@ -64,6 +70,7 @@ func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err erro
 	q.write()
 	for !q.wait(-1) {
 	}
+	q.letGo()
 	oom = q.p.end()
 	q.p.lost = q.p.collect()
 	q.rest()
@@ -74,23 +81,13 @@ func (q *polled) run(ctx context.Context, j *Job, l launch) (oom int64, err erro
 func (q *polled) spawn(l launch) error {
 	p := q.p
 	var theirs [pipeCount]uintptr
-	open := 0
-	defer func() {
-		for i, fd := range theirs[:open] {
-			if i != stdin {
-				_ = unix.Close(int(fd))
-			} else if len(q.body) > 0 {
-				q.peer = int(fd)
-			}
-		}
-	}()
 	for i := range pipeCount {
 		if i == stdin && len(q.body) == 0 {
 			null, err := p.slot.nothing()
 			if err != nil {
 				return err
 			}
-			theirs[i], open = null, open+1
+			theirs[i] = null
 			continue
 		}
 		var ends [2]int
@@ -99,24 +96,56 @@ func (q *polled) spawn(l launch) error {
 		}
 		q.fds[i], theirs[i] = ends[0], uintptr(ends[1])
 		if i == stdin {
-			q.fds[i], theirs[i] = ends[1], uintptr(ends[0])
+			q.fds[i], theirs[i], q.peer = ends[1], uintptr(ends[0]), ends[0]
+		} else {
+			q.held[i] = ends[1]
 		}
-		open++
 		if _, err := unix.FcntlInt(uintptr(q.fds[i]), unix.F_SETFL, unix.O_NONBLOCK); err != nil {
 			return fmt.Errorf("make a pipe: %w", err)
 		}
 	}
-	l.sys.PidFD = &q.pidfd
+	if !p.r.means.vfork {
+		l.hold(p)
+		l.sys.PidFD = &q.pidfd
+	}
 	p.began = time.Now()
-	pid, _, err := syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
-		Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
-	})
+	var err error
+	if p.r.means.vfork {
+		p.Pid, q.pidfd, err = p.fork(&l, theirs)
+	} else {
+		p.Pid, _, err = syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
+			Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
+		})
+	}
 	if err != nil {
 		p.r.paths.forget(p.command[0])
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
-	p.Pid = pid
+	if p.r.means.vfork {
+		p.family.Session = p.Pid
+		return nil
+	}
 	return p.restrict(l)
+}
+
+// fork starts the process so that it sets its limits itself before its first instruction.
+func (p *Process) fork(l *launch, files [pipeCount]uintptr) (pid, pidfd int, err error) {
+	c := vfork.Child{Path: l.path, Args: p.command, Env: l.env, Dir: p.dir, Cgroup: -1}
+	for i, fd := range files {
+		c.Files[i] = int(fd)
+	}
+	if l.sys.UseCgroupFD {
+		c.Cgroup = l.sys.CgroupFD
+	}
+	if u := l.sys.Credential; u != nil {
+		c.User = &vfork.User{UID: u.Uid, GID: u.Gid, Groups: u.Groups}
+	}
+	add := func(what string, resource int, soft, hard uint64) {
+		c.Limits = append(c.Limits, vfork.Limit{Name: what, Resource: resource, Soft: soft, Max: hard})
+	}
+	add("open files", unix.RLIMIT_NOFILE, p.r.means.files.Soft, p.r.means.files.Max)
+	l.limits.EachOfChild(add)
+	return c.Start()
 }
 
 // wait waits for the next event and handles it. It reports whether the process has ended, no process can write any more, or
@@ -180,7 +209,9 @@ func (q *polled) write() {
 	q.closeOne(stdin)
 }
 
-// rest reads the remaining output for a bounded time. A process that escaped may keep a pipe open for ever.
+// rest reads the remaining output. Unless the job was proven to have no other process, rest waits a bounded time for the end
+// of the pipes: a process that escaped may keep one open for ever. It does not wait otherwise: only a child of another job
+// between its fork and its exec can have them open, and waiting for that took longer than all else of a short job.
 func (q *polled) rest() {
 	if q.peer >= 0 {
 		left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // TIOCINQ is FIONREAD
@@ -201,6 +232,9 @@ func (q *polled) rest() {
 		if q.fds[stdout] < 0 && q.fds[stderr] < 0 && q.fds[report] < 0 {
 			return
 		}
+		if !more && q.p.lone {
+			return
+		}
 		if !more {
 			q.wait(int(left.Milliseconds()) + 1)
 		}
@@ -214,6 +248,16 @@ func (q *polled) closeOne(i int) {
 	}
 }
 
+// letGo closes our copies of the job's ends of its outputs.
+func (q *polled) letGo() {
+	for i, fd := range q.held {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+			q.held[i] = -1
+		}
+	}
+}
+
 func (q *polled) closePeer() {
 	if q.peer >= 0 {
 		_ = unix.Close(q.peer)
@@ -222,6 +266,7 @@ func (q *polled) closePeer() {
 }
 
 func (q *polled) close() {
+	q.letGo()
 	q.closePeer()
 	for i := range q.fds {
 		q.closeOne(i)

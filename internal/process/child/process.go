@@ -55,6 +55,7 @@ type Process struct {
 	said    head
 	rows    *rowLines // nil: none
 	reads   sync.WaitGroup
+	lone    bool   // it ended as the only process of its cell
 	left    error  // why some process that it left could not be killed
 	result  Result // valid once done is closed
 	done    chan struct{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
+	"github.com/bezoar-dev/bezoar/internal/process/vfork"
 )
 
 // slot holds what one job at a time needs: a thread that forks it and, where possible, a cell. It is used again: creating
@@ -95,15 +96,19 @@ func (id identity) cellName(n uint64) string { return fmt.Sprintf("%s%d.%d", id.
 
 // means holds the ways in which this machine can enforce limits.
 type means struct {
-	cell         bool // groups are available
-	partial      bool // but not for all limits
-	hold         bool // limits can be set before a program's first instruction
+	cell         bool       // groups are available
+	partial      bool       // but not for all limits
+	hold         bool       // limits can be set before a program's first instruction
+	vfork        bool       // by the child itself
+	files        proc.Files // the limit of open files of such a child
 	memory, pids string
 }
 
 // findMeans tests what is available by creating a cell and removing it.
 func (r *Runner) findMeans() means {
-	m := means{hold: proc.CanHold()}
+	var m means
+	m.files, m.hold = proc.CanHold()
+	m.vfork = m.hold && vfork.Able()
 	if need := r.need(r.cfg.Memory); need != (cgroup.Need{}) {
 		cell, missing := cgroup.NewCell(r.id.cellName(0), need)
 		if missing == nil {

@@ -93,7 +93,11 @@ func sentence(rep crash.Report) string {
 	var parts []string
 	message := rep.Message
 	message = cmp.Or(message, rep.Reason)
-	for _, part := range []string{rep.Type, message} {
+	kind := rep.Type
+	if strings.HasPrefix(message, kind+":") { // words without a trace begin with the type
+		kind = ""
+	}
+	for _, part := range []string{kind, message} {
 		if part != "" && (len(parts) == 0 || parts[0] != part) {
 			parts = append(parts, part)
 		}

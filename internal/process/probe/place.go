@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -18,7 +19,6 @@ import (
 )
 
 // A worker's name is its address and protocol: host:port, https://host:port or unix:/path.
-// https://host:port or unix:/path.
 
 // ParseWorker returns the worker's name for a URL. The default ports 80 and, for https, 443 may be omitted; a path is not
 // part of the name.
@@ -141,7 +141,7 @@ func dial(ctx context.Context, worker string, connect func(context.Context, stri
 	}
 	var h *handshakeError
 	broken := errors.As(err, &h) || errors.Is(err, syscall.ECONNRESET)
-	err = fmt.Errorf("connect to %s: %w", worker, err)
+	err = fmt.Errorf("connect to %s: %w", worker, refusal(err))
 	switch {
 	case connlimit.Exhausted(err):
 		return nil, Result{Outcome: Exhausted, Err: err}
@@ -178,4 +178,15 @@ func (x *ExternalWorkers) Dial(ctx context.Context, worker string) (net.Conn, er
 		return nil, fmt.Errorf("there is no worker %s any more", worker)
 	}
 	return x.dialer(r).ready(ctx, worker)
+}
+
+// refusal returns what the system answered to a dial, without the address, which the
+// caller names.
+func refusal(err error) error {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		if call, ok := errors.AsType[*os.SyscallError](dial.Err); ok {
+			return call.Err
+		}
+	}
+	return err
 }

@@ -60,3 +60,6 @@ type Limits struct {
 	Tasks int64 // processes and threads of its user; does not bind root
 	Tag   Tag
 }
+
+// Files is a limit of open files.
+type Files struct{ Soft, Max uint64 }

@@ -35,41 +35,52 @@ func Reap(pid int, dead func(), wait func() error) error {
 	return wait()
 }
 
-// Apply sets the limits of a running process and of the processes that it will start. A process that is gone is not an
-// error.
-func (l Limits) Apply(pid int) error {
-	var errs []error
-	set := func(what string, resource int, soft, hard int64) {
-		lim := unix.Rlimit{Cur: uint64(soft), Max: uint64(hard)}
-		if err := unix.Prlimit(pid, resource, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-			errs = append(errs, fmt.Errorf("limit %s of process %d: %w", what, pid, err))
-		}
-	}
+// Each calls set for every limit that l contains, except the tag.
+func (l Limits) Each(set func(what string, resource int, soft, hard uint64)) {
 	set("core dumps", unix.RLIMIT_CORE, 0, 0)
 	if l.Data > 0 {
 		// Not the address space (RLIMIT_AS): Go and Node reserve gigabytes that they never use. Under such a limit they do
 		// not start, or hang.
-		set("memory", unix.RLIMIT_DATA, l.Data, l.Data)
+		set("memory", unix.RLIMIT_DATA, uint64(l.Data), uint64(l.Data))
 	}
 	if l.CPU > 0 {
-		set("processor time", unix.RLIMIT_CPU, l.CPU, l.CPU+1)
+		set("processor time", unix.RLIMIT_CPU, uint64(l.CPU), uint64(l.CPU)+1)
 	}
 	if l.Tasks > 0 {
-		set("processes", unix.RLIMIT_NPROC, l.Tasks, l.Tasks)
+		set("processes", unix.RLIMIT_NPROC, uint64(l.Tasks), uint64(l.Tasks))
 	}
-	if l.Tag != 0 && len(errs) == 0 {
-		l.Tag.put(pid)
+}
+
+// EachOfChild is Each for a child that sets its limits itself before it runs. It includes the tag if this process has
+// neither a tag nor a real limit in its place, which the child would inherit.
+func (l Limits) EachOfChild(set func(what string, resource int, soft, hard uint64)) {
+	l.Each(set)
+	if l.Tag != 0 && untagged(0) {
+		set("its tag", unix.RLIMIT_RTTIME, uint64(l.Tag), uint64(l.Tag))
+	}
+}
+
+// Apply sets the limits of a running process and of the processes that it will start. A process that is gone is not an
+// error.
+func (l Limits) Apply(pid int) error {
+	var errs []error
+	l.Each(func(what string, resource int, soft, hard uint64) {
+		lim := unix.Rlimit{Cur: soft, Max: hard}
+		if err := unix.Prlimit(pid, resource, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("limit %s of process %d: %w", what, pid, err))
+		}
+	})
+	if l.Tag != 0 && len(errs) == 0 && untagged(pid) {
+		_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(l.Tag), Max: uint64(l.Tag)}, nil)
 	}
 	return errors.Join(errs...)
 }
 
-// put tags a process, unless it has a real limit or another tag.
-func (b Tag) put(pid int) {
+// untagged reports whether a process has neither a tag nor a real limit in its place. 0 is this process.
+func untagged(pid int) bool {
 	var old unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY || old.Cur != unix.RLIM_INFINITY {
-		return
-	}
-	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(b), Max: uint64(b)}, nil)
+	err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old)
+	return err == nil && old.Max == unix.RLIM_INFINITY && old.Cur == unix.RLIM_INFINITY
 }
 
 // TagOf returns a process's tag, also of a zombie; 0 if it has none or belongs to another user.
@@ -86,11 +97,11 @@ func TagOf(pid int) Tag {
 // mode.
 func Hold(attr *syscall.SysProcAttr) { attr.Ptrace = true }
 
-// CanHold reports whether children can be held. It tests this with a child that never runs.
-func CanHold() bool {
+// CanHold reports whether children can be held, and the limit of open files that [os.StartProcess] gives them: the library
+// raises that of this process. It tests this with a child that never runs.
+func CanHold() (files Files, ok bool) {
 	t := NewThread()
 	defer t.Close()
-	ok := false
 	t.Do(func() {
 		attr := DieWithThread(OwnSession())
 		Hold(attr)
@@ -99,11 +110,14 @@ func CanHold() bool {
 		if err != nil {
 			return
 		}
+		var lim unix.Rlimit
+		err = unix.Prlimit(p.Pid, unix.RLIMIT_NOFILE, nil, &lim)
+		files = Files{lim.Cur, lim.Max}
 		_ = p.Kill()
-		st, err := p.Wait()
-		ok = err == nil && Status(st).Signaled()
+		st, waitErr := p.Wait()
+		ok = err == nil && waitErr == nil && Status(st).Signaled()
 	})
-	return ok
+	return files, ok
 }
 
 // Release lets a held child run.

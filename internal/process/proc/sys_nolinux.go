@@ -75,7 +75,7 @@ func (*Reaper) Round(func(pid int) bool) int { return 0 }
 func Hold(*syscall.SysProcAttr) {}
 
 // CanHold reports false.
-func CanHold() bool { return false }
+func CanHold() (Files, bool) { return Files{}, false }
 
 // Release returns [errors.ErrUnsupported].
 func Release(int) error { return errors.ErrUnsupported }

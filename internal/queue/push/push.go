@@ -40,8 +40,8 @@ func (c Config) Validate() error {
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("URL: %.100q is not an http or https URL", c.URL))
 	}
-	errs.If(c.Concurrency < 0 || c.Concurrency > 1000, "Concurrency: %d is not within 1 to 1000", c.Concurrency)
-	errs.If(c.Timeout < 0 || c.Timeout > queue.MaxVisibility-margin, "Timeout: %v is not within 0 to %v", c.Timeout, queue.MaxVisibility-margin)
+	errs.If(c.Concurrency < 0 || c.Concurrency > 1000, "Concurrency is %d, want 1 to 1000", c.Concurrency)
+	errs.If(c.Timeout < 0 || c.Timeout > queue.MaxVisibility-margin, "Timeout is %v, want 0 to %v", c.Timeout, queue.MaxVisibility-margin)
 	return errors.Join(errs...)
 }
 

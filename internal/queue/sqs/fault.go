@@ -117,6 +117,10 @@ func faultOf(err error) *fault {
 		return unsupported.text("The task is not running.")
 	case queue.ErrOverLimit:
 		return overLimit.text("%v", err)
+	case queue.ErrNoAnswer:
+		return busyFor(time.Second, "the store does not answer")
+	case queue.ErrNoSpace:
+		return busyFor(5*time.Second, "the disk of the store is full")
 	case queue.ErrConflict:
 		return busyFor(100*time.Millisecond, "another call is changing the queue")
 	}

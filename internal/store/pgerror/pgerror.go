@@ -4,14 +4,15 @@ package pgerror
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Advice holds the texts that differ between users of a database.
 type Advice struct {
-	Forbidden   string // how the role gets the missing privileges
-	Unreachable string // further advice; empty: none
+	Forbidden string // how the role gets the missing privileges
 }
 
 // Explain adds the database's name, a text without the password, and advice if there is
@@ -41,7 +42,37 @@ func Explain(where string, err error, a Advice) error {
 		return say("refused")
 	}
 	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
-		return say("cannot be reached; start it, check host and port" + a.Unreachable)
+		err = &plain{tries(err.Error()), err}
+		return say("cannot be reached; start it, check host and port")
 	}
 	return fmt.Errorf("%s: %w", where, err)
+}
+
+// plain has a text in one line.
+type plain struct {
+	text string
+	err  error
+}
+
+func (e *plain) Error() string { return e.text }
+func (e *plain) Unwrap() error { return e.err }
+
+// tries returns what each address answered, without repetitions. The driver tries an address
+// with TLS and without it, and writes each try on a line below a heading.
+func tries(text string) string {
+	_, rest, headed := strings.Cut(text, "`:")
+	if !headed {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimSpace(rest), "\n") {
+		_, cause, ok := strings.Cut(strings.TrimSpace(line), "): ")
+		if !ok {
+			return strings.Join(strings.Fields(text), " ")
+		}
+		if cause = strings.TrimPrefix(cause, "dial error: "); !slices.Contains(out, cause) {
+			out = append(out, cause)
+		}
+	}
+	return strings.Join(out, "; ")
 }

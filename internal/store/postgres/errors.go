@@ -11,12 +11,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bezoar-dev/bezoar/internal/store/pgerror"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // explain adds the database's name, and advice if there is any.
 func explain(where string, err error) error {
-	return pgerror.Explain(where, err, pgerror.Advice{Forbidden: "grant the role CREATE on the database, or create the schema for it", Unreachable: ", or use store: sqlite:bezoar.db"})
+	explained := pgerror.Explain(where, err, pgerror.Advice{Forbidden: "grant the role CREATE on the database, or create the schema for it"})
+	if Away(err) {
+		return away{explained}
+	}
+	return explained
 }
+
+// away is an error that is [queue.ErrNoAnswer].
+type away struct{ error }
+
+func (e away) Unwrap() []error { return []error{e.error, queue.ErrNoAnswer} }
 
 // fault is explain with the attempted operation. If ctx ended the operation, it returns the
 // error of ctx.

@@ -1,4 +1,4 @@
 package postgres
 
 // BeginFlow begins the transactions of flows.
-const BeginFlow = beginFlow
+const BeginFlow = beginShared

@@ -9,8 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -23,11 +25,11 @@ type DB struct {
 	pool   *pgxpool.Pool
 	where  string // for errors; without the password
 	schema string
+	shared *shared
 	ledger *ledgerStore
 	queue  *queueStore
-	quota  *quotaStore
 	live   *settingsStore
-	flow   *flowStore
+	flow   tables.Flow
 }
 
 // Open connects and upgrades the schema.
@@ -41,6 +43,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{where: where(settings.ConnConfig), schema: c.Schema}
+	db.shared = newShared(db, c.Schema)
 	if db.pool, err = pgxpool.NewWithConfig(ctx, settings); err != nil {
 		return nil, fmt.Errorf("open the postgres store: %w", err)
 	}
@@ -48,10 +51,10 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
-	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
-	db.live = newSettingsStore(db, c.Schema)
-	db.quota = newQuotaStore(db, c.Schema)
-	db.flow = newFlowStore(db, c.Schema)
+	db.queue = newQueueStore(db, c.Schema)
+	db.ledger = newLedgerStore(db.shared, c.Schema, c.MaxLetters)
+	db.flow = tables.Flow{DB: db.shared}
+	db.live = &settingsStore{Settings: tables.Settings{DB: db.shared}, db: db, schema: c.Schema}
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -65,11 +68,14 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 // Queue returns the queues' store.
 func (db *DB) Queue() queue.Store { return db.queue }
 
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
+
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
 
 // Quota returns the store of quotas.
-func (db *DB) Quota() quota.Store { return db.quota }
+func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close waits for connections in use and closes all connections.
 func (db *DB) Close() error {

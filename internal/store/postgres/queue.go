@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -36,6 +37,7 @@ import (
 // nevertheless, or two receives pick copies of one payload at once, the transaction is
 // repeated; see attempts.
 type queueStore struct {
+	tables.MarkStore
 	db     *DB
 	schema string
 	locks  int64 // first advisory lock of this schema
@@ -54,7 +56,7 @@ const attempts = 10
 func newQueueStore(db *DB, schema string) *queueStore {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "bezoar queues of %s", schema)
-	s := &queueStore{db: db, schema: schema, locks: int64(h.Sum64() &^ (lockSpace - 1))} //nolint:gosec // any bits will do
+	s := &queueStore{MarkStore: tables.MarkStore{DB: db.shared}, db: db, schema: schema, locks: int64(h.Sum64() &^ (lockSpace - 1))} //nolint:gosec // any bits will do
 	s.combine()
 	return s
 }

@@ -2,107 +2,55 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 )
 
+// settingsStore keeps the nodes' reports in a table, because each node is another process.
 type settingsStore struct {
+	tables.Settings
 	db     *DB
 	schema string
-	// getRevision is called very often, so it is prepared.
-	getRevision string
 }
 
 var _ live.Store = (*settingsStore)(nil)
 
-func newSettingsStore(db *DB, schema string) *settingsStore {
-	return &settingsStore{db: db, schema: schema, getRevision: inSchema(schema, `SELECT revision FROM {schema}.settings_state WHERE id = 1`)}
-}
-
 func (s *settingsStore) in(statement string) string { return inSchema(s.schema, statement) }
 
-func (s *settingsStore) Revision(ctx context.Context) (revision int64, err error) {
-	err = s.db.pool.QueryRow(ctx, s.getRevision).Scan(&revision)
-	return revision, s.db.fault(ctx, err, "read the revision of the settings")
-}
-
-// errKeep ends a transaction without a change.
-var errKeep = errors.New("nothing changes")
-
-// change runs f in a transaction that locks the revision's row. So changes are serialized,
-// and a reader of the new revision sees them.
-func (s *settingsStore) change(ctx context.Context, f func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, s.in(`UPDATE {schema}.settings_state SET revision = revision + 1 WHERE id = 1`)); err != nil {
-			return err
-		}
-		return f(tx)
-	})
-}
-
-func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Version) (live.Version, error) {
-	if err := v.Validate(); err != nil {
-		return live.Version{}, fmt.Errorf("put version: %w", err)
+func (s *settingsStore) PutNode(ctx context.Context, n live.Node, ttl time.Duration) error {
+	if err := live.CheckPresence(n, ttl); err != nil {
+		return fmt.Errorf("put node %.80q: %w", n.Name, err)
 	}
-	body := v.Text
-	if body == nil {
-		body = []byte{}
-	}
-	var newest, at int64
-	err := s.change(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, s.in(`SELECT coalesce(max(number), 0) FROM {schema}.settings_versions`)).Scan(&newest)
-		if err != nil {
-			return err
-		}
-		if newest != base {
-			return errKeep
-		}
-		err = tx.QueryRow(ctx, s.in(`INSERT INTO {schema}.settings_versions (number, at, who, source, note, sum, body)
-			VALUES ($1, `+clock+`, $2, $3, $4, $5, $6) RETURNING at`), base+1, v.By, v.Source, v.Note, v.Sum, body).Scan(&at)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, s.in(`DELETE FROM {schema}.settings_versions WHERE number <= $1
-			AND number <> coalesce((SELECT max(number) FROM {schema}.settings_versions WHERE source = $2), 0)`), base+1-live.KeepVersions, live.FromFile)
-		return err
-	})
-	if errors.Is(err, errKeep) {
-		return live.Version{}, fmt.Errorf("put version on %d: the newest is %d: %w", base, newest, live.ErrConflict)
-	}
+	_, err := s.db.pool.Exec(ctx, s.in(`INSERT INTO {schema}.settings_nodes (name, running, sum, wanted, error, overrides, since, seen, until)
+		SELECT $1, $2, $3, $4, $5, $6, $7, t.now, t.now + $8::bigint FROM (SELECT `+clock+` AS now) t
+		ON CONFLICT (name) DO UPDATE SET running = excluded.running, sum = excluded.sum, wanted = excluded.wanted, error = excluded.error,
+			overrides = excluded.overrides, since = excluded.since, seen = excluded.seen, until = excluded.until`),
+		n.Name, n.Running, n.Sum, n.Wanted, n.Error, n.Overrides, n.Since.UnixMicro(), ttl.Microseconds())
 	if err != nil {
-		return live.Version{}, s.db.fault(ctx, err, "put version on %d", base)
+		return s.db.fault(ctx, err, "put node %s", n.Name)
 	}
-	v.Number, v.At, v.Text = base+1, record.Time(at), append([]byte(nil), v.Text...)
-	return v, nil
+	// Expired nodes are removed in a separate statement: two returning nodes would each
+	// lock the row that the other removes.
+	_, err = s.db.pool.Exec(ctx, s.in(`DELETE FROM {schema}.settings_nodes n USING (
+			SELECT name FROM {schema}.settings_nodes WHERE until <= `+clock+` LIMIT 100 FOR UPDATE SKIP LOCKED
+		) o WHERE n.name = o.name`))
+	return s.db.fault(ctx, err, "remove nodes that are gone")
 }
 
-func (s *settingsStore) Version(ctx context.Context, number int64) (live.Version, error) {
-	q := query{s.in(`SELECT ` + record.VersionColumns + `, body FROM {schema}.settings_versions`), nil}
-	if number != 0 {
-		q.add("WHERE number = $?", number)
-	}
-	q.text += " ORDER BY number DESC LIMIT 1"
-	v, err := record.ScanWholeVersion(s.db.pool.QueryRow(ctx, q.text, q.args...).Scan)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return live.Version{}, fmt.Errorf("version %d: %w", number, live.ErrNotFound)
-	}
-	if err != nil {
-		return live.Version{}, s.db.fault(ctx, err, "read version %d", number)
-	}
-	return v, nil
-}
-
-func (s *settingsStore) Versions(ctx context.Context, limit int) ([]live.Version, error) {
-	if err := live.CheckLimit(limit); err != nil {
-		return nil, err
-	}
-	q := query{s.in(`SELECT ` + record.VersionColumns + ` FROM {schema}.settings_versions`), nil}
-	q.add("ORDER BY number DESC LIMIT $?", limit)
-	found, err := collect(ctx, s.db, q, by(record.ScanVersion))
-	return found, s.db.fault(ctx, err, "list versions")
+func (s *settingsStore) Nodes(ctx context.Context) ([]live.Node, error) {
+	q := query{s.in(`SELECT name, running, sum, wanted, error, overrides, since, seen FROM {schema}.settings_nodes WHERE until > ` + clock), nil}
+	q.add("ORDER BY name LIMIT $?", live.MaxNodes)
+	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (n live.Node, err error) {
+		var since, seen int64
+		err = row.Scan(&n.Name, &n.Running, &n.Sum, &n.Wanted, &n.Error, &n.Overrides, &since, &seen)
+		n.Since, n.Seen = time.UnixMicro(since).UTC(), record.Time(seen)
+		return n, err
+	})
+	return found, s.db.fault(ctx, err, "list nodes")
 }

@@ -9,6 +9,8 @@ import (
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
+
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // explain adds the file's name, and advice if there is any.
@@ -20,6 +22,7 @@ func explain(path string, err error) error {
 	say := func(what string) error { return fmt.Errorf("%s %s: %w", path, what, err) }
 	switch e.Code() & 0xff { // the primary code
 	case codes.SQLITE_FULL:
+		err = noSpace{err}
 		return say("cannot grow: the disk or quota of " + filepath.Dir(path) + " is full; free space. What was acknowledged is safe")
 	case codes.SQLITE_NOTADB:
 		return say("is not a SQLite database (or is encrypted); move it away or name another file")
@@ -36,6 +39,11 @@ func explain(path string, err error) error {
 	}
 	return say("failed")
 }
+
+// noSpace is an error of the driver that is [queue.ErrNoSpace].
+type noSpace struct{ error }
+
+func (e noSpace) Unwrap() []error { return []error{e.error, queue.ErrNoSpace} }
 
 // fault is explain with the attempted operation. If ctx ended the operation, it returns the
 // error of ctx.

@@ -152,7 +152,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	}
 	acknowledged, full := fill(ctx, e, 100_000)
 	for range 3 {
-		if _, again := e.Send(ctx, "jobs", queue.SendInput{Body: []byte("000000 more")}); full == nil || !errors.Is(again, sqlite.ErrFull) || !strings.Contains(again.Error(), dir) {
+		if _, again := e.Send(ctx, "jobs", queue.SendInput{Body: []byte("000000 more")}); queue.CodeOf(full) != queue.ErrNoSpace || !errors.Is(again, sqlite.ErrFull) || !strings.Contains(again.Error(), dir) {
 			t.Errorf("the send to a full disk = %v, and then %v", full, again)
 		}
 	}

@@ -14,8 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -29,10 +31,11 @@ type DB struct {
 	writer *writer
 	vacuum *vacuum
 	reader *sql.DB
+	shared *shared
 	ledger *ledgerStore
 	queue  *queueStore
 	live   *settingsStore
-	flow   *flowStore
+	flow   tables.Flow
 	close  func() error
 }
 
@@ -47,6 +50,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, fmt.Errorf("open the sqlite store: %w", err)
 	}
 	db := &DB{path: c.Path}
+	db.shared = newShared(db)
 	db.close = sync.OnceValue(db.closeAll)
 	defer func() {
 		if err != nil {
@@ -76,9 +80,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	room.open()
 	db.writer.room = room
-	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
-	db.live = &settingsStore{db: db, now: time.Now}
-	db.flow = &flowStore{db}
+	db.ledger = &ledgerStore{Ledger: tables.Ledger{DB: db.shared}, db: db, put: db.shared.dialects[1].Fill(tables.PutLetter + `id`), maxLetters: c.MaxLetters}
+	db.flow = tables.Flow{DB: db.shared}
+	db.live = &settingsStore{Settings: tables.Settings{DB: db.shared}, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}
@@ -104,11 +108,14 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
 
+// Flow returns the store of flows.
+func (db *DB) Flow() flow.Store { return db.flow }
+
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
 
 // Quota returns the store of quotas.
-func (db *DB) Quota() quota.Store { return &quotaStore{db} }
+func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close finishes running writes, rejects further ones, and releases the file.
 func (db *DB) Close() error { return db.close() }

@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // queueStore stores queues. It uses the clock of this process, which owns the file. The
 // clock is read in the transaction of each decision.
 type queueStore struct {
+	tables.MarkStore
 	db    *DB
 	cache *cache
 }
@@ -25,7 +27,7 @@ type queueStore struct {
 var _ queue.Store = (*queueStore)(nil)
 
 func newQueueStore(ctx context.Context, db *DB) (*queueStore, error) {
-	s := &queueStore{db, newCache()}
+	s := &queueStore{tables.MarkStore{DB: db.shared}, db, newCache()}
 	db.writer.before, db.writer.after = s.settle, s.cache.ended
 	return s, s.load(ctx)
 }

@@ -48,7 +48,7 @@ func TestCacheIsExact(t *testing.T) {
 			g := newCacheGame(t, fifo)
 			for i := range 400 {
 				g.move(i)
-				fresh := &queueStore{g.db, newCache()}
+				fresh := &queueStore{db: g.db, cache: newCache()}
 				if err := fresh.load(t.Context()); err != nil {
 					t.Fatal(err)
 				}

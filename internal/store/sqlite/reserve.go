@@ -13,11 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
+
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // ErrFull means that there is no room for more messages. Existing messages can be received
 // and deleted.
-var ErrFull = errors.New("the disk or quota is full")
+var ErrFull error = full{}
+
+// full is the type of ErrFull.
+type full struct{}
+
+func (full) Error() string { return "the disk or quota is full" }
+func (full) Unwrap() error { return queue.ErrNoSpace }
 
 // roomEvery is the interval of checks whether there is room again.
 const roomEvery = time.Second

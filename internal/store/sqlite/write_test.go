@@ -33,7 +33,9 @@ func openTest(t testing.TB) *DB {
 }
 
 func insertVerdict(id string) func(tx) error {
-	return func(t tx) error { return t.exec(putVerdict, id, "search", 1, fmt.Sprintf(`{"id":%q}`, id), 1) }
+	return func(t tx) error {
+		return t.exec(`INSERT OR REPLACE INTO verdicts (id, fleet, since, doc, revision) VALUES (?, 'search', 1, ?, 1)`, id, fmt.Sprintf(`{"id":%q}`, id))
+	}
 }
 
 func countVerdicts(t *testing.T, db *DB) int {

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,9 @@ func attackSeeds(t *testing.T) uint64 {
 		return n
 	}
 	if os.Getenv("BEZOAR_SOAK") != "" {
+		if n, err := strconv.Atoi(os.Getenv("BEZOAR_SOAK")); err == nil {
+			return uint64(n)
+		}
 		return 50
 	}
 	return 1
@@ -48,6 +53,8 @@ func TestAttacks(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			most, least := 0, 100.0
+			deaths := map[int]map[int]int{}
+			var slow []time.Duration
 			for _, workers := range []int{4, 8} {
 				for seed := range attackSeeds(t) {
 					out, err := RunAttack(row.Attack(seed, workers))
@@ -58,8 +65,15 @@ func TestAttacks(t *testing.T) {
 						t.Errorf("%d workers, seed %d: %s", workers, seed, strings.Join(faults, "; "))
 					}
 					most, least = max(most, out.Deaths), min(least, out.Good.Good())
+					if deaths[workers] == nil {
+						deaths[workers] = map[int]int{}
+					}
+					deaths[workers][out.Deaths]++
+					slow = append(slow, out.Good.Slowest)
 				}
 			}
+			slices.Sort(slow)
+			t.Logf("deaths of 4: %v, of 8: %v; slowest: median %v, worst %v", deaths[4], deaths[8], slow[len(slow)/2], slow[len(slow)-1])
 			t.Logf("at most %d deaths, at least %.2f %% good", most, least)
 		})
 	}
@@ -221,5 +235,24 @@ func TestAttacksFindFaults(t *testing.T) {
 	_, err := w.run()
 	if err == nil && len(row.missed(&w.siege.out)) == 0 {
 		t.Errorf("without a lane the outcome is as good: %+v", w.siege.out)
+	}
+}
+
+// Workers that die by themselves, busy or idle, one in five seconds, convict nobody.
+func TestWorkersThatDieByThemselves(t *testing.T) {
+	for _, workers := range []int{4, 8} {
+		for seed := range 3 * attackSeeds(t) {
+			w := newSiege(Attack{Name: "none", Seed: seed, Workers: workers, Length: time.Minute})
+			r := w.stream(401)
+			for at := w.siege.begin; at < w.siege.end; at += int64(r.ExpFloat64() * float64(5*time.Second)) {
+				w.heap.push(event{at: at, kind: evIdleDeath, a: int32(r.IntN(workers))})
+			}
+			if _, err := w.run(); err != nil { // law 4: no innocent is refused
+				t.Errorf("%d workers, seed %d: %v", workers, seed, err)
+			}
+			if out := w.siege.out; out.Deaths == 0 || out.Good.Good() < 98 {
+				t.Errorf("%d workers, seed %d: %d deaths, %.2f %% were answered", workers, seed, out.Deaths, out.Good.Good())
+			}
+		}
 	}
 }

@@ -26,7 +26,7 @@ const (
 	evUp                         // a: worker
 	evDrain                      // a: worker that is told to leave
 	evPlanned                    // a: worker that has left, b: epoch
-	evIdleDeath                  // a: worker dies unless it is busy
+	evIdleDeath                  // a: worker dies, in a scenario only if it is idle
 	evNotice                     // a: worker whose death is noticed, b: epoch
 	evMass                       // all workers die
 	evMassOne                    // a: worker, b: epoch
@@ -186,7 +186,7 @@ func (w *world) handleFleet(e *event) {
 		}
 	case evIdleDeath:
 		k := &w.workers[e.a]
-		if k.state != down && k.inFlight == 0 && !k.gone {
+		if k.state != down && (k.inFlight == 0 || w.siege != nil) && !k.gone {
 			// Until the death is noticed it is still given work, and refuses it.
 			k.gone = true
 			w.after(time.Duration(w.pick.Int64N(int64(5*time.Millisecond))), evNotice, e.a, uint32(k.epoch))

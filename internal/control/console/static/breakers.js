@@ -26,7 +26,7 @@ function line(b, act) {
     make("td", { class: "number" }), make("td", { class: "number" }), make("td", { class: "number" }),
     make("td", { class: "actions-cell" },
       button("Open …", () => force("open", "Hold it open?", `Nothing is sent to ${visible(name)} for 10 minutes, on every node. Its callers get the fallback, or 503.`, "Hold open"), { "aria-label": `Hold open ${name}` }),
-      button("Close …", () => force("closed", "Hold it closed?", `Everything is sent to ${visible(name)} for 10 minutes, on every node, whatever comes of it.`, "Hold closed"), { "aria-label": `Hold closed ${name}` }),
+      button("Close …", () => force("closed", "Hold it closed?", `Everything is sent to ${visible(name)} for 10 minutes, on every node, whatever the results are.`, "Hold closed"), { "aria-label": `Hold closed ${name}` }),
       button("Let go", () => act("reset", () => call("DELETE", place(name))), { "aria-label": `Let go of ${name}` })));
 }
 

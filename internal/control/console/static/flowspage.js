@@ -85,7 +85,7 @@ function draw(r, chosenTask) {
   const dead = r.counts?.DEAD_LETTER ?? 0;
   mirror(byId("run-actions"), [
     dead > 0 ? ["Retry all dead letters", () => order(r, { verb: "retry" }, `Retry ${many(dead, "dead letter")}?`, "One goes first, the others follow if it works.", "Retry")] : null,
-    r.state === "RUNNING" || r.state === "HELD" ? ["Cancel the run", () => order(r, { verb: "cancel" }, "Cancel the run?", "What runs is stopped. It cannot be undone.", "Cancel the run")] : null,
+    r.state === "RUNNING" || r.state === "HELD" ? ["Cancel the run", () => order(r, { verb: "cancel" }, "Cancel the run?", "Running tasks are stopped. This cannot be undone.", "Cancel the run")] : null,
   ]);
   const href = (t) => here({ run: r.id, task: t.name });
   const drawn = JSON.stringify([r.id, chosenTask, r.tasks.map((t) => [t.name, t.state, t.why, t.counts])]);
@@ -124,8 +124,8 @@ function buttons(r, t) {
   const has = (...states) => states.some((s) => t.counts?.[s]);
   const name = visible(t.name), out = [];
   if (has("DEAD_LETTER")) out.push(button("Retry", () => order(r, { verb: "retry", task: t.name }, `Retry ${name}?`, "It gets new budgets and keeps its history.", "Retry"), { "aria-label": `Retry ${name}`, "data-focus": `Retry ${t.name}` }));
-  if (has("DEAD_LETTER", "HELD", "PENDING", "RETRYING")) out.push(button("Skip", () => order(r, { verb: "skip", task: t.name }, `Skip ${name}?`, "What needs it runs without it.", "Skip"), { "aria-label": `Skip ${name}`, "data-focus": `Skip ${t.name}` }));
-  if (Object.keys(t.counts ?? {}).some((s) => !over.includes(s))) out.push(button("Cancel", () => order(r, { verb: "cancel", task: t.name }, `Cancel ${name}?`, "What needs it does not run.", "Cancel the task"), { "aria-label": `Cancel ${name}`, "data-focus": `Cancel ${t.name}` }));
+  if (has("DEAD_LETTER", "HELD", "PENDING", "RETRYING")) out.push(button("Skip", () => order(r, { verb: "skip", task: t.name }, `Skip ${name}?`, "Tasks that need it run without it.", "Skip"), { "aria-label": `Skip ${name}`, "data-focus": `Skip ${t.name}` }));
+  if (Object.keys(t.counts ?? {}).some((s) => !over.includes(s))) out.push(button("Cancel", () => order(r, { verb: "cancel", task: t.name }, `Cancel ${name}?`, "Tasks that need it do not run.", "Cancel the task"), { "aria-label": `Cancel ${name}`, "data-focus": `Cancel ${t.name}` }));
   return out;
 }
 
@@ -209,7 +209,7 @@ async function once() {
     if (byId("notice").dataset.lost) { notice(""); delete byId("notice").dataset.lost; }
   } catch (error) {
     byId("notice").dataset.lost = "true";
-    notice(error instanceof TypeError ? "No connection, trying again." : error.status === 404 && !chosen().get("run") ? "This server runs no flows: flows in its settings gives it some." : error.message);
+    notice(error instanceof TypeError ? "No connection, trying again." : error.status === 404 && !chosen().get("run") ? "This server runs no flows: add flows to its settings." : error.message);
   }
 }
 

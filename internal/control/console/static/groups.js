@@ -23,7 +23,7 @@ export async function groups({ parameters, go }) {
     content: [
       await filter("groups", selection, go),
       summary(list, all, selection),
-      list.length ? whole : none("No letter is like that."),
+      list.length ? whole : none("No letter matches."),
     ],
     watch: async () => fresh(body, await read(), keyOf, update),
   };

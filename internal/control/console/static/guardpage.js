@@ -111,7 +111,7 @@ function shapes(g) {
       number(count(s.deaths), { class: "number deaths" }), make("td", {}, held(s)), make("td", {}, s.mostly || "–"), make("td", { class: "name" }, beyond(s)));
   });
   const seen = all.filter((s) => s.observed > 0).length;
-  put(byId("plot-sum"), seen ? `${many(seen, "shape")} of queries that were answered. A circle is larger the more there were; a cross has killed a worker; amber was beyond a limit. What was always rejected has no time, and is in the table only.` : "No query has been answered yet.");
+  put(byId("plot-sum"), seen ? `${many(seen, "shape")} of queries that were answered. A circle is larger the more there were; a cross has killed a worker; amber was beyond a limit. Shapes that were always rejected have no time and are only in the table.` : "No query has been answered yet.");
   const place = byId("plot");
   if (place.contains(document.activeElement)) return; // somebody goes from point to point
   place.replaceChildren(...(seen ? [plot(all, Math.max(300, place.clientWidth), (s) => own.has(s.shape))] : []));

@@ -63,7 +63,7 @@ async function show(context, kind) {
     content: [
       await filter(kind.view, kind.view === "trash" ? without(selection, "queue") : selection, go),
       known.size ? bar : null,
-      known.size ? list : none(kind.view === "trash" ? "The trash is empty." : "No letter is like that."), more,
+      known.size ? list : none(kind.view === "trash" ? "The trash is empty." : "No letter matches."), more,
     ],
     watch: async () => {
       const since = newest && kind.view !== "trash" ? { after: newest } : {};

@@ -19,9 +19,9 @@ const signs = {
   panic: ["▲", "bad"],
   rollout: ["▲", "bad"],
   circuit: ["○", "bad"],
-  "worker.sick": ["✖", "bad"],
+  "worker.unhealthy": ["✖", "bad"],
   "worker.ejected": ["✖", "bad"],
-  "worker.well": ["●", "good"],
+  "worker.healthy": ["●", "good"],
   "worker.returned": ["●", "good"],
 };
 

@@ -1,5 +1,5 @@
 // The banner of what nobody should overlook. Panic mode: so many workers of a fleet
-// look sick that health is not believed. And a rolling restart that stopped because
+// look unhealthy that Bezoar ignores health checks. And a rolling restart that stopped because
 // the new version did not prove itself.
 
 import { byId, make } from "./dom.js";
@@ -13,7 +13,7 @@ export function alarm(fleets) {
   const sick = fleets.filter((f) => f.panic);
   const stopped = fleets.filter((f) => f.rollout?.state === "stopped");
   const key = [
-    ...sick.map((f) => `${f.name} ${f.panic.since} ${f.panic.well} ${f.panic.up}`),
+    ...sick.map((f) => `${f.name} ${f.panic.since} ${f.panic.healthy} ${f.panic.up}`),
     ...stopped.map((f) => `${f.name} ${f.rollout.number} ${f.rollout.ended}`),
   ].join("\n");
   byId("panic").hidden = sick.length + stopped.length === 0;
@@ -21,9 +21,9 @@ export function alarm(fleets) {
   told = key;
   byId("panic").replaceChildren(...sick.map((f) => make("p", {},
     make("b", {}, `Panic mode: ${visible(f.name)}`),
-    ` since ${clock(f.panic.since)}. Only ${f.panic.well} of ${f.panic.up} workers look well. `
-    + "When so many look sick the checks are wrong more often than the workers, so all that are up get traffic. "
-    + "Look at what the checks depend on before you look at the workers.")),
+    ` since ${clock(f.panic.since)}. Only ${f.panic.healthy} of ${f.panic.up} workers look healthy. `
+    + "When so many workers look unhealthy, the fault is mostly in the checks. Bezoar ignores them: all workers that are up get requests. "
+    + "Look first at what the health checks depend on, then at the workers.")),
   ...stopped.map((f) => make("p", {},
     make("b", {}, `Rolling restart stopped: ${visible(f.name)}`),
     ` at ${clock(f.rollout.ended)}, ${f.rollout.replaced} of ${f.rollout.workers} workers replaced. `

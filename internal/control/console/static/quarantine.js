@@ -90,7 +90,7 @@ function evidence(list) {
       ["How", visible(e.detail)], ["Class", e.class], ["In flight", count(e.in_flight)],
       ["Blame", e.share.toFixed(2)], ["Others", (e.others ?? []).map((o) => `${o.fingerprint.slice(0, 8)} ${o.share.toFixed(2)}`).join(", ")],
     ]),
-    e.stderr?.length ? make("pre", { tabindex: "0", "aria-label": "its last words" }, visible(e.stderr.join("\n"))) : null,
+    e.stderr?.length ? make("pre", { tabindex: "0", "aria-label": "its last lines" }, visible(e.stderr.join("\n"))) : null,
   ]);
 }
 

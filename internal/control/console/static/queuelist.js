@@ -23,7 +23,7 @@ export async function queues({ parameters, act, go, again }) {
   make("button", { type: "submit", class: "quiet" }, "Filter"));
   return {
     title: "Queues",
-    content: [form, list.length ? whole : none(prefix ? "No queue is called like that." : "There is no queue yet.")],
+    content: [form, list.length ? whole : none(prefix ? "No queue has such a name." : "There is no queue yet.")],
     watch: async () => fresh(body, await read(), (q) => q.name, update),
   };
 }

@@ -15,14 +15,14 @@ export async function settings(act) {
     status = await call("GET", "/api/v1/settings");
   } catch (error) {
     if (error.status !== 404) throw error;
-    put(byId("settings-state"), "This process follows no settings file, so that nothing changes while it runs.");
+    put(byId("settings-state"), "This process follows no settings file: its settings do not change while it runs.");
     byId("override-new").hidden = true;
     return [];
   }
   const { running, wanted } = status;
   put(byId("settings-state"), `Version ${running.number} runs on ${visible(status.node)}; it came ${left(status.since)}.`
     + (wanted.number !== running.number ? ` Version ${wanted.number} is wanted.` : "")
-    + (status.file?.path ? ` The file is ${visible(status.file.path)}${status.file.runs ? "" : ", whose content is not what runs"}.` : ""));
+    + (status.file?.path ? ` The file is ${visible(status.file.path)}${status.file.runs ? "" : ", with other content than the running settings"}.` : ""));
   const faults = [status.error, status.store?.error && `the store does not answer: ${status.store.error}`, status.file?.error].filter(Boolean).join("\n");
   put(byId("settings-error"), visible(faults));
   byId("settings-error").hidden = faults === "";

@@ -1,4 +1,4 @@
-// How everything stands: fleets, queues and alarms in one list, the worst first.
+// Overview: fleets, queues and alarms in one list, the worst first.
 
 import { byId, keep, make, put } from "./dom.js";
 import { count, many, visible } from "./format.js";
@@ -57,10 +57,10 @@ export function standing(fleets, queues, alarms, pick) {
   keep(body, shown, key, (l) => row(l, pick), update);
   arrange(body, shown.map(key));
   byId("standing").dataset.tone = bad ? "bad" : "good";
-  put(byId("standing-said"), bad ? `${count(bad)} of ${count(all.length)} need a look` : `all ${count(all.length)} are well`);
+  put(byId("standing-said"), bad ? `${count(bad)} of ${count(all.length)} need a look` : `all ${count(all.length)} are ok`);
   const more = all.length - shown.length;
   byId("standing-more").hidden = more === 0;
-  put(byId("standing-more"), `and ${count(more)} more, none of them worse`);
+  put(byId("standing-more"), `and ${count(more)} more`);
 }
 
 function row(l, pick) {

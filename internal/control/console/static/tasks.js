@@ -70,7 +70,7 @@ const place = (queue) => (queue === trash ? "the trash" : wild(queue));
 function line(t, update, act) {
   const id = t.id, name = `${t.verb} of ${t.source === trash ? "the trash" : visible(t.source)}`;
   const change = (action) => button(names[action], async () => {
-    if (action === "cancel" && !await ask("Cancel the task?", "What it has moved stays moved; the rest stays where it is.", "Cancel the task")) return;
+    if (action === "cancel" && !await ask("Cancel the task?", "Letters that it has moved stay there. The others stay where they are.", "Cancel the task")) return;
     await act(action, async () => update(r, await call("POST", path(id), { action })));
   }, { "aria-label": `${names[action]} ${name}`, "data-action": action });
   const r = row(id,

@@ -66,7 +66,7 @@ export class TopCallers {
     const error = top.error ? `, counted to within ${value(top.by, top.error)}` : "";
     put(byId("top-sum"), `Since ${clock(top.since)}: ${value(top.by, top.total)} in all${error}.${top.names === "hash" ? " Callers are shown as hashes; callers: {show: label} in the settings shows who they are." : ""}`);
     byId("top-empty").hidden = top.callers.length > 0;
-    put(byId("top-empty"), top.names === "off" ? "Callers are not listed: access_log.caller is off." : "No caller that a route tells apart has any.");
+    put(byId("top-empty"), top.names === "off" ? "Callers are not listed: access_log.caller is off." : "There are no callers to list: routes identify callers by their client setting.");
   }
 }
 

@@ -46,7 +46,7 @@ async function round() {
   const { fleets } = await call("GET", "/api/v1/fleets");
   alarm(fleets);
   pools.show(fleets);
-  await top.poll().catch(gone("top-empty", "Nobody is counted here."));
+  await top.poll().catch(gone("top-empty", "Callers are not counted here."));
   await breakers(act).catch(gone("breakers-empty", "This server has no circuit breakers."));
   await guards().catch(gone("guards-empty", "This server has no query guards."));
   overrides(await settings(act), act);

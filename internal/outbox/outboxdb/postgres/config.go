@@ -3,20 +3,22 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -58,15 +60,8 @@ func (c Config) Validate() error {
 	if _, err := c.pool(); err != nil {
 		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
-	errs.In(validSchema(c.withDefaults().Schema), "Schema")
+	errs.In(tables.ValidSchema(c.withDefaults().Schema), "Schema")
 	return errors.Join(errs...)
-}
-
-func validSchema(name string) error {
-	if !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,50}$`).MatchString(name) {
-		return fmt.Errorf("%.80q must be 1 to 51 characters of a-z, 0-9 and _, and must not begin with a digit", name)
-	}
-	return nil
 }
 
 // pool parses the URL. Its errors do not contain the password.
@@ -96,18 +91,10 @@ func (c Config) pool() (*pgxpool.Config, error) {
 }
 
 // SQL returns the statements that create an outbox in a schema, or upgrade it.
-func SQL(schema string) (string, error) { return inSchema(schema, schemaSQL) }
+func SQL(schema string) (string, error) { return tables.Fill(schemaSQL, schema) }
 
 // NotifySQL returns the statements that make commits wake listening relays.
-func NotifySQL(schema string) (string, error) { return inSchema(schema, notifySQL) }
-
-func inSchema(schema, text string) (string, error) {
-	schema = cmp.Or(schema, DefaultSchema)
-	if err := validSchema(schema); err != nil {
-		return "", err
-	}
-	return strings.ReplaceAll(text, "{schema}", schema), nil
-}
+func NotifySQL(schema string) (string, error) { return tables.Fill(notifySQL, schema) }
 
 // Init creates the outbox, or upgrades it to the current version.
 func Init(ctx context.Context, c Config) error {
@@ -138,8 +125,10 @@ func Init(ctx context.Context, c Config) error {
 	return nil
 }
 
-// Store is an outbox in a PostgreSQL schema.
+// Store is an outbox in a PostgreSQL schema. What operators ask for is the same in all databases.
 type Store struct {
+	*tables.Store
+	db     *sql.DB // over pool
 	pool   *pgxpool.Pool
 	where  string // for errors; without the password
 	schema string
@@ -166,9 +155,14 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, p); err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
+	s.db = stdlib.OpenDBFromPool(s.pool)
+	s.Store = tables.Over(tables.Config{Writer: s.db, Reader: s.db, Schema: c.Schema, Where: s.where, Dialect: tables.Dialect{
+		Now: "clock_timestamp()", Lane: "c.lane", Until: "CASE WHEN until = '-infinity' THEN 'epoch' ELSE until END", Key: "key",
+		Positions: "array_to_json(positions)", Numbered: true, Isolation: sql.LevelReadCommitted, Snapshot: sql.LevelRepeatableRead,
+		Alone: []string{`SELECT ` + notForLong, `LOCK TABLE {schema}_lease IN EXCLUSIVE MODE`}, Fault: s.fault,
+	}}, c.Schema+".")
 	if err := s.check(ctx); err != nil {
-		s.pool.Close()
-		return nil, fmt.Errorf("open the outbox: %w", err)
+		return nil, errors.Join(fmt.Errorf("open the outbox: %w", err), s.Close())
 	}
 	return s, nil
 }
@@ -194,8 +188,9 @@ func (s *Store) check(ctx context.Context) error {
 
 // Close waits for connections in use, and closes all connections.
 func (s *Store) Close() error {
+	err := s.db.Close()
 	s.pool.Close()
-	return nil
+	return err
 }
 
 // in replaces {schema} in a statement.

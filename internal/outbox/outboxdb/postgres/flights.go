@@ -8,20 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
-
-// leaseColumns are read by scanLease. The remaining time is measured by one clock, the
-// database's.
-const leaseColumns = `owner, epoch, CASE WHEN until = '-infinity' THEN 'epoch' ELSE until END,
-	greatest(0, extract(epoch FROM CASE WHEN until = '-infinity' THEN interval '0' ELSE until - clock_timestamp() END))::float8`
-
-func scanLease(row pgx.Row) (l outbox.Lease, err error) {
-	var left float64
-	err = row.Scan(&l.Owner, &l.Epoch, &l.Until, &left)
-	l.Left = time.Duration(left * float64(time.Second))
-	return l, err
-}
 
 // Acquire implements [outbox.Leases].
 func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (outbox.Lease, error) {
@@ -30,7 +19,7 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (o
 	if err != nil {
 		return outbox.Lease{}, s.fault(ctx, "acquire the lease of the outbox", err)
 	}
-	l, err := s.lease(ctx)
+	l, err := s.Lease(ctx)
 	switch {
 	case err != nil:
 		return l, err
@@ -40,18 +29,13 @@ func (s *Store) Acquire(ctx context.Context, owner string, ttl time.Duration) (o
 	return l, nil
 }
 
-func (s *Store) lease(ctx context.Context) (outbox.Lease, error) {
-	l, err := scanLease(s.pool.QueryRow(ctx, s.in(`SELECT `+leaseColumns+` FROM {schema}.lease`)))
-	return l, s.fault(ctx, "read the lease of the outbox", err)
-}
-
 // Renew implements [outbox.Leases].
 func (s *Store) Renew(ctx context.Context, epoch int64, ttl time.Duration) (outbox.Lease, error) {
 	_, err := s.pool.Exec(ctx, s.in(`SELECT {schema}.renew($1, $2::bigint * interval '1 microsecond')`), epoch, ttl.Microseconds())
 	if err != nil {
 		return outbox.Lease{}, s.fault(ctx, "renew the lease of the outbox", err)
 	}
-	return s.lease(ctx)
+	return s.Lease(ctx)
 }
 
 // Release implements [outbox.Leases].
@@ -68,44 +52,6 @@ func (s *Store) Ready(ctx context.Context, epoch int64) ([]string, error) {
 	}
 	topics, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return topics, s.fault(ctx, "look for events", err)
-}
-
-// Lost implements [outbox.Flights].
-func (s *Store) Lost(ctx context.Context, epoch int64) ([]outbox.Flight, error) {
-	const what = "look for flights of earlier relays"
-	rows, err := s.pool.Query(ctx, s.in(`SELECT f.id, f.epoch, f.topic, p.position, p.written_at, p.attempts, p.blamed
-		FROM {schema}.flights f LEFT JOIN {schema}.pending p ON p.position = ANY (f.positions)
-		WHERE f.epoch < $1 AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1) ORDER BY f.id, p.position`), epoch)
-	if err != nil {
-		return nil, s.fault(ctx, what, err)
-	}
-	var all []outbox.Flight
-	var f outbox.Flight
-	var position *int64
-	var written *time.Time
-	var attempts, blamed *int
-	_, err = pgx.ForEachRow(rows, []any{&f.ID, &f.Epoch, &f.Topic, &position, &written, &attempts, &blamed}, func() error {
-		if n := len(all); n == 0 || all[n-1].ID != f.ID {
-			all = append(all, f)
-		}
-		if position != nil { // otherwise all events of the flight are settled
-			last := &all[len(all)-1]
-			last.Refs = append(last.Refs, outbox.Ref{Position: *position, Written: *written, Attempts: *attempts, Blamed: *blamed})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, s.fault(ctx, what, err)
-	}
-	if len(all) == 0 {
-		var current bool
-		err := s.pool.QueryRow(ctx, s.in(`SELECT EXISTS (SELECT FROM {schema}.lease WHERE epoch = $1)`), epoch).Scan(&current)
-		if err == nil && !current {
-			return nil, outbox.ErrFenced
-		}
-		return nil, s.fault(ctx, what, err)
-	}
-	return all, nil
 }
 
 // querier is a pool or a transaction.
@@ -184,7 +130,7 @@ func encodeFailed(failed []outbox.Setback) (*string, error) {
 	rows := make([]row, len(failed))
 	for i, f := range failed {
 		rows[i] = row{f.Position, f.Attempts, f.Blamed, f.Parked, f.Wait.Microseconds(), f.Evidence}
-		rows[i].Evidence.Reason = plain(f.Evidence.Reason)
+		rows[i].Evidence.Reason = tables.Plain(f.Evidence.Reason)
 	}
 	text, err := json.Marshal(rows)
 	s := string(text)

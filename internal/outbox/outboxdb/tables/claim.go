@@ -23,9 +23,7 @@ func (s *Store) candidates(ctx context.Context, tx *sql.Tx, c *outbox.Claim) (al
 		FROM {schema}_pending WHERE topic = ? AND state = 0 ORDER BY position LIMIT ?`, []any{c.Topic, max(c.Events, fewest)},
 		func(scan func(...any) error) error {
 			var r candidate
-			var written int64
-			err := scan(&r.Position, &written, &r.bytes, &r.Attempts, &r.Blamed, &r.lane)
-			r.Written = at(written)
+			err := scan(&r.Position, (*moment)(&r.Written), &r.bytes, &r.Attempts, &r.Blamed, &r.lane)
 			if all = append(all, r); r.lane.Valid && !seen[r.lane.Int64] {
 				seen[r.lane.Int64] = true
 				lanes = append(lanes, r.lane.Int64)

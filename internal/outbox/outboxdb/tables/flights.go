@@ -12,7 +12,27 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+// moment reads a time, which some databases keep in milliseconds since 1970; NULL becomes the zero time.
+type moment time.Time
+
+// Scan implements [sql.Scanner].
+func (m *moment) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*m = moment{}
+	case time.Time:
+		*m = moment(v.UTC())
+	case int64:
+		*m = moment(time.UnixMilli(v).UTC())
+	case []byte:
+		ms, err := strconv.ParseInt(string(v), 10, 64)
+		*m = moment(time.UnixMilli(ms).UTC())
+		return err
+	default:
+		return fmt.Errorf("a time is a %T", src)
+	}
+	return nil
+}
 
 // querier is a database or a transaction.
 type querier interface {
@@ -95,9 +115,7 @@ func (s *Store) Lost(ctx context.Context, epoch int64) (all []outbox.Flight, err
 		err := s.each(ctx, s.reader, `SELECT position, written_at, attempts, blamed FROM {schema}_pending WHERE position IN `+among(was.positions)+` ORDER BY position`, nil,
 			func(scan func(...any) error) error {
 				var r outbox.Ref
-				var written int64
-				err := scan(&r.Position, &written, &r.Attempts, &r.Blamed)
-				r.Written = at(written)
+				err := scan(&r.Position, (*moment)(&r.Written), &r.Attempts, &r.Blamed)
 				f.Refs = append(f.Refs, r)
 				return err
 			})
@@ -116,17 +134,16 @@ type flight struct {
 }
 
 func (s *Store) flights(ctx context.Context, q querier, where string, args ...any) (all []flight, err error) {
-	err = s.each(ctx, q, `SELECT id, epoch, topic, since, positions FROM {schema}_flights WHERE `+where+` ORDER BY id`, args, func(scan func(...any) error) error {
+	err = s.each(ctx, q, `SELECT id, epoch, topic, since, {positions} FROM {schema}_flights WHERE `+where+` ORDER BY id`, args, func(scan func(...any) error) error {
 		var f flight
-		var since int64
 		var text []byte
-		if err := scan(&f.ID, &f.Epoch, &f.Topic, &since, &text); err != nil {
+		if err := scan(&f.ID, &f.Epoch, &f.Topic, (*moment)(&f.Since), &text); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(text, &f.positions); err != nil {
 			return fmt.Errorf("flight %d: %w", f.ID, err)
 		}
-		f.Since, f.Events = at(since), len(f.positions)
+		f.Events = len(f.positions)
 		all = append(all, f)
 		return nil
 	})
@@ -187,7 +204,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, done *outbox.Settlement)
 		case f.Wait > 0:
 			state, wait = 1, max(1, f.Wait.Milliseconds())
 		}
-		f.Evidence.Reason = plain(f.Evidence.Reason)
+		f.Evidence.Reason = Plain(f.Evidence.Reason)
 		evidence, err := json.Marshal(f.Evidence)
 		if err != nil {
 			return err
@@ -257,13 +274,11 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 	return all, s.fault(ctx, "read events", err)
 }
 
-const recordColumns = `e.position, e.written_at, e.id, e.topic, e.k, e.seq, e.type, e.headers, e.payload`
+const recordColumns = `e.position, e.written_at, e.id, e.topic, e.{key}, e.seq, e.type, e.headers, e.payload`
 
 func scanRecord(scan func(...any) error, r *outbox.Record, more ...any) error {
-	var written int64
 	var headers []byte
-	err := scan(append([]any{&r.Position, &written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
-	r.Written = at(written)
+	err := scan(append([]any{&r.Position, (*moment)(&r.Written), &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
 	if err == nil && len(headers) > len("{}") {
 		r.SetHeaders(headers)
 	}

@@ -9,10 +9,16 @@ import (
 )
 
 func (s *Store) lease(ctx context.Context, q querier, lock string) (l outbox.Lease, err error) {
-	var until, now int64
-	err = q.QueryRowContext(ctx, s.in(`SELECT owner, epoch, until, {now} FROM {schema}_lease`+lock)).Scan(&l.Owner, &l.Epoch, &until, &now)
-	l.Until, l.Left = at(until), time.Duration(max(0, until-now))*time.Millisecond
+	var now time.Time
+	err = q.QueryRowContext(ctx, s.in(`SELECT owner, epoch, {until}, {now} FROM {schema}_lease`+lock)).Scan(&l.Owner, &l.Epoch, (*moment)(&l.Until), (*moment)(&now))
+	l.Left = max(0, l.Until.Sub(now))
 	return l, err
+}
+
+// Lease returns the current lease.
+func (s *Store) Lease(ctx context.Context) (outbox.Lease, error) {
+	l, err := s.lease(ctx, s.reader, "")
+	return l, s.fault(ctx, "read the lease of the outbox", err)
 }
 
 // write runs f in a transaction. It repeats f if the database rolled the transaction back

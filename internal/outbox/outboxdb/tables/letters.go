@@ -17,11 +17,11 @@ func states() []outbox.State {
 
 // The query includes events whose rows were deleted, so that an operator can skip them.
 const waitingColumns = `p.position, p.written_at, coalesce(e.id, concat('@', p.position)), p.topic,
-	CASE WHEN e.position IS NULL THEN coalesce((SELECT c.k FROM {schema}_keys c WHERE c.topic = p.topic AND {lane} = p.lane), '') ELSE e.k END,
+	CASE WHEN e.position IS NULL THEN coalesce((SELECT c.{key} FROM {schema}_keys c WHERE c.topic = p.topic AND {lane} = p.lane), '') ELSE e.{key} END,
 	coalesce(e.seq, 0), coalesce(e.type, ''), coalesce(e.headers, '{}'), e.payload, e.position IS NULL, p.state, p.attempts, p.blamed, p.not_before, p.parked_at, p.evidence,
 	CASE WHEN p.state IN (1, 2) THEN (SELECT count(*) FROM {schema}_pending b WHERE b.lane = p.lane AND b.state <> 0 AND b.position > p.position) ELSE 0 END`
 
-const waitingFrom = ` FROM {schema}_pending p LEFT JOIN {schema}_events e ON e.position = p.position WHERE `
+const waitingFrom = ` FROM {schema}_pending p LEFT JOIN {schema}_events e ON e.position = p.position AND e.written_at = p.written_at WHERE `
 
 // Waiting implements [outbox.Letters].
 func (s *Store) Waiting(ctx context.Context, q outbox.Query) ([]outbox.Waiting, error) {
@@ -67,7 +67,7 @@ func conditions(q outbox.Query) (where string, args []any, err error) {
 		where, args = where+" AND p.topic = ?", append(args, q.Topic)
 	}
 	if q.Key != "" {
-		where += " AND (e.k = ? OR e.position IS NULL AND p.lane IN (SELECT {lane} FROM {schema}_keys c WHERE c.topic = p.topic AND c.k = ?))"
+		where += " AND (e.{key} = ? OR e.position IS NULL AND p.lane IN (SELECT {lane} FROM {schema}_keys c WHERE c.topic = p.topic AND c.{key} = ?))"
 		args = append(args, q.Key, q.Key)
 	}
 	return where, args, nil
@@ -89,20 +89,13 @@ func (s *Store) waiting(ctx context.Context, statement string, args ...any) (all
 		var w outbox.Waiting
 		var state int
 		var gone bool
-		var notBefore, parked sql.NullInt64
 		var evidence sql.NullString
-		if err := scanRecord(scan, &w.Record, &gone, &state, &w.Attempts, &w.Blamed, &notBefore, &parked, &evidence, &w.Behind); err != nil {
+		if err := scanRecord(scan, &w.Record, &gone, &state, &w.Attempts, &w.Blamed, (*moment)(&w.NotBefore), (*moment)(&w.Parked), &evidence, &w.Behind); err != nil {
 			return err
 		}
 		w.State, w.InFlight = states()[state], flying[w.Position]
 		if gone {
 			w.Fault = outbox.FaultGone
-		}
-		if notBefore.Valid {
-			w.NotBefore = at(notBefore.Int64)
-		}
-		if parked.Valid {
-			w.Parked = at(parked.Int64)
 		}
 		if evidence.Valid {
 			w.Evidence = outbox.ReadEvidence([]byte(evidence.String))
@@ -130,7 +123,7 @@ func (s *Store) Find(ctx context.Context, id string) (outbox.Waiting, error) {
 
 // Retry implements [outbox.Letters].
 func (s *Store) Retry(ctx context.Context, positions []int64) (n int, err error) {
-	err = s.alone(ctx, "retry events", func(tx *sql.Tx) error {
+	err = s.Alone(ctx, "retry events", func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, s.in(`UPDATE {schema}_pending SET blamed = CASE WHEN state = 2 THEN 1 ELSE blamed END,
 			state = 0, not_before = NULL, parked_at = NULL WHERE position IN `+among(positions)+` AND state IN (1, 2)`))
 		if err != nil {
@@ -145,7 +138,7 @@ func (s *Store) Retry(ctx context.Context, positions []int64) (n int, err error)
 
 // Skip implements [outbox.Letters].
 func (s *Store) Skip(ctx context.Context, positions []int64) (n int, err error) {
-	err = s.alone(ctx, "skip events", func(tx *sql.Tx) error {
+	err = s.Alone(ctx, "skip events", func(tx *sql.Tx) error {
 		gone, err := list[int64](ctx, s, tx, `SELECT position FROM {schema}_pending WHERE position IN `+among(positions)+` AND state IN (1, 2)`)
 		if err != nil {
 			return err
@@ -157,11 +150,18 @@ func (s *Store) Skip(ctx context.Context, positions []int64) (n int, err error) 
 	return n, err
 }
 
-// alone runs f in a transaction that excludes changes by relays.
-func (s *Store) alone(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+// Alone runs f in a transaction that excludes changes by relays.
+func (s *Store) Alone(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
 	return s.write(ctx, what, func(tx *sql.Tx) error {
-		if _, err := s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
-			return err
+		for _, statement := range s.dialect.Alone {
+			if _, err := tx.ExecContext(ctx, s.in(statement)); err != nil {
+				return err
+			}
+		}
+		if s.dialect.Alone == nil {
+			if _, err := s.lease(ctx, tx, s.dialect.Exclusive); err != nil {
+				return err
+			}
 		}
 		return f(tx)
 	})
@@ -169,7 +169,7 @@ func (s *Store) alone(ctx context.Context, what string, f func(tx *sql.Tx) error
 
 // Edit implements [outbox.Letters].
 func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
-	return s.alone(ctx, "edit an event", func(tx *sql.Tx) error {
+	return s.Alone(ctx, "edit an event", func(tx *sql.Tx) error {
 		var state int
 		err := tx.QueryRowContext(ctx, s.in(`SELECT state FROM {schema}_pending WHERE position = ?`), position).Scan(&state)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -194,7 +194,8 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 		if e.Payload != nil {
 			payload = e.Payload
 		}
-		err = tx.QueryRowContext(ctx, s.in(`SELECT position FROM {schema}_events WHERE position = ?`), position).Scan(&position)
+		const it = ` WHERE position = ? AND written_at = (SELECT p.written_at FROM {schema}_pending p WHERE p.position = ?)`
+		err = tx.QueryRowContext(ctx, s.in(`SELECT position FROM {schema}_events`+it), position, position).Scan(&position)
 		if errors.Is(err, sql.ErrNoRows) {
 			return outbox.ErrGone
 		}
@@ -202,12 +203,12 @@ func (s *Store) Edit(ctx context.Context, position int64, e outbox.Edit) error {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, s.in(`UPDATE {schema}_events SET type = coalesce(?, type), headers = coalesce(?, headers),
-			payload = coalesce(?, payload) WHERE position = ?`), e.Type, headers, payload, position)
+			payload = coalesce(?, payload)`+it), e.Type, headers, payload, position, position)
 		return err
 	})
 }
 
-// plain returns text that all databases accept: valid UTF-8 without zero bytes.
-func plain(text string) string {
+// Plain returns text that all databases accept: valid UTF-8 without zero bytes.
+func Plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -26,8 +26,15 @@ type Dialect struct {
 	Exclusive string             // suffix of a SELECT that also locks its rows against Share and Exclusive
 	Isolation sql.IsolationLevel // of write transactions
 	Snapshot  sql.IsolationLevel // of transactions that read a consistent snapshot
+	Until     string             // SQL expression: the end of the lease, as a time that Go can hold; "": until
+	Key       string             // name of the columns with keys; "": k
+	Positions string             // SQL expression: the positions of a flight as JSON; "": positions
+	Numbered  bool               // placeholders are $1, $2 …
+	Alone     []string           // statements that exclude changes by relays until the transaction ends; nil: the lease is read with Exclusive
 	// Explain adds advice to an error. It returns [outbox.ErrAbsent] if a table is missing.
 	Explain func(err error) error
+	// Fault, unless nil, adds the attempted operation to an error, in place of Explain.
+	Fault func(ctx context.Context, what string, err error) error
 	// Again reports whether a failed transaction may be repeated. nil: never.
 	Again func(err error) bool
 }
@@ -55,10 +62,7 @@ var _ outbox.Store = (*Store)(nil)
 // New opens the outbox. It returns [outbox.ErrAbsent] if there is none. On failure it
 // closes the databases.
 func New(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{
-		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: c.Dialect, moved: c.Moved,
-		fill: strings.NewReplacer("{schema}", c.Schema, "{now}", c.Dialect.Now, "{lane}", c.Dialect.Lane),
-	}
+	s := Over(c, c.Schema+"_")
 	id, err := s.Identity(ctx)
 	if err == nil && id.Version != Version {
 		err = fmt.Errorf("%s: its tables %s_… have version %d, and this program works with %d; run `bezoar outbox init` of the later version",
@@ -68,6 +72,17 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the outbox: %w", err), s.Close())
 	}
 	return s, nil
+}
+
+// Over returns the outbox whose tables' names begin with prefix, and does not check whether it is
+// there.
+func Over(c Config, prefix string) *Store {
+	d := c.Dialect
+	return &Store{
+		writer: c.Writer, reader: c.Reader, schema: c.Schema, where: c.Where, dialect: d, moved: c.Moved,
+		fill: strings.NewReplacer("{schema}_", prefix, "{now}", d.Now, "{lane}", d.Lane,
+			"{until}", cmp.Or(d.Until, "until"), "{key}", cmp.Or(d.Key, "k"), "{positions}", cmp.Or(d.Positions, "positions")),
+	}
 }
 
 // Moved returns an error if the opened file is no longer the database. The caller must then
@@ -87,8 +102,14 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.writer.Close())
 }
 
-// in replaces {schema} and {now} in a statement.
-func (s *Store) in(statement string) string { return s.fill.Replace(statement) }
+// in replaces the words in braces in a statement.
+func (s *Store) in(statement string) string {
+	statement = s.fill.Replace(statement)
+	for n := 1; s.dialect.Numbered && strings.Contains(statement, "?"); n++ {
+		statement = strings.Replace(statement, "?", fmt.Sprintf("$%d", n), 1)
+	}
+	return statement
+}
 
 // fault adds the attempted operation and the database to an error.
 func (s *Store) fault(ctx context.Context, what string, err error) error {
@@ -97,6 +118,8 @@ func (s *Store) fault(ctx context.Context, what string, err error) error {
 		return nil
 	case errors.Is(err, outbox.ErrFenced), errors.Is(err, outbox.ErrNotFound), errors.Is(err, outbox.ErrNotParked), errors.Is(err, outbox.ErrGone):
 		return err
+	case s.dialect.Fault != nil:
+		return s.dialect.Fault(ctx, what, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s in %s: %w", what, s.where, context.Cause(ctx))
 	}
