@@ -1,10 +1,10 @@
 package circuit
 
 import (
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
@@ -49,7 +49,7 @@ func (c *Circuits) List() []Status {
 	for _, b := range all {
 		list = append(list, b.status(now))
 	}
-	slices.SortFunc(list, func(x, y Status) int { return strings.Compare(x.Name, y.Name) })
+	sorted.Func(list, func(x, y Status) int { return strings.Compare(x.Name, y.Name) })
 	return list
 }
 

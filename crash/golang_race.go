@@ -1,8 +1,9 @@
 package crash
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // goRace reads a report of the race detector. Which of the two accesses came
@@ -31,7 +32,7 @@ func goRace(lines []string, i int) (trace, int, bool) {
 	if len(tops) == 0 {
 		return trace{}, i, false
 	}
-	slices.SortFunc(tops, func(a, b Frame) int { return strings.Compare(goPlace(a), goPlace(b)) })
+	sorted.Func(tops, func(a, b Frame) int { return strings.Compare(goPlace(a), goPlace(b)) })
 	e := exception{typ: "data race", message: "data race", frames: tops[:1]}
 	if len(tops) > 1 {
 		e.code = goPlace(tops[1])

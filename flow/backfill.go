@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -315,7 +315,7 @@ func (f *filling) cause(ctx context.Context, r Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read run %s: %w", r.ID, err)
 	}
-	slices.SortStableFunc(all, func(a, b Instance) int { return cmp.Compare(a.Since.UnixMicro(), b.Since.UnixMicro()) })
+	sorted.StableFunc(all, func(a, b Instance) int { return cmp.Compare(a.Since.UnixMicro(), b.Since.UnixMicro()) })
 	cause := ""
 	for _, i := range all {
 		n := len(i.History.Last)

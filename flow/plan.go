@@ -3,9 +3,9 @@ package flow
 import (
 	"container/heap"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -102,7 +102,7 @@ func newPlan(run Run, all []Instance, s *stats, random func() float64, glob func
 		if n.rep == nil {
 			return nil, fmt.Errorf("run %s has no instance of %.80q", run.ID, n.task.Name)
 		}
-		slices.SortFunc(n.insts, func(a, b *inst) int { return a.Index - b.Index })
+		sorted.Func(n.insts, func(a, b *inst) int { return a.Index - b.Index })
 		for _, kid := range n.kids {
 			kid.weigh(n.rep.State, n.task.Permit, 1)
 		}

@@ -6,20 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/flow/template"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
 // templates caches parsed templates by their text.
 type templates map[string]*template.Template
 
-// maxRendered is the most bytes of a rendered template.
-const maxRendered = 1 << 20
-
-func templateFuncs() template.FuncMap {
-	return template.FuncMap{
+func templateFuncs() template.Funcs {
+	return template.Funcs{
 		"json": func(v any) (string, error) {
 			b, err := json.Marshal(v)
 			return string(b), err
@@ -40,7 +37,7 @@ func CheckTemplate(text string) error {
 }
 
 func parseTemplate(text string) (*template.Template, error) {
-	return template.New("").Option("missingkey=error").Funcs(templateFuncs()).Parse(text)
+	return template.Parse(text, templateFuncs()) //nolint:wrapcheck // it says that it is of a template, and where
 }
 
 // render renders a template.
@@ -56,20 +53,11 @@ func (c templates) render(text string, data any) (string, error) {
 		}
 		c[text] = t
 	}
-	var out limitedBuilder
-	if err := t.Execute(&out, data); err != nil {
+	out, err := t.Execute(data)
+	if err != nil {
 		return "", fmt.Errorf("template %.200q: %w", text, err)
 	}
-	return out.String(), nil
-}
-
-type limitedBuilder struct{ strings.Builder }
-
-func (b *limitedBuilder) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxRendered {
-		return 0, fmt.Errorf("the result is longer than %d bytes", maxRendered)
-	}
-	return b.Builder.Write(p)
+	return out, nil
 }
 
 // data returns the data for the templates of an instance.

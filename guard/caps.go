@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // capping is one edit: it replaces text[start:end].
@@ -42,7 +43,7 @@ func capOf(m *cost.Measure, limit float64) (capping, bool) {
 // apply edits copies of the body and of the URL's query. If two rules edit the same place,
 // the first edit wins; after sorting, it belongs to the stricter limit.
 func (v *Verdict) apply(q *Query, caps []capping) {
-	slices.SortStableFunc(caps, func(a, b capping) int {
+	sorted.StableFunc(caps, func(a, b capping) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.start, b.start), cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
 	})
 	body, raw := edit(q.Body, caps, cost.CapBody), edit([]byte(q.RawQuery), caps, cost.CapURL)

@@ -3,12 +3,12 @@ package guard
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Tally counts verdicts.
@@ -312,7 +312,7 @@ func (g *Guard) Callers(n int) []CallerStats {
 	if o := g.counts.others; o != nil {
 		list = append(list, o)
 	}
-	slices.SortFunc(list, func(a, b *CallerStats) int {
+	sorted.Func(list, func(a, b *CallerStats) int {
 		return cmp.Or(-cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Caller, b.Caller))
 	})
 	list = list[:min(n, len(list))]
@@ -338,7 +338,7 @@ func (g *Guard) Shapes(n int) []ShapeStats {
 	for _, s := range g.counts.shapes {
 		list = append(list, *s)
 	}
-	slices.SortFunc(list, func(a, b ShapeStats) int {
+	sorted.Func(list, func(a, b ShapeStats) int {
 		return cmp.Or(-cmp.Compare(a.Deaths, b.Deaths), -cmp.Compare(a.MaxTook, b.MaxTook), -cmp.Compare(a.MaxCost, b.MaxCost), cmp.Compare(a.Shape, b.Shape))
 	})
 	return list[:min(n, len(list))]

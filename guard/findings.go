@@ -2,7 +2,8 @@ package guard
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // FindingTally counts the findings with one predictor and one action.
@@ -27,7 +28,7 @@ func (g *Guard) Findings() []FindingTally {
 	for k, n := range g.counts.found {
 		list = append(list, FindingTally{k.predictor, k.action, n})
 	}
-	slices.SortFunc(list, func(a, b FindingTally) int {
+	sorted.Func(list, func(a, b FindingTally) int {
 		return cmp.Or(-cmp.Compare(a.Count, b.Count), cmp.Compare(a.Predictor, b.Predictor), cmp.Compare(a.Action, b.Action))
 	})
 	return list

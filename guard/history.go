@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // HistoryMinutes is the number of minutes in a history of costs.
@@ -99,7 +101,7 @@ func (s *CallerStats) listShapes() []CallerShape {
 		out[i] = s.shapes[i].CallerShape
 		out[i].Shape = shapeText(s.shapes[i].id)
 	}
-	slices.SortFunc(out, func(a, b CallerShape) int { return cmp.Or(-cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Shape, b.Shape)) })
+	sorted.Func(out, func(a, b CallerShape) int { return cmp.Or(-cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Shape, b.Shape)) })
 	return out
 }
 

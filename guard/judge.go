@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // judge converts measures to findings, and findings to a verdict.
@@ -37,7 +38,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 			v.add(finding(q, m, r, limit, action))
 		})
 	}
-	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(b.Action.weight(), a.Action.weight()) })
+	sorted.StableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(b.Action.weight(), a.Action.weight()) })
 	if n := len(v.Findings); n > MaxFindings {
 		v.Findings, v.More = v.Findings[:MaxFindings], v.More+n-MaxFindings
 	}

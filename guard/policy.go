@@ -2,10 +2,10 @@ package guard
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // policy is Limits, compiled. It is immutable.
@@ -111,7 +111,7 @@ func compile(l Limits, version int64, overrides []Override) (*policy, error) {
 		p.byName[c.Name] = cp
 		p.order = append(p.order, cp)
 	}
-	slices.SortFunc(p.order, func(a, b *classPolicy) int {
+	sorted.Func(p.order, func(a, b *classPolicy) int {
 		return cmp.Or(-cmp.Compare(a.match.conditions(), b.match.conditions()), cmp.Compare(a.name, b.name))
 	})
 	return p, nil
@@ -143,7 +143,7 @@ func (l Limits) class(line []Class, overrides []Override) *classPolicy {
 	cp.override(overrides, near)
 	for i := range cp.tables {
 		for _, rules := range cp.tables[i].rules {
-			slices.SortStableFunc(rules, func(a, b compiled) int { return b.rank.compare(a.rank) })
+			sorted.StableFunc(rules, func(a, b compiled) int { return b.rank.compare(a.rank) })
 		}
 	}
 	return cp

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Limits of the lists of a Replay.
@@ -112,7 +114,7 @@ func (t *Replayer) Report() Replay {
 	for _, s := range t.shapes {
 		out.Shapes = append(out.Shapes, *s)
 	}
-	slices.SortFunc(out.Shapes, func(a, b ReplayShape) int {
+	sorted.Func(out.Shapes, func(a, b ReplayShape) int {
 		return cmp.Or(-cmp.Compare(a.Rejected, b.Rejected), -cmp.Compare(a.Took, b.Took), -cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Name, b.Name))
 	})
 	out.Examples, out.Faults = append([]ReplayExample{}, out.Examples...), append([]ReplayFault{}, out.Faults...)

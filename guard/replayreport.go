@@ -2,7 +2,8 @@ package guard
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Replay is what the limits would have done to recorded queries. A record that stands for
@@ -138,7 +139,7 @@ func rows(m map[string]*ReplayRow) []ReplayRow {
 	for _, r := range m {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b ReplayRow) int {
+	sorted.Func(list, func(a, b ReplayRow) int {
 		return cmp.Or(-cmp.Compare(a.Rejected, b.Rejected), -cmp.Compare(a.Capped, b.Capped), -cmp.Compare(a.Reported, b.Reported), -cmp.Compare(a.Took, b.Took), cmp.Compare(a.Name, b.Name))
 	})
 	return list

@@ -3,8 +3,9 @@ package guard
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // MaxLabels is the maximum number of callers that metrics name; the rest is Others.
@@ -42,14 +43,14 @@ func (l *labels) choose(callers map[string]*CallerStats) {
 		return 0
 	}
 	byCost := func(a, b string) int { return cmp.Or(cmp.Compare(costs(a), costs(b)), cmp.Compare(a, b)) }
-	named := slices.SortedFunc(maps.Keys(l.own), byCost)
+	named := sorted.Collect(maps.Keys(l.own), byCost)
 	var nameless []string
 	for name := range callers {
 		if l.own[name] == nil {
 			nameless = append(nameless, name)
 		}
 	}
-	slices.SortFunc(nameless, func(a, b string) int { return byCost(b, a) })
+	sorted.Func(nameless, func(a, b string) int { return byCost(b, a) })
 	for i := range min(len(named), len(nameless)) {
 		if costs(nameless[i]) < 2*costs(named[i]) || costs(nameless[i]) == 0 {
 			return
@@ -92,7 +93,7 @@ func named(of map[string]*Tally) []NamedTally {
 	for name, t := range of {
 		out = append(out, NamedTally{name, *t})
 	}
-	slices.SortFunc(out, func(a, b NamedTally) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.Func(out, func(a, b NamedTally) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // The kinds of alarms.
@@ -65,5 +66,5 @@ func (a *alarms) clearOf(kind, of string) {
 func (a *alarms) list() []Alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.SortedFunc(maps.Values(a.on), func(x, y Alarm) int { return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What)) })
+	return sorted.Collect(maps.Values(a.on), func(x, y Alarm) int { return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What)) })
 }

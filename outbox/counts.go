@@ -1,10 +1,11 @@
 package outbox
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // counts collects the statistics of a relay.
@@ -26,7 +27,7 @@ func (c *counts) stats() Stats {
 	for _, t := range c.topics {
 		s.Topics = append(s.Topics, *t)
 	}
-	slices.SortFunc(s.Topics, func(a, b TopicStats) int { return strings.Compare(a.Topic, b.Topic) })
+	sorted.Func(s.Topics, func(a, b TopicStats) int { return strings.Compare(a.Topic, b.Topic) })
 	return s
 }
 

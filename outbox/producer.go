@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Tx is an application's transaction in which events can be written. Create it with [Pgx],
@@ -72,7 +73,7 @@ func Write(ctx context.Context, tx Tx, events ...Event) error {
 		return fmt.Errorf("write events: %.80q is not a valid schema name", tx.schema)
 	}
 	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b Event) int {
+	sorted.StableFunc(events, func(a, b Event) int {
 		if c := strings.Compare(a.Topic, b.Topic); c != 0 {
 			return c
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // topicLoop sends the events of one topic, batch after batch, and ends when there are none.
@@ -185,7 +187,7 @@ func (t *topicLoop) read(f *Flight) (records []Record, ok bool) {
 	})
 	if len(records) > 0 {
 		records = append(records, rest...)
-		slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.Position, b.Position) })
+		sorted.Func(records, func(a, b Record) int { return cmp.Compare(a.Position, b.Position) })
 		return records, ok
 	}
 	return rest, ok

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
@@ -41,7 +41,7 @@ func (e *Engine) Conditions(ctx context.Context) []Condition {
 		}
 	}
 	e.pauses.mu.Unlock()
-	slices.SortFunc(out, func(a, b Condition) int {
+	sorted.Func(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue))
 	})
 	return out

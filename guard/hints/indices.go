@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // index describes one concrete index.
@@ -94,7 +95,7 @@ func (p *Poller) choose(list []index) []index {
 	list = slices.DeleteFunc(list, func(x index) bool {
 		return x.name == "" || len(x.name) > 255 || strings.ContainsAny(x.name, `*,/\ "<>|?`) || hidden(p.cfg.Indices, x.name) || !chosen(p.cfg.Indices, x.name)
 	})
-	slices.SortFunc(list, func(a, b index) int {
+	sorted.Func(list, func(a, b index) int {
 		return cmp.Or(-cmp.Compare(a.docs, b.docs), cmp.Compare(a.name, b.name))
 	})
 	p.left = max(0, len(list)-p.cfg.MaxIndices)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -16,6 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/gateway"
 	"github.com/bezoar-dev/bezoar/internal/process/supervise"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -48,7 +48,7 @@ func (b backend) Verdicts(_ context.Context, name string) ([]bezoar.Verdict, err
 			out = append(out, u.ledger.Verdicts()...)
 		}
 	}
-	slices.SortFunc(out, func(x, y bezoar.Verdict) int { return x.Since.Compare(y.Since) })
+	sorted.Func(out, func(x, y bezoar.Verdict) int { return x.Since.Compare(y.Since) })
 	return out, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
 	"github.com/bezoar-dev/bezoar/internal/guardfront"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // guards are the guards of the routes. They survive a reload, and so do their counters.
@@ -223,7 +223,7 @@ func (gs *guards) list() []routeGuard {
 	for _, g := range gs.all {
 		out = append(out, *g)
 	}
-	slices.SortFunc(out, func(x, y routeGuard) int { return strings.Compare(x.route, y.route) })
+	sorted.Func(out, func(x, y routeGuard) int { return strings.Compare(x.route, y.route) })
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/metrics"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxletters"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
@@ -121,7 +122,7 @@ func (a *App) outboxNumbers() []metrics.Outbox {
 
 func (a *App) allOutboxes() []*outboxRun {
 	all := slices.Collect(maps.Values(a.now.Load().outboxes))
-	slices.SortFunc(all, func(a, b *outboxRun) int { return cmp.Compare(a.name, b.name) })
+	sorted.Func(all, func(a, b *outboxRun) int { return cmp.Compare(a.name, b.name) })
 	return all
 }
 

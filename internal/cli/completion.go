@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 )
 
 type completionCmd struct {
@@ -18,7 +18,7 @@ func (completionCmd) Help() string {
 }
 
 func (c *completionCmd) Run(s *session) error {
-	places := placesOf(s.parser.Model.Node, "bezoar", nil)
+	places := placesOf(s.root, "bezoar", nil)
 	switch c.Shell {
 	case "fish":
 		s.out.printf("%s", fishScript(places))
@@ -49,14 +49,12 @@ type word struct {
 }
 
 // placesOf walks the visible commands.
-func placesOf(n *kong.Node, path string, inherited []word) []spot {
+func placesOf(n *cmdline.Command, path string, inherited []word) []spot {
 	flags := slices.Clone(inherited)
 	for _, f := range n.Flags {
-		if !f.Hidden {
-			w := wordOf(f)
-			w.asks = kindOf(path, w.text)
-			flags = append(flags, w)
-		}
+		w := wordOf(f)
+		w.asks = kindOf(path, w.text)
+		flags = append(flags, w)
 	}
 	here := spot{path: path}
 	var below []spot
@@ -67,42 +65,38 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 		here.words = append(here.words, word{text: child.Name, help: child.Help})
 		below = append(below, placesOf(child, path+" "+child.Name, flags)...)
 	}
-	for _, arg := range n.Positional {
+	for _, arg := range n.Arguments {
 		here.files = here.files || arg.Name == "file"
 		here.runs = here.runs || arg.Name == "cmd"
 		if here.asks == "" {
 			here.asks = kindOf(path, arg.Name)
 		}
-		for _, v := range arg.EnumSlice() {
+		for _, v := range arg.Enum {
 			if v != "" {
 				here.words = append(here.words, word{text: v, help: arg.Help})
 			}
 		}
 	}
 	here.words = append(here.words, flags...)
-	if n.DefaultCmd != nil { // its name may be left out
-		for _, f := range n.DefaultCmd.Flags {
-			if !f.Hidden {
-				here.words = append(here.words, wordOf(f))
-			}
+	if n.Default != nil { // its name may be left out
+		for _, f := range n.Default.Flags {
+			here.words = append(here.words, wordOf(f))
 		}
 	}
 	return append([]spot{here}, below...)
 }
 
-func wordOf(f *kong.Flag) word {
+func wordOf(f *cmdline.Value) word {
 	w := word{text: "--" + f.Name, help: f.Help, takesValue: !f.IsBool()}
 	if f.Short != 0 {
 		w.short = "-" + string(f.Short)
 	}
-	for _, v := range f.EnumSlice() {
+	for _, v := range f.Enum {
 		if v != "" {
 			w.values = append(w.values, v)
 		}
 	}
-	if offered := f.Tag.Get("offer"); offered != "" { // others are allowed
-		w.values = strings.Split(offered, ",")
-	}
+	w.values = append(w.values, f.Offer...) // others are allowed
 	return w
 }
 

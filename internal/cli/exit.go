@@ -11,8 +11,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
@@ -53,7 +52,7 @@ func hinted(err error, format string, args ...any) error {
 func codeOf(err error) int {
 	var (
 		exit    *exitError
-		parse   *kong.ParseError
+		parse   *cmdline.Error
 		problem *adminapi.Problem
 	)
 	switch {

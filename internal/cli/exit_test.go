@@ -9,49 +9,44 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
 // leaves are all commands that can be run.
-func leaves(t *testing.T) []*kong.Node {
+func leaves(t *testing.T) []*cmdline.Command {
 	t.Helper()
-	parser, err := kong.New(new(grammar), kong.Name("bezoar"), kong.Vars{"version": ""}, kong.ExplicitGroups(groups()))
+	parser, err := newParser(new(grammar))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parser.Model.Leaves(false)
+	return parser.Root.Leaves(true)
 }
 
 // asks reports whether a command talks to a running Bezoar and to nothing else.
-func asks(n *kong.Node) bool {
-	for _, group := range n.AllFlags(true) {
-		for _, f := range group {
-			if f.Name == "admin" && strings.HasPrefix(f.Help, "The admin API of the running Bezoar") {
-				return true
-			}
+func asks(n *cmdline.Command) bool {
+	for _, f := range n.AllFlags() {
+		if f.Name == "admin" && strings.HasPrefix(f.Help, "The admin API of the running Bezoar") {
+			return true
 		}
 	}
 	return false
 }
 
 // words runs a command with something in the place of all that it requires.
-func words(t *testing.T, n *kong.Node, file string) []string {
+func words(t *testing.T, n *cmdline.Command, file string) []string {
 	args := strings.Fields(n.FullPath())[1:]
 	fill := map[string]string{
 		"bezoar queue edit": "--body=x", "bezoar quarantine add": "GET /", "bezoar dlq edit": "dl-3f9c00a1b2c4 --body=x", "bezoar dlq redrive": "--queue=q", "bezoar dlq discard": "--queue=q",
 		"bezoar dlq restore": "--queue=q", "bezoar override set": "--rate=2", "bezoar guard set": "--dial=2", "bezoar queue set": "--delay=1s", "bezoar queue pardon": strings.Repeat("ab", 16), "bezoar queue send": "x",
 	}
-	for _, group := range n.AllFlags(false) {
-		for _, f := range group {
-			if f.Required {
-				args = append(args, "--"+f.Name+"=1h")
-			}
+	for _, f := range n.AllFlags() {
+		if f.IsRequired() {
+			args = append(args, "--"+f.Name+"=1h")
 		}
 	}
-	for _, p := range n.Positional {
-		if !p.Required {
+	for _, p := range n.Arguments {
+		if !p.IsRequired() {
 			continue
 		}
 		switch p.Name {

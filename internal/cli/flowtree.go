@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -155,7 +156,7 @@ func fewer(all []branch, n int) (shown []branch, left map[task.State]int) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(interest(all[a].t.State), interest(all[b].t.State)) })
+	sorted.StableFunc(order, func(a, b int) int { return cmp.Compare(interest(all[a].t.State), interest(all[b].t.State)) })
 	keep := slices.Clone(order[:n])
 	slices.Sort(keep)
 	left = map[task.State]int{}

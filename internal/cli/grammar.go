@@ -1,11 +1,11 @@
 package cli
 
-import "github.com/alecthomas/kong"
+import "github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 
 // grammar is the whole command line.
 type grammar struct {
-	JSON    bool             `name:"json" help:"Print one JSON document with stable names instead of text; messages and logs stay on stderr."`
-	Version kong.VersionFlag `help:"Print the version."`
+	JSON    bool `name:"json" help:"Print one JSON document with stable names instead of text; messages and logs stay on stderr."`
+	Version bool `help:"Print the version."`
 
 	Run   runCmd   `cmd:"" group:"start" help:"Put any HTTP server behind the gateway."`
 	Serve serveCmd `cmd:"" group:"start" help:"Serve everything that a settings file names."`
@@ -44,8 +44,8 @@ type grammar struct {
 }
 
 // groups are the groups of the top-level help, in its order.
-func groups() []kong.Group {
-	return []kong.Group{
+func groups() []cmdline.Group {
+	return []cmdline.Group{
 		{Key: "start", Title: "Start:"},
 		{Key: "look", Title: "Look:"},
 		{Key: "act", Title: "Act:"},
@@ -56,11 +56,3 @@ func groups() []kong.Group {
 
 // Help is shown below the top-level help.
 func (grammar) Help() string { return exitHelp }
-
-// printHelp lists the verbs of a noun without the noun's group.
-func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
-	if noun := ctx.Selected(); noun != nil {
-		noun.Group = nil
-	}
-	return kong.DefaultHelpPrinter(o, ctx)
-}

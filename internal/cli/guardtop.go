@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 type guardTopCmd struct {
@@ -247,7 +248,7 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 
 // mostRules returns the predictors whose limits a caller exceeded most often.
 func mostRules(rules map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(rules), func(a, b string) int { return cmp.Or(-cmp.Compare(rules[a], rules[b]), cmp.Compare(a, b)) })
+	names := sorted.Collect(maps.Keys(rules), func(a, b string) int { return cmp.Or(-cmp.Compare(rules[a], rules[b]), cmp.Compare(a, b)) })
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, rules[name])
 	}

@@ -8,13 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
@@ -35,11 +36,11 @@ type Process struct {
 type session struct {
 	context.Context //nolint:containedctx // lives exactly as long as the command
 	Process
-	early  chan os.Signal // signals that came before heed; nil unless the command serves
-	json   bool
-	out    *printer
-	now    func() time.Time
-	parser *kong.Kong
+	early chan os.Signal // signals that came before heed; nil unless the command serves
+	json  bool
+	out   *printer
+	now   func() time.Time
+	root  *cmdline.Command
 }
 
 // Main runs one command and returns the exit code. The end of ctx ends the command early. Commands that serve also heed
@@ -48,18 +49,7 @@ func Main(ctx context.Context, p Process) int {
 	early := early(p.Args)
 	defer signal.Stop(early)
 	var root grammar
-	exited := false
-	parser, err := kong.New(&root, append(
-		flagValues(),
-		kong.Name("bezoar"),
-		kong.Description("Blames the work, fairly, and keeps the fleet alive."),
-		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { exited = true }), // after --help; parsing then goes on without effect
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.ExplicitGroups(groups()),
-		kong.Help(printHelp),
-		kong.Vars{"version": readVersion().line()},
-	)...)
+	parser, err := newParser(&root)
 	if err != nil {
 		panic(fmt.Sprintf("cli: the grammar is broken: %v", err))
 	}
@@ -68,17 +58,21 @@ func Main(ctx context.Context, p Process) int {
 		args = []string{"--help"}
 	}
 	args = spelled(args)
-	parsed, err := parse(parser, args)
-	if exited {
-		return exitOK
-	}
+	parsed, err := parser.Parse(args)
 	if err != nil {
 		return p.fail(usageError(err, args))
 	}
-	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, parser: parser}
+	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, root: parser.Root}
 	s.out = newPrinter(p.Stdout, p.Getenv)
-	if err := s.run(parsed); err != nil {
-		return p.fail(s.suggest(err, parsed))
+	switch {
+	case parsed.Has("help"):
+		s.out.printf("%s", parser.HelpFor(parsed.Command, p.helpWidth()))
+	case root.Version:
+		s.out.printf("%s\n", readVersion().line())
+	default:
+		if err := s.run(parsed.Command); err != nil {
+			return p.fail(s.suggest(err, parsed.Command))
+		}
 	}
 	if err := s.out.lost(); err != nil {
 		return p.fail(err)
@@ -86,27 +80,42 @@ func Main(ctx context.Context, p Process) int {
 	return exitOK
 }
 
-// run runs the command. A command that talks to a running Bezoar gets a client when it asks for one.
-func (s *session) run(parsed *kong.Context) error {
-	type client interface {
-		client(s *session) (*adminapi.Client, error)
+func newParser(root *grammar) (*cmdline.Parser, error) {
+	return cmdline.New(root, cmdline.Options{
+		Name: "bezoar", Help: "Blames the work, fairly, and keeps the fleet alive.", Groups: groups(), Reader: flagReader,
+	})
+}
+
+// helpWidth returns the width of the help: the terminal's, of at most 100 columns.
+func (p Process) helpWidth() int {
+	width := 80
+	if columns, err := strconv.Atoi(p.Getenv("COLUMNS")); err == nil {
+		width = columns
+	} else if f, ok := p.Stdout.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 { //nolint:gosec // descriptors are small
+			width = columns
+		}
 	}
-	if c, ok := reflect.TypeAssert[client](parsed.Selected().Target.Addr()); ok {
-		var api *adminapi.Client
-		err := parsed.BindSingletonProvider(func() (_ *adminapi.Client, err error) {
-			api, err = c.client(s)
-			return api, err
-		})
+	return min(width, 100)
+}
+
+// run runs the command. A command that talks to a running Bezoar gets a client.
+func (s *session) run(command *cmdline.Command) error {
+	switch c := command.Target.(type) {
+	case interface{ Run(s *session) error }:
+		return c.Run(s)
+	case interface {
+		client(s *session) (*adminapi.Client, error)
+		Run(s *session, api *adminapi.Client) error
+	}:
+		api, err := c.client(s)
 		if err != nil {
 			return err
 		}
-		defer func() {
-			if api != nil {
-				api.Close()
-			}
-		}()
+		defer api.Close()
+		return c.Run(s, api)
 	}
-	return parsed.Run(s)
+	panic("cli: " + command.FullPath() + " cannot run")
 }
 
 const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan or the settings changed first, " +
@@ -133,36 +142,21 @@ func usageError(err error, args []string) error {
 		}
 		words = append(words, a)
 	}
-	var parse *kong.ParseError
-	path := "bezoar"
-	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
-		path += " " + parse.Context.Selected().Path()
-	} else if len(words) > 0 && strings.HasPrefix(err.Error(), "unknown flag") {
+	parse, _ := errors.AsType[*cmdline.Error](err)
+	path := parse.Command.FullPath()
+	unknownFlag := strings.HasPrefix(err.Error(), "unknown flag")
+	if parse.Command.Parent == nil && len(words) > 0 && unknownFlag {
 		path += " " + strings.Join(words, " ")
 	}
 	hint := path + " --help"
-	if len(words) > 0 && (words[0] == "run" || words[0] == "sift") && strings.HasPrefix(err.Error(), "unknown flag") {
+	if len(words) > 0 && (words[0] == "run" || words[0] == "sift") && unknownFlag {
 		hint = "flags of the command to run belong behind --: bezoar " + words[0] + " -- CMD ARGS"
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && parse != nil && parse.Context != nil && ofNoun(parse.Context) {
+	if rest, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && len(parse.Command.Children) > 0 {
 		err = errors.New("there is no command " + rest)
-	}
-	if rest, ok := strings.CutPrefix(err.Error(), `expected "<`); ok {
-		err = errors.New("missing argument <" + strings.TrimSuffix(rest, `"`))
-	}
-	if text := err.Error(); strings.Contains(text, noChoice) { // an optional flag
-		err = errors.New(strings.Replace(text, noChoice, "must be one of ", 1))
 	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
 }
-
-// ofNoun reports whether a verb is missing.
-func ofNoun(c *kong.Context) bool {
-	return c.Selected() == nil || len(c.Selected().Children) > 0
-}
-
-// noChoice begins kong's message about a wrong value of an optional enum flag.
-const noChoice = `must be one of "",`
 
 // guard starts the guardian; stop ends it.
 func (s *session) guard(log *slog.Logger) (stop func()) {

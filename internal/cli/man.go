@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 )
 
 // manCmd writes the manual for packages, from the same grammar as --help.
@@ -15,7 +15,7 @@ type manCmd struct {
 }
 
 func (c *manCmd) Run(s *session) error {
-	pages := manual(s.parser.Model.Node, readVersion())
+	pages := manual(s.root, readVersion())
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the manual: %w", err)
 	}
@@ -29,7 +29,7 @@ func (c *manCmd) Run(s *session) error {
 }
 
 // manual returns all pages by file name. The output depends only on the program.
-func manual(root *kong.Node, v buildVersion) map[string]string {
+func manual(root *cmdline.Command, v buildVersion) map[string]string {
 	day, _, _ := strings.Cut(v.Date, "T")
 	head := func(name string) *roff {
 		r := &roff{}
@@ -52,9 +52,9 @@ func manual(root *kong.Node, v buildVersion) map[string]string {
 		page.section("NAME")
 		page.text(name + " - " + strings.TrimSuffix(n.Help, "."))
 		page.section("SYNOPSIS")
-		commands := n.Leaves(true)
-		if n.Leaf() {
-			commands = []*kong.Node{n}
+		commands := n.Leaves(false)
+		if len(n.Children) == 0 {
+			commands = []*cmdline.Command{n}
 		}
 		for _, leaf := range commands {
 			page.text(leaf.FullPath() + synopsis(leaf))
@@ -81,7 +81,7 @@ func manual(root *kong.Node, v buildVersion) map[string]string {
 	return pages
 }
 
-func shownBelow(n *kong.Node) (out []*kong.Node) {
+func shownBelow(n *cmdline.Command) (out []*cmdline.Command) {
 	for _, child := range n.Children {
 		if !child.Hidden {
 			out = append(out, child)
@@ -91,9 +91,9 @@ func shownBelow(n *kong.Node) (out []*kong.Node) {
 }
 
 // synopsis returns what follows a command's name.
-func synopsis(n *kong.Node) string {
+func synopsis(n *cmdline.Command) string {
 	var text strings.Builder
-	for _, p := range n.Positional {
+	for _, p := range n.Arguments {
 		text.WriteString(" " + p.Summary())
 	}
 	return text.String() + " [FLAGS]"
@@ -134,7 +134,7 @@ func (r *roff) item(term, text string) {
 }
 
 // command writes the arguments of a command, and its verbs.
-func (r *roff) command(n *kong.Node) {
+func (r *roff) command(n *cmdline.Command) {
 	r.section("DESCRIPTION")
 	r.text(strings.TrimSpace(n.Help + "\n\n" + n.Detail))
 	r.takes(n)
@@ -149,24 +149,21 @@ func (r *roff) command(n *kong.Node) {
 }
 
 // takes writes arguments and flags.
-func (r *roff) takes(n *kong.Node) {
-	for _, p := range n.Positional {
+func (r *roff) takes(n *cmdline.Command) {
+	for _, p := range n.Arguments {
 		r.item(p.Summary(), p.Help)
 	}
 	r.flags(n.Flags)
 }
 
-func (r *roff) flags(flags []*kong.Flag) {
+func (r *roff) flags(flags []*cmdline.Value) {
 	for _, f := range flags {
-		if f.Hidden {
-			continue
-		}
 		term := "--" + f.Name
 		if f.Short != 0 {
 			term = "-" + string(f.Short) + ", " + term
 		}
-		if !f.IsBool() && !f.IsCounter() {
-			term += "=" + f.FormatPlaceHolder()
+		if !f.IsBool() {
+			term += "=" + f.Placeholder()
 		}
 		r.item(term, f.Help)
 	}

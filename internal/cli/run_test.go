@@ -7,19 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
 func TestSettingsFaultsNameFlagsThatExist(t *testing.T) {
 	var root grammar
-	parser, err := kong.New(&root)
+	parser, err := newParser(&root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{"CMD": true, "-n": true}
-	for _, n := range parser.Model.Children {
+	for _, n := range parser.Root.Children {
 		if n.Name == "run" {
 			for _, f := range n.Flags {
 				known["--"+f.Name] = true

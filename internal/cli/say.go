@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
@@ -93,14 +93,14 @@ func foreign(err error) (*smithyhttp.ResponseError, bool) {
 
 // suggest adds existing names to a not-found error: the nearest one, or a few. It asks the running Bezoar for names of the
 // kind that the argument or flag wants.
-func (s *session) suggest(err error, command *kong.Context) error {
-	if codeOf(err) != exitNotFound || hintFor(err) != "" || command.Selected() == nil {
+func (s *session) suggest(err error, command *cmdline.Command) error {
+	if codeOf(err) != exitNotFound || hintFor(err) != "" {
 		return err
 	}
-	path := command.Model.Name + " " + command.Selected().Path()
+	path := command.FullPath()
 	ask := namesCmd{}
-	for _, f := range command.Flags() {
-		if f.Name == "admin" && f.Target.IsValid() {
+	for _, f := range command.AllFlags() {
+		if f.Name == "admin" {
 			ask.Admin, _ = reflect.TypeAssert[string](f.Target)
 		}
 	}
@@ -127,9 +127,9 @@ func (s *session) suggest(err error, command *kong.Context) error {
 type given struct{ kind, value string }
 
 // givenNames returns the names that the running Bezoar could know.
-func givenNames(command *kong.Context, path string) (all []given) {
-	add := func(kind string, v *kong.Value) {
-		if kind != "queues" && kind != "fleets" && kind != "flows" || !v.Target.IsValid() {
+func givenNames(command *cmdline.Command, path string) (all []given) {
+	add := func(kind string, v *cmdline.Value) {
+		if kind != "queues" && kind != "fleets" && kind != "flows" {
 			return
 		}
 		switch value := v.Target.Interface().(type) {
@@ -141,11 +141,11 @@ func givenNames(command *kong.Context, path string) (all []given) {
 			}
 		}
 	}
-	for _, arg := range command.Selected().Positional {
+	for _, arg := range command.Arguments {
 		add(kindOf(path, arg.Name), arg)
 	}
-	for _, f := range command.Flags() {
-		add(kindOf(path, "--"+f.Name), f.Value)
+	for _, f := range command.AllFlags() {
+		add(kindOf(path, "--"+f.Name), f)
 	}
 	return all
 }

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -37,7 +37,7 @@ func (svc *Service) Groups(ctx context.Context, s queue.Selection, limit int) ([
 		}
 		all = append(all, groups...)
 	}
-	slices.SortStableFunc(all, func(a, b queue.Group) int { return b.Last.Compare(a.Last) })
+	sorted.StableFunc(all, func(a, b queue.Group) int { return b.Last.Compare(a.Last) })
 	return all[:min(limit, len(all))], nil
 }
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -107,7 +107,7 @@ func (svc *Service) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 			tasks = append(tasks, t)
 		}
 	}
-	slices.SortStableFunc(tasks, func(a, b Task) int { return b.Started.Compare(a.Started) })
+	sorted.StableFunc(tasks, func(a, b Task) int { return b.Started.Compare(a.Started) })
 	return tasks[:min(limit, len(tasks))], nil
 }
 

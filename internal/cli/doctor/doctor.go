@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/state/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
@@ -75,7 +75,7 @@ func Run(ctx context.Context, c Config) ([]Finding, error) {
 		}
 	}
 	rank := map[Level]int{Fault: 0, Warning: 1, OK: 2}
-	slices.SortStableFunc(e.found, func(a, b Finding) int { return rank[a.Level] - rank[b.Level] })
+	sorted.StableFunc(e.found, func(a, b Finding) int { return rank[a.Level] - rank[b.Level] })
 	return e.found, nil
 }
 

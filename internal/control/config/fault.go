@@ -3,9 +3,10 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // MaxFaults is the maximum number of faults in one [Faults].
@@ -76,7 +77,7 @@ func faultsError(list []Fault) error {
 	if len(list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(list, func(a, b Fault) int {
+	sorted.StableFunc(list, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	fs := &Faults{List: list}

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // WasRedacted reports whether text was redacted for display, so that it cannot run.
@@ -208,7 +209,7 @@ func lineStarts(text []byte) []int {
 
 // cut replaces the secrets, also where they occur elsewhere.
 func (r *redactor) cut() []byte {
-	slices.SortFunc(r.spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	sorted.Func(r.spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out bytes.Buffer
 	at := 0
 	for _, s := range r.spans {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // fileMark is the prefix of the line before a file in a version's text. It is YAML's
@@ -65,7 +67,7 @@ func ParseDocument(text []byte) (Document, error) {
 		start = min(at+len(line)+1, len(text))
 	}
 	end(len(text))
-	slices.SortFunc(d.Files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.Func(d.Files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return d, nil
 }
 

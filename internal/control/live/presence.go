@@ -3,10 +3,11 @@ package live
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // maxPresence is the maximum time to live of a node's report.
@@ -61,7 +62,7 @@ func (p *Presence) List(now time.Time) []Node {
 	for _, n := range p.nodes {
 		found = append(found, n.node)
 	}
-	slices.SortFunc(found, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	sorted.Func(found, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return found
 }
 

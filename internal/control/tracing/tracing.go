@@ -2,13 +2,11 @@ package tracing
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -34,25 +32,11 @@ func New(ctx context.Context, cfg Config) (*Tracing, error) {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	u, err := url.Parse(cfg.Endpoint)
+	sender, err := newClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
-	options := []otlptracehttp.Option{
-		otlptracehttp.WithTimeout(cfg.Timeout),
-		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}), // the queue handles failures
-	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
-		options = append(options, otlptracehttp.WithHeaders(map[string]string{"Authorization": "Basic " + basic}))
-		u.User = nil
-	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/v1/traces"
-	}
-	exporter, err := otlptracehttp.New(ctx, append(options, otlptracehttp.WithEndpointURL(u.String()))...)
+	exporter, err := otlptrace.New(ctx, sender)
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}

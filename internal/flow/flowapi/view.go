@@ -8,6 +8,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
@@ -130,7 +131,7 @@ func sum(d *flow.Task, all []*flow.Instance) Task {
 		}
 	}
 	shown = slices.Clone(shown)
-	slices.SortStableFunc(shown, func(a, b *flow.Instance) int { return cmp.Compare(attention(a.State), attention(b.State)) })
+	sorted.StableFunc(shown, func(a, b *flow.Instance) int { return cmp.Compare(attention(a.State), attention(b.State)) })
 	for _, in := range shown[:min(len(shown), maxShown)] {
 		t.Instances = append(t.Instances, instanceOf(in))
 	}

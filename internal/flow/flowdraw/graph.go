@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // graph is a definition whose needs are numbers of tasks. It omits missing tasks, and needs that would close a circle.
@@ -127,7 +128,7 @@ func order(layer []*slot, neighbours func(*slot) []*slot) {
 			weight[s] = sum / float64(len(all))
 		}
 	}
-	slices.SortStableFunc(layer, func(a, b *slot) int { return cmp.Compare(weight[a], weight[b]) })
+	sorted.StableFunc(layer, func(a, b *slot) int { return cmp.Compare(weight[a], weight[b]) })
 	for i, s := range layer {
 		s.at = i
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -46,7 +46,7 @@ func (c *checker) definition(dir string) flow.Definition {
 
 // inOrder returns the keys of a mapping in the order of the file.
 func inOrder[T any](m map[string]T, place func(T) at) []string {
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+	return sorted.Collect(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(place(m[a]).before(place(m[b])), strings.Compare(a, b))
 	})
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // CaptureConfig selects the tables whose changes become events, and their outbox.
@@ -215,6 +215,6 @@ func (c *Capture) run(ctx context.Context) error {
 
 // publication returns the publication that the tables need.
 func (c CaptureConfig) publication(plans map[table]*plan) publication {
-	tables := slices.SortedFunc(maps.Keys(plans), func(a, b table) int { return strings.Compare(a.String(), b.String()) })
+	tables := sorted.Collect(maps.Keys(plans), func(a, b table) int { return strings.Compare(a.String(), b.String()) })
 	return publication{name: c.Publication, publish: "insert, update, delete", tables: tables}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/process/child"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -47,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	for _, c := range slices.Backward(s.closers) {
 		err = errors.Join(err, c.Close())
 	}
-	slices.SortFunc(s.report.Letters, func(a, b Letter) int { return a.Row - b.Row })
+	sorted.Func(s.report.Letters, func(a, b Letter) int { return a.Row - b.Row })
 	return s.report, err
 }
 

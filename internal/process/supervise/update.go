@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Update changes the settings while the workers run. Replicas, Grace, Drain, Health and Backoff apply at once: new workers
@@ -103,7 +104,7 @@ func (s *Supervisor) find(worker string) *slot {
 func (s *Supervisor) place(number int) *slot {
 	w := newSlot(s, number)
 	s.slots = append(s.slots, w)
-	slices.SortFunc(s.slots, func(a, b *slot) int { return a.number - b.number })
+	sorted.Func(s.slots, func(a, b *slot) int { return a.number - b.number })
 	s.byName[w.name] = w
 	return w
 }

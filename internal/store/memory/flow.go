@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // flowStore stores the runs of flows.
@@ -120,7 +121,7 @@ func (s *flowStore) Instances(ctx context.Context, run string) ([]flow.Instance,
 		for _, i := range r.all {
 			out = append(out, flow.CloneInstance(i))
 		}
-		slices.SortFunc(out, func(a, b flow.Instance) int {
+		sorted.Func(out, func(a, b flow.Instance) int {
 			return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Index, b.Index))
 		})
 		return out, nil
@@ -169,7 +170,7 @@ func (s *flowStore) Forget(ctx context.Context, age time.Duration, limit int) (i
 				over = append(over, r)
 			}
 		}
-		slices.SortFunc(over, func(a, b *flowRun) int { return a.Ended.Compare(b.Ended) })
+		sorted.Func(over, func(a, b *flowRun) int { return a.Ended.Compare(b.Ended) })
 		over = over[:min(len(over), limit)]
 		for _, r := range over {
 			for _, token := range r.attempts {
@@ -192,7 +193,7 @@ func (s *flowStore) ForgetEffects(ctx context.Context, age time.Duration, limit 
 				old = append(old, e)
 			}
 		}
-		slices.SortFunc(old, func(a, b flowEffect) int { return a.at.Compare(b.at) })
+		sorted.Func(old, func(a, b flowEffect) int { return a.at.Compare(b.at) })
 		old = old[:min(len(old), limit)]
 		for _, e := range old {
 			delete(s.effects, e.Key)

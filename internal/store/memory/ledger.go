@@ -5,12 +5,12 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -93,7 +93,7 @@ func (s *ledgerStore) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verd
 			found = append(found, record.CloneVerdict(v))
 		}
 	}
-	slices.SortFunc(found, func(a, b bezoar.Verdict) int {
+	sorted.Func(found, func(a, b bezoar.Verdict) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
 	return found, nil
@@ -147,7 +147,7 @@ func (s *ledgerStore) Letters(ctx context.Context, q ledger.LetterQuery) ([]bezo
 			found = append(found, e)
 		}
 	}
-	slices.SortFunc(found, func(a, b *entry) int {
+	sorted.Func(found, func(a, b *entry) int {
 		return cmp.Or(b.letter.Last.Compare(a.letter.Last), strings.Compare(a.letter.ID, b.letter.ID))
 	})
 	found = found[min(q.Offset, len(found)):]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -65,7 +66,7 @@ func (s *ledgerStore) Changes(ctx context.Context, fleet string, since int64) (l
 			c.Put = append(c.Put, record.CloneVerdict(s.verdicts[id]))
 		}
 	}
-	slices.SortFunc(c.Put, func(a, b bezoar.Verdict) int { return cmp.Compare(h.put[a.ID], h.put[b.ID]) })
+	sorted.Func(c.Put, func(a, b bezoar.Verdict) int { return cmp.Compare(h.put[a.ID], h.put[b.ID]) })
 	for _, e := range h.ends {
 		if _, again := h.put[e.id]; e.revision > since && !c.All && !again {
 			c.Deleted = append(c.Deleted, e.id)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -153,7 +154,7 @@ func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Qu
 				found = append(found, cloneQueue(d.Queue))
 			}
 		}
-		slices.SortFunc(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
+		sorted.Func(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
 		limit := lq.Limit
 		limit = cmp.Or(limit, 1000)
 		return found[:min(len(found), limit)], nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -56,7 +57,7 @@ func (s *queueStore) Cases(ctx context.Context, id int64, state, limit int) ([]q
 			found = append(found, queue.PayloadCase{Payload: payload, Case: *k})
 		}
 	}
-	slices.SortFunc(found, func(a, b queue.PayloadCase) int {
+	sorted.Func(found, func(a, b queue.PayloadCase) int {
 		return cmp.Or(cmp.Compare(b.Touched, a.Touched), slices.Compare(a.Payload[:], b.Payload[:]))
 	})
 	return found[:min(len(found), limit)], nil

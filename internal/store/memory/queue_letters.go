@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -78,7 +79,7 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 			g.Last, g.Origin, g.Outcome, g.Sample = m.letter.Died, m.letter.Origin, m.letter.Outcome, m.id
 			out = append(out, *g)
 		}
-		slices.SortFunc(out, func(a, b queue.Group) int {
+		sorted.Func(out, func(a, b queue.Group) int {
 			return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Key, b.Key))
 		})
 		return out[:min(len(out), limit)], nil
@@ -88,7 +89,7 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
 	return within(ctx, &s.lock, func() ([]queue.Death, error) {
 		found := s.selected(sel)
-		slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(b.seq, a.seq) })
+		sorted.Func(found, func(a, b *message) int { return cmp.Compare(b.seq, a.seq) })
 		var out []queue.Death
 		for _, m := range found {
 			if len(out) == limit {

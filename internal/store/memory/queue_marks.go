@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -37,7 +38,7 @@ func (s *queueStore) Marks(ctx context.Context, prefix string) ([]queue.Mark, er
 				found = append(found, m.show(key, now))
 			}
 		}
-		slices.SortFunc(found, func(a, b queue.Mark) int { return cmp.Compare(a.Key, b.Key) })
+		sorted.Func(found, func(a, b queue.Mark) int { return cmp.Compare(a.Key, b.Key) })
 		return found[:min(len(found), maxMarks)], nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -156,7 +157,7 @@ func (s *queueStore) ahead(t *task, n int) (batch []*message, more bool) {
 		}
 	} else {
 		all = slices.DeleteFunc(s.selected(t.Selection), func(m *message) bool { return m.seq <= t.cursor })
-		slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.seq, b.seq) })
+		sorted.Func(all, func(a, b *message) int { return cmp.Compare(a.seq, b.seq) })
 	}
 	if len(all) > n {
 		return all[:n], true

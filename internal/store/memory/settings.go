@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -155,7 +156,7 @@ func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Ti
 	defer leave()
 	now := micros()
 	s.expire(now)
-	found := slices.SortedFunc(maps.Values(s.overrides), func(a, b live.Override) int {
+	found := sorted.Collect(maps.Values(s.overrides), func(a, b live.Override) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
 	return found, record.Time(now), nil

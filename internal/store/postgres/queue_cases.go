@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -44,7 +45,7 @@ func prints(rows []*messageRow, p queue.Policy) []bezoar.Fingerprint {
 			all = append(all, m.Payload)
 		}
 	}
-	slices.SortFunc(all, func(a, b bezoar.Fingerprint) int { return bytes.Compare(a[:], b[:]) })
+	sorted.Func(all, func(a, b bezoar.Fingerprint) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(all)
 }
 
@@ -178,7 +179,7 @@ func (t *queueTx) makeRoom() error {
 
 func (t *queueTx) storeCases(batch *pgx.Batch) {
 	var c, gone columns
-	payloads := slices.SortedFunc(maps.Keys(t.cases), func(a, b bezoar.Fingerprint) int { return bytes.Compare(a[:], b[:]) })
+	payloads := sorted.Collect(maps.Keys(t.cases), func(a, b bezoar.Fingerprint) int { return bytes.Compare(a[:], b[:]) })
 	for _, payload := range payloads {
 		switch e := t.cases[payload]; {
 		case !e.moved:

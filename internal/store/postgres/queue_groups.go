@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
 // Stripes are advisory locks that serialize changes of a FIFO group, and of a payload's
@@ -86,7 +86,7 @@ func (t *queueTx) regroup(batch *pgx.Batch) {
 	if len(t.groups) == 0 {
 		return
 	}
-	keys := slices.SortedFunc(maps.Keys(t.groups), func(a, b groupKey) int {
+	keys := sorted.Collect(maps.Keys(t.groups), func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.group, b.group))
 	})
 	var c columns

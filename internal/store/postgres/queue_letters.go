@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -108,7 +109,7 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 	if err != nil {
 		return nil, s.db.fault(ctx, err, "count dead letters by what failed")
 	}
-	slices.SortFunc(found, func(a, b queue.Group) int {
+	sorted.Func(found, func(a, b queue.Group) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Key, b.Key))
 	})
 	return found, nil

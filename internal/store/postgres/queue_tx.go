@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/queue/lease"
+	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -231,7 +232,7 @@ const addEndings = `INSERT INTO {schema}.queue_endings (task, done, dead)
 // same transaction.
 func (t *queueTx) storeChanged(batch *pgx.Batch) error {
 	// Copies of one payload are updated in a fixed order.
-	slices.SortFunc(t.changed, func(a, b *messageRow) int {
+	sorted.Func(t.changed, func(a, b *messageRow) int {
 		return cmp.Or(slices.Compare(a.Payload[:], b.Payload[:]), cmp.Compare(a.seq, b.seq))
 	})
 	var others, flying columns

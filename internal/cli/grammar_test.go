@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // Flags may stand before, between and behind arguments, and mean the same.
@@ -31,11 +29,11 @@ func TestFlagsBetweenArguments(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			var root grammar
-			parser, err := kong.New(&root, kong.Name("bezoar"), kong.Exit(func(int) {}))
+			parser, err := newParser(&root)
 			if err != nil {
 				t.Fatal(err)
 			}
-			parsed, err := parse(parser, strings.Fields(line))
+			parsed, err := parser.Parse(strings.Fields(line))
 			if err != nil {
 				if want == "" || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("%v, want %s", err, want)
@@ -55,7 +53,7 @@ func TestFlagsBetweenArguments(t *testing.T) {
 					got = append(got, f[0]+"="+f[1])
 				}
 			}
-			if text := strings.Join(got, " "); text != want || parsed.Command() == "" {
+			if text := strings.Join(got, " "); text != want || parsed.Command.Path() == "" {
 				t.Errorf("%s, want %s", text, want)
 			}
 		})
