@@ -139,7 +139,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 	err := Config{Pill: "rat", Length: time.Second, Workers: 1, Rate: traffic.MaxRate + 1}.Validate()
-	for _, want := range []string{"command", `"rat"`, "seconds 1", "workers 1", "rate 2001"} {
+	for _, want := range []string{"command", `"rat"`, "seconds is 1", "workers is 1", "rate is 2001"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}
