@@ -126,6 +126,9 @@ func (t sharedTx) Run(b tables.Batch) error {
 		if q.Locks { // there is one writer
 			continue
 		}
+		if q.Reset != nil {
+			q.Reset()
+		}
 		err := t.of.statements(q.Statement, q.Args, func(text string, args []any) error {
 			if q.Each == nil {
 				return t.exec(text, args...)

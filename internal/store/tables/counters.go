@@ -58,7 +58,7 @@ func (s Quota) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals, erro
 	}
 	totals := quota.Totals{N: make([]int64, 0, len(all))}
 	if len(all) > 0 { // a separate statement sees what others added while this one waited
-		q.ask(readCounts, []any{int64(quota.MaxTotal), all}, func(scan record.Scan) error {
+		q.read(readCounts, []any{int64(quota.MaxTotal), all}, func() { totals.N = totals.N[:0] }, func(scan record.Scan) error {
 			totals.N = append(totals.N, 0)
 			return scan(&totals.N[len(totals.N)-1])
 		})

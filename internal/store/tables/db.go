@@ -20,7 +20,8 @@ type DB interface {
 	// Send runs the queries in one transaction, and in one round trip if the database is remote.
 	Send(ctx context.Context, b Batch) error
 	// Change runs f in a transaction. f may run more than once, and has no effect outside
-	// the transaction.
+	// the transaction. If ctx ends first, f may still be running when Change returns: read
+	// what f writes only if the error is nil. The same holds for Send and Grow.
 	Change(ctx context.Context, f func(Tx) error) error
 	// Grow is Change for a write whose data may stay for long.
 	Grow(ctx context.Context, f func(Tx) error) error
@@ -43,12 +44,13 @@ type Tx interface {
 // Batch is a list of queries.
 type Batch []Query
 
-// Query is one statement. Each, unless nil, is called for each row.
+// Query is one statement.
 type Query struct {
 	Statement string
 	Args      []any
-	Each      func(record.Scan) error
-	Locks     bool // it only locks rows, which a database with one writer need not do
+	Reset     func()                  // is called before the statement runs, which may be more than once; nil: nothing
+	Each      func(record.Scan) error // is called for each row; nil: there are none
+	Locks     bool                    // it only locks rows, which a database with one writer need not do
 }
 
 func (b *Batch) add(statement string, args ...any) {
@@ -57,6 +59,11 @@ func (b *Batch) add(statement string, args ...any) {
 
 func (b *Batch) ask(statement string, args []any, f func(record.Scan) error) {
 	*b = append(*b, Query{Statement: statement, Args: args, Each: f})
+}
+
+// read asks for rows of a batch that is sent by itself. reset forgets those of an earlier run of the transaction.
+func (b *Batch) read(statement string, args []any, reset func(), f func(record.Scan) error) {
+	*b = append(*b, Query{Statement: statement, Args: args, Reset: reset, Each: f})
 }
 
 // addRows adds a statement about rows, if there are any.

@@ -168,8 +168,9 @@ func (s Flow) Orders(ctx context.Context, node string) ([]flow.Order, error) {
 }
 
 // Forget implements [flow.Runs].
-func (s Flow) Forget(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	err = s.Change(ctx, func(t Tx) error {
+func (s Flow) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
+	n := 0
+	err := s.Change(ctx, func(t Tx) error {
 		var runs Rows
 		var b Batch
 		b.ask(`SELECT id FROM {schema}.flow_runs WHERE state IN ('SUCCESS', 'FAILED', 'CANCELLED') AND ended < {now} - $1 ORDER BY ended LIMIT $2{skip}`,
@@ -190,17 +191,24 @@ func (s Flow) Forget(ctx context.Context, age time.Duration, limit int) (n int, 
 		}
 		return t.Run(b)
 	})
-	return n, s.fault(ctx, err, "forget runs that are over")
+	if err != nil {
+		return 0, s.fault(ctx, err, "forget runs that are over")
+	}
+	return n, nil
 }
 
 // ForgetEffects implements [flow.Runs].
-func (s Flow) ForgetEffects(ctx context.Context, age time.Duration, limit int) (n int, err error) {
-	err = s.Change(ctx, func(t Tx) error {
+func (s Flow) ForgetEffects(ctx context.Context, age time.Duration, limit int) (int, error) {
+	n := 0
+	err := s.Change(ctx, func(t Tx) error {
 		gone, err := t.Exec(`DELETE FROM {schema}.flow_effects WHERE key IN (SELECT key FROM {schema}.flow_effects e
 			WHERE e.at < {now} - $1 AND NOT EXISTS (SELECT 1 FROM {schema}.flow_runs r WHERE r.id = e.run) ORDER BY e.at LIMIT $2{skip})`,
 			age.Microseconds(), limit)
 		n = int(gone)
 		return err
 	})
-	return n, s.fault(ctx, err, "forget old side effects")
+	if err != nil {
+		return 0, s.fault(ctx, err, "forget old side effects")
+	}
+	return n, nil
 }

@@ -13,11 +13,12 @@ import (
 const holdsNode = `SELECT 1 FROM {schema}.flow_nodes WHERE name = $1 AND epoch = $2 AND until > {now}`
 
 // Apply implements [flow.Runs].
-func (s Flow) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (done flow.Applied, err error) {
+func (s Flow) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.Applied, error) {
 	texts, err := encodeBatch(b)
 	if err != nil {
 		return flow.Applied{}, err
 	}
+	var done flow.Applied
 	err = s.Grow(ctx, func(t Tx) error {
 		if err := hold(t, h, b); err != nil {
 			return err
@@ -26,10 +27,11 @@ func (s Flow) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (done flow.A
 			return err
 		}
 		var next Batch
-		var left map[instanceKey]bool
-		if done, left, err = begin(t, &next, b.Begin); err != nil {
+		begun, left, err := begin(t, &next, b.Begin)
+		if err != nil {
 			return err
 		}
+		done = begun
 		instances, err := instanceRows(b.Instances, left)
 		if err != nil {
 			return err

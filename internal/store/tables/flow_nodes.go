@@ -63,7 +63,10 @@ func (s Flow) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (flow.N
 		b.add(forgetNodes, forgetNodesAfter.Microseconds())
 		return t.Run(b)
 	})
-	return is, s.fault(ctx, err, "renew the lease of node %s", n.Name)
+	if err != nil {
+		return n, s.fault(ctx, err, "renew the lease of node %s", n.Name)
+	}
+	return is, nil
 }
 
 // Leave implements [flow.Nodes].
@@ -108,11 +111,12 @@ func (s Flow) look(ctx context.Context, statement string, args ...any) (work boo
 }
 
 // Take implements [flow.Nodes].
-func (s Flow) Take(ctx context.Context, n flow.Node, most int) (taken []flow.Run, err error) {
+func (s Flow) Take(ctx context.Context, n flow.Node, most int) ([]flow.Run, error) {
 	if work, err := s.look(ctx, lookForRuns, n.Name, n.Epoch); err != nil || !work {
 		return nil, s.fault(ctx, err, "look for runs to take")
 	}
-	err = s.Change(ctx, func(t Tx) error {
+	var taken []flow.Run
+	err := s.Change(ctx, func(t Tx) error {
 		taken = nil
 		if err := holdNode(t, n); err != nil {
 			return err
@@ -137,14 +141,17 @@ func (s Flow) Take(ctx context.Context, n flow.Node, most int) (taken []flow.Run
 		})
 		return t.Run(b)
 	})
-	return taken, s.fault(ctx, err, "take runs")
+	if err != nil {
+		return nil, s.fault(ctx, err, "take runs")
+	}
+	return taken, nil
 }
 
 // A database that knows labels chooses by them.
 const offered = `FROM {schema}.flow_attempts a WHERE node = '' AND state = 'intended' AND stop = '' AND {labels fit $3}`
 
 // Offers implements [flow.Attempts].
-func (s Flow) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow.Attempt, err error) {
+func (s Flow) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
 	labels, err := record.EncodeLabels(n.Labels)
 	if err != nil {
 		return nil, err
@@ -153,6 +160,7 @@ func (s Flow) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow
 	if err != nil || !open {
 		return nil, s.fault(ctx, err, "look for attempts")
 	}
+	var claimed []flow.Attempt
 	err = s.Change(ctx, func(t Tx) error {
 		claimed = nil
 		if err := holdNode(t, n); err != nil {

@@ -69,9 +69,9 @@ func (s Ledger) deleteVerdict(ctx context.Context, id, fleet string) (found bool
 	var revision int64
 	var b Batch
 	b.add(nextRevision, fleet)
-	b.ask(`INSERT INTO {schema}.verdict_ends (fleet, revision, id)
+	b.read(`INSERT INTO {schema}.verdict_ends (fleet, revision, id)
 		SELECT v.fleet, r.revision, v.id FROM {schema}.verdicts v JOIN {schema}.verdict_revisions r ON r.fleet = v.fleet WHERE v.id = $1 AND v.fleet = $2
-		RETURNING revision`, []any{id, fleet}, func(scan record.Scan) error { return scan(&revision) })
+		RETURNING revision`, []any{id, fleet}, func() { revision = 0 }, func(scan record.Scan) error { return scan(&revision) })
 	b.add(`DELETE FROM {schema}.verdicts WHERE id = $1 AND fleet = $2`, id, fleet)
 	if err := s.Send(ctx, b); err != nil || revision == 0 {
 		return false, err
@@ -170,7 +170,7 @@ func (s Ledger) DeleteLetter(ctx context.Context, id string) error {
 	found := false
 	if record.ValidID(id) {
 		var b Batch
-		b.ask(`DELETE FROM {schema}.letters WHERE id = $1 RETURNING id`, []any{id}, func(record.Scan) error {
+		b.read(`DELETE FROM {schema}.letters WHERE id = $1 RETURNING id`, []any{id}, func() { found = false }, func(record.Scan) error {
 			found = true
 			return nil
 		})

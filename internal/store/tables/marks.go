@@ -54,12 +54,12 @@ func (s MarkStore) PutMark(ctx context.Context, m queue.Mark) (queue.Mark, error
 	}
 	var b Batch
 	b.add(`{count mark}`)
-	b.ask(`INSERT INTO {schema}.queue_marks AS m (key, version, put, until, doc)
+	b.read(`INSERT INTO {schema}.queue_marks AS m (key, version, put, until, doc)
 		SELECT $1, {mark}, t.now, t.now + $3, $4 FROM (SELECT {now} AS now) t
 		WHERE CAST($2 AS bigint) = 0 OR EXISTS (SELECT 1 FROM {schema}.queue_marks o WHERE o.key = $1)
 		ON CONFLICT (key) DO UPDATE SET version = excluded.version, put = excluded.put, until = excluded.until, doc = excluded.doc
 			WHERE $2 = CASE WHEN m.until > excluded.put THEN m.version ELSE 0 END
-		RETURNING `+markColumns, []any{m.Key, m.Version, m.TTL.Microseconds(), m.Doc}, read(&put))
+		RETURNING `+markColumns, []any{m.Key, m.Version, m.TTL.Microseconds(), m.Doc}, func() { put, there = queue.Mark{}, queue.Mark{} }, read(&put))
 	b.ask(`SELECT `+markColumns+` FROM {schema}.queue_marks WHERE key = $1 AND until > {now}`, []any{m.Key}, read(&there))
 	if err := s.DB.Send(ctx, b); err != nil {
 		return queue.Mark{}, s.DB.Fault(ctx, err, "put mark %s", m.Key)
@@ -78,7 +78,7 @@ func (s MarkStore) DeleteMark(ctx context.Context, key string, version int64) er
 	var there int64
 	var b Batch
 	b.add(`DELETE FROM {schema}.queue_marks WHERE key = $1 AND (CAST($2 AS bigint) = 0 OR version = $2 OR until <= {now})`, key, version)
-	b.ask(`SELECT version FROM {schema}.queue_marks WHERE key = $1`, []any{key}, func(scan record.Scan) error { return scan(&there) })
+	b.read(`SELECT version FROM {schema}.queue_marks WHERE key = $1`, []any{key}, func() { there = 0 }, func(scan record.Scan) error { return scan(&there) })
 	if err := s.DB.Send(ctx, b); err != nil {
 		return s.DB.Fault(ctx, err, "delete mark %s", key)
 	}
