@@ -87,6 +87,8 @@ type past struct {
 	late   []lateCaller // whose work was answered shortly before the end
 	open   []answer     // does not count as a success yet
 	fresh  bool         // it had answered nothing
+
+	early []bezoar.Fingerprint // callers, once for each answer that has counted as a success too early
 }
 
 // past collects what an epoch has answered, before the epoch is forgotten.
@@ -101,11 +103,22 @@ func (state *State) past(now int64, e *epoch, planned bool) past {
 	if state.alert {
 		p.sharp = state.timed(now, e)
 	}
+	for i := range e.answers.all {
+		if a := &e.answers.all[i]; a.counted && !a.work.Client.IsZero() && now-a.at <= state.lateMost() {
+			p.early = append(p.early, a.work.Client)
+		}
+	}
 	return p
 }
 
 // unexplained notes a death that has convicted nobody.
 func (state *State) unexplained(now int64, acc []accused, p *past) {
+	for _, c := range p.early {
+		if g := state.groups.find(c); g != nil {
+			g.touch(state.second(now))
+			g.ran = max(0, g.ran-1)
+		}
+	}
 	state.groups.blameLate(state, now, p.late, acc)
 	if len(p.before) == 0 || state.gated(now) {
 		return
