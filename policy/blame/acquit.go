@@ -19,6 +19,9 @@ func (state *State) acquitted(now int64, i uint32) bool {
 	if !c.answeredOnly() || state.sharp(now, c.work.Variant) || !state.harmless(now, c.work.Fingerprint) {
 		return false
 	}
+	if !c.work.whole() && state.proven.successes(c.work.Fingerprint, state.second(now)) >= provenPopular {
+		return false // others of its fingerprint do not speak for this variant
+	}
 	state.acquit(now, i)
 	return true
 }
