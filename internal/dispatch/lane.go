@@ -32,6 +32,7 @@ type entry struct {
 	told   atomic.Pointer[notice] // who is told then; set before its turn
 
 	ran     time.Duration // how long it had run when its worker died
+	unsent  atomic.Bool   // nothing has run, so its worker need not be watched
 	began   atomic.Bool   // its answer has begun
 	started time.Time     // set by the lane when its turn came
 
@@ -270,7 +271,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			return c.done(*answer)
 		}
 		if c.overtaken(t, w) {
-			e.window = 0 // nothing has run
+			e.unsent.Store(true)
 			e.finish()
 			return stepAgain
 		}
@@ -327,7 +328,7 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, *Answer) {
 	// Its turn has come, but perhaps not yet its worker, which must be clean first: give the place back.
 	go func() {
 		d.cfg.Fleet.Release(<-e.turn)
-		e.window = 0
+		e.unsent.Store(true)
 		e.finish()
 	}()
 	return nil, a

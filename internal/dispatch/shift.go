@@ -202,7 +202,7 @@ func (s *laneShift) settle(ctx context.Context, quiet time.Duration, lifted func
 func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	s.forget(e)
 	e.release(ctx)
-	if e.window == 0 {
+	if e.window == 0 || e.unsent.Load() {
 		return true
 	}
 	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {

@@ -211,7 +211,7 @@ func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	if err := j.from.End(c.Body.Trailers()); err != nil {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
 	}
-	if x := j.client.peer.wire; x != nil {
+	if x := j.client.peer.wire; x != nil && j.answer == nil { // what is buffered is sent meanwhile
 		return dispatch.Result{At: x.EndedAt()}
 	}
 	return dispatch.Result{At: time.Now()}
