@@ -1,6 +1,9 @@
 package blame
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -186,8 +189,8 @@ func (state *State) harmless(now int64, fp bezoar.Fingerprint) bool {
 func (state *State) noteOutlived(now int64, e *epoch) {
 	w := state.lateMost()
 	c := &state.company
-	for fp, at := range e.firsts {
-		if now-at < w {
+	for _, fp := range slices.SortedFunc(maps.Keys(e.firsts), func(a, b bezoar.Fingerprint) int { return bytes.Compare(a[:], b[:]) }) {
+		if now-e.firsts[fp] < w {
 			continue
 		}
 		if c.outlived == nil {

@@ -160,7 +160,7 @@ func (state *State) keepCompany(now int64, m *mystery) {
 		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular && !state.harmless(now, w.Fingerprint) {
 			state.met(now, w.Fingerprint, within)
 			if state.evidence(now, w.Fingerprint) >= companyDeaths {
-				state.suspectLate(now, w)
+				state.suspectLate(now, w, fmt.Sprintf("it was answered shortly before %d deaths that nothing in flight explains", companyDeaths))
 			}
 		}
 		if w.Client.IsZero() {
@@ -235,7 +235,7 @@ func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
 }
 
 // suspectLate makes a suspect of work that may kill long after its answer.
-func (state *State) suspectLate(now int64, w *Work) {
+func (state *State) suspectLate(now int64, w *Work, why string) {
 	i := state.caseFor(now, w)
 	if i == none {
 		return
@@ -247,6 +247,6 @@ func (state *State) suspectLate(now int64, w *Work) {
 	}
 	c.state, c.since, c.cause = suspected, now, bezoar.Crash
 	c.addCount(count{at: state.secondOf(now)})
-	state.detailOf(i).reason = fmt.Sprintf("it was answered shortly before %d deaths that nothing in flight explains: it runs alone, with time to see what it leaves behind", companyDeaths)
+	state.detailOf(i).reason = why + ": it runs alone, with time to see what it leaves behind"
 	state.emitCase(Suspect, now, i, nil)
 }

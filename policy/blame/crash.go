@@ -126,7 +126,7 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 	state.puzzle(now, acc, p.before, p.open)
 	state.unravel(now)
 	for i := range p.sharp {
-		state.suspectLate(now, &p.sharp[i])
+		state.suspectLate(now, &p.sharp[i], "workers die so soon after it is answered that chance hardly explains it")
 	}
 }
 

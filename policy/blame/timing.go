@@ -39,16 +39,21 @@ func (state *State) timed(now int64, e *epoch) (sharp []Work) {
 		return nil
 	}
 	seen := map[bezoar.Fingerprint]last{}
+	var order []bezoar.Fingerprint
 	for i := range e.answers.all {
 		a := e.answers.nth(i)
 		if a.work.Variant.IsZero() || a.work.whole() || a.work.Exempt || state.runsWell(now, &a.work) {
 			continue
 		}
 		l := seen[a.work.Variant]
+		if l.n == 0 {
+			order = append(order, a.work.Variant)
+		}
 		seen[a.work.Variant] = last{l.n + 1, a.at, &a.work}
 	}
 	span := now - e.answers.nth(0).at
-	for v, l := range seen {
+	for _, v := range order {
+		l := seen[v]
 		lag := now - l.at
 		if lag > int64(state.cfg.Window) {
 			continue
