@@ -124,7 +124,9 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		return
 	}
 	state.puzzle(now, acc, p.before, p.open)
-	state.unravel(now)
+	if !slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
+		state.unravel(now) // nothing in flight will explain it: a conviction cannot come before the next look
+	}
 	for i := range p.sharp {
 		state.suspectLate(now, &p.sharp[i], "workers die so soon after it is answered that chance hardly explains it")
 	}
