@@ -122,7 +122,7 @@ func often(pace float64) string {
 	if pace >= 1 {
 		return fmt.Sprintf("%.3g a second", pace)
 	}
-	return fmt.Sprintf("one in %.3g s", 1/max(pace, slowestPace))
+	return fmt.Sprintf("one in %.3g s", 1/max(pace, slowestTurn))
 }
 
 // widerThan returns the verdict about features of h that holds for c's variant, too.

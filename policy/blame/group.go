@@ -202,7 +202,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		gs.blame(state, now, second, c, slows, charged, clientDeaths)
 		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
-			c.fresh.slow(now, clientSlows) // it has only moved on
+			c.slow(now, &c.fresh) // it has only moved on
 		}
 	}
 	gs.total.blamed += more
@@ -212,7 +212,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		died := s.deaths
 		gs.blame(state, now, second, s, share, more, shapeDeaths)
 		if faint && s.deaths > died {
-			s.fresh.slow(now, shapeSlows)
+			s.slow(now, &s.fresh)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	switch {
 	case g.state == suspected && share >= suspicion:
 		g.died = now
-		g.slow(now, g.slows())
+		g.slow(now, &g.pacing)
 	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
