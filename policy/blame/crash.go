@@ -32,7 +32,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
 	past := state.past(at, ep, planned)
-	state.Silent(id, false)
+	state.Silent(now, id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
 	*ep = epoch{head: none, answers: answers{all: ep.answers.all[:0]}}
