@@ -85,6 +85,38 @@ func TestCopiesOfWhatSilencedAWorkerRunApart(t *testing.T) {
 	}
 }
 
+// Other variants of a page that nobody has used do not wait for one that hangs its worker, and
+// its copies do.
+func TestOtherVariantsDoNotWaitForWhatHangs(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 400)
+	e := b.life()
+	for range 20 {
+		b.runsOn(e, ask("/home", "good1"))
+		b.now = b.now.Add(20 * time.Millisecond)
+	}
+	pill := ask("/rare", "evil", "X-Theme: neon")
+	tk, _ := b.admit(pill)
+	b.Begin(b.now, tk, e, b.now.Add(30*time.Second), false)
+	good := ask("/rare", "good1")
+	if a := b.action(good); a != blame.Duplicate {
+		t.Fatalf("while the worker may yet answer, another variant goes to %v", a)
+	}
+	b.pass(time.Second)
+	b.Silent(b.now, e, true)
+	if a := b.action(pill); a != blame.Duplicate {
+		t.Errorf("a copy goes to %v", a)
+	}
+	first, d := b.Admit(b.now, good)
+	if d.Action != blame.ToLane || d.Cause != blame.BySilence {
+		t.Fatalf("another variant goes to %v by %v", d.Action, d.Cause)
+	}
+	if a := b.action(good); a != blame.Duplicate {
+		t.Errorf("while it runs, its copy goes to %v", a)
+	}
+	b.Close(first)
+}
+
 // A caller who is known to be good has no less of the fleet for a slow request.
 func TestAGoodCallersWorkDoesNotRunApartForASilence(t *testing.T) {
 	b := newState(t, blame.Config{Window: time.Second})

@@ -154,6 +154,29 @@ func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (li
 	return like, own
 }
 
+// waitsInVain reports whether the copies that w would wait for are other variants, on workers
+// that have fallen silent. One of them may hang its worker, and w need not.
+func (state *State) waitsInVain(w *Work) bool {
+	running := state.leaders[w.Fingerprint].running
+	for _, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if !e.mute {
+			continue
+		}
+		for t := e.head; t != none; t = state.tickets[t].next {
+			tk := &state.tickets[t]
+			if !tk.leader || tk.work.Fingerprint != w.Fingerprint {
+				continue
+			}
+			if tk.work.variant() == w.variant() {
+				return false
+			}
+			running--
+		}
+	}
+	return running == 0
+}
+
 // unsure reports whether workers have fallen silent so lately that the variants of what runs
 // well are not known yet: they are counted only since then.
 func (state *State) unsure(now int64) bool {

@@ -271,6 +271,9 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 	}
 	if s < provenEnough {
 		if until, wait := state.mustWait(now, v.Fingerprint); wait {
+			if state.mutes > 0 && state.waitsInVain(v.Work) {
+				return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
+			}
 			return duplicate(until), caseIndex, group
 		}
 	}
