@@ -7,7 +7,7 @@ func java() language {
 	return language{
 		name: "java", begins: javaBegins, read: javaRead,
 		library: javaLibrary, ignore: javaIgnore, canonical: javaCanonical,
-		vague: javaVague, kind: javaKind,
+		vague: javaVague, kind: javaKind, class: javaClass,
 	}
 }
 

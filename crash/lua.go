@@ -81,7 +81,7 @@ func luaRead(lines []string, i int) (trace, int, bool) {
 }
 
 func luaLibrary(f Frame) bool {
-	return f.File == "[C]" || containsAny(slashed(f.File), []string{"/share/lua/", "/luarocks/", "/lualib/", "[builtin"})
+	return f.File == "[C]" || spoken(slashed(f.File), "/share/lua/", "/luarocks/", "/lualib/", "[builtin")
 }
 
 // luaCanonical strips how a version names a function: function 'f', local 'f',

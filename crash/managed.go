@@ -65,9 +65,9 @@ func atEnd(lines []string, i int) bool {
 // exception of a trace in which nobody's own code occurs: an application that
 // is itself called like a library (a crash inside Spark or npm) is told by
 // its frames, not by the collection class it tripped over.
-func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
+func withoutRuntime(chain []exception, library, ignore, runtime func(Frame) bool) {
 	for _, e := range chain {
-		if slices.ContainsFunc(e.frames, own) {
+		if ownFrames(e.frames, library, ignore) {
 			return
 		}
 	}

@@ -10,7 +10,7 @@ func nodeDetail(e *exception) {
 		if _, reason, ok := strings.Cut(e.message, "with the reason "); ok {
 			e.message = strings.Trim(reason, "\"'` .{]")
 		}
-		if nodeOwnless(e.frames) {
+		if !ownFrames(e.frames, nodeLibrary, nodeIgnore) {
 			e.frames = nil
 		}
 		e.code = ""
@@ -28,7 +28,7 @@ func nodeDetail(e *exception) {
 	if module, from := nodeMissing(e.message); module != "" {
 		e.code = "MODULE_NOT_FOUND " + module
 		e.typ = "Error"
-		if from != "" && nodeOwnless(e.frames) {
+		if from != "" && !ownFrames(e.frames, nodeLibrary, nodeIgnore) {
 			e.frames = append([]Frame{{File: from}}, e.frames...)
 		}
 		return
@@ -144,16 +144,6 @@ func nodeMissing(message string) (module, from string) {
 		module = nodeStem(strings.TrimSuffix(module, "/")[strings.LastIndexByte(strings.TrimSuffix(module, "/"), '/')+1:])
 	}
 	return module, strings.TrimSpace(strings.TrimPrefix(from, "file://"))
-}
-
-// nodeOwnless reports whether no frame is the user's own.
-func nodeOwnless(frames []Frame) bool {
-	for _, f := range frames {
-		if !nodeLibrary(f) && !nodeIgnore(f) {
-			return false
-		}
-	}
-	return true
 }
 
 // nodeTop is the frame that will be chosen.

@@ -85,7 +85,7 @@ func perlRead(lines []string, i int) (trace, int, bool) {
 }
 
 func perlLibrary(f Frame) bool {
-	return containsAny(slashed(f.File), []string{"/perl5/", "/perl/", "/lib/perl", "/site_perl/", "/vendor_perl/", "/perlbrew/", "(eval", "/strawberry/"})
+	return spoken(slashed(f.File), "/perl5/", "/perl/", "/lib/perl", "/site_perl/", "/vendor_perl/", "/perlbrew/", "(eval", "/strawberry/")
 }
 
 // perlCanonical keeps the file: only Carp names functions.

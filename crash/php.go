@@ -19,6 +19,7 @@ func php() language {
 		canonical: phpCanonical,
 		vague:     func(string) bool { return true },
 		kind:      phpKind,
+		class:     phpClass,
 	}
 }
 
@@ -49,7 +50,7 @@ var phpPackages = []string{
 
 func phpLibrary(f Frame) bool {
 	p := slashed(f.File)
-	return p == "" || strings.HasPrefix(p, "vendor/") || containsAny(p, phpPackages)
+	return p == "" || strings.HasPrefix(p, "vendor/") || spoken(p, phpPackages...)
 }
 
 // phpCanonical keeps the file alone. Whether PHP prints a backtrace, and so the

@@ -159,7 +159,7 @@ func phpFile(s string) (Frame, bool) {
 func phpIsFile(s string) bool {
 	p := slashed(s)
 	return !strings.Contains(s, "\n") && strings.Count(s, " ") < 8 &&
-		(containsAny(p, []string{".php", ".inc", ".module", ".phtml", ".tpl", ".install", "eval()'d", ".phar", "command line code", "standard input"}) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "unknown"))
+		(spoken(p, ".php", ".inc", ".module", ".phtml", ".tpl", ".install", "eval()'d", ".phar", "command line code", "standard input") || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "unknown"))
 }
 
 // phpEvaluated takes the place of an eval for the place inside.

@@ -14,6 +14,7 @@ func python() language {
 		canonical: pyCanonical,
 		vague:     pyVague,
 		kind:      pyKind,
+		class:     pyClass,
 		pooled:    pyPooled,
 	}
 }

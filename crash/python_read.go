@@ -242,10 +242,5 @@ func (r *pyReader) trace() trace {
 	case "KeyboardInterrupt", "SystemExit", "GeneratorExit":
 		t.fatal = false
 	}
-	for _, e := range t.chain {
-		if t.class = pyClass(e); t.class != "" {
-			break
-		}
-	}
 	return t
 }

@@ -19,6 +19,7 @@ func ruby() language {
 		canonical: rubyCanonical,
 		vague:     rubyVague,
 		kind:      rubyKind,
+		class:     rubyClass,
 	}
 }
 
@@ -58,7 +59,7 @@ func rubyLibrary(f Frame) bool {
 	if strings.HasPrefix(p, "[gem_root]") {
 		return true
 	}
-	if containsAny(p, rubyPackages) || strings.HasPrefix(p, "gems/") || strings.HasSuffix(p, ".java") {
+	if spoken(p, rubyPackages...) || strings.HasPrefix(p, "gems/") || strings.HasSuffix(p, ".java") {
 		return true
 	}
 	if at := strings.Index(p, "/ruby"); at >= 0 && strings.Contains(p[at:], "/lib/ruby/") {

@@ -121,7 +121,7 @@ func rubyLineEnd(s string) int {
 }
 
 func rubySource(file string) bool {
-	return containsAny(file, []string{".rb", ".erb", ".haml", ".slim", ".rake", ".gemspec", "Rakefile", "Gemfile", "-e", "Vagrantfile", "Podfile", ".ru"})
+	return spoken(file, ".rb", ".erb", ".haml", ".slim", ".rake", ".gemspec", "Rakefile", "Gemfile", "-e", "Vagrantfile", "Podfile", ".ru")
 }
 
 // rubyMessage splits ": message (Type)". ok is false without a type.

@@ -82,7 +82,7 @@ func rustException(at Frame, column, message string, frames []Frame) exception {
 		if generic || words == "" {
 			e.code = column
 		}
-	case rustOwns(frames):
+	case ownFrames(frames, rustLibrary, rustIgnore):
 		e.frames = append(frames, at)
 		if !generic {
 			e.code = words
@@ -175,15 +175,6 @@ func rustStripped(frames []Frame) string {
 		}
 	}
 	return own
-}
-
-func rustOwns(frames []Frame) bool {
-	for _, f := range frames {
-		if !rustIgnore(f) && !rustLibrary(f) {
-			return true
-		}
-	}
-	return false
 }
 
 // rustOverflow reads what the runtime says of an overflown stack.

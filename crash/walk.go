@@ -88,7 +88,11 @@ func (w *walk) read(lang *language, lines []string, i int) (t trace, next int, o
 			}
 		}
 	}()
-	return lang.read(lines, i)
+	t, next, ok = lang.read(lines, i)
+	for k := 0; lang.class != nil && t.class == "" && k < len(t.chain); k++ {
+		t.class = lang.class(t.chain[k])
+	}
+	return t, next, ok
 }
 
 // take notes f and keeps it if it counts more than what was kept: fatal before
