@@ -311,12 +311,7 @@ func identLen(s string) int {
 
 // isFailureName reports a name that languages give to what is thrown.
 func isFailureName(s string) bool {
-	for _, end := range [...]string{"Error", "Exception", "Defect", "ERROR", "Failure", "Fault"} {
-		if strings.HasSuffix(s, end) {
-			return true
-		}
-	}
-	return false
+	return endsWith(s, "Error", "Exception", "Defect", "ERROR", "Failure", "Fault")
 }
 
 // endsAsFailure reports the word before a colon that names the kind: error,

@@ -102,16 +102,6 @@ func joined(first string, lines []string) string {
 	return s[:min(len(s), maxMessage)]
 }
 
-// spoken reports whether one of the words occurs in s.
-func spoken(s string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // unreachable reports whether a message says that a service was not reached,
 // as the runtimes of all three word it.
 func unreachable(message string) bool {

@@ -134,10 +134,8 @@ func nativeClass(e exception) string {
 	case strings.HasPrefix(e.typ, "SIG"), e.typ == "signal", strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
 		return "crash"
 	}
-	for _, s := range []string{"free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun"} {
-		if strings.Contains(e.typ, s) {
-			return "crash"
-		}
+	if spoken(e.typ, "free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun") {
+		return "crash"
 	}
 	return "" // its words may know more
 }

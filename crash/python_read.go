@@ -76,10 +76,8 @@ func (r *pyReader) lookBack() {
 	if e, strong, ok := pyException(before); ok && strong {
 		r.told = e
 	}
-	for _, s := range []string{"Exception ignored", "Exception in thread", "--- Logging error", "Task exception was never", "Future exception was never"} {
-		if strings.HasPrefix(before, s) {
-			r.quiet = true
-		}
+	if startsWith(before, "Exception ignored", "Exception in thread", "--- Logging error", "Task exception was never", "Future exception was never") {
+		r.quiet = true
 	}
 }
 

@@ -151,12 +151,7 @@ func rustPanics(lines []string, i int) (trace, int, bool) {
 
 // rustConsequence reports what a thread says when another's panic reached it.
 func rustConsequence(message string) bool {
-	for _, s := range []string{"PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic", "panic indicator set", "thread panicked"} {
-		if strings.Contains(message, s) {
-			return true
-		}
-	}
-	return false
+	return spoken(message, "PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic", "panic indicator set", "thread panicked")
 }
 
 // rustMessageLines bounds a panic's message.

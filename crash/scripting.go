@@ -37,6 +37,21 @@ func listed(list, name string) bool {
 	return name != "" && !strings.Contains(name, " ") && strings.Contains(list, " "+name+" ")
 }
 
+// spoken reports whether one of the words occurs in s.
+func spoken(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// startsWith reports whether s begins with one of the words.
+func startsWith(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(s, w) })
+}
+
+// endsWith reports whether s ends with one of the words.
+func endsWith(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasSuffix(s, w) })
+}
+
 // between returns what stands in s between before and after.
 func between(s, before, after string) (string, bool) {
 	_, s, ok := strings.Cut(s, before)

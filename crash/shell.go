@@ -274,12 +274,7 @@ func commandName(p string) string {
 // isFaultText reports words that shells end with; without "line" before it a
 // name and a number begin lines of many programs.
 func isFaultText(s string) bool {
-	for _, w := range [...]string{"not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "invalid option", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter"} {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return spoken(s, "not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "invalid option", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter")
 }
 
 // shellCanonical drops names that were made up for one run: CI steps and
