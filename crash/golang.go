@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // golang reads what the Go runtime prints when a program ends: panics, fatal
 // errors, signals, dumps of all goroutines, races; and the stacks that programs
@@ -269,12 +272,7 @@ func (f *goFailure) choose(e *exception) goStack {
 }
 
 func goCalls(frames []Frame, function string) bool {
-	for _, f := range frames {
-		if f.Function == function {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f Frame) bool { return f.Function == function })
 }
 
 func goClass(e exception) string {

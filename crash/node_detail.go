@@ -195,12 +195,7 @@ func nodeAccess(message string) string {
 
 // nodeIdentifier reports names that people give.
 func nodeIdentifier(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !isWord(c) && c != '$' || i == 0 && c >= '0' && c <= '9' {
-			return false
-		}
-	}
-	return s != "" && len(s) < 48
+	return s != "" && len(s) < 48 && countDigits(s) == 0 && only(s, func(c byte) bool { return isWord(c) || c == '$' })
 }
 
 // nodeReadFatal reads V8's own end. Its wordings of one failure, no memory

@@ -59,20 +59,10 @@ func phpLibrary(f Frame) bool {
 func phpCanonical(f Frame) Frame {
 	_, base := splitBase(strings.ReplaceAll(f.File, `\`, "/"))
 	name, ext, _ := strings.Cut(base, ".")
-	if len(name) >= 32 && isHexName(name) {
+	if len(name) >= 32 && isLowerHex(name) {
 		base = "<view>." + ext
 	}
 	return Frame{File: base, Line: f.Line, Function: "<file>"}
-}
-
-func isHexName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // phpKind takes what was a fatal error until PHP 7 for the exception it became.

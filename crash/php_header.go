@@ -98,12 +98,7 @@ func phpType(s string) bool {
 	if strings.HasPrefix(s, "class@anonymous") {
 		return true
 	}
-	for i := 0; i < len(s); i++ {
-		if !isIdentByte(s[i]) && s[i] != '\\' {
-			return false
-		}
-	}
-	return strings.Contains(s, `\`) || pyStrong(s)
+	return only(s, func(c byte) bool { return isIdentByte(c) || c == '\\' }) && (strings.Contains(s, `\`) || pyStrong(s))
 }
 
 // phpPlace splits "message in /x.php:3" and its kin.

@@ -334,13 +334,5 @@ func wasmFrame(t string) string {
 
 // rustTypeName reports a type's name as derive(Debug) prints it.
 func rustTypeName(s string) bool {
-	if s == "" || s[0] < 'A' || s[0] > 'Z' {
-		return false
-	}
-	for _, r := range s {
-		if (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
-			return false
-		}
-	}
-	return true
+	return s != "" && s[0] >= 'A' && s[0] <= 'Z' && only(s, func(c byte) bool { return c < 0x80 && isIdentByte(c) })
 }
