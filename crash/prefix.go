@@ -205,7 +205,12 @@ func isTold(w string) bool {
 }
 
 func isName(s string) bool {
-	return s != "" && only(s, func(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '/' || c == '@' })
+	for i := range len(s) { // asked of two words of every line with a time
+		if !isWord(s[i]) && s[i] != '.' && s[i] != '-' && s[i] != '/' && s[i] != '@' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func isWord(c byte) bool {

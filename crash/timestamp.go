@@ -114,7 +114,13 @@ func only(s string, is func(c byte) bool) bool {
 }
 
 // countOf counts the characters of set that s begins with.
-func countOf(s, set string) int { return len(s) - len(strings.TrimLeft(s, set)) }
+func countOf(s, set string) int {
+	i := 0
+	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
+		i++
+	}
+	return i
+}
 
 // countDigits counts the digits that s begins with.
 func countDigits(s string) int {
