@@ -1,6 +1,10 @@
 package crash
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
+)
 
 // shell reads what bash, dash, ksh, zsh and busybox say of a script: its name,
 // the line, the command, the fault. One fault makes others follow (a variable
@@ -204,11 +208,7 @@ func (f *fault) split(rest string) {
 		}
 	default:
 		f.words = fold(strings.ToLower(parts[len(parts)-1]))
-		var names []string
-		for _, p := range parts[:min(len(parts)-1, 3)] {
-			names = append(names, commandName(p))
-		}
-		f.command = strings.Join(names, " ")
+		f.command = strings.Join(each.Of(parts[:min(len(parts)-1, 3)], commandName), " ")
 	}
 	if f.words == "not found" {
 		f.words = "command not found"

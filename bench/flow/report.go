@@ -6,6 +6,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Report is what came out.
@@ -52,11 +54,7 @@ func newRow(g graph, way string, samples map[string][]sample) Row {
 }
 
 func median(all []sample, of func(sample) time.Duration) float64 {
-	var v []float64
-	for _, s := range all {
-		v = append(v, of(s).Seconds()*1e3)
-	}
-	return middle(v)
+	return middle(each.Of(all, func(s sample) float64 { return of(s).Seconds() * 1e3 }))
 }
 
 func ratios(ours, theirs []sample, of func(sample) time.Duration) Ratio {

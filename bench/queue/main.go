@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 func main() {
@@ -75,10 +77,7 @@ func pick(names string) (picked []Subject, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(subjects(), func(s Subject) bool { return s.Name == name })
 		if i < 0 {
-			var all []string
-			for _, s := range subjects() {
-				all = append(all, s.Name)
-			}
+			all := each.Of(subjects(), func(s Subject) string { return s.Name })
 			return nil, fmt.Errorf("only: %q is unknown, want some of %s", name, strings.Join(all, ","))
 		}
 		picked = append(picked, subjects()[i])

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Spread is a median and what was around it.
@@ -79,11 +81,7 @@ func newReport(c Config, all []*samples, absent map[string]string) Report {
 	}
 	for _, s := range all {
 		column := func(of func(sample) float64) Spread {
-			v := make([]float64, len(s.rounds))
-			for i, one := range s.rounds {
-				v[i] = of(one)
-			}
-			return spread(v)
+			return spread(each.Of(s.rounds, of))
 		}
 		r.Throughput = append(r.Throughput, Throughput{
 			Subject: s.subject.Name, Workers: s.workers, Waiting: s.messages,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -221,9 +222,5 @@ func descends(l *queue.Lineage, want queue.Lineage, lives ...int) bool {
 	if l == nil || l.Parent != want.Parent || l.Root != want.Root || l.Times != want.Times || l.Edited != want.Edited || l.Task != want.Task {
 		return false
 	}
-	var got []int
-	for _, a := range l.Attempts {
-		got = append(got, a.Life)
-	}
-	return slices.Equal(got, lives)
+	return slices.Equal(each.Of(l.Attempts, func(a queue.Attempt) int { return a.Life }), lives)
 }

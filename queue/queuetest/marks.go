@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -28,10 +29,7 @@ func (r *rig) wantMarks(prefix string, want ...string) []queue.Mark {
 	r.Helper()
 	all, err := r.store.Marks(r.ctx(), prefix)
 	r.must(err)
-	var got []string
-	for _, m := range all {
-		got = append(got, m.Key)
-	}
+	got := each.Of(all, func(m queue.Mark) string { return m.Key })
 	r.fatalIf(fmt.Sprint(got) != fmt.Sprint(want), "marks like %q are %v, want %v", prefix, got, want)
 	return all
 }

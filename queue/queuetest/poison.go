@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -125,10 +126,7 @@ func testSuspectsAlone(r *rig) {
 	m := d.take(all...)
 	d.vanish(m...)
 	d.put(9, "new")
-	var suspects []queue.Message
-	for _, body := range all {
-		suspects = append(suspects, d.alone(body))
-	}
+	suspects := each.Of(all, d.alone)
 	d.take("new")
 	for i := range all {
 		if k := d.wantState(byte(i+1), poison.Suspect); k.Strikes != 2 || k.Class != bezoar.Crash {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -240,11 +241,7 @@ func (r *rig) wantBodies(name string, n int, want ...string) []queue.Message {
 }
 
 func bodies(m []queue.Message) []string {
-	out := make([]string, len(m))
-	for i := range m {
-		out[i] = strings.TrimSuffix(string(m[i].Body), tail)
-	}
-	return out
+	return each.Of(m, func(m queue.Message) string { return strings.TrimSuffix(string(m.Body), tail) })
 }
 
 func (r *rig) wantErr(err error, want queue.Code) {

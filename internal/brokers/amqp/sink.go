@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -133,12 +134,7 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 
 // learned reports whether a record exceeds the broker's limit.
 func (s *Sink) learned(wave []*outbox.Record) bool {
-	for _, r := range wave {
-		if s.most > 0 && len(r.Payload) > s.most {
-			return true
-		}
-	}
-	return false
+	return s.most > 0 && slices.ContainsFunc(wave, func(r *outbox.Record) bool { return len(r.Payload) > s.most })
 }
 
 // check refuses records that AMQP cannot represent.

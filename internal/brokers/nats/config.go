@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,12 +160,7 @@ func (c Client) explain(err error) error {
 		return told
 	}
 	is := func(all ...error) bool {
-		for _, e := range all {
-			if errors.Is(err, e) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(all, func(e error) bool { return errors.Is(err, e) })
 	}
 	_, network := errors.AsType[*net.OpError](err)
 	switch {

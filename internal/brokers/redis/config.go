@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,12 +154,7 @@ func (c Client) explain(err error) error {
 	_, network := errors.AsType[net.Error](err)
 	text := err.Error()
 	has := func(codes ...string) bool {
-		for _, code := range codes {
-			if strings.Contains(text, code) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(codes, func(code string) bool { return strings.Contains(text, code) })
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
