@@ -63,6 +63,17 @@ func Parse(text, port string, getenv func(string) string) (Address, error) {
 	return a, nil
 }
 
+// FromURL parses the URL of a queue as [Parse] does, and returns what fill makes of it. Every parameter that fill does
+// not ask for is a fault.
+func FromURL[T any](text, port string, getenv func(string) string, fill func(*Address) T) (T, error) {
+	a, err := Parse(text, port, getenv)
+	if err != nil {
+		return *new(T), err
+	}
+	out := fill(&a)
+	return out, a.Rest()
+}
+
 // authority parses credentials and hosts.
 func (a *Address) authority(text, port string) error {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
