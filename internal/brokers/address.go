@@ -63,15 +63,17 @@ func Parse(text, port string, getenv func(string) string) (Address, error) {
 	return a, nil
 }
 
-// FromURL parses the URL of a queue as [Parse] does, and returns what fill makes of it. Every parameter that fill does
-// not ask for is a fault.
-func FromURL[T any](text, port string, getenv func(string) string, fill func(*Address) T) (T, error) {
+// FromURL returns what fill makes of the URL of a queue, if it is valid. A parameter that fill does not ask for is a fault.
+func FromURL[C interface{ Validate() error }](text, port string, getenv func(string) string, fill func(*Address) C) (c C, err error) {
 	a, err := Parse(text, port, getenv)
 	if err != nil {
-		return *new(T), err
+		return c, err
 	}
-	out := fill(&a)
-	return out, a.Rest()
+	c = fill(&a)
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
 }
 
 // authority parses credentials and hosts.

@@ -55,9 +55,7 @@ func testTrashHidden(r *rig) {
 	found, err := r.store.Queues(r.ctx(), queue.ListQuery{})
 	r.must(err)
 	for _, q := range found {
-		if q.Name == queue.TrashQueue {
-			r.Error("the trash is listed as a queue")
-		}
+		r.errorIf(q.Name == queue.TrashQueue, "the trash is listed as a queue")
 	}
 	_, err = r.store.Queue(r.ctx(), queue.TrashQueue)
 	r.wantErr(err, queue.ErrQueueNotFound)

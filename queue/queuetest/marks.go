@@ -45,9 +45,7 @@ func testMarks(r *rig) {
 		r.errorIf(!errors.Is(err, queue.ErrConflict) || there.Version != first.Version || string(there.Doc) != `{"n":1}`, "put over version %d: %+v, %v", version, there, err)
 	}
 	second := r.mark("breaker/b", first.Version, `{"n":2}`)
-	if second.Version == first.Version {
-		r.Error("the version did not change")
-	}
+	r.errorIf(second.Version == first.Version, "the version did not change")
 	if _, err := r.store.PutMark(r.ctx(), queue.Mark{Key: "new", Version: 7, Doc: []byte(`9`), TTL: time.Minute}); !errors.Is(err, queue.ErrConflict) {
 		r.Errorf("a version of what is not there = %v", err)
 	}
@@ -65,9 +63,7 @@ func testMarks(r *rig) {
 	r.must(r.store.DeleteMark(r.ctx(), "breaker/a", 0))
 	r.wantMarks("breaker/")
 	again := r.mark("breaker/b", 0, `5`)
-	if again.Version == first.Version || again.Version == second.Version {
-		r.Error("a version is used again: who remembers it would take this mark for the old one")
-	}
+	r.errorIf(again.Version == first.Version || again.Version == second.Version, "a version is used again: who remembers it would take this mark for the old one")
 }
 
 func testMarkExpires(r *rig) {
@@ -77,9 +73,7 @@ func testMarkExpires(r *rig) {
 	_, err := r.store.PutMark(r.ctx(), queue.Mark{Key: "a", Version: old.Version, Doc: []byte(`2`), TTL: time.Minute})
 	r.wantErr(err, queue.ErrConflict)
 	r.must(r.store.DeleteMark(r.ctx(), "a", old.Version+1)) // is not there
-	if m := r.mark("a", 0, `2`); m.Version == old.Version {
-		r.Error("its version is used again")
-	}
+	r.errorIf(r.mark("a", 0, `2`).Version == old.Version, "its version is used again")
 	r.clean()
 	r.wantMarks("", "a")
 	r.age(time.Minute)
@@ -185,9 +179,7 @@ func testAuditTogether(r *rig) {
 	seen := map[string]bool{}
 	for i, e := range all {
 		seen[e.Action] = true
-		if i > 0 && e.Number >= all[i-1].Number {
-			r.Errorf("number %d after %d", e.Number, all[i-1].Number)
-		}
+		r.errorIf(i > 0 && e.Number >= all[i-1].Number, "number %d after %d", e.Number, all[i-1].Number)
 	}
 	r.errorIf(len(seen) != 64, "%d of 64 entries are there", len(seen))
 }

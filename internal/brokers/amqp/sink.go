@@ -57,12 +57,10 @@ type line struct {
 // SinkFromURL parses amqp://HOST[,HOST…]/EXCHANGE, or amqps://. The parameters are
 // routing_key, mandatory, vhost and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	a, err := brokers.Parse(text, portOf(text), getenv)
+	c, err := brokers.FromURL(text, portOf(text), getenv, func(a *brokers.Address) SinkConfig {
+		return SinkConfig{Client: ClientFrom(a), Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source, Optional: !a.Flag("mandatory", true)}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c := SinkConfig{Client: ClientFrom(&a), Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source, Optional: !a.Flag("mandatory", true)}
-	if err := a.Rest(); err != nil {
 		return nil, err
 	}
 	return NewSink(c)

@@ -54,17 +54,12 @@ type Config struct {
 
 // FromURL parses nats://HOST[,HOST…]/STREAM?consumer=CONSUMER. The parameters are consumer,
 // start (earliest or latest), ack_wait, creds and those of [brokers.Address.TLS].
-func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	a, err := brokers.Parse(text, port, getenv)
-	if err != nil {
-		return c, err
-	}
-	c.Stream, c.Consumer = a.Name, a.Param("consumer")
-	c.Client, c.Latest, c.AckWait = ClientFrom(&a), a.Latest(), a.Duration("ack_wait", "30s")
-	if err := a.Rest(); err != nil {
-		return c, err
-	}
-	return c, c.Validate()
+func FromURL(text string, getenv func(string) string) (Config, error) {
+	return brokers.FromURL(text, port, getenv, func(a *brokers.Address) Config {
+		return Config{
+			Client: ClientFrom(a), Stream: a.Name, Consumer: a.Param("consumer"), Latest: a.Latest(), AckWait: a.Duration("ack_wait", "30s"),
+		}
+	})
 }
 
 // ClientFrom returns the connection settings in a URL.
