@@ -1,8 +1,9 @@
 package sqs
 
 import (
-	"github.com/bezoar-dev/bezoar/queue"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 const maxEntries = 10
