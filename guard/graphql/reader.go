@@ -8,6 +8,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/guard/internal/scratch"
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 const (
@@ -317,7 +318,7 @@ func (r *Reader) offset(t *text, at int) int {
 			n += at - have
 			break
 		}
-		got, size := unescapeOne(room[:0], raw[n+plain:])
+		got, size := unescape.One(room[:0], raw[n+plain:])
 		have += plain + len(got)
 		n += plain + size
 	}
