@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A row is one attack.
@@ -283,11 +285,7 @@ func everydayRows() []row {
 
 // rowNames returns the names of all rows.
 func rowNames() []string {
-	var names []string
-	for _, r := range rows() {
-		names = append(names, r.name)
-	}
-	return names
+	return each.Of(rows(), func(r row) string { return r.name })
 }
 
 // chosen returns the rows of the names, which may be those of groups, in the order
