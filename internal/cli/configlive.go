@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
@@ -21,19 +22,12 @@ func (c *configHistory) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, live.MaxVersions)
 	}
 	versions, err := api.Versions(s, c.Limit)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Versions{Versions: versions})
-	}
-	now := s.now()
-	t := table{head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"}}
-	for _, v := range versions {
-		t.add(number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note))
-	}
-	t.write(s.out, "")
-	return nil
+	return list(s, adminapi.Versions{Versions: versions}, versions, err, listing[live.Version]{
+		head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"},
+		row: func(now time.Time, v live.Version) []cell {
+			return []cell{number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note)}
+		},
+	})
 }
 
 type configDiff struct {
@@ -57,16 +51,12 @@ func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 	} else {
 		d, err = api.Diff(s, c.A, c.B)
 	}
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return s.out.json(d)
-	case d.Text == "":
-		s.say("there is no difference")
-	}
-	writeDiff(s.out, d.Text)
-	return nil
+	return s.show(d, err, func() {
+		if d.Text == "" {
+			s.say("there is no difference")
+		}
+		writeDiff(s.out, d.Text)
+	})
 }
 
 // withFile compares a version of the API with a file.
@@ -114,22 +104,17 @@ func (c *configApply) Run(s *session, api *adminapi.Client) error {
 // try shows what the settings would change.
 func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSettings) error {
 	would, err := api.TrySettings(s, in)
-	switch {
-	case err != nil:
-		return invalidThere(err, settingsText, c.File)
-	case s.json:
-		return s.out.json(would)
-	}
-	writeDiff(s.out, would.Diff)
-	if len(would.NextStart) > 0 {
-		s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
-	}
-	if would.New {
-		s.say("valid; this would follow version %d", would.Before)
-	} else {
-		s.say("version %d has that text already", would.Before)
-	}
-	return nil
+	return s.show(would, invalidThere(err, settingsText, c.File), func() {
+		writeDiff(s.out, would.Diff)
+		if len(would.NextStart) > 0 {
+			s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
+		}
+		if would.New {
+			s.say("valid; this would follow version %d", would.Before)
+		} else {
+			s.say("version %d has that text already", would.Before)
+		}
+	})
 }
 
 type configRollback struct {

@@ -27,11 +27,7 @@ func (c *outboxStatus) Run(s *session) error {
 				noted(&o, stats)
 			}
 		}
-		if s.json {
-			return s.out.json(o)
-		}
-		reportOutbox(s, o, st.Now)
-		return nil
+		return s.show(o, nil, func() { reportOutbox(s, o, st.Now) })
 	})
 }
 

@@ -28,39 +28,28 @@ type quarantineLs struct {
 
 func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	verdicts, err := api.Verdicts(s, c.Fleet)
-	if err != nil {
-		return err
+	if err == nil && len(verdicts) == 0 {
+		err = s.unknownFleet(api, c.Fleet)
 	}
-	if len(verdicts) == 0 {
-		if err := s.unknownFleet(api, c.Fleet); err != nil {
-			return err
-		}
-	}
-	if s.json {
-		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
-	}
-	if len(verdicts) == 0 {
-		s.say("there are no verdicts")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
+	head := []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}
 	nodes := slices.ContainsFunc(verdicts, func(v bezoar.Verdict) bool { return v.Node != "" })
 	if nodes { // several nodes share their verdicts
-		t.head = slices.Insert(t.head, nodeColumn, "NODE")
+		head = slices.Insert(head, nodeColumn, "NODE")
 	}
-	for _, v := range verdicts {
-		row := []cell{
-			plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
-			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),
-		}
-		if nodes {
-			row = slices.Insert(row, nodeColumn, plain(v.Node))
-		}
-		t.add(row...)
-	}
-	t.write(s.out, "")
-	return nil
+	return list(s, adminapi.Verdicts{Verdicts: verdicts}, verdicts, err, listing[bezoar.Verdict]{
+		none: "there are no verdicts",
+		head: head,
+		row: func(now time.Time, v bezoar.Verdict) []cell {
+			row := []cell{
+				plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
+				plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),
+			}
+			if nodes {
+				row = slices.Insert(row, nodeColumn, plain(v.Node))
+			}
+			return row
+		},
+	})
 }
 
 // nodeColumn is the position of the column for the node.
@@ -109,14 +98,7 @@ func (c *quarantineShow) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	v, err := api.Verdict(s, id)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(v)
-	}
-	reportVerdict(s.out, s.now(), v)
-	return nil
+	return s.show(v, err, func() { reportVerdict(s.out, s.now(), v) })
 }
 
 type quarantineAdd struct {
@@ -138,15 +120,10 @@ func (c *quarantineAdd) Run(s *session, api *adminapi.Client) error {
 		return &exitError{code: exitUsage, err: err}
 	}
 	v, err := api.Add(s, add)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(v)
-	}
-	s.out.printf("%s\n", clean(v.ID))
-	s.say("%s %s in fleet %s until %s", clean(string(v.State)), clean(workOf(v)), clean(v.Fleet), clock(s.now(), v.Until))
-	return nil
+	return s.show(v, err, func() {
+		s.out.printf("%s\n", clean(v.ID))
+		s.say("%s %s in fleet %s until %s", clean(string(v.State)), clean(workOf(v)), clean(v.Fleet), clock(s.now(), v.Until))
+	})
 }
 
 func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
@@ -258,7 +235,7 @@ func (c *quarantineRelease) Run(s *session, api *adminapi.Client) error {
 // forEach applies do to several ids, prints what was done, and goes on after failures.
 func (s *session) forEach(given []string, done string, do func(string) (string, error)) error {
 	ok, failed := []string{}, []failure{}
-	err := each(given, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(g string) error {
+	err := each(s, given, func(g string) error {
 		id, err := do(g)
 		if err != nil {
 			failed = append(failed, failure{g, err.Error()})

@@ -71,12 +71,5 @@ func (c *queueDelete) Run(s *session, api *adminapi.Client) error {
 
 // amended says what was done to one message.
 func amended(s *session, done string, out adminapi.Amended, err error) error {
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(out)
-	}
-	s.out.printf("%s %s\n", clean(out.ID), done)
-	return nil
+	return s.show(out, err, func() { s.out.printf("%s %s\n", clean(out.ID), done) })
 }

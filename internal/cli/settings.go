@@ -89,14 +89,7 @@ func (c *configShow) Run(s *session) error {
 		s.say("bezoar: there is no bezoar.yaml here: these are the defaults")
 		cfg, err = config.Default(), nil
 	}
-	if err != nil {
-		return settingsError(err)
-	}
-	if s.json {
-		return s.out.json(cfg)
-	}
-	s.out.printf("%s", cfg.YAML())
-	return nil
+	return s.show(cfg, settingsError(err), func() { s.out.printf("%s", cfg.YAML()) })
 }
 
 type configSchema struct{}

@@ -1,0 +1,38 @@
+package cli
+
+import "time"
+
+// show prints the answer to a command: doc with --json, and otherwise what text prints. err is why there is no answer.
+func (s *session) show(doc any, err error, text func()) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.out.json(doc)
+	}
+	text()
+	return nil
+}
+
+// listing says how a list is shown to people.
+type listing[T any] struct {
+	none string // said if nothing is listed; "": the heading is printed alone
+	head []string
+	row  func(now time.Time, item T) []cell
+}
+
+// list prints items, one in each row. With --json it prints doc, which contains them.
+func list[T any](s *session, doc any, items []T, err error, l listing[T]) error {
+	return s.show(doc, err, func() {
+		if len(items) == 0 && l.none != "" {
+			s.say("%s", l.none)
+			return
+		}
+		now := s.now()
+		t := table{head: l.head}
+		for _, item := range items {
+			t.add(l.row(now, item)...)
+		}
+		t.write(s.out, "")
+	})
+}
