@@ -117,16 +117,6 @@ func (c *outboxVerify) Run(s *session) error {
 	})
 }
 
-// finding is a fault as JSON.
-type finding struct {
-	Kind     string `json:"kind"`
-	Topic    string `json:"topic"`
-	Key      string `json:"key"`
-	Position int64  `json:"position"`
-	Sequence int64  `json:"sequence"`
-	Expected int64  `json:"expected"`
-}
-
 // inWords describes a fault.
 func inWords(f outbox.Finding) string {
 	switch last := f.Sequence - 1; {
@@ -145,21 +135,15 @@ func inWords(f outbox.Finding) string {
 }
 
 func (c *outboxVerify) report(s *session, p outbox.Proof) error {
-	if s.json {
-		all := make([]finding, 0, len(p.Findings))
-		for _, f := range p.Findings {
-			all = append(all, finding{f.Kind, f.Topic, f.Key, f.Position, f.Sequence, f.Expected})
-		}
-		return s.out.json(map[string]any{"events": p.Events, "keys": p.Keys, "findings": all})
-	}
-	if len(p.Findings) == 0 {
+	if len(p.Findings) == 0 && !s.json {
 		s.out.printf("%s of %s: none is missing or out of order\n", count(p.Events, "event", "events"), count(p.Keys, "key", "keys"))
 		return nil
 	}
-	t := table{head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"}}
-	for _, f := range p.Findings {
-		t.add(cell{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f)))
-	}
-	t.write(s.out, "")
-	return nil
+	doc := map[string]any{"events": p.Events, "keys": p.Keys, "findings": append([]outbox.Finding{}, p.Findings...)}
+	return list(s, doc, p.Findings, nil, listing[outbox.Finding]{
+		head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"},
+		row: func(_ time.Time, f outbox.Finding) []cell {
+			return []cell{{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f))}
+		},
+	})
 }
