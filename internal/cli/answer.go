@@ -1,6 +1,18 @@
 package cli
 
-import "time"
+import (
+	"io"
+	"os"
+	"time"
+)
+
+// input opens a file, or standard input for -.
+func (s *session) input(file string) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(s.Stdin), nil
+	}
+	return os.Open(file)
+}
 
 // show prints the answer to a command: doc with --json, and otherwise what text prints. err is why there is no answer.
 func (s *session) show(doc any, err error, text func()) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -61,7 +60,7 @@ func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 
 // withFile compares a version of the API with a file.
 func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, error) {
-	text, err := readSettings(s.Stdin, c.File)
+	text, err := readSettings(s, c.File)
 	if err != nil {
 		return adminapi.Diff{}, err
 	}
@@ -86,7 +85,7 @@ func (c *configApply) Run(s *session, api *adminapi.Client) error {
 	if c.Base != nil && *c.Base < 0 {
 		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
 	}
-	text, err := readSettings(s.Stdin, c.File)
+	text, err := readSettings(s, c.File)
 	if err != nil {
 		return err
 	}
@@ -190,16 +189,12 @@ func invalidThere(err error, what, file string) error {
 }
 
 // readSettings reads a settings file.
-func readSettings(stdin io.Reader, file string) ([]byte, error) {
-	in := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, settingsError(fmt.Errorf("read settings: %w", err))
-		}
-		defer f.Close()
-		in = f
+func readSettings(s *session, file string) ([]byte, error) {
+	in, err := s.input(file)
+	if err != nil {
+		return nil, settingsError(fmt.Errorf("read settings: %w", err))
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, live.MaxText+1))
 	if err != nil {
 		return nil, settingsError(fmt.Errorf("read settings: %w", err))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
@@ -95,13 +94,9 @@ type failedEdit struct {
 // many edits the letters of a file, each in a separate transaction. A letter that cannot be edited does not stop the
 // others.
 func (c *dlqEdit) many(s *session, api *adminapi.Client) error {
-	in := io.NopCloser(s.Stdin)
-	if c.From != "-" {
-		f, err := os.Open(c.From)
-		if err != nil {
-			return fmt.Errorf("read the changed letters: %w", err)
-		}
-		in = f
+	in, err := s.input(c.From)
+	if err != nil {
+		return fmt.Errorf("read the changed letters: %w", err)
 	}
 	defer in.Close()
 	done := editedMany{Edited: []triage.Edited{}, DryRun: c.DryRun}

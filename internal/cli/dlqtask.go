@@ -101,7 +101,7 @@ func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Dur
 		if t.Over() || t.State == queue.MoveHalted || t.State == queue.MovePaused {
 			return t, nil
 		}
-		if line := taskLine(t); show.draws {
+		if line := taskLine(t); show.width != nil {
 			show.tell(int64(t.Moved), int64(t.Planned), func() string { return line })
 		} else if line != shown && !s.json {
 			s.say("%s", line)

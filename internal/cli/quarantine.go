@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +114,7 @@ type quarantineAdd struct {
 }
 
 func (c *quarantineAdd) Run(s *session, api *adminapi.Client) error {
-	add, err := c.build(s.Stdin)
+	add, err := c.build(s)
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
@@ -126,11 +125,11 @@ func (c *quarantineAdd) Run(s *session, api *adminapi.Client) error {
 	})
 }
 
-func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
+func (c *quarantineAdd) build(s *session) (adminapi.Add, error) {
 	add := adminapi.Add{Fleet: c.Fleet, For: adminapi.Duration(c.For), Reason: c.Reason}
 	ways := 0
-	for _, s := range []string{c.Request, c.Fingerprint, c.Shape} {
-		if s != "" {
+	for _, way := range []string{c.Request, c.Fingerprint, c.Shape} {
+		if way != "" {
 			ways++
 		}
 	}
@@ -166,13 +165,13 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 			return add, fmt.Errorf("--shape: %w", err)
 		}
 	default:
-		add.Request, err = c.request(stdin)
+		add.Request, err = c.request(s)
 	}
 	return add, err
 }
 
 // request parses 'GET /search?q=x' and adds its headers and body.
-func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
+func (c *quarantineAdd) request(s *session) (*adminapi.AddRequest, error) {
 	method, target, ok := strings.Cut(strings.TrimSpace(c.Request), " ")
 	target = strings.TrimSpace(target)
 	if !ok || strings.ToUpper(method) != method || !strings.HasPrefix(target, "/") || strings.Contains(target, " ") {
@@ -197,15 +196,11 @@ func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
 	if c.Body == "" {
 		return r, nil
 	}
-	in := stdin
-	if c.Body != "-" {
-		f, err := os.Open(c.Body)
-		if err != nil {
-			return nil, fmt.Errorf("--body: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := s.input(c.Body)
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
 	}
+	defer in.Close()
 	body, err := io.ReadAll(io.LimitReader(in, adminapi.MaxAddBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("--body: %w", err)
