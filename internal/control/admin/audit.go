@@ -34,7 +34,7 @@ func (s *Server) written(r *http.Request, action, object string, detail noted, e
 
 // deed handles a call that changes the named queue, and writes the audit log.
 func (s *Server) deed(action string, do func(context.Context, string) error) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
+	return done(func(r *http.Request) error {
 		name := r.PathValue("name")
 		var detail noted
 		if q, err := s.cfg.Queues.Queue(r.Context(), name); err == nil {
@@ -43,10 +43,6 @@ func (s *Server) deed(action string, do func(context.Context, string) error) han
 		}
 		err := do(r.Context(), name)
 		s.written(r, action, "queue "+name, detail, err)
-		if err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
+		return err
+	})
 }

@@ -3,8 +3,6 @@ package adminapi
 import (
 	"context"
 	"net/http"
-
-	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // PathGuardLimits is the path of a route's guard limits, which are part of the settings:
@@ -41,6 +39,3 @@ func (c *Client) GuardLimits(ctx context.Context, route string) (GuardLimits, er
 func (c *Client) PutGuardLimits(ctx context.Context, route string, in PutGuardLimits) (Changed, error) {
 	return ask[Changed](ctx, c, http.MethodPut, fill(PathGuardLimits, route), nil, in, "put the limits of route %.255q", route)
 }
-
-// Fits reports whether the text is not too long for a version.
-func (in PutGuardLimits) Fits() bool { return len(in.Text) <= live.MaxText }
