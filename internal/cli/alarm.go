@@ -34,10 +34,11 @@ func (c *alarmLs) Run(s *session, api *adminapi.Client) error {
 	if len(all) > 0 {
 		none = "no alarm fires"
 	}
-	return list(s, adminapi.Alarms{Alarms: alarms}, alarms, err, listing[adminapi.Alarm]{
+	return s.list(adminapi.Alarms{Alarms: alarms}, len(alarms), err, listing{
 		none: none,
 		head: []string{"NAME", "STATE", "VALUE", "CONDITION", "TELLS", "TOLD"},
-		row: func(now time.Time, a adminapi.Alarm) []cell {
+		row: func(now time.Time, i int) []cell {
+			a := alarms[i]
 			return []cell{plain(a.Name), alarmState(now, a), plain(alarmNumber(a, a.Value)), plain(condition(a)), plain(strings.Join(a.To, " and ")), told(now, a)}
 		},
 	})

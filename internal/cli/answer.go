@@ -27,23 +27,23 @@ func (s *session) show(doc any, err error, text func()) error {
 }
 
 // listing says how a list is shown to people.
-type listing[T any] struct {
+type listing struct {
 	none string // said if nothing is listed; "": the heading is printed alone
 	head []string
-	row  func(now time.Time, item T) []cell
+	row  func(now time.Time, i int) []cell
 }
 
-// list prints items, one in each row. With --json it prints doc, which contains them.
-func list[T any](s *session, doc any, items []T, err error, l listing[T]) error {
+// list prints n items, one in each row. With --json it prints doc, which contains them.
+func (s *session) list(doc any, n int, err error, l listing) error {
 	return s.show(doc, err, func() {
-		if len(items) == 0 && l.none != "" {
+		if n == 0 && l.none != "" {
 			s.say("%s", l.none)
 			return
 		}
 		now := s.now()
 		t := table{head: l.head}
-		for _, item := range items {
-			t.add(l.row(now, item)...)
+		for i := range n {
+			t.add(l.row(now, i)...)
 		}
 		t.write(s.out, "")
 	})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/triage"
-	"github.com/bezoar-dev/bezoar/queue"
 )
 
 type auditCmd struct {
@@ -20,10 +19,11 @@ func (c *auditCmd) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit %d --before %d: want 1 to %d, and 0 or more", c.Limit, c.Before, triage.MaxLetters)
 	}
 	entries, err := api.Audit(s, c.Before, c.Limit)
-	return list(s, adminapi.Audit{Entries: entries}, entries, err, listing[queue.AuditEntry]{
+	return s.list(adminapi.Audit{Entries: entries}, len(entries), err, listing{
 		none: "the audit log has no such entries",
 		head: []string{">N", "WHEN", "WHO", "DID", "TO", "OUTCOME"},
-		row: func(now time.Time, e queue.AuditEntry) []cell {
+		row: func(now time.Time, i int) []cell {
+			e := entries[i]
 			return []cell{number(e.Number), plain(clock(now, e.At)), plain(e.Actor), plain(e.Action), plain(e.Object), plain(cmp.Or(e.Error, "ok"))}
 		},
 	})

@@ -22,10 +22,11 @@ type breakerLs struct{ remote }
 
 func (c *breakerLs) Run(s *session, api *adminapi.Client) error {
 	all, err := api.Breakers(s)
-	return list(s, adminapi.Breakers{Breakers: all}, all, err, listing[circuit.Status]{
+	return s.list(adminapi.Breakers{Breakers: all}, len(all), err, listing{
 		none: "no route has a circuit breaker",
 		head: []string{"FLEET", "ROUTE", "STATE", "SINCE", "UNTIL", ">CALLS", ">FAILED", ">SLOW", ">IN A ROW", "WHY"},
-		row: func(now time.Time, b circuit.Status) []cell {
+		row: func(now time.Time, i int) []cell {
+			b := all[i]
 			fleet, route, _ := strings.Cut(b.Name, " ")
 			n := b.Counts
 			return []cell{

@@ -21,9 +21,10 @@ func (c *configHistory) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, live.MaxVersions)
 	}
 	versions, err := api.Versions(s, c.Limit)
-	return list(s, adminapi.Versions{Versions: versions}, versions, err, listing[live.Version]{
+	return s.list(adminapi.Versions{Versions: versions}, len(versions), err, listing{
 		head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"},
-		row: func(now time.Time, v live.Version) []cell {
+		row: func(now time.Time, i int) []cell {
+			v := versions[i]
 			return []cell{number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note)}
 		},
 	})

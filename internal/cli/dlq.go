@@ -102,10 +102,11 @@ func (c *dlqGroups) Run(s *session, api *adminapi.Client) error {
 	if err == nil && len(groups) == 0 {
 		err = c.unknown(s, api)
 	}
-	return list(s, adminapi.DeadGroups{Groups: groups}, groups, err, listing[queue.Group]{
+	return s.list(adminapi.DeadGroups{Groups: groups}, len(groups), err, listing{
 		none: "no dead letters",
 		head: []string{">COUNT", "LAST 24 H", "LAST", "FIRST", "QUEUE", "GROUP", "REASON"},
-		row: func(now time.Time, g queue.Group) []cell {
+		row: func(now time.Time, i int) []cell {
+			g := groups[i]
 			again := ""
 			if g.Redriven > 0 {
 				again = fmt.Sprintf(" (%d again after a redrive)", g.Redriven)
@@ -157,10 +158,11 @@ func (c *dlqLs) Run(s *session, api *adminapi.Client) error {
 			s.say("bezoar: warning: letters may be missing: %s", clean(u))
 		}
 	}
-	err = list(s, page, page.Letters, err, listing[triage.Letter]{
+	err = s.list(page, len(page.Letters), err, listing{
 		none: "no dead letters",
 		head: []string{"ID", "CLASS", "QUEUE", ">RECEIVES", "DIED", "REASON"},
-		row: func(now time.Time, l triage.Letter) []cell {
+		row: func(now time.Time, i int) []cell {
+			l := page.Letters[i]
 			return []cell{plain(l.ID), plain(l.Class.String()), plain(l.Queue), number(int64(l.Receives)), plain(ago(now, l.Died)), plain(l.Reason)}
 		},
 	})

@@ -22,10 +22,11 @@ func (c *dlqTasks) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, triage.MaxLetters)
 	}
 	tasks, err := api.Tasks(s, c.Live, c.Limit)
-	return list(s, adminapi.Tasks{Tasks: tasks}, tasks, err, listing[triage.Task]{
+	return s.list(adminapi.Tasks{Tasks: tasks}, len(tasks), err, listing{
 		none: "no tasks",
 		head: []string{"ID", "DOES", "STATE", ">MOVED", ">OF", ">WORKED", ">FAILED AGAIN", "STARTED", "FROM", "REASON"},
-		row: func(now time.Time, k triage.Task) []cell {
+		row: func(now time.Time, i int) []cell {
+			k := tasks[i]
 			why := k.Reason
 			switch {
 			case k.Failure != "":

@@ -38,10 +38,11 @@ func (c *flowLsCmd) Run(s *session) error {
 	for i := range runs {
 		waits(local, &runs[i])
 	}
-	return list(s, map[string]any{"runs": append([]flowapi.Run{}, runs...)}, runs, err, listing[flowapi.Run]{
+	return s.list(map[string]any{"runs": append([]flowapi.Run{}, runs...)}, len(runs), err, listing{
 		none: "no runs",
 		head: []string{"RUN", "FLOW", "STATE", "BEGAN", ">TOOK", "PARAMETERS", "WHY"},
-		row: func(now time.Time, r flowapi.Run) []cell {
+		row: func(now time.Time, i int) []cell {
+			r := runs[i]
 			return []cell{
 				plain(r.ID), plain(r.Flow), {string(r.State), runStyle(r.State)}, plain(ago(now, r.Created)), plain(lasted(r.Created, r.Ended, now)),
 				plain(params(r.Params)), plain(r.Why),

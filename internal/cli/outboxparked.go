@@ -81,10 +81,11 @@ func (c *outboxParked) Run(s *session) error {
 			events = append(events, adminapi.NewOutboxEvent(w))
 			return true
 		})
-		err = list(s, map[string]any{"events": events, "more": more}, events, err, listing[adminapi.OutboxEvent]{
+		err = s.list(map[string]any{"events": events, "more": more}, len(events), err, listing{
 			none: "no parked events",
 			head: []string{"ID", "TOPIC", "KEY", "PARKED", ">ATTEMPTS", ">BEHIND", "CLASS", "REASON"},
-			row: func(now time.Time, e adminapi.OutboxEvent) []cell {
+			row: func(now time.Time, i int) []cell {
+				e := events[i]
 				var why outbox.Evidence
 				if e.Evidence != nil {
 					why = *e.Evidence

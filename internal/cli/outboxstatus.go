@@ -140,9 +140,10 @@ func (c *outboxVerify) report(s *session, p outbox.Proof) error {
 		return nil
 	}
 	doc := map[string]any{"events": p.Events, "keys": p.Keys, "findings": append([]outbox.Finding{}, p.Findings...)}
-	return list(s, doc, p.Findings, nil, listing[outbox.Finding]{
+	return s.list(doc, len(p.Findings), nil, listing{
 		head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"},
-		row: func(_ time.Time, f outbox.Finding) []cell {
+		row: func(_ time.Time, i int) []cell {
+			f := p.Findings[i]
 			return []cell{{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f))}
 		},
 	})

@@ -28,10 +28,11 @@ func (c *overrideLs) Run(s *session, api *adminapi.Client) error {
 	if classed { // there are overrides for queries
 		head = slices.Insert(head, 4, "CLASS")
 	}
-	return list(s, adminapi.Overrides{Overrides: overrides}, overrides, err, listing[live.Override]{
+	return s.list(adminapi.Overrides{Overrides: overrides}, len(overrides), err, listing{
 		none: "nothing is overridden",
 		head: head,
-		row: func(now time.Time, o live.Override) []cell {
+		row: func(now time.Time, i int) []cell {
+			o := overrides[i]
 			cells := []cell{plain(o.ID), {whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan))}
 			if classed {
 				cells = append(cells, plain(orAll(o.Class)))

@@ -35,10 +35,11 @@ func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	if nodes { // several nodes share their verdicts
 		head = slices.Insert(head, nodeColumn, "NODE")
 	}
-	return list(s, adminapi.Verdicts{Verdicts: verdicts}, verdicts, err, listing[bezoar.Verdict]{
+	return s.list(adminapi.Verdicts{Verdicts: verdicts}, len(verdicts), err, listing{
 		none: "there are no verdicts",
 		head: head,
-		row: func(now time.Time, v bezoar.Verdict) []cell {
+		row: func(now time.Time, i int) []cell {
+			v := verdicts[i]
 			row := []cell{
 				plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
 				plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),

@@ -36,10 +36,11 @@ type queueLs struct {
 
 func (c *queueLs) Run(s *session, api *adminapi.Client) error {
 	queues, err := api.Queues(s, c.Prefix)
-	return list(s, adminapi.Queues{Queues: queues}, queues, err, listing[adminapi.Queue]{
+	return s.list(adminapi.Queues{Queues: queues}, len(queues), err, listing{
 		none: "no queues",
 		head: []string{"NAME", ">VISIBLE", ">IN FLIGHT", ">DELAYED", ">OLDEST", "DEAD LETTERS TO", "STATE"},
-		row: func(_ time.Time, q adminapi.Queue) []cell {
+		row: func(_ time.Time, i int) []cell {
+			q := queues[i]
 			return []cell{plain(q.Name), number(q.Visible), number(q.InFlight), number(q.Delayed), plain(oldest(q)), plain(deadLetters(q)), queueState(q)}
 		},
 	})
@@ -174,10 +175,11 @@ func (c *queuePeek) Run(s *session, api *adminapi.Client) error {
 		_, err := s.Stdout.Write(messages[0].Body)
 		return err
 	}
-	err = list(s, adminapi.Messages{Messages: messages}, messages, err, listing[adminapi.Message]{
+	err = s.list(adminapi.Messages{Messages: messages}, len(messages), err, listing{
 		none: "no messages",
 		head: []string{">SEQUENCE", "ID", "STATE", ">RECEIVES", "SENT", ">BYTES", "BODY"},
-		row: func(now time.Time, m adminapi.Message) []cell {
+		row: func(now time.Time, i int) []cell {
+			m := messages[i]
 			return []cell{
 				number(m.Sequence), plain(m.ID), plain(m.State), number(int64(m.Receives)), plain(ago(now, m.Sent)), number(int64(len(m.Body))),
 				plain(excerpt(m.Body)),

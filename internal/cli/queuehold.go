@@ -16,10 +16,11 @@ type queuePayloads struct {
 
 func (c *queuePayloads) Run(s *session, api *adminapi.Client) error {
 	payloads, err := api.Payloads(s, c.Name)
-	return list(s, adminapi.Payloads{Payloads: payloads}, payloads, err, listing[adminapi.Payload]{
+	return s.list(adminapi.Payloads{Payloads: payloads}, len(payloads), err, listing{
 		none: "no payload is suspected or quarantined",
 		head: []string{"PAYLOAD", "STATE", ">DEATHS", "SINCE", "UNTIL", "CLASS", "REASON"},
-		row: func(now time.Time, p adminapi.Payload) []cell {
+		row: func(now time.Time, i int) []cell {
+			p := payloads[i]
 			state := plain(p.State)
 			if p.State == "quarantined" {
 				state.style = red

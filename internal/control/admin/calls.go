@@ -7,26 +7,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
-func (s *Server) listVerdicts(r *http.Request) (adminapi.Verdicts, error) {
+func (s *Server) listVerdicts(r *http.Request) (any, error) {
 	q := known(r, "fleet")
 	if q.err != nil {
-		return adminapi.Verdicts{}, q.err
+		return nil, q.err
 	}
 	verdicts, err := s.backend.Verdicts(r.Context(), q.Get("fleet"))
 	return adminapi.Verdicts{Verdicts: list(verdicts)}, wrap("list verdicts", err)
 }
 
-func (s *Server) addVerdict(r *http.Request, a adminapi.Add) (bezoar.Verdict, error) {
-	if err := checkAdd(a); err != nil {
-		return bezoar.Verdict{}, err
+func (s *Server) addVerdict(r *http.Request, a *adminapi.Add) (any, error) {
+	if err := checkAdd(*a); err != nil {
+		return nil, err
 	}
-	v, err := s.backend.Quarantine(r.Context(), a)
+	v, err := s.backend.Quarantine(r.Context(), *a)
 	detail := about(v)
 	detail.For, detail.Reason = a.For, a.Reason
 	s.written(r, "quarantine.add", strings.TrimSpace("verdict "+v.ID), detail, err)
@@ -64,14 +63,14 @@ func (s *Server) release(r *http.Request) error {
 	return wrap("release verdict", err)
 }
 
-func (s *Server) listLetters(r *http.Request) (adminapi.Letters, error) {
+func (s *Server) listLetters(r *http.Request) (any, error) {
 	q := known(r, "fleet", "limit", "offset", "fingerprint")
 	lq := ledger.LetterQuery{Fleet: q.Get("fleet"), Limit: q.number("limit", 1, adminapi.MaxLetterLimit), Offset: q.number("offset", 0, 1<<31-1)}
 	if q.err != nil {
-		return adminapi.Letters{}, q.err
+		return nil, q.err
 	}
 	if err := lq.Fingerprint.UnmarshalText([]byte(q.Get("fingerprint"))); err != nil {
-		return adminapi.Letters{}, invalid("%v", err)
+		return nil, invalid("%v", err)
 	}
 	letters, err := s.backend.Letters(r.Context(), lq)
 	return adminapi.Letters{Letters: list(letters)}, wrap("list letters", err)
@@ -84,14 +83,14 @@ func (s *Server) discard(r *http.Request) error {
 	return wrap("discard letter", err)
 }
 
-func (s *Server) redrive(r *http.Request) (adminapi.Redriven, error) {
+func (s *Server) redrive(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	redriven, err := s.backend.Redrive(r.Context(), id)
 	s.written(r, "letter.redrive", "letter "+id, noted{Outcome: redriven.Outcome}, err)
 	return redriven, wrap("redrive letter", err)
 }
 
-func (s *Server) restart(r *http.Request) (adminapi.Restarting, error) {
+func (s *Server) restart(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	restarting, err := s.backend.Restart(r.Context(), name)
 	s.written(r, "fleet.restart", "fleet "+name, noted{}, err)

@@ -83,63 +83,63 @@ func (s *Server) steeringRoutes() map[string]handler {
 	}
 	return map[string]handler{
 		"GET " + adminapi.PathSettings: whole(s.settings),
-		"PUT " + adminapi.PathSettings: ordered(http.StatusOK, func(r *http.Request, in adminapi.PutSettings) (done adminapi.Changed, err error) {
+		"PUT " + adminapi.PathSettings: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PutSettings) (any, error) {
 			if err := checkText(len(in.Text), in.Base); err != nil {
-				return done, err
+				return nil, err
 			}
-			return c.Put(r.Context(), who(r), in)
+			return c.Put(r.Context(), who(r), *in)
 		}),
-		"POST " + adminapi.PathTry: ordered(http.StatusOK, func(r *http.Request, in adminapi.PutSettings) (would adminapi.Tried, err error) {
+		"POST " + adminapi.PathTry: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PutSettings) (any, error) {
 			if err := checkText(len(in.Text), in.Base); err != nil {
-				return would, err
+				return nil, err
 			}
-			return c.Try(r.Context(), in)
+			return c.Try(r.Context(), *in)
 		}),
-		"POST " + adminapi.PathRollback: ordered(http.StatusOK, func(r *http.Request, in adminapi.Rollback) (done adminapi.Changed, err error) {
+		"POST " + adminapi.PathRollback: ordered(http.StatusOK, func(r *http.Request, in *adminapi.Rollback) (any, error) {
 			if in.To < 0 {
-				return done, invalid("to %d is negative", in.To)
+				return nil, invalid("to %d is negative", in.To)
 			}
 			return c.Rollback(r.Context(), who(r), in.To)
 		}),
 		"GET " + adminapi.PathVersions: asked(s.versions),
-		"GET " + adminapi.PathVersion:  byID(s.version),
+		"GET " + adminapi.PathVersion:  asked(func(r *http.Request) (any, error) { return s.version(r.Context(), r.PathValue("id")) }),
 		"GET " + adminapi.PathDiff:     asked(s.diff),
-		"POST " + adminapi.PathDiff: ordered(http.StatusOK, func(r *http.Request, in adminapi.Compare) (d adminapi.Diff, err error) {
+		"POST " + adminapi.PathDiff: ordered(http.StatusOK, func(r *http.Request, in *adminapi.Compare) (any, error) {
 			if in.From < 0 {
-				return d, invalid("from %d is negative", in.From)
+				return nil, invalid("from %d is negative", in.From)
 			}
-			return c.Compare(r.Context(), in)
+			return c.Compare(r.Context(), *in)
 		}),
-		"GET " + adminapi.PathOverrides: whole(func(context.Context) (adminapi.Overrides, error) {
+		"GET " + adminapi.PathOverrides: whole(func(context.Context) (any, error) {
 			st, err := c.Status()
 			return adminapi.Overrides{Overrides: list(st.Overrides)}, err
 		}),
-		"POST " + adminapi.PathOverrides: ordered(http.StatusCreated, func(r *http.Request, in adminapi.SetOverride) (o live.Override, err error) {
+		"POST " + adminapi.PathOverrides: ordered(http.StatusCreated, func(r *http.Request, in *adminapi.SetOverride) (any, error) {
 			if err := checkFor(time.Duration(in.For), live.MaxOverride); err != nil {
-				return o, err
+				return nil, err
 			}
-			return c.Override(r.Context(), who(r), in)
+			return c.Override(r.Context(), who(r), *in)
 		}),
 		"DELETE " + adminapi.PathOverride: done(func(r *http.Request) error { return c.Lift(r.Context(), who(r), r.PathValue("id")) }),
-		"GET " + adminapi.PathBreakers: whole(func(context.Context) (adminapi.Breakers, error) {
+		"GET " + adminapi.PathBreakers: whole(func(context.Context) (any, error) {
 			return adminapi.Breakers{Breakers: list(c.Breakers())}, nil
 		}),
-		"PUT " + adminapi.PathForce: ordered(http.StatusOK, func(r *http.Request, in adminapi.ForceBreaker) (st circuit.Status, err error) {
+		"PUT " + adminapi.PathForce: ordered(http.StatusOK, func(r *http.Request, in *adminapi.ForceBreaker) (any, error) {
 			if in.State != breaker.Open && in.State != breaker.Closed {
-				return st, invalid("state %s is not open or closed", in.State)
+				return nil, invalid("state %s is not open or closed", in.State)
 			}
 			if err := checkFor(time.Duration(in.For), adminapi.MaxForce); err != nil {
-				return st, err
+				return nil, err
 			}
-			return c.Force(r.Context(), who(r), r.PathValue("name"), in)
+			return c.Force(r.Context(), who(r), r.PathValue("name"), *in)
 		}),
-		"DELETE " + adminapi.PathForce: asked(func(r *http.Request) (circuit.Status, error) {
+		"DELETE " + adminapi.PathForce: asked(func(r *http.Request) (any, error) {
 			return c.Force(r.Context(), who(r), r.PathValue("name"), adminapi.ForceBreaker{})
 		}),
 	}
 }
 
-func (s *Server) settings(context.Context) (live.Status, error) {
+func (s *Server) settings(context.Context) (any, error) {
 	st, err := s.cfg.Steering.Status()
 	st.Overrides, st.Nodes = list(st.Overrides), list(st.Nodes)
 	return st, err
@@ -164,11 +164,11 @@ func checkFor(d, most time.Duration) error {
 	return nil
 }
 
-func (s *Server) versions(r *http.Request) (adminapi.Versions, error) {
+func (s *Server) versions(r *http.Request) (any, error) {
 	q := known(r, "limit")
 	limit := q.number("limit", 1, live.MaxVersions)
 	if q.err != nil {
-		return adminapi.Versions{}, q.err
+		return nil, q.err
 	}
 	found, err := s.cfg.Steering.Versions(r.Context(), limit)
 	return adminapi.Versions{Versions: list(found)}, err
@@ -185,11 +185,11 @@ func (s *Server) version(ctx context.Context, id string) (live.Version, error) {
 	return s.cfg.Steering.Version(ctx, number)
 }
 
-func (s *Server) diff(r *http.Request) (adminapi.Diff, error) {
+func (s *Server) diff(r *http.Request) (any, error) {
 	q := known(r, "from", "to")
 	from, to := q.number("from", 1, 1<<62), q.number("to", 1, 1<<62)
 	if q.err != nil {
-		return adminapi.Diff{}, q.err
+		return nil, q.err
 	}
 	return s.cfg.Steering.Diff(r.Context(), int64(from), int64(to))
 }

@@ -64,29 +64,29 @@ func (s *Server) deadRoutes() map[string]handler {
 	return map[string]handler{
 		"GET " + adminapi.PathDeadGroups: asked(s.deadGroups),
 		"GET " + adminapi.PathDead:       asked(s.deadLetters),
-		"GET " + adminapi.PathDeadLetter: byID(t.Letter),
-		"POST " + adminapi.PathDeadEdit: ordered(http.StatusOK, func(r *http.Request, e triage.Edit) (triage.Edited, error) {
-			return t.EditLetter(r.Context(), actor(r), r.PathValue("id"), e)
+		"GET " + adminapi.PathDeadLetter: asked(func(r *http.Request) (any, error) { return t.Letter(r.Context(), r.PathValue("id")) }),
+		"POST " + adminapi.PathDeadEdit: ordered(http.StatusOK, func(r *http.Request, e *triage.Edit) (any, error) {
+			return t.EditLetter(r.Context(), actor(r), r.PathValue("id"), *e)
 		}),
-		"POST " + adminapi.PathDeadPlans: ordered(http.StatusCreated, func(r *http.Request, o adminapi.Order) (triage.Plan, error) {
+		"POST " + adminapi.PathDeadPlans: ordered(http.StatusCreated, func(r *http.Request, o *adminapi.Order) (any, error) {
 			return t.Plan(r.Context(), actor(r), o.Verb, o.Selection, o.Options)
 		}),
-		"GET " + adminapi.PathDeadPlan: byID(t.PlanByID),
-		"POST " + adminapi.PathDeadExecute: begun(http.StatusAccepted, func(r *http.Request) (adminapi.Tasks, error) {
+		"GET " + adminapi.PathDeadPlan: asked(func(r *http.Request) (any, error) { return t.PlanByID(r.Context(), r.PathValue("id")) }),
+		"POST " + adminapi.PathDeadExecute: begun(http.StatusAccepted, func(r *http.Request) (any, error) {
 			tasks, err := t.Execute(r.Context(), actor(r), r.PathValue("id"))
 			return adminapi.Tasks{Tasks: list(tasks)}, err
 		}),
-		"POST " + adminapi.PathDeadDo: ordered(http.StatusAccepted, func(r *http.Request, o adminapi.Order) (adminapi.Tasks, error) {
-			tasks, err := s.order(r.Context(), actor(r), o)
+		"POST " + adminapi.PathDeadDo: ordered(http.StatusAccepted, func(r *http.Request, o *adminapi.Order) (any, error) {
+			tasks, err := s.order(r.Context(), actor(r), *o)
 			return adminapi.Tasks{Tasks: list(tasks)}, err
 		}),
 		// It clears the suspicion against the payloads of letters.
-		"POST " + adminapi.PathDeadPardon: ordered(http.StatusOK, func(r *http.Request, sel queue.Selection) (adminapi.Pardoned, error) {
-			n, err := t.Pardon(r.Context(), actor(r), sel)
+		"POST " + adminapi.PathDeadPardon: ordered(http.StatusOK, func(r *http.Request, sel *queue.Selection) (any, error) {
+			n, err := t.Pardon(r.Context(), actor(r), *sel)
 			return adminapi.Pardoned{Payloads: n}, err
 		}),
 		"GET " + adminapi.PathDeadTasks: asked(s.tasks),
-		"GET " + adminapi.PathDeadTask:  byID(t.Task),
+		"GET " + adminapi.PathDeadTask:  asked(func(r *http.Request) (any, error) { return t.Task(r.Context(), r.PathValue("id")) }),
 		"POST " + adminapi.PathDeadTask: ordered(http.StatusOK, s.changeTask),
 		"GET " + adminapi.PathAudit:     asked(s.audit),
 	}
@@ -125,21 +125,21 @@ func selection(r *http.Request, others ...string) (queue.Selection, *query) {
 	return s, q
 }
 
-func (s *Server) deadGroups(r *http.Request) (adminapi.DeadGroups, error) {
+func (s *Server) deadGroups(r *http.Request) (any, error) {
 	sel, q := selection(r, "limit")
 	limit := q.number("limit", 1, triage.MaxGroups)
 	if q.err != nil {
-		return adminapi.DeadGroups{}, q.err
+		return nil, q.err
 	}
 	groups, err := s.cfg.Triage.Groups(r.Context(), sel, limit)
 	return adminapi.DeadGroups{Groups: list(groups)}, err
 }
 
-func (s *Server) deadLetters(r *http.Request) (triage.Page, error) {
+func (s *Server) deadLetters(r *http.Request) (any, error) {
 	sel, q := selection(r, "limit", "cursor")
 	limit := q.number("limit", 1, triage.MaxLetters)
 	if q.err != nil {
-		return triage.Page{}, q.err
+		return nil, q.err
 	}
 	page, err := s.cfg.Triage.Letters(r.Context(), sel, q.Get("cursor"), limit)
 	page.Letters = list(page.Letters)
@@ -166,7 +166,7 @@ func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) 
 	return nil, invalid("verb %.40q is not one of redrive, discard and restore", string(o.Verb))
 }
 
-func (s *Server) tasks(r *http.Request) (adminapi.Tasks, error) {
+func (s *Server) tasks(r *http.Request) (any, error) {
 	q := known(r, "live", "limit")
 	limit, live := q.number("limit", 1, triage.MaxLetters), false
 	if text := q.Get("live"); text != "" {
@@ -176,13 +176,13 @@ func (s *Server) tasks(r *http.Request) (adminapi.Tasks, error) {
 		}
 	}
 	if q.err != nil {
-		return adminapi.Tasks{}, q.err
+		return nil, q.err
 	}
 	tasks, err := s.cfg.Triage.Tasks(r.Context(), triage.TaskQuery{Live: live, SQS: true, Limit: limit})
 	return adminapi.Tasks{Tasks: list(tasks)}, err
 }
 
-func (s *Server) changeTask(r *http.Request, o adminapi.TaskOrder) (triage.Task, error) {
+func (s *Server) changeTask(r *http.Request, o *adminapi.TaskOrder) (any, error) {
 	ctx, who, id, svc := r.Context(), actor(r), r.PathValue("id"), s.cfg.Triage
 	switch o.Action {
 	case "pause":
@@ -194,20 +194,20 @@ func (s *Server) changeTask(r *http.Request, o adminapi.TaskOrder) (triage.Task,
 	case "rate":
 		return svc.SetRate(ctx, who, id, o.Rate)
 	}
-	return triage.Task{}, invalid("action %.40q is not one of pause, resume, cancel and rate", o.Action)
+	return nil, invalid("action %.40q is not one of pause, resume, cancel and rate", o.Action)
 }
 
-func (s *Server) audit(r *http.Request) (adminapi.Audit, error) {
+func (s *Server) audit(r *http.Request) (any, error) {
 	q := known(r, "before", "limit")
 	before, limit := q.number("before", 0, 1<<62), q.number("limit", 1, triage.MaxLetters)
 	if q.err != nil {
-		return adminapi.Audit{}, q.err
+		return nil, q.err
 	}
 	entries, err := s.cfg.Triage.AuditLog(r.Context(), int64(before), limit)
 	return adminapi.Audit{Entries: list(entries)}, err
 }
 
-func (s *Server) listAlarms(context.Context) (adminapi.Alarms, error) {
+func (s *Server) listAlarms(context.Context) (any, error) {
 	var alarms []adminapi.Alarm
 	if s.cfg.Alarms != nil {
 		alarms = s.cfg.Alarms()

@@ -14,18 +14,18 @@ type Limiting interface {
 	PutGuardLimits(ctx context.Context, who Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error)
 }
 
-func (s *Server) guardLimits(r *http.Request) (adminapi.GuardLimits, error) {
+func (s *Server) guardLimits(r *http.Request) (any, error) {
 	if q := known(r); q.err != nil {
-		return adminapi.GuardLimits{}, q.err
+		return nil, q.err
 	}
 	l, err := s.cfg.Limiting.GuardLimits(r.Context(), r.PathValue("route"))
 	l.Routes = list(l.Routes)
 	return l, err
 }
 
-func (s *Server) putGuardLimits(r *http.Request, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
+func (s *Server) putGuardLimits(r *http.Request, in *adminapi.PutGuardLimits) (any, error) {
 	if err := checkText(len(in.Text), in.Base); err != nil {
-		return adminapi.Changed{}, err
+		return nil, err
 	}
-	return s.cfg.Limiting.PutGuardLimits(r.Context(), who(r), r.PathValue("route"), in)
+	return s.cfg.Limiting.PutGuardLimits(r.Context(), who(r), r.PathValue("route"), *in)
 }

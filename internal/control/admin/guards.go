@@ -8,7 +8,7 @@ import (
 )
 
 // listGuards returns the statistics of the routes' guards.
-func (s *Server) listGuards(r *http.Request) (adminapi.Guards, error) {
+func (s *Server) listGuards(r *http.Request) (any, error) {
 	q := known(r, "limit")
 	limit := cmp.Or(q.number("limit", 1, adminapi.MaxGuardRows), adminapi.DefaultGuardRows)
 	out := adminapi.Guards{Guards: []adminapi.Guard{}}

@@ -13,12 +13,10 @@ import (
 type handler = func(http.ResponseWriter, *http.Request) error
 
 // asked makes the handler of a call without a body, whose answer is a document.
-func asked[Out any](do func(r *http.Request) (Out, error)) handler {
-	return begun(http.StatusOK, do)
-}
+func asked(do func(r *http.Request) (any, error)) handler { return begun(http.StatusOK, do) }
 
 // begun is asked with another status of the answer.
-func begun[Out any](status int, do func(r *http.Request) (Out, error)) handler {
+func begun(status int, do func(r *http.Request) (any, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		out, err := do(r)
 		return adminapi.Answer(w, status, out, err)
@@ -26,28 +24,30 @@ func begun[Out any](status int, do func(r *http.Request) (Out, error)) handler {
 }
 
 // whole makes the handler of a call without a body and without parameters.
-func whole[Out any](do func(ctx context.Context) (Out, error)) handler {
-	return asked(func(r *http.Request) (out Out, err error) {
-		if _, err := adminapi.Query(r.URL); err != nil {
-			return out, err
+func whole(do func(ctx context.Context) (any, error)) handler {
+	return asked(func(r *http.Request) (any, error) {
+		if q := known(r); q.err != nil {
+			return nil, q.err
 		}
 		return do(r.Context())
 	})
 }
 
-// byID makes the handler of a call about the object whose ID is in the path.
-func byID[Out any](do func(ctx context.Context, id string) (Out, error)) handler {
-	return asked(func(r *http.Request) (Out, error) { return do(r.Context(), r.PathValue("id")) })
+// ordered makes the handler of a call whose body is a document, and whose answer has this status.
+func ordered[In any](status int, do func(r *http.Request, in *In) (any, error)) handler {
+	return withBody(status, func(r *http.Request, decode func(any) error) (any, error) {
+		in := new(In)
+		if err := decode(in); err != nil {
+			return nil, err
+		}
+		return do(r, in)
+	})
 }
 
-// ordered makes the handler of a call whose body is a document, and whose answer has this status.
-func ordered[In, Out any](status int, do func(r *http.Request, in In) (Out, error)) handler {
+// withBody is what ordered does for documents of all types.
+func withBody(status int, do func(r *http.Request, decode func(any) error) (any, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var in In
-		if err := adminapi.Decode(w, r, maxBody, &in); err != nil {
-			return err
-		}
-		out, err := do(r, in)
+		out, err := do(r, func(in any) error { return adminapi.Decode(w, r, maxBody, in) })
 		return adminapi.Answer(w, status, out, err)
 	}
 }

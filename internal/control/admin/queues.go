@@ -51,7 +51,7 @@ func (s *Server) queueRoutes() map[string]handler {
 	return map[string]handler{
 		"GET " + adminapi.PathQueues:  asked(s.listQueues),
 		"POST " + adminapi.PathQueues: ordered(http.StatusCreated, s.createQueue),
-		"GET " + adminapi.PathQueue: asked(func(r *http.Request) (adminapi.Queue, error) {
+		"GET " + adminapi.PathQueue: asked(func(r *http.Request) (any, error) {
 			return q.Queue(r.Context(), r.PathValue("name"))
 		}),
 		"PATCH " + adminapi.PathQueue:  ordered(http.StatusOK, s.setQueue),
@@ -60,20 +60,20 @@ func (s *Server) queueRoutes() map[string]handler {
 		"POST " + adminapi.PathPause:   s.pauseQueue,
 		"POST " + adminapi.PathResume:  s.deed("queue.resume", q.Resume),
 		"GET " + adminapi.PathMessages: asked(s.peek),
-		"POST " + adminapi.PathMessages: ordered(http.StatusOK, func(r *http.Request, in adminapi.SendBatch) (adminapi.SentBatch, error) {
-			return sentBatch(r, "messages", in.Messages, q.Send)
+		"POST " + adminapi.PathMessages: ordered(http.StatusOK, func(r *http.Request, in *adminapi.SendBatch) (any, error) {
+			return sentBatch("messages", len(in.Messages), func() ([]adminapi.Sent, error) { return q.Send(r.Context(), r.PathValue("name"), in.Messages) })
 		}),
 		"POST " + adminapi.PathMessage:   ordered(http.StatusOK, s.editMessage),
 		"DELETE " + adminapi.PathMessage: asked(s.deleteMessage),
-		"POST " + adminapi.PathParts: ordered(http.StatusOK, func(r *http.Request, in adminapi.PartBatch) (adminapi.SentBatch, error) {
-			return sentBatch(r, "parts", in.Parts, q.SetAside)
+		"POST " + adminapi.PathParts: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PartBatch) (any, error) {
+			return sentBatch("parts", len(in.Parts), func() ([]adminapi.Sent, error) { return q.SetAside(r.Context(), r.PathValue("name"), in.Parts) })
 		}),
-		"GET " + adminapi.PathPayloads: asked(func(r *http.Request) (adminapi.Payloads, error) {
+		"GET " + adminapi.PathPayloads: asked(func(r *http.Request) (any, error) {
 			p, err := q.Payloads(r.Context(), r.PathValue("name"))
 			return adminapi.Payloads{Payloads: list(p)}, err
 		}),
 		"DELETE " + adminapi.PathPardon: done(s.pardon),
-		"GET " + adminapi.PathConditions: asked(func(r *http.Request) (adminapi.Conditions, error) {
+		"GET " + adminapi.PathConditions: asked(func(r *http.Request) (any, error) {
 			c, err := q.Conditions(r.Context())
 			return adminapi.Conditions{Conditions: list(c)}, err
 		}),
@@ -99,49 +99,49 @@ func (s *Server) pauseQueue(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) listQueues(r *http.Request) (adminapi.Queues, error) {
+func (s *Server) listQueues(r *http.Request) (any, error) {
 	q := known(r, "prefix", "after", "limit")
 	limit := q.number("limit", 1, adminapi.MaxQueues)
 	if q.err != nil {
-		return adminapi.Queues{}, q.err
+		return nil, q.err
 	}
 	page, err := s.cfg.Queues.Queues(r.Context(), queue.ListQuery{Prefix: q.Get("prefix"), After: q.Get("after"), Limit: limit})
 	page.Queues = list(page.Queues)
 	return page, err
 }
 
-func (s *Server) createQueue(r *http.Request, in adminapi.CreateQueue) (adminapi.Queue, error) {
-	q, err := s.cfg.Queues.CreateQueue(r.Context(), in)
+func (s *Server) createQueue(r *http.Request, in *adminapi.CreateQueue) (any, error) {
+	q, err := s.cfg.Queues.CreateQueue(r.Context(), *in)
 	s.written(r, "queue.create", "queue "+in.Name, noted{}, err)
 	return q, err
 }
 
-func (s *Server) setQueue(r *http.Request, in adminapi.SetQueue) (adminapi.Queue, error) {
+func (s *Server) setQueue(r *http.Request, in *adminapi.SetQueue) (any, error) {
 	if len(in.Attributes) == 0 {
-		return adminapi.Queue{}, invalid("attributes: name the attributes to change")
+		return nil, invalid("attributes: name the attributes to change")
 	}
 	name := r.PathValue("name")
-	q, err := s.cfg.Queues.SetQueue(r.Context(), name, in)
+	q, err := s.cfg.Queues.SetQueue(r.Context(), name, *in)
 	s.written(r, "queue.set", "queue "+name, noted{}, err)
 	return q, err
 }
 
-func (s *Server) peek(r *http.Request) (adminapi.Messages, error) {
+func (s *Server) peek(r *http.Request) (any, error) {
 	q := known(r, "after", "limit")
 	after, limit := q.number("after", 0, 1<<62), q.number("limit", 1, adminapi.MaxPeek)
 	if q.err != nil {
-		return adminapi.Messages{}, q.err
+		return nil, q.err
 	}
 	m, err := s.cfg.Queues.Peek(r.Context(), r.PathValue("name"), int64(after), limit)
 	return adminapi.Messages{Messages: list(m)}, err
 }
 
-// sentBatch sends a batch of what to the queue that the path names.
-func sentBatch[T any](r *http.Request, what string, in []T, send func(ctx context.Context, name string, in []T) ([]adminapi.Sent, error)) (adminapi.SentBatch, error) {
-	if n := len(in); n < 1 || n > adminapi.MaxSendBatch {
-		return adminapi.SentBatch{}, invalid("%s: %d is not between 1 and %d", what, n, adminapi.MaxSendBatch)
+// sentBatch sends n messages or parts, if there are neither too few nor too many.
+func sentBatch(what string, n int, send func() ([]adminapi.Sent, error)) (any, error) {
+	if n < 1 || n > adminapi.MaxSendBatch {
+		return nil, invalid("%s: %d is not between 1 and %d", what, n, adminapi.MaxSendBatch)
 	}
-	sent, err := send(r.Context(), r.PathValue("name"), in)
+	sent, err := send()
 	return adminapi.SentBatch{Sent: list(sent)}, err
 }
 

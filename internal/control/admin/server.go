@@ -127,12 +127,12 @@ func (s *Server) routes() http.Handler {
 	}
 	short("GET "+adminapi.PathQuarantine, asked(s.listVerdicts))
 	short("POST "+adminapi.PathQuarantine, ordered(http.StatusCreated, s.addVerdict))
-	short("GET "+adminapi.PathVerdict, byID(s.backend.Verdict))
+	short("GET "+adminapi.PathVerdict, asked(func(r *http.Request) (any, error) { return s.backend.Verdict(r.Context(), r.PathValue("id")) }))
 	short("DELETE "+adminapi.PathVerdict, done(s.release))
 	short("GET "+adminapi.PathLetters, asked(s.listLetters))
-	short("GET "+adminapi.PathLetter, byID(s.backend.Letter))
+	short("GET "+adminapi.PathLetter, asked(func(r *http.Request) (any, error) { return s.backend.Letter(r.Context(), r.PathValue("id")) }))
 	short("DELETE "+adminapi.PathLetter, done(s.discard))
-	short("GET "+adminapi.PathFleets, whole(func(context.Context) (adminapi.Fleets, error) {
+	short("GET "+adminapi.PathFleets, whole(func(context.Context) (any, error) {
 		return adminapi.Fleets{Fleets: list(s.backend.Fleets())}, nil
 	}))
 	short("POST "+adminapi.PathRestart, begun(http.StatusAccepted, s.restart))
@@ -156,7 +156,7 @@ func (s *Server) routes() http.Handler {
 	}
 	short("GET "+adminapi.PathAlarms, whole(s.listAlarms))
 	if s.cfg.Outboxes != nil {
-		short("GET "+adminapi.PathOutboxes, whole(func(ctx context.Context) (adminapi.Outboxes, error) {
+		short("GET "+adminapi.PathOutboxes, whole(func(ctx context.Context) (any, error) {
 			return adminapi.Outboxes{Outboxes: s.cfg.Outboxes(ctx)}, nil
 		}))
 		short("POST "+adminapi.PathOutboxDeeds, s.noteOutboxDeed)

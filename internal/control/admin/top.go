@@ -9,14 +9,14 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-func (s *Server) listTop(r *http.Request) (adminapi.Top, error) {
+func (s *Server) listTop(r *http.Request) (any, error) {
 	q := known(r, "by", "window", "limit")
 	in := adminapi.TopQuery{By: q.Get("by"), Window: q.Get("window"), Limit: q.number("limit", 1, adminapi.MaxTop)}
 	if q.err == nil {
 		q.err = cmp.Or(oneOf("by", in.By, adminapi.TopDimensions()), oneOf("window", in.Window, []string{adminapi.LastMinute, adminapi.LastTenMinutes}))
 	}
 	if q.err != nil {
-		return adminapi.Top{}, q.err
+		return nil, q.err
 	}
 	return s.cfg.Top(in), nil
 }
