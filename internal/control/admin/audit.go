@@ -24,7 +24,7 @@ func about(v bezoar.Verdict) noted {
 	return noted{Fleet: v.Fleet, Work: v.Sample[:min(len(v.Sample), 500)]}
 }
 
-// written writes a call or its failed attempt to the audit log. [Triage] and [Steering]
+// written writes a call or its failed attempt to the audit log. [triage.Service] and [Steering]
 // write their own entries, with more detail.
 func (s *Server) written(r *http.Request, action, object string, detail noted, err error) {
 	if s.cfg.Audit != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
 // MinToken is the minimum length of a token in bytes. It makes guessing over the network
@@ -41,7 +42,7 @@ type Config struct {
 	// Queues handles the calls about queues. Nil: none.
 	Queues Queues
 	// Triage handles the calls about dead letters. Nil: none.
-	Triage Triage
+	Triage *triage.Service
 	// Alarms returns the state of the alarms about dead letters. Nil: none.
 	Alarms func() []adminapi.Alarm
 	// Steering handles the calls about settings, overrides and circuit breakers. Nil: none.

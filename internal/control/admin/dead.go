@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,46 +13,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
 )
-
-// Triage manages dead letters. *triage.Service implements it.
-type Triage interface {
-	Letters
-	Redrives
-	Tasks
-}
-
-// Letters shows and changes dead letters.
-type Letters interface {
-	Count(ctx context.Context, s queue.Selection) (int64, error)
-	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
-	Letters(ctx context.Context, s queue.Selection, next string, limit int) (triage.Page, error)
-	Letter(ctx context.Context, id string) (triage.Letter, error)
-	EditLetter(ctx context.Context, who triage.Actor, id string, e triage.Edit) (triage.Edited, error)
-	Pardon(ctx context.Context, who triage.Actor, s queue.Selection) (int, error)
-	Export(ctx context.Context, who triage.Actor, w io.Writer, s queue.Selection) (int64, error)
-	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
-}
-
-// Redrives plans and starts operations on many letters.
-type Redrives interface {
-	Plan(ctx context.Context, who triage.Actor, v triage.Verb, s queue.Selection, o triage.Options) (triage.Plan, error)
-	PlanByID(ctx context.Context, id string) (triage.Plan, error)
-	Execute(ctx context.Context, who triage.Actor, plan string) ([]triage.Task, error)
-	Do(ctx context.Context, who triage.Actor, v triage.Verb, s queue.Selection, o triage.Options, expect int64) ([]triage.Task, error)
-	RedriveLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
-	DiscardLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
-	RestoreLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
-}
-
-// Tasks shows and controls running operations.
-type Tasks interface {
-	Tasks(ctx context.Context, q triage.TaskQuery) ([]triage.Task, error)
-	Task(ctx context.Context, id string) (triage.Task, error)
-	Pause(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
-	Resume(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
-	Cancel(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
-	SetRate(ctx context.Context, who triage.Actor, id string, rate int) (triage.Task, error)
-}
 
 // deadRoutes returns the handlers of the calls about dead letters, by pattern.
 func (s *Server) deadRoutes() map[string]handler {
@@ -156,12 +115,8 @@ func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) 
 		return nil, invalid("expect: state the number of letters, or name them in selection.ids")
 	}
 	switch o.Verb {
-	case triage.Redrive:
-		return t.RedriveLetters(ctx, who, o.Selection.IDs, o.Options)
-	case triage.Discard:
-		return t.DiscardLetters(ctx, who, o.Selection.IDs, o.Options)
-	case triage.Restore:
-		return t.RestoreLetters(ctx, who, o.Selection.IDs, o.Options)
+	case triage.Redrive, triage.Discard, triage.Restore:
+		return t.DoLetters(ctx, who, o.Verb, o.Selection.IDs, o.Options)
 	}
 	return nil, invalid("verb %.40q is not one of redrive, discard and restore", string(o.Verb))
 }

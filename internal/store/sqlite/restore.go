@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -92,7 +93,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 	if err := os.Rename(part, r.To); err != nil {
 		return done, fmt.Errorf("the store that was there is kept as %s: %w", done.Kept, err)
 	}
-	return done, syncFile(filepath.Dir(r.To))
+	return done, statefile.SyncDir(filepath.Dir(r.To))
 }
 
 // checkNames rejects a source that is not a backup, and a store that must not be replaced.
