@@ -45,10 +45,11 @@ type Config struct {
 	Triage *triage.Service
 	// Alarms returns the state of the alarms about dead letters. Nil: none.
 	Alarms func() []adminapi.Alarm
-	// Steering handles the calls about settings, overrides and circuit breakers. Nil: none.
+	// Steering handles the calls about settings, overrides, limits of queries and circuit
+	// breakers. Nil: none.
 	Steering Steering
-	// Limiting handles the calls about limits of queries. Nil: none.
-	Limiting Limiting
+	// Fixed means that the settings cannot change: only circuit breakers can be steered.
+	Fixed bool
 	// Health returns a detailed health report of this process, which is encoded as JSON.
 	// Nil: none.
 	Health func() any

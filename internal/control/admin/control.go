@@ -30,14 +30,14 @@ func (w Who) String() string { return w.Name + " from " + w.From }
 // errors follow the rules of [Backend], or come from package live. It writes the audit log.
 type Steering interface {
 	Settings
+	Limiting
 	Overrides
 	Breakers
 }
 
 // Settings shows and changes the running settings.
 type Settings interface {
-	// Status describes the running settings. It returns an error if they are fixed.
-	Status() (live.Status, error)
+	Status() live.Status // describes the running settings
 	Put(ctx context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error)
 	Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) // like Put, without any change
 	Rollback(ctx context.Context, who Who, to int64) (adminapi.Changed, error)
@@ -75,13 +75,13 @@ func Caller(name, from string) Who {
 	return Who{name[:min(len(name), 200)], from}
 }
 
-// steeringRoutes returns the handlers of the operators' calls, by pattern.
-func (s *Server) steeringRoutes() map[string]handler {
+// settingsRoutes returns the handlers of the calls about settings, by pattern.
+func (s *Server) settingsRoutes() map[string]handler {
 	c := s.cfg.Steering
 	if c == nil {
 		return nil
 	}
-	return map[string]handler{
+	routes := map[string]handler{
 		"GET " + adminapi.PathSettings: whole(s.settings),
 		"PUT " + adminapi.PathSettings: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PutSettings) (any, error) {
 			if err := checkText(len(in.Text), in.Base); err != nil {
@@ -111,8 +111,7 @@ func (s *Server) steeringRoutes() map[string]handler {
 			return c.Compare(r.Context(), *in)
 		}),
 		"GET " + adminapi.PathOverrides: whole(func(context.Context) (any, error) {
-			st, err := c.Status()
-			return adminapi.Overrides{Overrides: list(st.Overrides)}, err
+			return adminapi.Overrides{Overrides: list(c.Status().Overrides)}, nil
 		}),
 		"POST " + adminapi.PathOverrides: ordered(http.StatusCreated, func(r *http.Request, in *adminapi.SetOverride) (any, error) {
 			if err := checkFor(time.Duration(in.For), live.MaxOverride); err != nil {
@@ -121,6 +120,28 @@ func (s *Server) steeringRoutes() map[string]handler {
 			return c.Override(r.Context(), who(r), *in)
 		}),
 		"DELETE " + adminapi.PathOverride: done(func(r *http.Request) error { return c.Lift(r.Context(), who(r), r.PathValue("id")) }),
+		"GET " + adminapi.PathGuardLimits: asked(s.guardLimits),
+		"PUT " + adminapi.PathGuardLimits: ordered(http.StatusOK, s.putGuardLimits),
+	}
+	if s.cfg.Fixed {
+		for pattern := range routes {
+			routes[pattern] = func(http.ResponseWriter, *http.Request) error { return errFixed }
+		}
+	}
+	return routes
+}
+
+// errFixed is the answer to all calls about settings that cannot change.
+var errFixed = adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
+	"this process follows no settings: it was started without a file, or with live.watch: false")
+
+// breakerRoutes returns the handlers of the calls about circuit breakers, by pattern.
+func (s *Server) breakerRoutes() map[string]handler {
+	c := s.cfg.Steering
+	if c == nil {
+		return nil
+	}
+	return map[string]handler{
 		"GET " + adminapi.PathBreakers: whole(func(context.Context) (any, error) {
 			return adminapi.Breakers{Breakers: list(c.Breakers())}, nil
 		}),
@@ -140,9 +161,9 @@ func (s *Server) steeringRoutes() map[string]handler {
 }
 
 func (s *Server) settings(context.Context) (any, error) {
-	st, err := s.cfg.Steering.Status()
+	st := s.cfg.Steering.Status()
 	st.Overrides, st.Nodes = list(st.Overrides), list(st.Nodes)
-	return st, err
+	return st, nil
 }
 
 // checkText validates a new text of settings or limits of n bytes, which was made from version base.

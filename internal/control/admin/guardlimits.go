@@ -18,7 +18,7 @@ func (s *Server) guardLimits(r *http.Request) (any, error) {
 	if q := known(r); q.err != nil {
 		return nil, q.err
 	}
-	l, err := s.cfg.Limiting.GuardLimits(r.Context(), r.PathValue("route"))
+	l, err := s.cfg.Steering.GuardLimits(r.Context(), r.PathValue("route"))
 	l.Routes = list(l.Routes)
 	return l, err
 }
@@ -27,5 +27,5 @@ func (s *Server) putGuardLimits(r *http.Request, in *adminapi.PutGuardLimits) (a
 	if err := checkText(len(in.Text), in.Base); err != nil {
 		return nil, err
 	}
-	return s.cfg.Limiting.PutGuardLimits(r.Context(), who(r), r.PathValue("route"), *in)
+	return s.cfg.Steering.PutGuardLimits(r.Context(), who(r), r.PathValue("route"), *in)
 }

@@ -144,12 +144,11 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.deadRoutes() {
 		short(pattern, h)
 	}
-	for pattern, h := range s.steeringRoutes() {
+	for pattern, h := range s.settingsRoutes() {
 		short(pattern, h)
 	}
-	if s.cfg.Limiting != nil {
-		short("GET "+adminapi.PathGuardLimits, asked(s.guardLimits))
-		short("PUT "+adminapi.PathGuardLimits, ordered(http.StatusOK, s.putGuardLimits))
+	for pattern, h := range s.breakerRoutes() {
+		short(pattern, h)
 	}
 	if s.cfg.Health != nil {
 		short("GET "+adminapi.PathHealth, whole(func(context.Context) (any, error) { return s.cfg.Health(), nil }))
