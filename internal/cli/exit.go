@@ -150,8 +150,9 @@ func permissionHint(err error) string {
 	return ""
 }
 
-// each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.
-func each[T any](items []T, report func(error), do func(T) error) error {
+// each calls do for every item, and goes on after failures, which it reports. If some failed and some did not, the exit code
+// is 6.
+func each[T any](s *session, items []T, do func(T) error) error {
 	var first error
 	failed := 0
 	for _, item := range items {
@@ -160,7 +161,7 @@ func each[T any](items []T, report func(error), do func(T) error) error {
 				first = err
 			}
 			if len(items) > 1 {
-				report(err)
+				s.say("bezoar: %s", spoken(err))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package statefile
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,5 +24,19 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock releases the lock of a file.
+// lockPoll is the interval of attempts to get a lock.
+const lockPoll = 10 * time.Millisecond
+
+// Lock is TryLock that waits a while: if a child was just being forked when its parent was killed, the child has the lock
+// until it begins or dies.
+func Lock(f *os.File, wait time.Duration) (bool, error) {
+	for end := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+		taken, err := TryLock(f)
+		if taken || err != nil || time.Now().After(end) {
+			return taken, err
+		}
+	}
+}
+
+// Unlock releases the lock of a file at once, even if a child process that is being started has the file, too.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
