@@ -95,6 +95,7 @@ func (c *Conn) ReadHead(method string) error {
 		return err
 	}
 	c.Body.reset(&c.sock, c.Resp.Length, c.pool.cfg.Limits)
+	c.Body.lenient = true
 	return nil
 }
 
