@@ -11,10 +11,10 @@ import (
 
 // Bounds on what an epoch remembers of what it has answered.
 const (
-	maxAnswers = 64               // the oldest makes room
-	answersFor = 10 * time.Second // for the statistics of who was answered before a death
-	widen      = 5                // times the window is longer while deaths go unexplained
-	carefulFor = 10 * time.Minute // after the last death that was not explained
+	maxAnswers = 64                  // the oldest makes room
+	answersFor = widen * time.Second // for the statistics of who was answered before a death
+	widen      = 11                  // times the window is longer while deaths go unexplained
+	carefulFor = 10 * time.Minute    // after the last death that was not explained
 )
 
 // answer is work that an epoch has answered and that has not proven itself. It

@@ -83,7 +83,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 type past struct {
 	before []Work       // answered lately
 	near   []Work       // … within the window
-	sharp  []Work       // … so shortly before this and other deaths that it explains them
+	timed  explanation  // … so shortly before this and other deaths that it explains them
 	late   []lateCaller // whose work was answered shortly before the end
 	open   []answer     // does not count as a success yet
 	fresh  bool         // it had answered nothing
@@ -101,7 +101,7 @@ func (state *State) past(now int64, e *epoch, planned bool) past {
 	p.before, p.near = state.before(now, e, int64(answersFor)), state.before(now, e, state.window(now))
 	p.late, p.open = state.lateCallers(now, e), e.answers.latest()
 	if state.alert {
-		p.sharp = state.timed(now, e)
+		p.timed = state.timed(now, e)
 	}
 	for i := range e.answers.all {
 		if a := &e.answers.all[i]; a.counted && !a.work.Client.IsZero() && now-a.at <= state.lateMost() {
@@ -127,9 +127,7 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 	if !slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
 		state.unravel(now) // nothing in flight will explain it: a conviction cannot come before the next look
 	}
-	for i := range p.sharp {
-		state.suspectLate(now, &p.sharp[i], "workers die so soon after it is answered that chance hardly explains it")
-	}
+	state.suspectTimed(now, &p.timed)
 }
 
 // elsewhere counts on how many other workers the callers of what was in flight have

@@ -172,6 +172,7 @@ func (state *State) open(w Work, v *view) uint32 {
 	}
 	if v.Traits != nil && state.interesting(&w) {
 		tk.work.variant()
+		tk.work.endpoint()
 		tk.known = true
 		tk.features = append(features, state.look(v)...)
 	} else if !w.Variant.IsZero() {
