@@ -98,6 +98,12 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
 	}
+	if len(tk.features) > 0 {
+		state.noteNovel(now, e, &tk.work, tk.features)
+		if !tk.known { // it was only a sample
+			tk.work.Variant, tk.features = bezoar.Fingerprint{}, tk.features[:0]
+		}
+	}
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
 	state.noteFirst(now, e, tk.work.Fingerprint, record)
 	if !tk.work.Client.IsZero() && state.careful(now) {
@@ -230,6 +236,7 @@ func (state *State) flushAll(now int64) {
 		if state.epochs[i].answers.open > 0 {
 			state.flush(now, &state.epochs[i])
 		}
+		state.settleNovel(now, &state.epochs[i])
 	}
 }
 

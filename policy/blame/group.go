@@ -157,7 +157,7 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 			g.quicken(a.lane, state.paceOfShape(g, a.work.Shape, a.features))
 		}
 	}
-	if g := gs.commonOf(a.features); g != nil { // it does not always kill: nothing is held against what others have of it
+	if g := gs.commonOf(a.features); g != nil && now-a.at >= state.lateMost() { // it does not always kill: nothing is held against what others have of it
 		state.emitGroup(Released, now, g)
 		state.clearGroup(g)
 	}
@@ -340,7 +340,7 @@ func (gs *groups) refund(state *State, now, oldest int64) {
 	}
 	for i := range gs.all {
 		g := &gs.all[i]
-		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
+		if g.state == unheld || g.manual || g.since < oldest || g.since > now || g.kind == ofFeature && g.of.IsZero() ||
 			g.state == suspected && gs.excessive(state, g, state.second(now), 0) {
 			continue
 		}

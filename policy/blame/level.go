@@ -14,6 +14,7 @@ type view struct {
 	*Work
 	features []uint64
 	asked    bool
+	sampled  bool // it is one of those that are looked at to know what runs well
 }
 
 // look returns the features of the work.
@@ -123,10 +124,12 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if client != nil {
 		state.refreshGroup(now, client)
 	}
+	if state.heldCommon(now, v) != nil {
+		return state.watchedRun(now, ByFeature), none, true // whatever it has answered so far: no worker has outlived that
+	}
 	if proven && !lane {
 		return state.judgeProven(now, v, client)
 	}
-	common := state.heldCommon(now, v)
 	if shape != nil && (shape.state != suspected || !state.kin(now, v)) {
 		shape = nil
 	}
@@ -139,8 +142,6 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 		if client.late {
 			d = state.watchedRun(now, ByClient)
 		}
-	case common != nil:
-		d, lane = state.watchedRun(now, ByFeature), true
 	case shape != nil:
 		d, lane = Decision{Action: ToLane, Cause: ByShape}, true
 		if shape.late {
@@ -167,12 +168,8 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 	h := state.histories.find(v.Shape)
 	alike := h != nil && len(h.good) >= someGood && h.resembles(state.look(v))
 	suspectCaller := client != nil && client.state == suspected && !state.spared(now, client, v)
-	common := state.heldCommon(now, v)
-	if !alike && !suspectCaller && common == nil || state.proven.successes(v.variant(), state.second(now)) >= provenEnough {
+	if !alike && !suspectCaller || state.proven.successes(v.variant(), state.second(now)) >= provenEnough {
 		return Decision{}, none, false
-	}
-	if common != nil {
-		return state.watchedRun(now, ByFeature), none, true
 	}
 	if alike {
 		return Decision{Action: ToLane, Cause: ByFeature}, none, true

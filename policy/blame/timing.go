@@ -14,7 +14,7 @@ import (
 const (
 	mostBits  = 8.0  // that one death adds
 	driftBits = 3.0  // that each death takes off again: chance brings 1.4 in the mean
-	sharpBits = 8.0  // from which the answers to a variant explain the deaths
+	sharpBits = 10.0 // from which the answers to a variant explain the deaths
 	wideBits  = 12.0 // … and what many variants have in common, of which there is much to choose from
 	sameBits  = 0.5  // what is so close together explains the deaths equally well
 	maxSharp  = 1024 // sums that are kept
