@@ -63,7 +63,7 @@ func TestWhatAWorkerOutlivedIsNoLateKiller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newState(t, blame.Config{Window: time.Second})
 			b.served("/home", 400)
-			pill, good := ask("/late", "evil"), ask("/rare", "good")
+			pill, good := ask("/late", "evil"), ask("/rare", "good1")
 			b.runsOn(b.life(), good)
 			b.pass(2 * time.Second) // it counts: from now on it is recurrent
 			old := b.life()

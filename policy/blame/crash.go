@@ -124,7 +124,7 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
-	if len(p.before) == 0 || state.gated(now) {
+	if p.fresh || state.gated(now) {
 		return
 	}
 	state.puzzle(now, acc, p)

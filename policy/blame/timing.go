@@ -86,7 +86,9 @@ func (state *State) exposures(now int64, e *epoch) (map[bezoar.Fingerprint]expos
 			see(a.work.Variant, aVariant, 0)
 		}
 		for _, f := range a.features {
-			see(featureKey(f), aFeature, f)
+			if !state.outlivedFeature(now, f) {
+				see(featureKey(f), aFeature, f)
+			}
 		}
 		if !a.work.Shape.IsZero() {
 			see(a.work.Shape, aShape, 0)
@@ -199,8 +201,8 @@ func (state *State) suspectTimed(now int64, x *explanation) {
 func (state *State) holdCommon(now int64, features []uint64, why string) {
 	slices.Sort(features)
 	g := state.groups.get(state, keyOf(bezoar.Fingerprint{}, bezoar.Fingerprint{}, features), ofFeature, &state.cfg.Rule)
-	if g == nil || g.state != unheld {
-		return
+	if g == nil || g.state != unheld || now-state.start < int64(state.cfg.Learning) {
+		return // or next to nothing is known of what runs well
 	}
 	g.features = slices.Clone(features)
 	state.groups.escalate(state, now, g, why)
