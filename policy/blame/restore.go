@@ -105,6 +105,10 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	}
 	g.of, g.client, g.features, g.texts = v.Fingerprint, v.Client, v.FeatureHashes, v.Features
 	g.killed, g.good = v.Killers, v.Successes
+	if v.Fingerprint.IsZero() {
+		g.killed, g.deaths = 0, v.Killers
+		state.groups.common = append(state.groups.common, key)
+	}
 	if h := state.historyFor(v.Fingerprint); h != nil {
 		h.died = max(h.died, at)
 		if !slices.Contains(h.verdicts, key) {

@@ -37,6 +37,8 @@ type State struct {
 	alert      bool // deaths go unexplained, or may: variants are known
 	experiment experiment
 	seen       bloom
+	outlived   *proven // features of answers that workers have outlived
+	sampleAt   int64   // when the next request is looked at for it
 	gate       gate
 	recovery   recovery
 
@@ -66,13 +68,14 @@ func New(cfg Config, now time.Time) *State {
 	}
 	cfg = cfg.WithDefaults()
 	state := &State{
-		cfg:     cfg,
-		start:   now.UnixNano(),
-		byEpoch: map[uint64]uint32{},
-		byFP:    map[bezoar.Fingerprint]uint32{},
-		leaders: map[bezoar.Fingerprint]duplicates{},
-		merge:   map[accusedKey]int{},
-		proven:  newProven(cfg.MaxProven),
+		cfg:      cfg,
+		start:    now.UnixNano(),
+		byEpoch:  map[uint64]uint32{},
+		byFP:     map[bezoar.Fingerprint]uint32{},
+		leaders:  map[bezoar.Fingerprint]duplicates{},
+		merge:    map[accusedKey]int{},
+		proven:   newProven(cfg.MaxProven),
+		outlived: newProven(maxGoodOnes),
 	}
 	state.byVariant = map[bezoar.Fingerprint]uint32{}
 	state.histories.byFP = map[bezoar.Fingerprint]*history{}
@@ -124,6 +127,7 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 		}
 	}
 	d.Overflow = d.Overflow && state.recovery.until == 0
+	v.sampled = v.Traits != nil && state.sampled(t)
 	i := state.open(w, &v)
 	if watched {
 		state.takeSlot(t, i)
@@ -171,9 +175,10 @@ func (state *State) open(w Work, v *view) uint32 {
 	if v == nil {
 		return i
 	}
-	if v.Traits != nil && state.interesting(&w) {
+	if v.Traits != nil && (v.sampled || state.interesting(&w)) {
 		tk.work.variant()
-		tk.known = true
+		tk.work.endpoint()
+		tk.known = state.interesting(&w)
 		tk.features = append(features, state.look(v)...)
 	} else if !w.Variant.IsZero() {
 		tk.known = !w.whole()
