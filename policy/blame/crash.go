@@ -85,7 +85,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 type past struct {
 	before []Work       // answered lately
 	near   []Work       // … within the window
-	novel  [][]uint64   // features of what it answered that no worker has outlived, of each variant apart
+	novel  []newSet     // features of what it answered that no worker has outlived, of each variant apart
 	timed  explanation  // … so shortly before this and other deaths that it explains them
 	late   []lateCaller // whose work was answered shortly before the end
 	open   []answer     // does not count as a success yet

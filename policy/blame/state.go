@@ -76,6 +76,7 @@ func New(cfg Config, now time.Time) *State {
 		merge:    map[accusedKey]int{},
 		proven:   newProven(cfg.MaxProven),
 		outlived: newProven(maxGoodOnes),
+		sampleAt: now.UnixNano() + int64(sampleAfter),
 	}
 	state.byVariant = map[bezoar.Fingerprint]uint32{}
 	state.histories.byFP = map[bezoar.Fingerprint]*history{}
