@@ -71,7 +71,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 			surprise = state.surprise(elsewhere[c]) / float64(ofCaller(acc, c))
 		}
 		ev := ev
-		ev.Lane = !state.mayBeOthers(at, past.novel, &acc[i])
+		ev.Lane = !state.mayBeOthers(past.novel, &acc[i])
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
 	state.groups.crowded(state, at, acc)
@@ -124,7 +124,7 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
-	if p.fresh || state.gated(now) {
+	if len(p.before) == 0 || state.gated(now) {
 		return
 	}
 	state.puzzle(now, acc, p)

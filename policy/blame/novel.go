@@ -165,15 +165,15 @@ func (state *State) freeCommon(now int64, g *group) {
 	state.clearGroup(g)
 }
 
-// mayBeOthers reports whether the worker that died had answered something that was answered before an earlier death,
-// too, and that no worker is known to have outlived, unless a is such work itself.
-func (state *State) mayBeOthers(now int64, novel []newSet, a *accused) bool {
+// mayBeOthers reports whether the worker that died had answered something that was answered before an earlier death that
+// nothing explained, too, and that no worker is known to have outlived, unless a is such work itself.
+func (state *State) mayBeOthers(novel []newSet, a *accused) bool {
 	if a.late {
 		return false
 	}
 	for i := range novel {
 		for _, f := range novel[i].features {
-			if !slices.Contains(a.features, f) && state.evidence(now, featureKey(f)) > 0 {
+			if !slices.Contains(a.features, f) && state.company.seen[featureKey(f)].deaths > 0 {
 				return true
 			}
 		}

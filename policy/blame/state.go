@@ -163,6 +163,9 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	}
 	if w := state.window(t); w > 0 && d.Action == ToLane && d.Quiet == 0 {
 		d.Quiet = time.Duration(w)
+		if d.Window == 0 { // what may kill late is found sooner than the longest that it takes
+			d.Quiet = min(d.Quiet, trustAfter*state.cfg.Window)
+		}
 	}
 	return Ticket(i), d
 }
