@@ -145,7 +145,7 @@ func (state *State) unravel(now int64) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
-	state.alert = len(kept) > 0 || state.careful(now)
+	state.alert = len(kept) > 0 || state.careful(now) || now < state.alertUntil
 }
 
 // suspects reports whether something is still held against one of variants.

@@ -124,6 +124,9 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
+	if len(p.before) == 0 && !p.fresh { // all that it answered is popular: from now on variants are known
+		state.alert, state.alertUntil = true, now+int64(mysteryFor)
+	}
 	if len(p.before) == 0 || state.gated(now) {
 		return
 	}

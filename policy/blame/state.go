@@ -52,6 +52,7 @@ type State struct {
 	crashes   uint64
 	gap       int64 // the usual time between two answers of a worker
 
+	alertUntil   int64  // variants are known until then
 	carefulUntil int64  // unproven answers are trusted late until then
 	changes      uint32 // counts what makes decisions about waiting work obsolete
 
