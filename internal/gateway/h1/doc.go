@@ -7,7 +7,8 @@
 //
 // A [Pool] holds the idle connections to one life of one worker. Get returns the newest
 // one, or dials. It first checks, without blocking, whether the worker has closed the
-// connection. Get sends no byte. [Conn.Start] writes a request once; nothing here ever
+// connection, and it learns whether a worker closes connections soon after its answers.
+// Get sends no byte. [Conn.Start] writes a request once; nothing here ever
 // writes it again. A connection has no goroutine.
 //
 // # Server
