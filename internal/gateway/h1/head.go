@@ -37,7 +37,7 @@ func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
 func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }
 
-var errSpaceBeforeColon = bad("white space before a colon")
+const spaceBeforeColon = "white space before a colon"
 
 func bad(rule string) error { return &Error{Status: 400, Rule: rule} }
 
@@ -96,7 +96,7 @@ func (f *Field) parse(line string) error {
 	case line[0] == ' ' || line[0] == '\t':
 		return bad("a field is folded over lines")
 	case line[colon] == ' ' || line[colon] == '\t':
-		return errSpaceBeforeColon
+		return bad(spaceBeforeColon)
 	case line[colon] != ':':
 		return bad("a field name has a byte that is not allowed")
 	case colon == 0:

@@ -37,7 +37,7 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 		return err
 	}
 	fields, err := parseFields(fields, head[i+1:], limits.Fields)
-	if errors.Is(err, errSpaceBeforeColon) { // a proxy has to remove it from answers (RFC 9112, section 5.1)
+	if e, ok := errors.AsType[*Error](err); ok && e.Rule == spaceBeforeColon { // a proxy has to remove it from answers (RFC 9112, section 5.1)
 		fields, err = parseFields(fields[:0], tightColons(head[i+1:]), limits.Fields)
 	}
 	r.Fields = fields
