@@ -2,6 +2,7 @@ package h1
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -70,7 +71,7 @@ func TestAWorkerThatClosesUnasked(t *testing.T) {
 		end <- true
 		end <- true
 		for _, c := range []*Conn{first, second} {
-			if _, err := c.nc.Read(make([]byte, 1)); err != io.EOF {
+			if _, err := c.nc.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 		}
