@@ -125,15 +125,17 @@ func (s *Server) settingsRoutes() map[string]handler {
 	}
 	if s.cfg.Fixed {
 		for pattern := range routes {
-			routes[pattern] = func(http.ResponseWriter, *http.Request) error { return errFixed }
+			routes[pattern] = fixedSettings
 		}
 	}
 	return routes
 }
 
-// errFixed is the answer to all calls about settings that cannot change.
-var errFixed = adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
-	"this process follows no settings: it was started without a file, or with live.watch: false")
+// fixedSettings answers all calls about settings that cannot change.
+func fixedSettings(http.ResponseWriter, *http.Request) error {
+	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
+		"this process follows no settings: it was started without a file, or with live.watch: false")
+}
 
 // breakerRoutes returns the handlers of the calls about circuit breakers, by pattern.
 func (s *Server) breakerRoutes() map[string]handler {
