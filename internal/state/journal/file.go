@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -83,6 +84,12 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 // that nobody reads.
 func (j *Journal) Close() error { return j.file.close() }
 
+// lockPatience is how long to wait for the lock: the kernel may not have closed all files of a process that has just died.
+const (
+	lockPatience = time.Second
+	lockPause    = 5 * time.Millisecond
+)
+
 // lockAndRead returns the file, locked until it is closed, and its content.
 func lockAndRead(path string) (*os.File, []byte, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -92,7 +99,12 @@ func lockAndRead(path string) (*os.File, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for late := time.Now().Add(lockPatience); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(late); {
+		time.Sleep(lockPause)
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = fmt.Errorf("it is %w%s; stop that one, or give this one another file", ErrInUse, holder(f))
 		}
