@@ -47,9 +47,10 @@ func begin(t *testing.T, cmd *exec.Cmd) *generation {
 	return g
 }
 
-func launch(t *testing.T, cmd *exec.Cmd) *generation {
+func launch(t *testing.T, cmd *exec.Cmd, env ...string) *generation {
 	t.Helper()
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "LISTEN_FDS=3", "LISTEN_FDNAMES=http:sqs:admin")
+	cmd.Env = append(cmd.Env, env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

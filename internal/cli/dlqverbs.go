@@ -70,7 +70,7 @@ func requests(ids []string) bool {
 // redriveRequests sends requests again and waits for the outcomes.
 func redriveRequests(s *session, api *adminapi.Client, ids []string) error {
 	redriven, failed := []adminapi.Redriven{}, []failure{}
-	err := each(ids, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(id string) error {
+	err := each(s, ids, func(id string) error {
 		r, err := api.Redrive(s, id)
 		if err != nil {
 			failed = append(failed, failure{id, err.Error()})

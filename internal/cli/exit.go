@@ -151,7 +151,7 @@ func permissionHint(err error) string {
 }
 
 // each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.
-func each[T any](items []T, report func(error), do func(T) error) error {
+func each[T any](s *session, items []T, do func(T) error) error {
 	var first error
 	failed := 0
 	for _, item := range items {
@@ -160,7 +160,7 @@ func each[T any](items []T, report func(error), do func(T) error) error {
 				first = err
 			}
 			if len(items) > 1 {
-				report(err)
+				s.complain(err, s.json)
 			}
 		}
 	}

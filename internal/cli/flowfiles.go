@@ -29,7 +29,7 @@ type validated struct {
 // Run checks files.
 func (c *flowValidateCmd) Run(s *session) error {
 	all := make([]validated, 0, len(c.File))
-	err := each(c.File, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(file string) error {
+	err := each(s, c.File, func(file string) error {
 		d, err := flowfile.Load(file)
 		if err != nil {
 			all = append(all, validated{File: file, Error: err.Error()})

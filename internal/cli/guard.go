@@ -87,7 +87,7 @@ func (c *guardCheckCmd) Run(s *session) error {
 		return c.batch(s, g)
 	}
 	rejected := 0
-	err = each(c.Files, func(err error) { fmt.Fprintf(s.Stderr, "bezoar: %s\n", spoken(err)) }, func(file string) error {
+	err = each(s, c.Files, func(file string) error {
 		no, err := c.file(s, g, file)
 		if no {
 			rejected++

@@ -53,7 +53,7 @@ func (c *guardSetCmd) Run(s *session, api *adminapi.Client) error {
 		}
 	}
 	set := []live.Override{}
-	err = each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
+	err = each(s, orders, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
 			return err

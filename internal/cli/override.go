@@ -109,7 +109,7 @@ func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 	}
 	set := []live.Override{}
 	now := s.now()
-	err := each(orders, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(in adminapi.SetOverride) error {
+	err := each(s, orders, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
 			return err

@@ -258,7 +258,7 @@ func (c *quarantineRelease) Run(s *session, api *adminapi.Client) error {
 // forEach applies do to several ids, prints what was done, and goes on after failures.
 func (s *session) forEach(given []string, done string, do func(string) (string, error)) error {
 	ok, failed := []string{}, []failure{}
-	err := each(given, func(err error) { s.say("bezoar: %s", spoken(err)) }, func(g string) error {
+	err := each(s, given, func(g string) error {
 		id, err := do(g)
 		if err != nil {
 			failed = append(failed, failure{g, err.Error()})
