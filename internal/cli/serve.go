@@ -57,6 +57,9 @@ func (c *serveCmd) Run(s *session) error {
 	if err != nil {
 		return settingsError(err)
 	}
+	if found := namedFaults(path, &cfg); len(found) > 0 {
+		return settingsError(&config.Faults{List: found})
+	}
 	if c.Listen != nil && *c.Listen != "" && len(cfg.Routes) == 0 {
 		s.say("bezoar: warning: --listen %s serves nobody: there are no routes. Write them into a settings file, or use bezoar run", clean(*c.Listen))
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
@@ -50,7 +51,7 @@ func (c *configCheck) Run(s *session) error {
 	case err != nil:
 		return settingsError(err)
 	default:
-		if found := append(guardFileFaults(&cfg), sinkFaults(s, c.File, &cfg)...); len(found) > 0 {
+		if found := slices.Concat(namedFaults(c.File, &cfg), guardFileFaults(&cfg), sinkFaults(s, c.File, &cfg)); len(found) > 0 {
 			r.Faults, err = found, &config.Faults{List: found}
 			break
 		}
@@ -72,7 +73,7 @@ func (c *configCheck) Run(s *session) error {
 		s.out.printf("%s: ok\n", c.File)
 		writeArithmetic(s.out, r.Retries, r.Shards)
 	case !r.OK && s.json:
-		return exitf(exitFailure, "%s: %d faults", c.File, len(r.Faults)+r.More)
+		return exitf(exitFailure, "%s: %s", c.File, count(int64(len(r.Faults)+r.More), "fault", "faults"))
 	case !r.OK:
 		return settingsError(err)
 	}
