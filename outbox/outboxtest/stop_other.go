@@ -1,0 +1,7 @@
+//go:build !unix
+
+package outboxtest
+
+import "os"
+
+var stop, resume os.Signal //nolint:gochecknoglobals // constants
