@@ -1,4 +1,5 @@
-// Command bezoar blames the work, fairly, and keeps the fleet alive. It does not run on Windows.
+// The program does not run on Windows.
+
 package main
 
 import (

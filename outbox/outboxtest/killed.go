@@ -236,6 +236,7 @@ func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 // stopped relay must change nothing.
 func Stopped(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	t.Helper()
+	stop, resume := stopping()
 	if stop == nil {
 		t.Skip("this system cannot stop a process")
 	}

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// The signals that stop a process for a time.
-var stop, resume os.Signal = syscall.SIGSTOP, syscall.SIGCONT //nolint:gochecknoglobals // constants
+// stopping returns the signals that stop a process and let it go on; nil if the system has none.
+func stopping() (stop, resume os.Signal) { return syscall.SIGSTOP, syscall.SIGCONT }
