@@ -41,7 +41,7 @@ func (p *Parser) choose(f *found, why *[]string) choice {
 		// The place is the wrapper's, but it happened for its cause.
 		if root := f.innermost(0); root < n {
 			e = &f.chain[root]
-			*why = append(*why, fmt.Sprintf("%s only carries its cause %s", orNone(f.chain[n].typ), orNone(e.typ)))
+			*why = append(*why, fmt.Sprintf("%s only carries its cause %s", unnamed(f.chain[n].typ), unnamed(e.typ)))
 		}
 	}
 	c.typ, c.kind, c.code, c.message, c.frame = e.typ, e.typ, e.code, e.message, frame

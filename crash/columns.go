@@ -116,11 +116,7 @@ func levelColumn(l string) (int, level) {
 		len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9' && strings.Contains(rest[:min(len(rest), 9)], " ("):
 		return 0, unsaid
 	case rest[0] == ':' || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '|':
-		n := 0
-		for n < len(rest) && (rest[n] == ':' || rest[n] == ' ' || rest[n] == '\t' || rest[n] == '|') {
-			n++
-		}
-		return i + max(n, 1), lv
+		return i + countOf(rest, ": \t|"), lv
 	}
 	return 0, unsaid
 }
@@ -140,10 +136,7 @@ func logger(l string) int {
 	if i == 0 || i == len(l) || strings.Contains(l[:i], "Exception") || strings.Contains(l[:i], "Error") || strings.Contains(l[:i], "Throwable") {
 		return 0
 	}
-	j := i
-	for j < len(l) && l[j] == ' ' {
-		j++
-	}
+	j := i + countOf(l[i:], " ")
 	if j > i && j+1 < len(l) && (l[j] == '-' || l[j] == ':') && l[j+1] == ' ' {
 		return j + 2
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -58,12 +59,7 @@ func (p *Parser) library(lang *language, f Frame) bool {
 }
 
 func matchesAny(patterns []string, f Frame) bool {
-	for _, pat := range patterns {
-		if matches(pat, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, f) })
 }
 
 func matches(pat string, f Frame) bool {

@@ -28,29 +28,25 @@ func cIgnore(f Frame) bool {
 		return true
 	}
 	path := strings.ReplaceAll(f.File, `\`, "/")
-	for _, dir := range []string{
+	if spoken(path,
 		"libsanitizer/", "compiler-rt/", "sysdeps/", "nptl/", "/csu/", "libc-start", "stdlib/abort.c", "assert/assert.c",
 		"libsupc++/", "libiberty/", "vcruntime/", "vcstartup/", "asan_interceptors", "libfuzzer/", "/fuzzer/Fuzzer", "sanitizer_common",
-	} {
-		if strings.Contains(path, dir) {
-			return true
-		}
+	) {
+		return true
 	}
 	return path == "" && f.Module != "" && cSystemModule(f.Module) && !strings.Contains(name, "::")
 }
 
 // cIgnoredName reports functions that only raise, report or start.
 func cIgnoredName(name string) bool {
-	for _, p := range []string{
+	if startsWith(name,
 		"__interceptor_", "___interceptor_", "__asan", "__ubsan", "__msan", "__tsan", "__lsan", "__hwasan", "__sanitizer", "__sancov", "__libc_", "__GI_",
 		"__cxa_", "__cxxabiv1", "__gnu_cxx::__verbose_terminate", "std::terminate", "std::__terminate", "std::rethrow", "std::__throw", "__gxx_", "_Unwind_", "__pthread_kill", "__fortify",
 		"__assert", "___assert", "_assert", "__stack_chk", "__chk_fail", "asan_", "wrap_", "fuzzer::", "__rust", "google::LogMessage", "google::DumpStack",
 		"google::(anonymous namespace)", "absl::log_internal", "absl::lts_", "boost::stacktrace", "backward::", "llvm::sys::", "SignalHandler", "PrintStackTrace", "operator new", "operator delete",
 		"MallocExtension", "tcmalloc::", "je_", "__scrt_", "invoke_main", "_sigtramp", "_pthread_", "__restore_rt", "__kernel_", "_dl_", "malloc_printerr", "_int_", "__fdelt_chk", "qt_message", "qt_assert",
-	} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
+	) {
+		return true
 	}
 	if cIgnoredCall(name) {
 		return true
@@ -83,23 +79,16 @@ func cIgnoredCall(name string) bool {
 // handle a signal, by what they are called.
 func cReporter(name string) bool {
 	name = strings.ToLower(name[strings.LastIndexByte(name, ':')+1:])
-	for _, s := range []string{
+	return spoken(name,
 		"stacktrace", "stack_trace", "backtrace", "back_trace", "print_trace", "printtrace", "signalhandler", "signal_handler", "sighandler", "sig_handler", "sigsegv", "sigabrt",
 		"crashhandler", "crash_handler", "segfault_handler", "segv_handler", "terminatehandler", "terminate_handler", "aborthandler", "abort_handler", "fatal_signal", "exceptionhandler", "exception_handler", "unhandledexception", "handlecrash", "handle_crash", "dump_stack", "dumpstack",
-	} {
-		if strings.Contains(name, s) {
-			return true
-		}
-	}
-	return false
+	)
 }
 
 // cLibraryName reports functions of libraries nearly everybody uses.
 func cLibraryName(name string) bool {
-	for _, p := range []string{"std::", "__gnu_cxx::", "__gnu_debug::", "boost::", "testing::", "absl::", "google::", "fmt::", "Eigen::", "rapidjson::", "nlohmann::", "QMetaObject::", "QCoreApplication::", "QApplication", "QObject::", "QEventLoop::", "g_", "gtk_", "gdk_", "_g_", "Py", "_Py", "operator ", "decltype"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
+	if startsWith(name, "std::", "__gnu_cxx::", "__gnu_debug::", "boost::", "testing::", "absl::", "google::", "fmt::", "Eigen::", "rapidjson::", "nlohmann::", "QMetaObject::", "QCoreApplication::", "QApplication", "QObject::", "QEventLoop::", "g_", "gtk_", "gdk_", "_g_", "Py", "_Py", "operator ", "decltype") {
+		return true
 	}
 	return strings.HasSuffix(name, "Application::notify") // what Qt's programs put around its loop
 }
@@ -148,14 +137,12 @@ func cLibraryModule(module string) bool {
 		return true
 	}
 	base := strings.ToLower(cModule(module))
-	for _, p := range []string{
+	if startsWith(base,
 		"libqt", "qt5", "qt6", "qtcore", "qtgui", "qtwidgets", "libglib", "libgobject", "libgio", "libgtk", "libgdk", "libx11", "libxcb", "libgl", "libegl", "libdrm", "libwayland", "libnvidia", "nvoglv", "atio6axx", "igdkmd", "libvulkan",
 		"libssl", "libcrypto", "libcurl", "libz.", "libxml2", "libpython", "python", "libjvm", "libv8", "libnode", "libruby", "libperl", "liblua", "libcuda", "libcudart", "libmpi", "libopen-", "libtbb", "libgomp", "libboost", "libdbus", "libffi", "libuv.", "libtcmalloc", "libjemalloc",
 		"libswift", "corefoundation", "foundation", "appkit", "hitoolbox", "libobjc", "libdispatch", "uikit", "graphicsservices", "quartzcore", "coregraphics", "user32", "gdi32", "combase", "ole32", "rpcrt4", "shell32", "mfc", "d3d", "dxgi", "opengl32",
-	} {
-		if strings.HasPrefix(base, p) {
-			return true
-		}
+	) {
+		return true
 	}
 	return strings.HasPrefix(module, "/System/Library/")
 }
@@ -163,13 +150,11 @@ func cLibraryModule(module string) bool {
 // cSystemModule reports the C and C++ runtimes and what sanitizers preload.
 func cSystemModule(module string) bool {
 	base := strings.ToLower(cModule(module))
-	for _, p := range []string{
+	if startsWith(base,
 		"libc.", "libc-", "libm.", "libm-", "libdl", "librt.", "libpthread", "libstdc++", "libgcc_s", "libc++", "ld-", "ld.so", "ld64", "linux-vdso", "linux-gate", "libasan", "libubsan", "libtsan", "libmsan", "liblsan", "libclang_rt", "clang_rt",
 		"libsystem_", "libdyld", "dyld", "libsystem.", "ntdll", "kernel32", "kernelbase", "ucrtbase", "msvcr", "msvcp", "vcruntime", "wow64", "libsegfault", "libmusl", "ld-musl", "libunwind",
-	} {
-		if strings.HasPrefix(base, p) {
-			return true
-		}
+	) {
+		return true
 	}
 	return base == "[vdso]" || base == "[vsyscall]" || base == "[unknown]"
 }

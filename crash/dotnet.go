@@ -7,7 +7,7 @@ func dotnet() language {
 	return language{
 		name: "dotnet", begins: netBegins, read: netRead,
 		library: netLibrary, ignore: netIgnore, canonical: netCanonical,
-		vague: netVague, kind: netKind,
+		vague: netVague, kind: netKind, class: netClass,
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *netReader) lookBack() bool {
 func (r *netReader) body() {
 	for r.at < len(r.lines) {
 		if f, n := netUnwrap(r.lines, r.at); n > 0 {
-			r.frame(f)
+			r.chain[r.open[len(r.open)-1]].add(f) // whose frames are being printed
 			r.at += n
 			continue
 		}
@@ -183,14 +183,6 @@ func (r *netReader) body() {
 		default:
 			return
 		}
-	}
-}
-
-// frame adds one to the exception whose frames are being printed.
-func (r *netReader) frame(f Frame) {
-	e := &r.chain[r.open[len(r.open)-1]]
-	if len(e.frames) < maxFrames {
-		e.frames = append(e.frames, f)
 	}
 }
 
@@ -251,13 +243,8 @@ func (r *netReader) finish() trace {
 	for k := max(0, r.head-6); k <= r.head; k++ {
 		r.fatal = r.fatal || spoken(r.lines[k], "Unhandled exception. ", "Unhandled Exception: ", "unhandled exception", "Unhandled exception at", "FATAL UNHANDLED", "Exception Info:", "Process terminated")
 	}
-	withoutRuntime(chain, func(f Frame) bool { return !netLibrary(f) && !netIgnore(f) }, netRuntime)
+	withoutRuntime(chain, netLibrary, netIgnore, netRuntime)
 	t := trace{chain: chain, fatal: r.fatal, cut: r.cut}
-	for _, e := range chain {
-		if t.class = netClass(e); t.class != "" {
-			break
-		}
-	}
 	return t
 }
 

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -96,16 +97,9 @@ func (e Ending) what() string {
 	case Exited:
 		return "exit status " + strconv.Itoa(e.Code)
 	case Signaled:
-		return orElse(e.Signal, "signal")
+		return cmp.Or(e.Signal, "signal")
 	}
 	return e.Kind.String()
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // known returns what needs no reading: the program's own word, and ends that

@@ -16,15 +16,11 @@ func epilogue(l string) bool {
 	if strings.Contains(low, ": *** [") && strings.Contains(low, "] error ") {
 		return true
 	}
-	for _, w := range epilogueWords() {
-		if strings.Contains(low, w) {
-			return true
-		}
+	if spoken(low, epilogueWords()...) {
+		return true
 	}
-	for _, w := range epilogueBegins() {
-		if strings.HasPrefix(low, w) {
-			return true
-		}
+	if startsWith(low, epilogueBegins()...) {
+		return true
 	}
 	return counted(low)
 }

@@ -206,10 +206,10 @@ func genericLibrary(f Frame) bool {
 	if listed(" gen_server.erl gen_statem.erl gen_event.erl gen.erl proc_lib.erl supervisor.erl application_master.erl erl_eval.erl lists.erl maps.erl timer.erl ", f.File) {
 		return true
 	}
-	return containsAny(slashed("/"+f.File), []string{
+	return spoken(slashed("/"+f.File),
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
 		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
-	})
+	)
 }
 
 // genericHead takes a headline apart: the type that it names and the words,
@@ -311,12 +311,7 @@ func identLen(s string) int {
 
 // isFailureName reports a name that languages give to what is thrown.
 func isFailureName(s string) bool {
-	for _, end := range [...]string{"Error", "Exception", "Defect", "ERROR", "Failure", "Fault"} {
-		if strings.HasSuffix(s, end) {
-			return true
-		}
-	}
-	return false
+	return endsWith(s, "Error", "Exception", "Defect", "ERROR", "Failure", "Fault")
 }
 
 // endsAsFailure reports the word before a colon that names the kind: error,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -210,12 +211,7 @@ func classOf(err error) (bezoar.Class, bool) {
 }
 
 func isOneOf(err error, targets ...syscall.Errno) bool {
-	for _, t := range targets {
-		if errors.Is(err, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(targets, func(t syscall.Errno) bool { return errors.Is(err, t) })
 }
 
 // FromPanic reports what a recovered panic is about. stack is the result of

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // golang reads what the Go runtime prints when a program ends: panics, fatal
 // errors, signals, dumps of all goroutines, races; and the stacks that programs
@@ -242,7 +245,7 @@ func (f *goFailure) trace() trace {
 	}
 	goMarkModules(e.frames, f.stack)
 	e.frames = goSkipHelpers(withoutInner(e.frames, func(f Frame) bool { return goLibrary(f) || goIgnore(f) }, func(f Frame) bool { return f.Module == goStd }))
-	return trace{chain: []exception{e}, fatal: f.fatal, cut: s.cut && !goOwns(e.frames), class: goClass(e)}
+	return trace{chain: []exception{e}, fatal: f.fatal, cut: s.cut && !ownFrames(e.frames, goLibrary, goIgnore), class: goClass(e)}
 }
 
 // choose picks the goroutine that failed. The one that a panic happened in is
@@ -252,38 +255,24 @@ func (f *goFailure) choose(e *exception) goStack {
 	first := f.stack[0]
 	if strings.HasPrefix(e.typ, "test timed out") {
 		for _, s := range f.stack {
-			if goCalls(s.frames, "testing.tRunner") && goOwns(s.frames) {
+			if goCalls(s.frames, "testing.tRunner") && ownFrames(s.frames, goLibrary, goIgnore) {
 				return s
 			}
 		}
 	}
-	if strings.Contains(first.header, "[running") && goOwns(first.frames) {
+	if strings.Contains(first.header, "[running") && ownFrames(first.frames, goLibrary, goIgnore) {
 		return first
 	}
 	for _, s := range f.stack {
-		if goOwns(s.frames) {
+		if ownFrames(s.frames, goLibrary, goIgnore) {
 			return s
 		}
 	}
 	return first
 }
 
-func goOwns(frames []Frame) bool {
-	for _, f := range frames {
-		if !goLibrary(f) && !goIgnore(f) {
-			return true
-		}
-	}
-	return false
-}
-
 func goCalls(frames []Frame, function string) bool {
-	for _, f := range frames {
-		if f.Function == function {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f Frame) bool { return f.Function == function })
 }
 
 func goClass(e exception) string {

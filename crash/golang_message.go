@@ -145,15 +145,8 @@ func goTyped(v string) string {
 }
 
 func goTypeName(s string) bool {
-	if !strings.Contains(s, ".") || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") {
-		return false
-	}
-	for _, r := range s {
-		if r != '.' && r != '_' && r != '/' && r != '*' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
-			return false
-		}
-	}
-	return true
+	return strings.Contains(s, ".") && strings.Trim(s, ".") == s &&
+		only(s, func(c byte) bool { return c == '.' || c == '/' || c == '*' || c < 0x80 && isIdentByte(c) })
 }
 
 // goFatal names a fatal error without what varies in it.

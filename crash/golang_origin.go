@@ -80,12 +80,7 @@ func goStdPackage(pkg, path string) bool {
 
 // goRootFile reports a file of GOROOT, for traces that name no function.
 func goRootFile(path string) bool {
-	for _, dir := range []string{"/src/runtime/", "/src/pkg/runtime/", "/src/net/http/", "/src/testing/", "/src/sync/", "/src/reflect/"} {
-		if strings.Contains(path, dir) {
-			return true
-		}
-	}
-	return false
+	return spoken(path, "/src/runtime/", "/src/pkg/runtime/", "/src/net/http/", "/src/testing/", "/src/sync/", "/src/reflect/")
 }
 
 // goDependency returns the module a file was fetched from: out of the module

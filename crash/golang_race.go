@@ -43,10 +43,8 @@ func goRace(lines []string, i int) (trace, int, bool) {
 // goAccess reports the line above one of a race's two stacks.
 func goAccess(l string) bool {
 	l = strings.TrimPrefix(l, "Previous ")
-	for _, p := range []string{"Write at 0x", "Read at 0x", "write at 0x", "read at 0x", "Atomic ", "atomic ", "Write by ", "Read by ", "write by ", "read by "} {
-		if strings.HasPrefix(l, p) {
-			return strings.HasSuffix(l, ":")
-		}
+	if startsWith(l, "Write at 0x", "Read at 0x", "write at 0x", "read at 0x", "Atomic ", "atomic ", "Write by ", "Read by ", "write by ", "read by ") {
+		return strings.HasSuffix(l, ":")
 	}
 	return false
 }

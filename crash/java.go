@@ -7,7 +7,7 @@ func java() language {
 	return language{
 		name: "java", begins: javaBegins, read: javaRead,
 		library: javaLibrary, ignore: javaIgnore, canonical: javaCanonical,
-		vague: javaVague, kind: javaKind,
+		vague: javaVague, kind: javaKind, class: javaClass,
 	}
 }
 
@@ -121,10 +121,8 @@ func javaNameLen(s string) int {
 // javaThrowable reports whether a class says by its name that it is thrown.
 func javaThrowable(typ string) bool {
 	last := typ[strings.LastIndexAny(typ, ".$")+1:]
-	for _, end := range []string{"Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Errors", "CancellationException", "Timeout", "Interrupt"} {
-		if strings.HasSuffix(last, end) {
-			return last != "Error" && last != "Failure" && last != "Timeout" && last != "Fault" || len(last) < len(typ)
-		}
+	if endsWith(last, "Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Errors", "CancellationException", "Timeout", "Interrupt") {
+		return last != "Error" && last != "Failure" && last != "Timeout" && last != "Fault" || len(last) < len(typ)
 	}
 	return strings.HasSuffix(last, "Exception$") || strings.HasSuffix(typ, "Exception$1")
 }

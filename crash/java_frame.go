@@ -76,12 +76,7 @@ func javaPlace(s string) (file string, line int, ok bool) {
 
 // javaSource reports whether a file's name is that of a JVM language's.
 func javaSource(file string) bool {
-	for _, end := range []string{".java", ".kt", ".scala", ".groovy", ".clj", ".kts", ".gradle", ".jsp", ".rb", ".js", ".cljc", ".mixin", "Source"} {
-		if strings.HasSuffix(file, end) {
-			return true
-		}
-	}
-	return false
+	return endsWith(file, ".java", ".kt", ".scala", ".groovy", ".clj", ".kts", ".gradle", ".jsp", ".rb", ".js", ".cljc", ".mixin", "Source")
 }
 
 // javaUnloaded cuts loaders, modules and layers from a name: app//, knot//,

@@ -52,7 +52,7 @@ func (r *javaReader) message() {
 	e := &r.chain[len(r.chain)-1]
 	for k := r.at; k < len(r.lines) && k < r.at+maxHeaderGap; k++ {
 		l := strings.TrimSpace(r.lines[k])
-		if _, n := unwrap(r.lines, k, javaFrame); n > 0 || javaMore(l) >= 0 || strings.HasPrefix(l, "Caused by: ") {
+		if _, n := unwrap(r.lines, k, javaFrame); n > 0 || javaMore(l) || strings.HasPrefix(l, "Caused by: ") {
 			e.message = joined(e.message, r.lines[r.at:k])
 			r.at = k
 			return
@@ -111,12 +111,13 @@ func (r *javaReader) body() {
 		l := r.lines[r.at]
 		s := strings.TrimSpace(l)
 		if f, n := unwrap(r.lines, r.at, javaFrame); n > 0 {
-			r.frame(f)
+			r.chain[len(r.chain)-1].add(f)
+			r.own++
 			r.at += n
 			continue
 		}
 		switch {
-		case javaMore(s) >= 0:
+		case javaMore(s):
 			// The frames left out are the enclosing exception's, which own
 			// them: a paste may as well have lost this line.
 			r.at++
@@ -135,15 +136,6 @@ func (r *javaReader) body() {
 			r.at++
 		}
 	}
-}
-
-// frame adds one to the last exception.
-func (r *javaReader) frame(f Frame) {
-	e := &r.chain[len(r.chain)-1]
-	if len(e.frames) < maxFrames {
-		e.frames = append(e.frames, f)
-	}
-	r.own++
 }
 
 // cause begins the next exception.
@@ -180,7 +172,7 @@ func (r *javaReader) skipSuppressed(depth int) {
 		switch {
 		case n > 0 && in > depth, n > 0 && depth == 0:
 			r.at += n
-		case javaMore(s) >= 0 && in >= depth:
+		case javaMore(s) && in >= depth:
 			r.at++
 		case strings.HasPrefix(s, "Caused by: ") && in >= depth && depth > 0, strings.HasPrefix(s, "Suppressed: ") && in >= depth:
 			r.at++
@@ -206,7 +198,7 @@ func (r *javaReader) goesOn() bool {
 		return strings.TrimSpace(r.lines[r.at]) == "" || r.own > 0 && !strings.HasPrefix(r.lines[r.at], "-- ")
 	}
 	s := strings.TrimSpace(r.lines[k])
-	return javaMore(s) >= 0 || strings.HasPrefix(s, "Caused by: ")
+	return javaMore(s) || strings.HasPrefix(s, "Caused by: ")
 }
 
 // single reads a trace that was printed in one line.
@@ -229,34 +221,21 @@ func (r *javaReader) finish() trace {
 	for i := range chain {
 		chain[i].wrapper = i > 0 && (javaWraps(chain[i].typ) || javaVague(chain[i].typ))
 	}
-	withoutRuntime(chain, func(f Frame) bool { return !javaLibrary(f) && !javaIgnore(f) }, javaRuntime)
+	withoutRuntime(chain, javaLibrary, javaIgnore, javaRuntime)
 	for i, e := range chain {
 		if strings.HasSuffix(e.typ, "StackOverflowError") {
 			chain[i].frames = mostFrequent(e.frames, javaLibrary)
 		}
 	}
 	t := trace{chain: chain, fatal: r.fatal, cut: r.cut}
-	for _, e := range chain {
-		if t.class = javaClass(e); t.class != "" {
-			break
-		}
-	}
 	return t
 }
 
-// javaMore reads "... 12 more" and "... 12 common frames omitted"; -1 when l is
-// neither.
-func javaMore(l string) int {
+// javaMore reports "... 12 more" and "... 12 common frames omitted".
+func javaMore(l string) bool {
 	s, ok := strings.CutPrefix(l, "...")
-	if !ok {
-		return -1
-	}
-	s = strings.TrimLeft(s, " .")
-	n, rest, _ := strings.Cut(s, " ")
-	if !allDigits(n) || !spoken(rest, "more", "common frames", "frames") {
-		return -1
-	}
-	return lineNumber(n)
+	n, rest, _ := strings.Cut(strings.TrimLeft(s, " ."), " ")
+	return ok && allDigits(n) && spoken(rest, "more", "frames")
 }
 
 // javaUnroll splits a message that holds its own stack in the same line into

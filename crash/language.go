@@ -45,6 +45,10 @@ type language struct {
 	// (ModuleNotFoundError was ImportError, exceptions move between modules).
 	// nil takes the type as printed.
 	kind func(e exception) string
+	// class returns what an exception says beyond an ordinary bug, for traces
+	// to which read gives no class: oom, timeout, outage; "" for nothing. nil
+	// leaves all to the rules for all languages.
+	class func(e exception) string
 }
 
 // trace is one failure as a program printed it.
@@ -74,4 +78,11 @@ type exception struct {
 	message string  // raw, what was printed behind the type; may have several lines
 	frames  []Frame // the innermost first
 	wrapper bool    // only carries its cause (ExecutionException): never chosen before it
+}
+
+// add appends a frame, unless there are maxFrames.
+func (e *exception) add(f Frame) {
+	if len(e.frames) < maxFrames {
+		e.frames = append(e.frames, f)
+	}
 }

@@ -1,8 +1,10 @@
 package crash
 
-// languages is the table. When two entries read a trace at the same line the
-// earlier one wins.
-func languages() []language {
+import "sync"
+
+// languages returns the table, which is made once. When two entries read a trace at
+// the same line the earlier one wins.
+var languages = sync.OnceValue(func() []language {
 	return []language{
 		sanitizer(),
 		golang(),
@@ -20,4 +22,4 @@ func languages() []language {
 		sql(),
 		shell(),
 	}
-}
+})

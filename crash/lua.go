@@ -2,15 +2,12 @@ package crash
 
 import "strings"
 
-// luaSigns are made once: the table is made for each output.
-var luaSigns = []string{"stack traceback:"}
-
 // lua reads "x.lua:3: message" with the stack traceback below it.
 func lua() language {
 	return language{
 		name:      "lua",
 		begins:    func(l string) bool { return strings.Contains(l, "stack traceback:") },
-		signs:     luaSigns,
+		signs:     []string{"stack traceback:"},
 		read:      luaRead,
 		library:   luaLibrary,
 		ignore:    func(f Frame) bool { return f.File == "[C]" },
@@ -81,7 +78,7 @@ func luaRead(lines []string, i int) (trace, int, bool) {
 }
 
 func luaLibrary(f Frame) bool {
-	return f.File == "[C]" || containsAny(slashed(f.File), []string{"/share/lua/", "/luarocks/", "/lualib/", "[builtin"})
+	return f.File == "[C]" || spoken(slashed(f.File), "/share/lua/", "/luarocks/", "/lualib/", "[builtin")
 }
 
 // luaCanonical strips how a version names a function: function 'f', local 'f',

@@ -65,9 +65,9 @@ func atEnd(lines []string, i int) bool {
 // exception of a trace in which nobody's own code occurs: an application that
 // is itself called like a library (a crash inside Spark or npm) is told by
 // its frames, not by the collection class it tripped over.
-func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
+func withoutRuntime(chain []exception, library, ignore, runtime func(Frame) bool) {
 	for _, e := range chain {
-		if slices.ContainsFunc(e.frames, own) {
+		if ownFrames(e.frames, library, ignore) {
 			return
 		}
 	}
@@ -100,16 +100,6 @@ func joined(first string, lines []string) string {
 	}
 	s = strings.TrimSpace(s)
 	return s[:min(len(s), maxMessage)]
-}
-
-// spoken reports whether one of the words occurs in s.
-func spoken(s string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
 }
 
 // unreachable reports whether a message says that a service was not reached,

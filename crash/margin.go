@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // unfence blanks the fences of markdown and takes bold type from whole lines.
 func (t *text) unfence() {
@@ -36,7 +39,7 @@ func (t *text) unquoteOnce(mark byte) bool {
 	changed := false
 	for i := 0; i < len(t.lines); {
 		end, quoted := t.quotation(i, mark)
-		if quoted > 0 && (quoted >= 2 || t.blankFrom(end) && t.blankBefore(i)) && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (end == len(t.lines) || t.lines[end] == "")) {
+		if quoted > 0 && (quoted >= 2 || empty(t.lines[end:]) && empty(t.lines[:i])) && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (end == len(t.lines) || t.lines[end] == "")) {
 			for k := i; k < end; k++ {
 				if l := t.lines[k]; l != "" {
 					t.lines[k] = strings.TrimPrefix(l[1:], " ")
@@ -68,24 +71,9 @@ func (t *text) quotation(i int, mark byte) (end, quoted int) {
 	return end, quoted
 }
 
-// blankFrom and blankBefore report that nothing but blank lines is there: what
-// is quoted may be all there is.
-func (t *text) blankFrom(i int) bool {
-	for _, l := range t.lines[i:] {
-		if l != "" {
-			return false
-		}
-	}
-	return true
-}
-
-func (t *text) blankBefore(i int) bool {
-	for _, l := range t.lines[:i] {
-		if l != "" {
-			return false
-		}
-	}
-	return true
+// empty reports that all lines are blank: what is quoted may be all there is.
+func empty(lines []string) bool {
+	return !slices.ContainsFunc(lines, func(l string) bool { return l != "" })
 }
 
 // unbox takes the sides of the windows away that terminal programs draw around

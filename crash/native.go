@@ -2,9 +2,6 @@ package crash
 
 import "strings"
 
-// nativeSigns are made once: the table is made for each output.
-var nativeSigns = []string{"*** ", "Assertion", ": assertion ", "erminate called "}
-
 // native reads what ends a program in C or C++ without a sanitizer: the C
 // library's aborts, uncaught exceptions, failed assertions, signals, and the
 // stacks that debuggers and signal handlers print.
@@ -12,7 +9,7 @@ func native() language {
 	return language{
 		name:      "native",
 		begins:    nativeBegins,
-		signs:     nativeSigns,
+		signs:     []string{"*** ", "Assertion", ": assertion ", "erminate called "},
 		starts:    "#*=tlPTfdmcrsEUSARCB/.[0i \t",
 		read:      nativeRead,
 		library:   cLibrary,
@@ -134,10 +131,8 @@ func nativeClass(e exception) string {
 	case strings.HasPrefix(e.typ, "SIG"), e.typ == "signal", strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
 		return "crash"
 	}
-	for _, s := range []string{"free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun"} {
-		if strings.Contains(e.typ, s) {
-			return "crash"
-		}
+	if spoken(e.typ, "free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun") {
+		return "crash"
 	}
 	return "" // its words may know more
 }

@@ -71,10 +71,8 @@ func nativeHeap(l string) (exception, bool) {
 			return exception{typ: strings.Trim(p, "* "), message: strings.Trim(p, "* ")}, true
 		}
 	}
-	for _, p := range []string{"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list", "malloc_consolidate(): ", "mremap_chunk(): ", "free_consolidate(): ", "invalid fastbin entry", "break adjusted to free malloc space"} {
-		if strings.HasPrefix(l, p) {
-			return heapFinding(l), len(l) < 80
-		}
+	if startsWith(l, "free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list", "malloc_consolidate(): ", "mremap_chunk(): ", "free_consolidate(): ", "invalid fastbin entry", "break adjusted to free malloc space") {
+		return heapFinding(l), len(l) < 80
 	}
 	return exception{}, false
 }

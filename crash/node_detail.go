@@ -10,7 +10,7 @@ func nodeDetail(e *exception) {
 		if _, reason, ok := strings.Cut(e.message, "with the reason "); ok {
 			e.message = strings.Trim(reason, "\"'` .{]")
 		}
-		if nodeOwnless(e.frames) {
+		if !ownFrames(e.frames, nodeLibrary, nodeIgnore) {
 			e.frames = nil
 		}
 		e.code = ""
@@ -28,7 +28,7 @@ func nodeDetail(e *exception) {
 	if module, from := nodeMissing(e.message); module != "" {
 		e.code = "MODULE_NOT_FOUND " + module
 		e.typ = "Error"
-		if from != "" && nodeOwnless(e.frames) {
+		if from != "" && !ownFrames(e.frames, nodeLibrary, nodeIgnore) {
 			e.frames = append([]Frame{{File: from}}, e.frames...)
 		}
 		return
@@ -146,16 +146,6 @@ func nodeMissing(message string) (module, from string) {
 	return module, strings.TrimSpace(strings.TrimPrefix(from, "file://"))
 }
 
-// nodeOwnless reports whether no frame is the user's own.
-func nodeOwnless(frames []Frame) bool {
-	for _, f := range frames {
-		if !nodeLibrary(f) && !nodeIgnore(f) {
-			return false
-		}
-	}
-	return true
-}
-
 // nodeTop is the frame that will be chosen.
 func nodeTop(frames []Frame) (Frame, bool) {
 	first := -1
@@ -205,12 +195,7 @@ func nodeAccess(message string) string {
 
 // nodeIdentifier reports names that people give.
 func nodeIdentifier(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !isWord(c) && c != '$' || i == 0 && c >= '0' && c <= '9' {
-			return false
-		}
-	}
-	return s != "" && len(s) < 48
+	return s != "" && len(s) < 48 && countDigits(s) == 0 && only(s, func(c byte) bool { return isWord(c) || c == '$' })
 }
 
 // nodeReadFatal reads V8's own end. Its wordings of one failure, no memory

@@ -145,9 +145,10 @@ func (r *nodeReader) body() {
 		l := r.lines[r.at]
 		s := strings.TrimSpace(l)
 		if f, n := unwrap(r.lines, r.at, nodeFrame); n > 0 {
-			last := strings.TrimRight(r.lines[r.at+n-1], " \t\r,")
-			if !r.frame(f, strings.HasSuffix(last, "{")) {
-				return
+			last := len(r.chain) - 1
+			r.chain[last].add(f)
+			if strings.HasSuffix(strings.TrimRight(r.lines[r.at+n-1], " \t\r,"), "{") {
+				r.open = append(r.open, last)
 			}
 			r.at += n
 			continue
@@ -166,18 +167,6 @@ func (r *nodeReader) body() {
 			return
 		}
 	}
-}
-
-// frame adds a frame to the exception whose stack is being printed.
-func (r *nodeReader) frame(f Frame, opens bool) bool {
-	n := len(r.chain) - 1
-	if len(r.chain[n].frames) < maxFrames {
-		r.chain[n].frames = append(r.chain[n].frames, f)
-	}
-	if opens {
-		r.open = append(r.open, n)
-	}
-	return true
 }
 
 // isCause begins the next exception where a line outside braces names one.
@@ -281,7 +270,7 @@ func (r *nodeReader) finish() (trace, bool) {
 			t.class = "outage"
 		}
 	}
-	withoutRuntime(t.chain, func(f Frame) bool { return !nodeLibrary(f) && !nodeIgnore(f) }, func(f Frame) bool { return nodeRuntime(f) || nodeIgnore(f) })
+	withoutRuntime(t.chain, nodeLibrary, nodeIgnore, func(f Frame) bool { return nodeRuntime(f) || nodeIgnore(f) })
 	return t, true
 }
 

@@ -2,16 +2,13 @@ package crash
 
 import "strings"
 
-// perlSigns are made once: the table is made for each output.
-var perlSigns = []string{" line "}
-
 // perl reads what die and Carp print: "message at x.pl line 3.", with the
 // calls below when somebody confessed.
 func perl() language {
 	return language{
 		name:      "perl",
 		begins:    func(l string) bool { return strings.Contains(l, " line ") && perlPlace(l).ok },
-		signs:     perlSigns,
+		signs:     []string{" line "},
 		read:      perlRead,
 		library:   perlLibrary,
 		canonical: perlCanonical,
@@ -85,7 +82,7 @@ func perlRead(lines []string, i int) (trace, int, bool) {
 }
 
 func perlLibrary(f Frame) bool {
-	return containsAny(slashed(f.File), []string{"/perl5/", "/perl/", "/lib/perl", "/site_perl/", "/vendor_perl/", "/perlbrew/", "(eval", "/strawberry/"})
+	return spoken(slashed(f.File), "/perl5/", "/perl/", "/lib/perl", "/site_perl/", "/vendor_perl/", "/perlbrew/", "(eval", "/strawberry/")
 }
 
 // perlCanonical keeps the file: only Carp names functions.

@@ -2,16 +2,13 @@ package crash
 
 import "strings"
 
-// phpSigns are made once: the table is made for each output.
-var phpSigns = []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception "}
-
 // php reads fatal errors and uncaught exceptions as PHP 5 to 8 write them, to
 // logs or as text, and as Monolog, Laravel, Symfony, Xdebug and PHPUnit do.
 func php() language {
 	return language{
 		name:      "php",
 		begins:    phpBegins,
-		signs:     phpSigns,
+		signs:     []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception "},
 		starts:    "#",
 		read:      phpRead,
 		library:   phpLibrary,
@@ -19,6 +16,7 @@ func php() language {
 		canonical: phpCanonical,
 		vague:     func(string) bool { return true },
 		kind:      phpKind,
+		class:     phpClass,
 	}
 }
 
@@ -49,7 +47,7 @@ var phpPackages = []string{
 
 func phpLibrary(f Frame) bool {
 	p := slashed(f.File)
-	return p == "" || strings.HasPrefix(p, "vendor/") || containsAny(p, phpPackages)
+	return p == "" || strings.HasPrefix(p, "vendor/") || spoken(p, phpPackages...)
 }
 
 // phpCanonical keeps the file alone. Whether PHP prints a backtrace, and so the
@@ -58,20 +56,10 @@ func phpLibrary(f Frame) bool {
 func phpCanonical(f Frame) Frame {
 	_, base := splitBase(strings.ReplaceAll(f.File, `\`, "/"))
 	name, ext, _ := strings.Cut(base, ".")
-	if len(name) >= 32 && isHexName(name) {
+	if len(name) >= 32 && isLowerHex(name) {
 		base = "<view>." + ext
 	}
 	return Frame{File: base, Line: f.Line, Function: "<file>"}
-}
-
-func isHexName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // phpKind takes what was a fatal error until PHP 7 for the exception it became.

@@ -98,12 +98,7 @@ func phpType(s string) bool {
 	if strings.HasPrefix(s, "class@anonymous") {
 		return true
 	}
-	for i := 0; i < len(s); i++ {
-		if !isIdentByte(s[i]) && s[i] != '\\' {
-			return false
-		}
-	}
-	return strings.Contains(s, `\`) || pyStrong(s)
+	return only(s, func(c byte) bool { return isIdentByte(c) || c == '\\' }) && (strings.Contains(s, `\`) || pyStrong(s))
 }
 
 // phpPlace splits "message in /x.php:3" and its kin.
@@ -159,7 +154,7 @@ func phpFile(s string) (Frame, bool) {
 func phpIsFile(s string) bool {
 	p := slashed(s)
 	return !strings.Contains(s, "\n") && strings.Count(s, " ") < 8 &&
-		(containsAny(p, []string{".php", ".inc", ".module", ".phtml", ".tpl", ".install", "eval()'d", ".phar", "command line code", "standard input"}) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "unknown"))
+		(spoken(p, ".php", ".inc", ".module", ".phtml", ".tpl", ".install", "eval()'d", ".phar", "command line code", "standard input") || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "unknown"))
 }
 
 // phpEvaluated takes the place of an eval for the place inside.

@@ -44,11 +44,6 @@ func phpRead(lines []string, i int) (trace, int, bool) {
 		}
 		t.chain = append(t.chain, phpFinish(e))
 	}
-	for _, e := range t.chain {
-		if t.class = phpClass(e); t.class != "" {
-			break
-		}
-	}
 	return t, max(r.i, i+1), true
 }
 

@@ -42,14 +42,10 @@ func (t *text) unprefix() {
 // levels, threads, loggers. more reports a line that goes on in the next.
 func stripPrefix(l string) (rest string, lv level, more bool) {
 	if l == "" || l[0] == ' ' || l[0] == '\t' {
-		i := 0
-		for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
-			i++
-		}
-		if i == len(l) || l[i] < '0' || l[i] > '9' {
+		said := strings.TrimLeft(l, " \t")
+		if said == "" || said[0] < '0' || said[0] > '9' {
 			return l, unsaid, false
 		}
-		said := l[i:]
 		if n, _ := timestamp(said); n == 0 || len(said) == n || said[n] != '[' {
 			return l, unsaid, false
 		}
@@ -209,7 +205,7 @@ func isTold(w string) bool {
 }
 
 func isName(s string) bool {
-	for i := range len(s) {
+	for i := range len(s) { // asked of two words of every line with a time
 		if !isWord(s[i]) && s[i] != '.' && s[i] != '-' && s[i] != '/' && s[i] != '@' {
 			return false
 		}

@@ -14,6 +14,7 @@ func python() language {
 		canonical: pyCanonical,
 		vague:     pyVague,
 		kind:      pyKind,
+		class:     pyClass,
 		pooled:    pyPooled,
 	}
 }
@@ -82,10 +83,8 @@ func pyLibrary(f Frame) bool {
 		return true
 	}
 	p := strings.TrimPrefix(slashed(f.File), ".../")
-	for _, s := range pyPackages {
-		if strings.Contains(p, s) {
-			return true
-		}
+	if spoken(p, pyPackages...) {
+		return true
 	}
 	if strings.HasSuffix(p, ".pyx") || strings.HasSuffix(p, ".pxi") || strings.HasSuffix(p, ".pxd") {
 		return true
@@ -136,10 +135,8 @@ func pyStdlib(file string) bool {
 	if strings.Contains(p, "site-packages/") || strings.Contains(p, "dist-packages/") {
 		return false
 	}
-	for _, s := range []string{"/lib/python2", "/lib/python3", "/lib64/python", "/lib/pypy", "/lib-python/", "/python.framework/versions/"} {
-		if strings.Contains(p, s) {
-			return true
-		}
+	if spoken(p, "/lib/python2", "/lib/python3", "/lib64/python", "/lib/pypy", "/lib-python/", "/python.framework/versions/") {
+		return true
 	}
 	if before, _, ok := strings.Cut(p, "/lib/"); ok && pyHome(before) {
 		return true
@@ -156,12 +153,7 @@ func pyStdlib(file string) bool {
 
 // pyHome reports whether a folder is where Windows' installers put Python.
 func pyHome(dir string) bool {
-	for _, s := range []string{"/python", "conda", "winpython", "miniforge", "/mambaforge", "/ironpython", "/jython"} {
-		if strings.Contains(dir, s) {
-			return true
-		}
-	}
-	return false
+	return spoken(dir, "/python", "conda", "winpython", "miniforge", "/mambaforge", "/ironpython", "/jython")
 }
 
 // Frozen programs print the standard library's files without a folder.
@@ -181,12 +173,7 @@ func pyTyped(f Frame) bool {
 	if f.File == "<string>" {
 		return f.Function == "<module>"
 	}
-	for _, s := range []string{"<stdin>", "<ipython-input", "<console>", "<cell", "<input>", "<doctest", "<command"} {
-		if strings.HasPrefix(f.File, s) {
-			return true
-		}
-	}
-	return false
+	return startsWith(f.File, "<stdin>", "<ipython-input", "<console>", "<cell", "<input>", "<doctest", "<command")
 }
 
 func pyIgnore(f Frame) bool {

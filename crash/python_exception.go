@@ -45,12 +45,7 @@ var pyEndings = []string{
 
 func pyStrong(typ string) bool {
 	last := lastSegment(typ, ".")
-	for _, s := range pyEndings {
-		if strings.HasSuffix(last, s) {
-			return true
-		}
-	}
-	return false
+	return endsWith(last, pyEndings...)
 }
 
 // pyIsGroup reports exceptions that hold others.

@@ -27,11 +27,7 @@ func pyIndent(l string) int {
 	if at := pyBars(l); at > 0 {
 		l = strings.TrimPrefix(l[at:], " ")
 	}
-	n := 0
-	for n < len(l) && (l[n] == ' ' || l[n] == '\t') {
-		n++
-	}
-	return n
+	return countOf(l, " \t")
 }
 
 // pyBars returns the index behind the last bar of a group's margin.

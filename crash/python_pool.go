@@ -12,7 +12,7 @@ func pyPooled(f Frame, e exception, reason string) string {
 			return ""
 		}
 	default:
-		if !containsAny(reason, []string{" has no attribute '", "name '", " keyword argument '"}) {
+		if !spoken(reason, " has no attribute '", "name '", " keyword argument '") {
 			return ""
 		}
 	}

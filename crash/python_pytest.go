@@ -184,10 +184,8 @@ func (r *pytest) close() exception {
 // of a chain, or -1.
 func (r *pytest) linked(i int) int {
 	for k := i; k < len(r.lines) && k <= i+4; k++ {
-		for _, s := range pyConnectors {
-			if strings.HasPrefix(r.lines[k], s) {
-				return k
-			}
+		if startsWith(r.lines[k], pyConnectors...) {
+			return k
 		}
 	}
 	return -1

@@ -76,10 +76,8 @@ func (r *pyReader) lookBack() {
 	if e, strong, ok := pyException(before); ok && strong {
 		r.told = e
 	}
-	for _, s := range []string{"Exception ignored", "Exception in thread", "--- Logging error", "Task exception was never", "Future exception was never"} {
-		if strings.HasPrefix(before, s) {
-			r.quiet = true
-		}
+	if startsWith(before, "Exception ignored", "Exception in thread", "--- Logging error", "Task exception was never", "Future exception was never") {
+		r.quiet = true
 	}
 }
 
@@ -241,11 +239,6 @@ func (r *pyReader) trace() trace {
 	switch lastSegment(last.typ, ".") {
 	case "KeyboardInterrupt", "SystemExit", "GeneratorExit":
 		t.fatal = false
-	}
-	for _, e := range t.chain {
-		if t.class = pyClass(e); t.class != "" {
-			break
-		}
 	}
 	return t
 }

@@ -155,12 +155,7 @@ func isNoun(w string) bool {
 // isNounBehind is for "'save' method" and "'x' is not a function".
 func isNounBehind(s string) bool {
 	s = strings.TrimLeft(s, " ")
-	for _, n := range [...]string{"method", "function", "module", "attribute", "is not a function", "is not defined", "command", "package", "undeclared", "was not declared", "has no member"} {
-		if strings.HasPrefix(s, n) {
-			return true
-		}
-	}
-	return false
+	return startsWith(s, "method", "function", "module", "attribute", "is not a function", "is not defined", "command", "package", "undeclared", "was not declared", "has no member")
 }
 
 // isCodeName reports what may be an identifier, and no value or path.

@@ -2,16 +2,13 @@ package crash
 
 import "strings"
 
-// rubySigns are made once: the table is made for each output.
-var rubySigns = []string{":in `", ":in '", ":in\"", ":in`", ":in'", ".rb:", ".rb\"", ".rb(", ".erb", ".haml", pyHead}
-
 // ruby reads backtraces as the interpreter prints them, in either order, and
 // those of logs: Rails, Rake, RSpec, minitest, Bundler, irb.
 func ruby() language {
 	return language{
 		name:      "ruby",
 		begins:    rubyBegins,
-		signs:     rubySigns,
+		signs:     []string{":in `", ":in '", ":in\"", ":in`", ":in'", ".rb:", ".rb\"", ".rb(", ".erb", ".haml", pyHead},
 		starts:    " \tfl",
 		read:      rubyRead,
 		library:   rubyLibrary,
@@ -19,6 +16,7 @@ func ruby() language {
 		canonical: rubyCanonical,
 		vague:     rubyVague,
 		kind:      rubyKind,
+		class:     rubyClass,
 	}
 }
 
@@ -58,7 +56,7 @@ func rubyLibrary(f Frame) bool {
 	if strings.HasPrefix(p, "[gem_root]") {
 		return true
 	}
-	if containsAny(p, rubyPackages) || strings.HasPrefix(p, "gems/") || strings.HasSuffix(p, ".java") {
+	if spoken(p, rubyPackages...) || strings.HasPrefix(p, "gems/") || strings.HasSuffix(p, ".java") {
 		return true
 	}
 	if at := strings.Index(p, "/ruby"); at >= 0 && strings.Contains(p[at:], "/lib/ruby/") {

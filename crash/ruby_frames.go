@@ -121,7 +121,7 @@ func rubyLineEnd(s string) int {
 }
 
 func rubySource(file string) bool {
-	return containsAny(file, []string{".rb", ".erb", ".haml", ".slim", ".rake", ".gemspec", "Rakefile", "Gemfile", "-e", "Vagrantfile", "Podfile", ".ru"})
+	return spoken(file, ".rb", ".erb", ".haml", ".slim", ".rake", ".gemspec", "Rakefile", "Gemfile", "-e", "Vagrantfile", "Podfile", ".ru")
 }
 
 // rubyMessage splits ": message (Type)". ok is false without a type.
@@ -143,15 +143,7 @@ func rubyMessage(rest string) (typ, msg string, ok bool) {
 
 // rubyConstant reports names of classes: Foo::BarError.
 func rubyConstant(s string) bool {
-	if s == "" || len(s) > 200 || s[0] < 'A' || s[0] > 'Z' {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if !isIdentByte(s[i]) && s[i] != ':' {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= 200 && s[0] >= 'A' && s[0] <= 'Z' && only(s, func(c byte) bool { return isIdentByte(c) || c == ':' })
 }
 
 // rubyOccurred reads how ExceptionNotifier begins its mails: "A Type occurred in

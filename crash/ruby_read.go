@@ -35,11 +35,6 @@ func rubyRead(lines []string, i int) (trace, int, bool) {
 	for _, v := range slices.Backward(r.chain) {
 		t.chain = append(t.chain, rubyFinish(v))
 	}
-	for _, e := range t.chain {
-		if t.class = rubyClass(e); t.class != "" {
-			break
-		}
-	}
 	switch r.chain[0].typ {
 	case "Interrupt", "SystemExit":
 		t.fatal = false

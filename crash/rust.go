@@ -5,16 +5,13 @@ import (
 	"strings"
 )
 
-// rustSigns are made once: the table is made for each output.
-var rustSigns = []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."}
-
 // rust reads panics of every age of the language, with and without a backtrace;
 // errors that main returned, with their causes; the compiler's own failures.
 func rust() language {
 	return language{
 		name:      "rust",
 		begins:    rustBegins,
-		signs:     rustSigns,
+		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."},
 		starts:    " 0",
 		read:      rustRead,
 		library:   rustLibrary,
@@ -151,12 +148,7 @@ func rustPanics(lines []string, i int) (trace, int, bool) {
 
 // rustConsequence reports what a thread says when another's panic reached it.
 func rustConsequence(message string) bool {
-	for _, s := range []string{"PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic", "panic indicator set", "thread panicked"} {
-		if strings.Contains(message, s) {
-			return true
-		}
-	}
-	return false
+	return spoken(message, "PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic", "panic indicator set", "thread panicked")
 }
 
 // rustMessageLines bounds a panic's message.

@@ -76,7 +76,7 @@ func rustWrapped(lines []string, i int) ([]Frame, int) {
 		case d > 0 && strings.HasPrefix(t[d:], ": "), strings.HasPrefix(t, "at /"), len(whole) > 0 && strings.HasPrefix(t, "at "):
 			whole = append(whole, t)
 		case len(whole) > 0:
-			if w := &whole[len(whole)-1]; strings.HasPrefix(*w, "at ") || rustHex(t) { // a path, or the end of a hash
+			if w := &whole[len(whole)-1]; strings.HasPrefix(*w, "at ") || isLowerHex(t) { // a path, or the end of a hash
 				*w += t
 			} else {
 				*w += " " + t

@@ -143,20 +143,11 @@ func rustUnversioned(crate string) string {
 			continue
 		}
 		rest := crate[k+1:]
-		if rest[0] >= '0' && rest[0] <= '9' && strings.Contains(rest, ".") || len(rest) == 16 && rustHex(rest) {
+		if rest[0] >= '0' && rest[0] <= '9' && strings.Contains(rest, ".") || len(rest) == 16 && isLowerHex(rest) {
 			return crate[:k]
 		}
 	}
 	return crate
-}
-
-func rustHex(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // rustCrate returns the crate a function belongs to: the first name of its path,
@@ -248,7 +239,7 @@ func rustBelowSource(path string) string {
 
 // rustFunction takes the hashes, type arguments and closures off a name.
 func rustFunction(name string) string {
-	if k := strings.LastIndex(name, "::h"); k > 0 && len(name)-k == 19 && rustHex(name[k+3:]) {
+	if k := strings.LastIndex(name, "::h"); k > 0 && len(name)-k == 19 && isLowerHex(name[k+3:]) {
 		name = name[:k]
 	}
 	name = goStripBrackets(name) // crate[0123abc]

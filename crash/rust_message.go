@@ -82,7 +82,7 @@ func rustException(at Frame, column, message string, frames []Frame) exception {
 		if generic || words == "" {
 			e.code = column
 		}
-	case rustOwns(frames):
+	case ownFrames(frames, rustLibrary, rustIgnore):
 		e.frames = append(frames, at)
 		if !generic {
 			e.code = words
@@ -175,15 +175,6 @@ func rustStripped(frames []Frame) string {
 		}
 	}
 	return own
-}
-
-func rustOwns(frames []Frame) bool {
-	for _, f := range frames {
-		if !rustIgnore(f) && !rustLibrary(f) {
-			return true
-		}
-	}
-	return false
 }
 
 // rustOverflow reads what the runtime says of an overflown stack.
@@ -343,13 +334,5 @@ func wasmFrame(t string) string {
 
 // rustTypeName reports a type's name as derive(Debug) prints it.
 func rustTypeName(s string) bool {
-	if s == "" || s[0] < 'A' || s[0] > 'Z' {
-		return false
-	}
-	for _, r := range s {
-		if (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
-			return false
-		}
-	}
-	return true
+	return s != "" && s[0] >= 'A' && s[0] <= 'Z' && only(s, func(c byte) bool { return c < 0x80 && isIdentByte(c) })
 }

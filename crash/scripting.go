@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // leadingNumber reads the decimal number that s begins with. ok is false when
 // there is none, or one so large that it's no line's.
@@ -34,14 +37,19 @@ func listed(list, name string) bool {
 	return name != "" && !strings.Contains(name, " ") && strings.Contains(list, " "+name+" ")
 }
 
-// containsAny reports whether s contains one of parts.
-func containsAny(s string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
+// spoken reports whether one of the words occurs in s.
+func spoken(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// startsWith reports whether s begins with one of the words.
+func startsWith(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(s, w) })
+}
+
+// endsWith reports whether s ends with one of the words.
+func endsWith(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasSuffix(s, w) })
 }
 
 // between returns what stands in s between before and after.
@@ -67,21 +75,17 @@ func lastSegment(s, seps string) string {
 	return s
 }
 
-// ownFrames reports whether one of frames is the user's own.
-func ownFrames(frames []Frame, library func(Frame) bool) bool {
-	for _, f := range frames {
-		if !library(f) {
-			return true
-		}
-	}
-	return false
+// ownFrames reports whether one of frames is the user's own: neither a library's
+// nor one that says nothing.
+func ownFrames(frames []Frame, library, ignore func(Frame) bool) bool {
+	return slices.ContainsFunc(frames, func(f Frame) bool { return !library(f) && (ignore == nil || !ignore(f)) })
 }
 
 // withoutInner drops the innermost frames that inner names from an exception
 // of libraries alone: the package that called the language's own library says
 // more. Frames of nothing else stay as they are.
 func withoutInner(frames []Frame, library, inner func(Frame) bool) []Frame {
-	if ownFrames(frames, library) {
+	if ownFrames(frames, library, nil) {
 		return frames
 	}
 	for i, f := range frames {

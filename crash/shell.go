@@ -1,6 +1,10 @@
 package crash
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
+)
 
 // shell reads what bash, dash, ksh, zsh and busybox say of a script: its name,
 // the line, the command, the fault. One fault makes others follow (a variable
@@ -204,11 +208,7 @@ func (f *fault) split(rest string) {
 		}
 	default:
 		f.words = fold(strings.ToLower(parts[len(parts)-1]))
-		var names []string
-		for _, p := range parts[:min(len(parts)-1, 3)] {
-			names = append(names, commandName(p))
-		}
-		f.command = strings.Join(names, " ")
+		f.command = strings.Join(each.Of(parts[:min(len(parts)-1, 3)], commandName), " ")
 	}
 	if f.words == "not found" {
 		f.words = "command not found"
@@ -274,12 +274,7 @@ func commandName(p string) string {
 // isFaultText reports words that shells end with; without "line" before it a
 // name and a number begin lines of many programs.
 func isFaultText(s string) bool {
-	for _, w := range [...]string{"not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "invalid option", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter"} {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return spoken(s, "not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "invalid option", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter")
 }
 
 // shellCanonical drops names that were made up for one run: CI steps and

@@ -163,12 +163,7 @@ func parsePostgresTool(l string) (sqlError, bool) {
 // isServerRefusal reports how a server turns a connection away; people who
 // retype it lose one of the two blanks.
 func isServerRefusal(s string) bool {
-	for _, w := range [...]string{"role ", "password authentication", "database ", "no pg_hba.conf", "sorry, too many", "remaining connection", "the database system", "Peer authentication", "Ident authentication"} {
-		if strings.HasPrefix(s, w) {
-			return true
-		}
-	}
-	return false
+	return startsWith(s, "role ", "password authentication", "database ", "no pg_hba.conf", "sorry, too many", "remaining connection", "the database system", "Peer authentication", "Ident authentication")
 }
 
 // parsePostgres reads "ERROR:  message (SQLSTATE 42P01)".

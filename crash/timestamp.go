@@ -24,9 +24,7 @@ func timestamp(l string) (n int, rest string) {
 	}
 	j := i + d
 	if d > 0 {
-		for j < len(l) && (l[j] == 'T' || l[j] == ' ' || l[j] == ',' || l[j] == ':' || l[j] == '_' || l[j] == '-') {
-			j++
-		}
+		j += countOf(l[j:], "T ,:_-")
 	}
 	c := clock(l[j:])
 	switch {
@@ -70,17 +68,10 @@ func meteorTime(l string) int {
 
 // separators returns the length of what stands between two columns of a log.
 func separators(l string) int {
-	i := 0
-	for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
-		i++
-	}
+	i := countOf(l, " \t")
 	if i < len(l) && (l[i] == '|' || l[i] == '-' || l[i] == ':' || l[i] == ',' || l[i] == ';') &&
 		(i+1 == len(l) || l[i+1] == ' ' || l[i+1] == '\t') && !isItem(l[i:]) {
-		i++
-		for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
-			i++
-		}
-		return i
+		return i + 1 + countOf(l[i+1:], " \t")
 	}
 	if i > 1 && !strings.Contains(l[:i], "\t") {
 		return 1 // the rest is indentation of the line itself
@@ -99,10 +90,7 @@ func kernelTime(l string, open byte) (int, string) {
 	if open != '[' {
 		return 0, ""
 	}
-	i := 1
-	for i < len(l) && l[i] == ' ' {
-		i++
-	}
+	i := 1 + countOf(l[1:], " ")
 	a := countDigits(l[i:])
 	if a == 0 || i+a >= len(l) || l[i+a] != '.' {
 		return 0, ""
@@ -113,6 +101,25 @@ func kernelTime(l string, open byte) (int, string) {
 		return 0, ""
 	}
 	return end + 1 + separators(l[end+1:]), ""
+}
+
+// only reports whether s has no other characters than those of is.
+func only(s string, is func(c byte) bool) bool {
+	for i := range len(s) {
+		if !is(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// countOf counts the characters of set that s begins with.
+func countOf(s, set string) int {
+	i := 0
+	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
+		i++
+	}
+	return i
 }
 
 // countDigits counts the digits that s begins with.
@@ -129,16 +136,10 @@ func countDigits(s string) int {
 func date(s string) int {
 	i := 0
 	if n := name3(s, "MonTueWedThuFriSatSun"); n > 0 {
-		i = n
-		for i < len(s) && (s[i] == ' ' || s[i] == ',') {
-			i++
-		}
+		i = n + countOf(s[n:], " ,")
 	}
 	if n := name3(s[i:], months); n > 0 {
-		j := i + n
-		for j < len(s) && (s[j] == ' ' || s[j] == '-') {
-			j++
-		}
+		j := i + n + countOf(s[i+n:], " -")
 		d := countDigits(s[j:])
 		if d == 0 || d > 2 {
 			return 0
@@ -207,10 +208,7 @@ func isDateMark(c byte) bool { return c == '-' || c == '/' || c == '.' || c == '
 
 // yearBehind steps over a year: "May 11, 2024" and "May 11 2024".
 func yearBehind(s string, i int) int {
-	j := i
-	for j < len(s) && (s[j] == ' ' || s[j] == ',' || s[j] == '-') {
-		j++
-	}
+	j := i + countOf(s[i:], " ,-")
 	if countDigits(s[j:]) == 4 && (j+4 == len(s) || s[j+4] != ':') {
 		return j + 4
 	}

@@ -181,15 +181,10 @@ func isDuration(s string) bool {
 	return true
 }
 
-func isHex(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return s != ""
-}
+func isHex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == "" }
+
+// isLowerHex is isHex for the hashes that compilers and engines print.
+func isLowerHex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
 
 // isHash matches hashes and ids: eight or more hexadecimal digits, some of
 // them numerals, or 0x and any.
@@ -250,12 +245,7 @@ func isIP(s string) bool {
 	if strings.Count(s, ":") < 2 || len(s) > 45 {
 		return false
 	}
-	for i := range len(s) {
-		if c := s[i] | 0x20; s[i] != ':' && s[i] != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return strings.Contains(s, "::") || strings.Count(s, ":") >= 4
+	return strings.Trim(s, "0123456789abcdefABCDEF:.") == "" && (strings.Contains(s, "::") || strings.Count(s, ":") >= 4)
 }
 
 // isHost matches names with a known end or with a port: db-1.prod.internal,
@@ -274,12 +264,7 @@ func isHost(s string) bool {
 	default:
 		return false
 	}
-	for i := range len(host) {
-		if c := host[i]; !isWord(c) && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return strings.ToLower(host) == host && !strings.HasPrefix(host, "com.") && !strings.HasPrefix(host, "org.")
+	return only(host, func(c byte) bool { return isWord(c) || c == '-' || c == '.' }) && strings.ToLower(host) == host && !strings.HasPrefix(host, "com.") && !strings.HasPrefix(host, "org.")
 }
 
 // foldDigits folds what varies within a word: parts of digits only (worker-17),

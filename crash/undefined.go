@@ -77,7 +77,7 @@ func undefinedSkip(lines []string, i int) int {
 func undefinedDump(l string) bool {
 	t := strings.TrimSpace(l)
 	return t == "^" || strings.HasPrefix(t, "^~") || strings.HasPrefix(t, "<memory cannot be printed>") ||
-		strings.HasPrefix(l, " ") && len(t) > 5 && t[2] == ' ' && rustHex(t[:2]) && rustHex(t[3:5])
+		strings.HasPrefix(l, " ") && len(t) > 5 && t[2] == ' ' && isLowerHex(t[:2]) && isLowerHex(t[3:5])
 }
 
 // undefinedFunction finds the function of a finding's place in its stack.

@@ -1,7 +1,9 @@
 package crash
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -88,7 +90,11 @@ func (w *walk) read(lang *language, lines []string, i int) (t trace, next int, o
 			}
 		}
 	}()
-	return lang.read(lines, i)
+	t, next, ok = lang.read(lines, i)
+	for k := 0; lang.class != nil && t.class == "" && k < len(t.chain); k++ {
+		t.class = lang.class(t.chain[k])
+	}
+	return t, next, ok
 }
 
 // take notes f and keeps it if it counts more than what was kept: fatal before
@@ -104,7 +110,7 @@ func (w *walk) take(f found) {
 		if !f.fatal {
 			kind = "not fatal"
 		}
-		w.why = append(w.why, fmt.Sprintf("line %d: %s trace of %s, %s", f.line, f.lang.name, orNone(last.typ), kind))
+		w.why = append(w.why, fmt.Sprintf("line %d: %s trace of %s, %s", f.line, f.lang.name, unnamed(last.typ), kind))
 	}
 	switch b := w.best; {
 	case b != nil && b.holds(&f):
@@ -164,20 +170,10 @@ func (f *found) typed() bool {
 // placed reports whether f names any place: "Aborted (core dumped)" behind a
 // trace says less than the trace.
 func (f *found) placed() bool {
-	for _, e := range f.chain {
-		if len(e.frames) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.chain, func(e exception) bool { return len(e.frames) > 0 })
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "an unnamed failure"
-	}
-	return s
-}
+func unnamed(typ string) string { return cmp.Or(typ, "an unnamed failure") }
 
 // views are copies of indented blocks without their indentation, so that a
 // trace that somebody pasted indented looks as it was printed. One block is

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/flow/template"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
@@ -127,13 +128,7 @@ func (r *renderer) text(s string) string {
 	return out
 }
 
-func (r *renderer) list(all []string) []string {
-	out := make([]string, len(all))
-	for i, s := range all {
-		out[i] = r.text(s)
-	}
-	return out
-}
+func (r *renderer) list(all []string) []string { return each.Of(all, r.text) }
 
 func (r *renderer) values(sets ...map[string]Value) map[string]Value {
 	out := map[string]Value{}

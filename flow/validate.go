@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // WithDefaults returns d with every zero field set to its default.
@@ -243,9 +245,5 @@ func (d Definition) Cycle() []string {
 }
 
 func (d Definition) names(tasks []int) []string {
-	out := make([]string, len(tasks))
-	for i, t := range tasks {
-		out[i] = d.Tasks[t].Name
-	}
-	return out
+	return each.Of(tasks, func(t int) string { return d.Tasks[t].Name })
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Profile names a set of rules that apply where the limits have no rule. Their limits come
@@ -31,11 +32,9 @@ func (p Profile) Rules() []Rule {
 	default:
 		where = byDefault
 	}
-	var rules []Rule
-	for _, d := range list {
-		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: where})
-	}
-	return rules
+	return each.Of(list, func(d defaultRule) Rule {
+		return Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: where}
+	})
 }
 
 // byDefault is the place of default rules.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -220,12 +221,7 @@ func (m *mergedHints) eachOverlap(pattern string, do func(*hintEntry)) {
 
 // counted reports whether the pattern also covers the names that an alias stands for.
 func (e *hintEntry) counted(pattern string) bool {
-	for _, name := range e.of {
-		if overlap(name, pattern) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.of, func(name string) bool { return overlap(name, pattern) })
 }
 
 // fold appends s in lower case.

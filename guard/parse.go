@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // limitsFile is the schema of a file of limits.
@@ -322,13 +323,7 @@ func defaultLimit(p cost.Predictor) float64 {
 	return 0
 }
 
-func predictorNames() []string {
-	var names []string
-	for _, p := range cost.Predictors() {
-		names = append(names, p.String())
-	}
-	return names
-}
+func predictorNames() []string { return each.Of(cost.Predictors(), cost.Predictor.String) }
 
 func didYouMean(word string, known []string, otherwise string) string {
 	if best := config.Nearest(word, known); best != "" {

@@ -170,10 +170,10 @@ type Proof struct {
 
 // Finding is an error in the order of a key.
 type Finding struct {
-	Topic    string
-	Key      string
-	Kind     string // gap, inversion, or missing (an event without its payload)
-	Position int64
-	Sequence int64 // the sequence number found or, after a key's last event, the next number to be assigned
-	Expected int64
+	Kind     string `json:"kind"` // gap, inversion, or missing (an event without its payload)
+	Topic    string `json:"topic"`
+	Key      string `json:"key"`
+	Position int64  `json:"position"`
+	Sequence int64  `json:"sequence"` // the sequence number found or, after a key's last event, the next number to be assigned
+	Expected int64  `json:"expected"`
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -28,12 +29,10 @@ func (s *Selection) Holds(body []byte, reason string, attributes ...map[string]A
 
 // has reports whether an attribute has exactly this text as its value.
 func has(attributes []map[string]Attribute, name, value string) bool {
-	for _, some := range attributes {
-		if a, ok := some[name]; ok && a.String == value && len(a.Binary) == 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(attributes, func(some map[string]Attribute) bool {
+		a, ok := some[name]
+		return ok && a.String == value && len(a.Binary) == 0
+	})
 }
 
 func (s *Selection) validateContent() error {

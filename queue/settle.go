@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Delete ends a delivery well and deletes the message. In a standard queue it also works
@@ -20,10 +22,7 @@ func (e *Engine) Delete(ctx context.Context, queue string, r Receipt) error {
 func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
 	return e.settle(ctx, "delete from", queue, len(receipts), func(i int) Receipt { return receipts[i] },
 		func(q Queue, _ Policy, at []int) ([]error, error) {
-			picked := make([]Receipt, len(at))
-			for i, n := range at {
-				picked[i] = receipts[n]
-			}
+			picked := each.Of(at, func(n int) Receipt { return receipts[n] })
 			results, err := e.store.Delete(ctx, q.ID, q.Settings.FIFO, picked)
 			if err != nil {
 				return nil, err
@@ -52,11 +51,9 @@ type VisibilityChange struct {
 
 // ChangeVisibilityBatch changes many leases. It returns one result for each entry.
 func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []VisibilityChange) ([]error, error) {
-	changes := make([]Change, len(in))
-	for i, c := range in {
-		changes[i] = Change{Receipt: c.Receipt, For: c.Visibility}
-	}
-	return e.change(ctx, "change visibility in", queue, changes)
+	return e.change(ctx, "change visibility in", queue, each.Of(in, func(c VisibilityChange) Change {
+		return Change{Receipt: c.Receipt, For: c.Visibility}
+	}))
 }
 
 // Reject moves the message to the dead-letter queue now. ErrNoDeadLetter means that there
@@ -68,11 +65,9 @@ func (e *Engine) Reject(ctx context.Context, queue string, r Receipt, o Outcome)
 // Unreceive takes back deliveries that never reached their worker. The messages are
 // visible again, and the receive does not count.
 func (e *Engine) Unreceive(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
-	changes := make([]Change, len(receipts))
-	for i, r := range receipts {
-		changes[i] = Change{Receipt: r, Release: true, Refund: true}
-	}
-	return e.change(ctx, "give back to", queue, changes)
+	return e.change(ctx, "give back to", queue, each.Of(receipts, func(r Receipt) Change {
+		return Change{Receipt: r, Release: true, Refund: true}
+	}))
 }
 
 // clean shortens what a worker reports, and replaces what some stores cannot hold.
@@ -98,10 +93,7 @@ func (e *Engine) change(ctx context.Context, doing, queue string, changes []Chan
 	}
 	return e.settle(ctx, doing, queue, len(changes), func(i int) Receipt { return changes[i].Receipt },
 		func(q Queue, p Policy, at []int) ([]error, error) {
-			picked := make([]Change, len(at))
-			for i, n := range at {
-				picked[i] = changes[n]
-			}
+			picked := each.Of(at, func(n int) Change { return changes[n] })
 			results, err := e.store.Change(ctx, q.ID, p, picked)
 			if err != nil {
 				return nil, err

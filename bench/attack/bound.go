@@ -15,8 +15,9 @@ type bound struct {
 	good      float64       // percent of the innocents
 	target    float64       // percent of the innocents of the class target
 	slowest   time.Duration // of the innocents; 0 for no bound
-	contained bool          // no pill is answered 2xx in the last third
-	refused   bool          // every pill of the last third is refused
+	contained bool          // no pill is answered 2xx in the last third, but for probes
+	refused   bool          // every pill of the last third is refused, but for probes
+	found     bool          // a pill is convicted
 	connect   time.Duration // the slowest of the class target; 0 for no bound
 }
 
@@ -41,7 +42,11 @@ func (b bound) missed(r *Run) []string {
 	if r.Evidence != nil {
 		miss(len(r.Evidence.Wrong) > 0, "%d convicted wrongly", len(r.Evidence.Wrong))
 	}
+	miss(b.found && r.Evidence != nil && r.Evidence.Convicts == 0, "nobody found")
 	for said, n := range r.LastPills {
+		if said == "200" && r.Evidence != nil && n <= r.Evidence.Convicts {
+			continue // a first term ends after about a minute, and one copy of each convict is then tried again
+		}
 		miss(b.contained && said == "200", "%d late pills answered", n)
 		miss(b.refused && !strings.HasPrefix(said, "503") && !strings.HasPrefix(said, "429"), "%d late pills: %s", n, said)
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A Report is what the rows came to.
@@ -110,12 +113,6 @@ func (r *Run) summary() string {
 func tell(counts map[string]int) string {
 	names := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })
-	parts := make([]string, len(names))
-	for i, name := range names {
-		parts[i] = fmt.Sprintf("%d × %s", counts[name], name)
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
+	parts := each.Of(names, func(name string) string { return fmt.Sprintf("%d × %s", counts[name], name) })
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A row is one attack.
@@ -147,17 +149,17 @@ func lateRows() []row {
 	return []row{
 		{
 			name: "delayed", what: "one request, 2/s, that is answered 200 and kills its worker 2 s later",
-			bound: bound{text: "no wrong conviction, found within 8 deaths", deaths: 8, contained: true}, peers: true,
+			bound: bound{text: "no wrong conviction, found within 8 deaths", deaths: 8, contained: true, found: true}, peers: true,
 			also: thumbs, evil: late("/thumb?id=13&q=%slate2000", neon),
 		},
 		{
 			name: "after-answer", what: "one request, 2/s, that kills its worker 5 ms after its answer",
-			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true}, peers: true,
+			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true, found: true}, peers: true,
 			also: thumbs, evil: late("/thumb?id=13&q=%slate5", neon),
 		},
 		{
 			name: "after-answer-home", what: "a header on the home page, 2/s, that kills its worker 5 ms after its answer",
-			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true, good: 99}, peers: true,
+			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true, found: true, good: 99}, peers: true,
 			also: thumbs, evil: func(w *world) []stream {
 				return []stream{{rate: 2, make: func(int, *rand.Rand) shot { return theme(w.pill(get(nil, "", "/")), neon+"late5") }}}
 			},
@@ -283,11 +285,7 @@ func everydayRows() []row {
 
 // rowNames returns the names of all rows.
 func rowNames() []string {
-	var names []string
-	for _, r := range rows() {
-		names = append(names, r.name)
-	}
-	return names
+	return each.Of(rows(), func(r row) string { return r.name })
 }
 
 // chosen returns the rows of the names, which may be those of groups, in the order

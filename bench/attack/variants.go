@@ -67,6 +67,12 @@ func variantRows() []row {
 		each("hang-unique", "requests that hang their worker, no two alike, 1/s; timeout 2s", 14, 1, func(w *world, n int, _ *rand.Rand) shot {
 			return w.pill(get(nil, "", "/search?q=%shang-%d", neon, n))
 		}),
+		each("hang-header", "a header that hangs the worker, 2/s, on a page that innocents ask for once a second; the default timeout, 30s", 6, 2,
+			func(w *world, _ int, _ *rand.Rand) shot { return theme(w.pill(get(nil, "", "/help/returns")), neon+"hang") }),
+		each("hang-values", "a header on the home page that hangs the worker, another value each time, 2/s; the default timeout, 30s", 10, 2,
+			func(w *world, n int, _ *rand.Rand) shot {
+				return theme(w.pill(get(nil, "", "/")), fmt.Sprintf("%shang-%d", neon, n))
+			}),
 		each("twice", "one request, 2/s, that each worker answers once and dies of the second time", 14, 2, func(w *world, _ int, _ *rand.Rand) shot {
 			return w.pill(get(nil, "", "/thumb?id=13&q=%stwice", neon))
 		}),

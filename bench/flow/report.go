@@ -6,6 +6,9 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Report is what came out.
@@ -52,11 +55,7 @@ func newRow(g graph, way string, samples map[string][]sample) Row {
 }
 
 func median(all []sample, of func(sample) time.Duration) float64 {
-	var v []float64
-	for _, s := range all {
-		v = append(v, of(s).Seconds()*1e3)
-	}
-	return middle(v)
+	return rig.Median(each.Of(all, func(s sample) float64 { return of(s).Seconds() * 1e3 }))
 }
 
 func ratios(ours, theirs []sample, of func(sample) time.Duration) Ratio {
@@ -69,15 +68,7 @@ func ratios(ours, theirs []sample, of func(sample) time.Duration) Ratio {
 	if len(v) == 0 {
 		return Ratio{}
 	}
-	return Ratio{middle(v), slices.Max(v)}
-}
-
-func middle(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	if len(s)%2 == 1 {
-		return s[len(s)/2]
-	}
-	return (s[len(s)/2] + s[len(s)/2-1]) / 2
+	return Ratio{rig.Median(v), slices.Max(v)}
 }
 
 // Worst returns the highest median ratio of wall times.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/bench/internal/calls"
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A Case is one kind of request.
@@ -38,11 +39,7 @@ func cases() []Case {
 }
 
 func caseNames() string {
-	var names []string
-	for _, c := range cases() {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, ",")
+	return strings.Join(each.Of(cases(), func(c Case) string { return c.Name }), ",")
 }
 
 func parseCases(text string) ([]Case, error) {

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A Report is what the proxies came to.
@@ -69,11 +71,11 @@ func newReport(cfg Config, samples map[key][]sample) *Report {
 
 func newRow(name string, all []sample) Row {
 	row := Row{Proxy: name}
-	cpu := each(all, func(s sample) float64 { return micros(s.cpu) })
-	row.CPU, row.CPUMin, row.CPUMax = median(cpu), slices.Min(cpu), slices.Max(cpu)
-	row.PerSec = math.Round(median(each(all, func(s sample) float64 { return s.perSec })))
-	row.P50 = median(each(all, func(s sample) float64 { return micros(s.p50) / 1e3 }))
-	row.P99 = median(each(all, func(s sample) float64 { return micros(s.p99) / 1e3 }))
+	cpu := each.Of(all, func(s sample) float64 { return micros(s.cpu) })
+	row.CPU, row.CPUMin, row.CPUMax = rig.Median(cpu), slices.Min(cpu), slices.Max(cpu)
+	row.PerSec = math.Round(rig.Median(each.Of(all, func(s sample) float64 { return s.perSec })))
+	row.P50 = rig.Median(each.Of(all, func(s sample) float64 { return micros(s.p50) / 1e3 }))
+	row.P99 = rig.Median(each.Of(all, func(s sample) float64 { return micros(s.p99) / 1e3 }))
 	for _, s := range all {
 		row.Requests += s.requests
 		row.Failed += s.failed
@@ -90,20 +92,7 @@ func ratio(mine, peers []sample) float64 {
 	for i := range mine {
 		ratios[i] = float64(mine[i].cpu) / float64(max(1, peers[i].cpu))
 	}
-	return math.Round(median(ratios)*1000) / 1000
-}
-
-func each(all []sample, f func(sample) float64) []float64 {
-	values := make([]float64, len(all))
-	for i, s := range all {
-		values[i] = f(s)
-	}
-	return values
-}
-
-func median[T cmp.Ordered](values []T) T {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+	return math.Round(rig.Median(ratios)*1000) / 1000
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // A row is one proxy in one configuration.
@@ -74,9 +75,5 @@ func rows() []row {
 }
 
 func rowNames() []string {
-	var names []string
-	for _, r := range rows() {
-		names = append(names, r.name)
-	}
-	return names
+	return each.Of(rows(), func(r row) string { return r.name })
 }

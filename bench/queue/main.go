@@ -11,35 +11,29 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { rig.Main(run) }
 
 // options are what the command line says.
 type options struct {
 	Config
 	dir, postgres, bezoar, profile string
-	json                           bool
 }
 
-func parse(args []string, stderr io.Writer) (o options, err error) {
-	flags := flag.NewFlagSet("queue", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := rig.Flags("queue", stderr)
 	flags.IntVar(&o.Rounds, "rounds", 5, "rounds of which the median counts")
 	flags.IntVar(&o.Messages, "messages", 5000, "messages of one measurement")
 	flags.IntVar(&o.Backlog, "backlog", 100_000, "messages of a second measurement of the endpoints; 0 leaves it out")
@@ -51,21 +45,25 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.postgres, "postgres", os.Getenv("BEZOAR_TEST_POSTGRES"), "`URL` of a PostgreSQL where databases can be made")
 	flags.StringVar(&o.bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of this process to a `file`")
-	flags.BoolVar(&o.json, "json", false, "print one JSON document")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	for text := range strings.SplitSeq(*workers, ",") {
+	_, code := rig.Run(flags, args, stdout, func() error { return o.check(*workers, *only) }, func() (*Report, error) {
+		return report(ctx, o, stderr)
+	})
+	return code
+}
+
+// check reads the two lists of the command line and validates all of it.
+func (o *options) check(workers, only string) (err error) {
+	for text := range strings.SplitSeq(workers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return o, fmt.Errorf("workers: %q is not a number", text)
+			return fmt.Errorf("workers: %q is not a number", text)
 		}
 		o.Workers = append(o.Workers, n)
 	}
-	if o.Subjects, err = pick(*only); err != nil {
-		return o, err
+	if o.Subjects, err = pick(only); err != nil {
+		return err
 	}
-	return o, o.Validate()
+	return o.Validate()
 }
 
 func pick(names string) (picked []Subject, err error) {
@@ -75,10 +73,7 @@ func pick(names string) (picked []Subject, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(subjects(), func(s Subject) bool { return s.Name == name })
 		if i < 0 {
-			var all []string
-			for _, s := range subjects() {
-				all = append(all, s.Name)
-			}
+			all := each.Of(subjects(), func(s Subject) string { return s.Name })
 			return nil, fmt.Errorf("only: %q is unknown, want some of %s", name, strings.Join(all, ","))
 		}
 		picked = append(picked, subjects()[i])
@@ -86,54 +81,35 @@ func pick(names string) (picked []Subject, err error) {
 	return picked, nil
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, "queue:", err)
-		return 2
-	}
-	if err := report(ctx, o, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "queue:", err)
-		return 1
-	}
-	return 0
-}
-
-func report(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+func report(ctx context.Context, o options, stderr io.Writer) (r *Report, err error) {
 	e, err := NewEnv(o.dir, o.postgres, o.bezoar)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	if o.profile != "" {
 		stop, err := profile(o.profile)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer stop()
 	}
 	all, absent, err := measure(ctx, o.Config, e, stderr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := newReport(o.Config, all, absent)
+	r = newReport(o.Config, all, absent)
 	for _, s := range o.Subjects {
 		if !s.engine || absent[s.Name] != "" || o.Waiting == 0 {
 			continue
 		}
 		d, err := measureDepth(ctx, e, s, o.Waiting, o.Letters, depthCycles, stderr)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Depths = append(r.Depths, d)
 	}
-	if o.json {
-		return r.WriteJSON(stdout)
-	}
-	return r.WriteTable(stdout)
+	return r, nil
 }
 
 func profile(path string) (stop func(), err error) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 )
 
 // Each subject that needs no server carries a load to its end, also when that
@@ -125,7 +127,7 @@ func TestSpread(t *testing.T) {
 
 func TestReportIsWritten(t *testing.T) {
 	holds := false
-	r := Report{
+	r := &Report{
 		Throughput: []Throughput{{Subject: "ours", Workers: 16, Total: Spread{100, 90, 110}}},
 		Ratios: []Ratio{
 			{Ours: "ours", Peer: "peer", Workers: 16, Ratio: Spread{1.5, 1, 2}, Required: 2, Holds: &holds},
@@ -135,7 +137,7 @@ func TestReportIsWritten(t *testing.T) {
 		Absent: []Absent{{"asynq", "not run: no redis-server"}},
 	}
 	var table, doc bytes.Buffer
-	if err := errors.Join(r.WriteTable(&table), r.WriteJSON(&doc)); err != nil {
+	if err := errors.Join(r.WriteTable(&table), rig.WriteJSON(&doc, r)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"(90–110)", "≥ 2", "NO", "p99 1.10 times, wanted ≤ 2: yes", "no redis-server"} {

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Spread is a median and what was around it.
@@ -18,12 +20,7 @@ type Spread struct {
 }
 
 func spread(v []float64) Spread {
-	s := slices.Sorted(slices.Values(v))
-	middle := s[len(s)/2]
-	if len(s)%2 == 0 {
-		middle = (middle + s[len(s)/2-1]) / 2
-	}
-	return Spread{Median: middle, Min: s[0], Max: s[len(s)-1]}
+	return Spread{Median: rig.Median(v), Min: slices.Min(v), Max: slices.Max(v)}
 }
 
 // Report is what came out.
@@ -66,8 +63,8 @@ type Ratio struct {
 	Holds    *bool   `json:"holds,omitempty"`
 }
 
-func newReport(c Config, all []*samples, absent map[string]string) Report {
-	r := Report{
+func newReport(c Config, all []*samples, absent map[string]string) *Report {
+	r := &Report{
 		Machine: fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
 		Rounds:  c.Rounds, Bytes: bodyBytes, Batch: batch, Subjects: c.Subjects,
 		Absent: []Absent{}, Throughput: []Throughput{}, Ratios: []Ratio{}, Depths: []Depth{},
@@ -79,11 +76,7 @@ func newReport(c Config, all []*samples, absent map[string]string) Report {
 	}
 	for _, s := range all {
 		column := func(of func(sample) float64) Spread {
-			v := make([]float64, len(s.rounds))
-			for i, one := range s.rounds {
-				v[i] = of(one)
-			}
-			return spread(v)
+			return spread(each.Of(s.rounds, of))
 		}
 		r.Throughput = append(r.Throughput, Throughput{
 			Subject: s.subject.Name, Workers: s.workers, Waiting: s.messages,
@@ -110,11 +103,11 @@ func compare(all []*samples, rival Rival, ours *samples) (Ratio, bool) {
 	if ours.subject.Name != rival.Ours || i < 0 || len(ours.rounds) != len(all[i].rounds) {
 		return Ratio{}, false
 	}
-	each := make([]float64, len(ours.rounds))
-	for n := range each {
-		each[n] = ours.rounds[n].total / all[i].rounds[n].total
+	times := make([]float64, len(ours.rounds))
+	for n := range times {
+		times[n] = ours.rounds[n].total / all[i].rounds[n].total
 	}
-	r := Ratio{Ours: rival.Ours, Peer: rival.Peer, Workers: ours.workers, Waiting: ours.messages, Ratio: spread(each), Required: rival.Required}
+	r := Ratio{Ours: rival.Ours, Peer: rival.Peer, Workers: ours.workers, Waiting: ours.messages, Ratio: spread(times), Required: rival.Required}
 	if rival.Required > 0 {
 		holds := r.Ratio.Median >= rival.Required
 		r.Holds = &holds
@@ -122,16 +115,8 @@ func compare(all []*samples, rival Rival, ours *samples) (Ratio, bool) {
 	return r, true
 }
 
-// WriteJSON writes one document.
-func (r Report) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(r)
-}
-
 // WriteTable writes it for people.
-func (r Report) WriteTable(w io.Writer) error {
+func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s; %d rounds; messages of %d B, all sent, then all received and deleted, in batches of %d; median (min–max)\n\n",
 		r.Machine, r.Rounds, r.Bytes, r.Batch)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -12,14 +12,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/console"
 	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
-	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
 	"github.com/bezoar-dev/bezoar/internal/process/guardian"
 	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 // engine connects the command line to the packages that it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, Restore: restore, FlowWork: flowWork, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, FlowWork: flowWork, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
@@ -49,18 +48,8 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 	return app.Run(ctx, cfg, opt)
 }
 
-func show(ctx context.Context, d cli.Demo) error {
-	cfg := demo.Config{
-		Command: d.Command,
-		Pill:    traffic.Pill(d.Pill),
-		Length:  d.Length,
-		Workers: d.Workers,
-		Rate:    d.Rate,
-		JSON:    d.JSON,
-		Out:     d.Stdout,
-		Err:     d.Stderr,
-	}
-	_, err := demo.Run(ctx, cfg)
+func show(ctx context.Context, c demo.Config) error {
+	_, err := demo.Run(ctx, c)
 	return err
 }
 
@@ -72,20 +61,7 @@ func sampleWorker(ctx context.Context) error {
 	return sample.New(cfg).Run(ctx)
 }
 
-func flowWork(ctx context.Context, w cli.FlowWorker) error {
-	return app.FlowWorker{
-		Store: w.Store, Dir: w.Dir, Labels: w.Labels, Slots: w.Slots, User: w.User, Inherit: w.Inherit, Watch: guardian.StartWatch, Log: w.Log,
-	}.Run(ctx)
-}
-
-func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {
-	return app.Backup(b).Run(ctx, cfg)
-}
-
-func restore(ctx context.Context, cfg config.Config, r cli.Restore) (cli.Restored, error) {
-	done, err := app.Restore(r).Run(ctx, cfg)
-	return cli.Restored{
-		Bytes: done.Bytes, Schema: done.Schema, Kept: done.Kept, Verdicts: done.Verdicts, Queues: done.Queues,
-		Messages: done.Messages, Letters: done.Letters, Runs: done.Runs, Secret: done.Secret,
-	}, err
+func flowWork(ctx context.Context, w app.FlowWorker) error {
+	w.Watch = guardian.StartWatch
+	return w.Run(ctx)
 }

@@ -77,13 +77,9 @@ func testForgetEffects(r *rig) {
 		r.Fatalf("forgot %d runs, %v", n, err)
 	}
 	taken := func() int { return len(r.tryBegin(h, other.ID, "b", mail).Taken) }
-	if taken() != 1 {
-		r.Error("a side effect is not known any more although only its run was forgotten")
-	}
+	r.errorIf(taken() != 1, "a side effect is not known any more although only its run was forgotten")
 	forget(time.Hour, 10, 0) // it was taken just now
 	forget(-time.Hour, 0, 0)
 	forget(-time.Hour, 10, 1)
-	if taken() != 0 {
-		r.Error("a side effect that was forgotten is known")
-	}
+	r.errorIf(taken() != 0, "a side effect that was forgotten is known")
 }

@@ -75,9 +75,7 @@ func testTake(r *rig) {
 	}
 	back, err := r.Renew(r.ctx(), n1, ttl)
 	r.must(err)
-	if back.Epoch == n1.Epoch {
-		r.Error("the node that was away has its epoch still")
-	}
+	r.errorIf(back.Epoch == n1.Epoch, "the node that was away has its epoch still")
 	stale := flow.Hold{Node: "n1", Epoch: back.Epoch, Runs: map[string]int64{one.ID: got[0].Epoch}}
 	_, err = r.Apply(r.ctx(), stale, flow.Batch{Runs: []flow.Run{got[0]}})
 	r.wantErr(err, flow.ErrFenced)

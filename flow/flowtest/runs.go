@@ -204,9 +204,7 @@ func testManyInstances(r *rig) {
 	}
 	all, err := r.Instances(r.ctx(), run.ID)
 	r.must(err)
-	if len(all) != n+1 || all[n].Index != n-1 {
-		r.Errorf("%d instances, the last %+v", len(all), all[len(all)-1])
-	}
+	r.errorIf(len(all) != n+1 || all[n].Index != n-1, "%d instances, the last %+v", len(all), all[len(all)-1])
 }
 
 func testReopen(r *rig) {

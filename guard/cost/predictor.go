@@ -1,6 +1,10 @@
 package cost
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
+)
 
 // Predictor is a number that can be derived from a query and indicates its cost. Names of
 // predictors are stable: limits and reports use them.
@@ -123,11 +127,7 @@ func ParsePredictor(name string) (Predictor, error) {
 // Predictors returns all predictors, in the order of their numbers.
 func Predictors() []Predictor {
 	all := names()
-	list := make([]Predictor, 0, len(all))
-	for _, n := range all {
-		list = append(list, n.predictor)
-	}
-	return list
+	return each.Of(all[:], func(n named) Predictor { return n.predictor })
 }
 
 // MarshalText returns the stable name.

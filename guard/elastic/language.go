@@ -275,13 +275,13 @@ func (l *lexer) word() {
 
 // index processes the name of an index. Several names with commas are counted one by one.
 func (l *lexer) index(name []byte) {
-	r, one := l.r, l.r.intern(name)
+	r, one := l.r, l.r.interned.Of(name)
 	switch {
 	case !l.listed:
 		r.index = one
 	case len(r.index) < 4*longest:
 		r.joined = append(append(append(r.joined[:0], r.index...), ','), name...)
-		r.index = r.intern(r.joined)
+		r.index = r.interned.Of(r.joined)
 	}
 	for l.at < len(l.text) && l.text[l.at] <= ' ' {
 		l.at++

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/scratch"
 )
 
 const (
@@ -37,12 +38,12 @@ type Reader struct {
 	tapes [maxTapes]tape
 	depth int // number of tapes in use
 
-	arena  []byte            // decoded strings
-	joined []byte            // a list of indices
-	names  map[string]string // interned for lookups of hints
-	seed   maphash.Seed
-	room   func(n int) bool // the method take
-	ready  bool
+	arena    []byte        // decoded strings
+	joined   []byte        // a list of indices
+	interned scratch.Names // for lookups of hints
+	seed     maphash.Seed
+	room     func(n int) bool // the method take
+	ready    bool
 
 	query  queryState
 	bounds []bound // ranges that every document passes
@@ -110,30 +111,15 @@ func (r *Reader) end() {
 	for i := range r.tapes {
 		t := &r.tapes[i]
 		t.text = nil
-		if cap(t.nodes) > keepNodes {
-			t.nodes = nil
-		}
-		if cap(t.table) > keepNodes {
-			t.table = nil
-		}
+		scratch.Trim(&t.nodes, keepNodes)
+		scratch.Trim(&t.table, keepNodes)
 	}
-	if cap(r.arena) > keepNodes {
-		r.arena = nil
-	}
-	if cap(r.joined) > keepNodes {
-		r.joined = nil
-	}
-	if cap(r.bounds) > keepNames {
-		r.bounds = nil
-	}
-	if cap(r.areas) > keepNames {
-		r.areas = nil
-	}
+	scratch.Trim(&r.arena, keepNodes)
+	scratch.Trim(&r.joined, keepNodes)
+	scratch.Trim(&r.bounds, keepNames)
+	scratch.Trim(&r.areas, keepNames)
 	clear(r.bounds[:cap(r.bounds)])
 	clear(r.areas[:cap(r.areas)])
-	if len(r.names) > keepNames {
-		r.names = nil
-	}
 	r.inflat.end()
 }
 
@@ -260,22 +246,6 @@ func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost
 	return m
 }
 
-// intern returns a string for lookups of hints. Long strings are not cached.
-func (r *Reader) intern(b []byte) string {
-	if len(b) > longest {
-		return string(b)
-	}
-	if s, ok := r.names[string(b)]; ok {
-		return s
-	}
-	if r.names == nil || len(r.names) > keepNames {
-		r.names = make(map[string]string)
-	}
-	s := string(b)
-	r.names[s] = s
-	return s
-}
-
 // list returns the names in an array, or a single name, as a list of indices, and the
 // number of their shards.
 func (r *Reader) list(at int) (names string, shards float64) {
@@ -286,7 +256,7 @@ func (r *Reader) list(at int) (names string, shards float64) {
 		}
 	})
 	if n := len(r.joined); n > 1 {
-		names = r.intern(r.joined[:n-1])
+		names = r.interned.Of(r.joined[:n-1])
 		shards, _ = r.countShards(names)
 	}
 	return names, shards
@@ -296,7 +266,7 @@ func (r *Reader) fieldHint(field []byte) (cost.FieldHint, bool) {
 	if r.o.Hints == nil || len(field) == 0 || len(field) > longest {
 		return cost.FieldHint{}, false
 	}
-	return r.o.Hints.Field(r.index, r.intern(field))
+	return r.o.Hints.Field(r.index, r.interned.Of(field))
 }
 
 func (r *Reader) indexHint() (cost.IndexHint, bool) {

@@ -3,6 +3,8 @@ package elastic
 import (
 	"bytes"
 	"hash/maphash"
+
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 // scalar reads a string, a number or a word that begins at i with c.
@@ -89,27 +91,11 @@ func escapeLength(b []byte) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case 'u':
-		if len(b) < 6 {
-			return 0
+		if _, ok := unescape.Hex4(b[2:]); ok {
+			return 6
 		}
-		for _, c := range b[2:6] {
-			if hexDigit(c) < 0 {
-				return 0
-			}
-		}
-		return 6
 	}
 	return 0
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
 }
 
 // numberEnd returns the end of the JSON number at i, or -1 if there is none.
@@ -204,7 +190,7 @@ func (s *scanner) same(a, b int32) bool {
 	if !x.escaped && !y.escaped {
 		return x.end-x.off == y.end-y.off && bytes.Equal(s.text[x.off:x.end], s.text[y.off:y.end])
 	}
-	first := unescape(nil, s.text[x.off:x.end])
+	first := unescape.JSON(nil, s.text[x.off:x.end])
 	return bytes.Equal(first, s.name(b))
 }
 
@@ -214,6 +200,6 @@ func (s *scanner) name(k int32) []byte {
 	if !n.escaped {
 		return s.text[n.off:n.end]
 	}
-	s.decoded = unescape(s.decoded[:0], s.text[n.off:n.end])
+	s.decoded = unescape.JSON(s.decoded[:0], s.text[n.off:n.end])
 	return s.decoded
 }

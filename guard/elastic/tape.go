@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"math"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 // tape is a scanned text and its origin.
@@ -26,7 +26,7 @@ func (r *Reader) bytes(n int) []byte {
 		return raw
 	}
 	from := len(r.arena)
-	r.arena = unescape(r.arena, raw)
+	r.arena = unescape.JSON(r.arena, raw)
 	return r.arena[from:len(r.arena):len(r.arena)]
 }
 
@@ -171,56 +171,4 @@ func parseNumber(b []byte) (float64, bool) {
 		return 0, false
 	}
 	return v, true
-}
-
-// unescape appends the decoded bytes of a scanned string.
-func unescape(dst, raw []byte) []byte {
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if c != '\\' || i+1 >= len(raw) {
-			dst = append(dst, c)
-			continue
-		}
-		i++
-		switch raw[i] {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			u, ok := unicode4(raw, i+1)
-			if !ok {
-				return dst
-			}
-			i += 4
-			if utf16.IsSurrogate(u) && i+2 < len(raw) && raw[i+1] == '\\' && raw[i+2] == 'u' {
-				if low, ok := unicode4(raw, i+3); ok {
-					if pair := utf16.DecodeRune(u, low); pair != utf8.RuneError {
-						u, i = pair, i+6
-					}
-				}
-			}
-			dst = utf8.AppendRune(dst, u)
-		default:
-			dst = append(dst, raw[i])
-		}
-	}
-	return dst
-}
-
-func unicode4(raw []byte, i int) (rune, bool) {
-	if i+4 > len(raw) {
-		return 0, false
-	}
-	u := rune(0)
-	for _, c := range raw[i : i+4] {
-		u = u<<4 | rune(hexDigit(c))
-	}
-	return u, true
 }

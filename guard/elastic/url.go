@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 // span is the position of a value in Query.RawQuery.
@@ -169,17 +170,7 @@ func quantityOf(value []byte) (n float64, given bool) {
 // unpercent decodes %xx and + into the arena. Plain text is copied.
 func (r *Reader) unpercent(s string) []byte {
 	from := len(r.arena)
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c == '+' {
-			c = ' '
-		} else if c == '%' && i+2 < len(s) {
-			if hi, lo := hexDigit(s[i+1]), hexDigit(s[i+2]); hi >= 0 && lo >= 0 {
-				c, i = byte(hi<<4|lo), i+2
-			}
-		}
-		r.arena = append(r.arena, c)
-	}
+	r.arena = unescape.Query(r.arena, s)
 	return r.arena[from:len(r.arena):len(r.arena)]
 }
 

@@ -1,11 +1,8 @@
 package graphql
 
 import (
-	"bytes"
-	"unicode/utf16"
-	"unicode/utf8"
-
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 // scanner iterates over one JSON object or list at a time. The caller skips the values, or
@@ -111,7 +108,7 @@ func (s *scanner) key() (key []byte, ok bool) {
 	s.pos++
 	if escaped {
 		from := len(*s.arena)
-		*s.arena = unescape(*s.arena, text)
+		*s.arena = unescape.JSON(*s.arena, text)
 		text = (*s.arena)[from:]
 	}
 	return text, true
@@ -210,69 +207,4 @@ func (s *scanner) plain() bool {
 		s.pos++
 	}
 	return s.pos > from || s.wrong("expected a value")
-}
-
-// unescape appends the text of a JSON string.
-func unescape(dst, raw []byte) []byte {
-	for len(raw) > 0 {
-		n := bytes.IndexByte(raw, '\\')
-		if n < 0 {
-			return append(dst, raw...)
-		}
-		dst = append(dst, raw[:n]...)
-		raw = raw[n:]
-		dst, n = unescapeOne(dst, raw)
-		raw = raw[n:]
-	}
-	return dst
-}
-
-// unescapeOne appends the character for the escape in the first n bytes.
-func unescapeOne(dst, raw []byte) (out []byte, n int) {
-	if len(raw) < 2 {
-		return append(dst, raw...), len(raw)
-	}
-	switch c := raw[1]; c {
-	case 'n':
-		return append(dst, '\n'), 2
-	case 't':
-		return append(dst, '\t'), 2
-	case 'r':
-		return append(dst, '\r'), 2
-	case 'b':
-		return append(dst, '\b'), 2
-	case 'f':
-		return append(dst, '\f'), 2
-	case 'u':
-		u, ok := hex4(raw[2:])
-		if !ok {
-			return append(dst, c), 2
-		}
-		if utf16.IsSurrogate(u) && len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
-			if low, ok := hex4(raw[8:]); ok && utf16.DecodeRune(u, low) != utf8.RuneError {
-				return utf8.AppendRune(dst, utf16.DecodeRune(u, low)), 12
-			}
-		}
-		return utf8.AppendRune(dst, u), 6
-	default:
-		return append(dst, c), 2
-	}
-}
-
-func hex4(b []byte) (rune, bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	v := rune(0)
-	for _, c := range b[:4] {
-		switch {
-		case digit(c):
-			v = v<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			v = v<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return v, true
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 type token uint8
@@ -166,7 +168,7 @@ func (l *lexer) escape() bool {
 	if rest = rest[1:]; len(rest) > 0 && rest[0] == '{' {
 		return l.braced(rest[1:])
 	}
-	_, ok := hex4(rest)
+	_, ok := unescape.Hex4(rest)
 	l.pos += 4
 	return ok
 }
@@ -174,16 +176,9 @@ func (l *lexer) escape() bool {
 // braced skips the digits and the brace after \u{: one to eight hexadecimal digits of a
 // valid character.
 func (l *lexer) braced(rest []byte) bool {
-	n, v := 0, rune(0)
-	for ; n < len(rest) && n < 8; n++ {
-		d, ok := hex(rest[n])
-		if !ok {
-			break
-		}
-		v = v<<4 | rune(d)
-	}
+	v, n := unescape.Digits(rest, 8)
 	l.pos += n + 2
-	return n > 0 && n < len(rest) && rest[n] == '}' && utf8.ValidRune(v)
+	return n > 0 && n < len(rest) && rest[n] == '}' && utf8.ValidRune(rune(v))
 }
 
 func (l *lexer) block() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/scratch"
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 const (
@@ -15,7 +17,6 @@ const (
 	maxDepth   = 500
 	maxMembers = 1000    // members of a batch
 	keep       = 1 << 14 // slice entries that a Reader keeps for the next request
-	keepNames  = 4096
 )
 
 // Reader measures requests. The zero value is ready to use. It keeps its memory for the
@@ -42,7 +43,7 @@ type Reader struct {
 	raw       []byte // query of the URL
 	arena     []byte // decoded text
 	open      []byte
-	interned  map[string]string // for lookups of hints
+	interned  scratch.Names // for lookups of hints
 	seed      maphash.Seed
 	ready     bool
 }
@@ -92,31 +93,18 @@ func (r *Reader) end() {
 	r.q, r.o, r.out, r.fault, r.at = cost.Query{}, cost.Options{}, nil, nil, text{}
 	d := &r.doc
 	d.lex = lexer{}
-	trim(&d.nodes)
-	trim(&d.defs)
-	trim(&d.refs)
-	trim(&d.defaults)
-	trim(&d.values)
-	trim(&r.stack)
-	trim(&r.variables)
-	trim(&r.fragments.slots)
-	trim(&r.names.slots)
-	trim(&r.open)
-	if cap(r.raw) > 4*keep {
-		r.raw = nil
-	}
-	if cap(r.arena) > 4*keep {
-		r.arena = nil
-	}
-	if len(r.interned) > keepNames {
-		r.interned = nil
-	}
-}
-
-func trim[T any](list *[]T) {
-	if cap(*list) > keep {
-		*list = nil
-	}
+	scratch.Trim(&d.nodes, keep)
+	scratch.Trim(&d.defs, keep)
+	scratch.Trim(&d.refs, keep)
+	scratch.Trim(&d.defaults, keep)
+	scratch.Trim(&d.values, keep)
+	scratch.Trim(&r.stack, keep)
+	scratch.Trim(&r.variables, keep)
+	scratch.Trim(&r.fragments.slots, keep)
+	scratch.Trim(&r.names.slots, keep)
+	scratch.Trim(&r.open, keep)
+	scratch.Trim(&r.raw, 4*keep)
+	scratch.Trim(&r.arena, 4*keep)
 }
 
 func (r *Reader) request() {
@@ -330,7 +318,7 @@ func (r *Reader) offset(t *text, at int) int {
 			n += at - have
 			break
 		}
-		got, size := unescapeOne(room[:0], raw[n+plain:])
+		got, size := unescape.One(room[:0], raw[n+plain:])
 		have += plain + len(got)
 		n += plain + size
 	}
@@ -344,17 +332,4 @@ func (r *Reader) add(p cost.Predictor, value float64, offset int, path string) *
 		m.Path = path
 	}
 	return m
-}
-
-// intern returns a string for lookups of hints.
-func (r *Reader) intern(b []byte) string {
-	if s, ok := r.interned[string(b)]; ok {
-		return s
-	}
-	if r.interned == nil || len(r.interned) > keepNames {
-		r.interned = make(map[string]string)
-	}
-	s := string(b)
-	r.interned[s] = s
-	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 // notInBody is the base of a text that is not part of Query.Body.
@@ -105,7 +106,7 @@ func (r *Reader) inside(t *text, raw []byte, off int, escaped bool) text {
 	}
 	if escaped {
 		from := len(r.arena)
-		r.arena = unescape(r.arena, raw)
+		r.arena = unescape.JSON(r.arena, raw)
 		part.bytes = r.arena[from:len(r.arena):len(r.arena)]
 	}
 	return part
@@ -153,30 +154,6 @@ func (r *Reader) decode(raw []byte) []byte {
 		return raw
 	}
 	from := len(r.arena)
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		switch {
-		case c == '+':
-			c = ' '
-		case c == '%' && i+2 < len(raw):
-			high, ok := hex(raw[i+1])
-			low, okLow := hex(raw[i+2])
-			if ok && okLow {
-				c = high<<4 | low
-				i += 2
-			}
-		}
-		r.arena = append(r.arena, c)
-	}
+	r.arena = unescape.Query(r.arena, raw)
 	return r.arena[from:len(r.arena):len(r.arena)]
-}
-
-func hex(c byte) (byte, bool) {
-	switch {
-	case digit(c):
-		return c - '0', true
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10, true
-	}
-	return 0, false
 }

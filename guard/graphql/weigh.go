@@ -206,7 +206,7 @@ func (r *Reader) times(n *node) (float64, bool) {
 		return max(length, 1), true
 	}
 	if n.object && r.o.Hints != nil {
-		if h, ok := r.o.Hints.Field("graphql", r.intern(r.doc.text(n.name))); ok && h.Cardinality > 1 {
+		if h, ok := r.o.Hints.Field("graphql", r.interned.Of(r.doc.text(n.name))); ok && h.Cardinality > 1 {
 			return min(h.Cardinality, math.MaxFloat64), true
 		}
 	}

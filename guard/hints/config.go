@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,12 +146,7 @@ func hidden(patterns []string, name string) bool {
 	if !strings.HasPrefix(name, ".") || strings.HasPrefix(name, ".ds-") {
 		return false
 	}
-	for _, p := range patterns {
-		if strings.HasPrefix(p, ".") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(patterns, func(p string) bool { return strings.HasPrefix(p, ".") })
 }
 
 // glob matches a validated pattern.

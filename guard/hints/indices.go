@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
@@ -122,10 +123,7 @@ func (p *Poller) mappings(ctx context.Context, list []index) error {
 // mapping requests the fields of a few indices. If the response is too large, it requests
 // them in halves.
 func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = url.PathEscape(list[i].name)
-	}
+	names := each.Of(list, func(i index) string { return url.PathEscape(i.name) })
 	var answer map[string]struct {
 		Mappings mapping `json:"mappings"`
 	}

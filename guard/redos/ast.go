@@ -1,5 +1,7 @@
 package redos
 
+import "slices"
+
 // op is the kind of a node of the tree.
 type op uint8
 
@@ -57,25 +59,20 @@ type node struct {
 	least int // length of the shortest match, once measured
 }
 
+// any reports whether it is true of the node or of one below it.
+func (n *node) any(is func(*node) bool) bool {
+	return is(n) || slices.ContainsFunc(n.subs, func(s *node) bool { return s.any(is) })
+}
+
 // nullable reports whether the node may match the empty text.
 func (n *node) nullable() bool {
 	switch n.op {
 	case opClass:
 		return false
 	case opConcat:
-		for _, s := range n.subs {
-			if !s.nullable() {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.subs, func(s *node) bool { return !s.nullable() })
 	case opAlt, opIf:
-		for _, s := range n.subs {
-			if s.nullable() {
-				return true
-			}
-		}
-		return len(n.subs) == 0
+		return len(n.subs) == 0 || slices.ContainsFunc(n.subs, (*node).nullable)
 	case opRepeat:
 		return n.min == 0 || n.subs[0].nullable()
 	case opCapture, opAtomic:

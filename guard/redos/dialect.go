@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // Dialect is the language of an expression. It determines the engine that runs it.
@@ -32,11 +34,8 @@ func (d Dialect) String() string {
 
 // Dialects returns the names of the dialects, spelled as by [Dialect.String].
 func Dialects() []string {
-	var all []string
-	for _, names := range dialectNames() {
-		all = append(all, names[0])
-	}
-	return all
+	all := dialectNames()
+	return each.Of(all[:], func(names []string) string { return names[0] })
 }
 
 // ParseDialect parses the name of a dialect, ignoring case. It also knows the names of

@@ -1,6 +1,10 @@
 package redos
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
+)
 
 // candidate is a loop that the automaton can pass in more than one way.
 type candidate struct {
@@ -105,11 +109,7 @@ func unwind(parent map[int32]int32, from, to int32) []int32 {
 
 // reads returns the runes that a path reads.
 func (m *automaton) reads(way []int32) []bag {
-	var word []bag
-	for _, v := range way {
-		word = append(word, m.states[v].bag)
-	}
-	return word
+	return each.Of(way, func(v int32) bag { return m.states[v].bag })
 }
 
 // diverging explores the pairs of states of one component that one word reaches from one

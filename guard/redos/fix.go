@@ -120,15 +120,7 @@ func (v *advice) atomic(part string) string {
 
 // alternates reports whether n contains alternatives.
 func (n *node) alternates() bool {
-	if n.op == opAlt {
-		return true
-	}
-	for _, s := range n.subs {
-		if s.alternates() {
-			return true
-		}
-	}
-	return false
+	return n.any(func(s *node) bool { return s.op == opAlt })
 }
 
 // short returns a part of the pattern, shortened.

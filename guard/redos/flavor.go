@@ -1,5 +1,7 @@
 package redos
 
+import "slices"
+
 // mask says between which neighbours an empty path may pass. Bit 8·p+n stands for flavor p
 // on the left and n on the right. Flavors are the kinds of runes that the pattern's
 // assertions distinguish. edgeOfText stands for the edge of the text, and lastLine, on the
@@ -111,12 +113,7 @@ func (n *node) simple() bool {
 	case opClass, opAssert, opEmpty:
 		return true
 	case opAlt, opCapture, opLook:
-		for _, s := range n.subs {
-			if !s.simple() {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.subs, func(s *node) bool { return !s.simple() })
 	default:
 		return false
 	}

@@ -127,15 +127,7 @@ func (g *graph) build(n *node, next int32) int32 {
 }
 
 func (n *node) contains(m *node) bool {
-	if n == m {
-		return true
-	}
-	for _, s := range n.subs {
-		if s.contains(m) {
-			return true
-		}
-	}
-	return false
+	return n.any(func(s *node) bool { return s == m })
 }
 
 func (g *graph) rune(n *node, next int32) int32 {
@@ -249,27 +241,13 @@ func (n *node) ways() int {
 // there are many mandatory rounds of variable length, and no match can end before the last
 // one.
 func (n *node) loosens() bool {
-	if n.op == opRepeat && (n.min > maxFew || n.max > maxFew && n.max < unbounded) && n.subs[0].varies() {
-		return true
-	}
-	for _, s := range n.subs {
-		if s.loosens() {
-			return true
-		}
-	}
-	return false
+	return n.any(func(s *node) bool {
+		return s.op == opRepeat && (s.min > maxFew || s.max > maxFew && s.max < unbounded) && s.subs[0].varies()
+	})
 }
 
 func (n *node) varies() bool {
-	if n.op == opAlt || n.op == opRepeat && n.max > n.min {
-		return true
-	}
-	for _, s := range n.subs {
-		if s.varies() {
-			return true
-		}
-	}
-	return false
+	return n.any(func(s *node) bool { return s.op == opAlt || s.op == opRepeat && s.max > s.min })
 }
 
 // star creates a loop of optional rounds.

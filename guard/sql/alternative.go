@@ -1,5 +1,7 @@
 package sql
 
+import "slices"
+
 // manyAlternatives is the length from which a chain of OR counts as a list.
 const manyAlternatives = 100
 
@@ -78,12 +80,7 @@ func (r *Reader) absent(b *block, e *operand) {
 // bothAbsent reports whether columns of two relations are NULL, of those that were
 // noted from mark on.
 func (r *Reader) bothAbsent(mark int) bool {
-	for _, n := range r.nulls[mark:] {
-		if n.relation != r.nulls[mark].relation {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.nulls[mark:], func(n null) bool { return n.relation != r.nulls[mark].relation })
 }
 
 // optional reports whether each alternative that joins nothing is one where a column
@@ -106,12 +103,9 @@ func (r *Reader) optional(edges, nulls int) bool {
 // joinedBy reports whether a column joins its relation, among the edges from mark on.
 func (r *Reader) joinedBy(n null, mark int) bool {
 	h := r.hash(int(n.column))
-	for _, e := range r.edges[mark:] {
-		if e.a == n.relation && e.left >= 0 && r.hash(int(e.left)) == h || e.b == n.relation && e.right >= 0 && r.hash(int(e.right)) == h {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.edges[mark:], func(e edge) bool {
+		return e.a == n.relation && e.left >= 0 && r.hash(int(e.left)) == h || e.b == n.relation && e.right >= 0 && r.hash(int(e.right)) == h
+	})
 }
 
 // chunks is a list written in parts: id IN (…) OR id IN (…).

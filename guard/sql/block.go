@@ -1,6 +1,9 @@
 package sql
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // block is one SELECT, or the tables and the condition of a statement that writes.
 type block struct {
@@ -211,23 +214,13 @@ func (r *Reader) makesRows(c *clauses) bool { return c.from >= 0 }
 
 // listsAll reports whether a SELECT list, from items on, has a * in it.
 func (r *Reader) listsAll(items int) bool {
-	for _, s := range r.items[items:] {
-		if s.to > s.from && r.wordAt(s.to-1) == oStar {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.items[items:], func(s span) bool { return s.to > s.from && r.wordAt(s.to-1) == oStar })
 }
 
 // onlyNamed reports whether a block reads only derived tables, which are judged where they
 // are written.
 func (r *Reader) onlyNamed(b *block) bool {
-	for _, rel := range r.relations[b.base:] {
-		if !rel.derived {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.relations[b.base:], func(rel relation) bool { return !rel.derived })
 }
 
 // selectList reads the part between SELECT and FROM. distinct is the token of DISTINCT, or

@@ -1,5 +1,7 @@
 package sql
 
+import "github.com/bezoar-dev/bezoar/guard/internal/unescape"
+
 // textAt returns the text of a string or a bound placeholder, decoded as far as wildcards
 // require.
 func (r *Reader) textAt(k int) ([]byte, bool) {
@@ -37,14 +39,7 @@ func (r *Reader) unescape(b []byte) []byte {
 		i++
 		switch c := b[i]; {
 		case c == 'x' || c == 'u' || c == 'U':
-			v, n := 0, 0
-			for most := hexDigits(c); n < most && i+1+n < len(b); n++ {
-				d, ok := hexDigit(b[i+1+n])
-				if !ok {
-					break
-				}
-				v = v<<4 | int(d)
-			}
+			v, n := unescape.Digits(b[i+1:], hexDigits(c))
 			i += n
 			r.room = append(r.room, byte(min(v, 0xff)))
 		case c >= '0' && c <= '7':
@@ -105,22 +100,14 @@ func hexDigits(c byte) int {
 func (r *Reader) unicode(b []byte) []byte {
 	r.room = r.room[:0]
 	for i := 0; i < len(b); i++ {
-		v, n := 0, 0
 		if b[i] == '\\' {
-			for ; n < 4 && i+1+n < len(b); n++ {
-				d, ok := hexDigit(b[i+1+n])
-				if !ok {
-					break
-				}
-				v = v<<4 | int(d)
+			if v, n := unescape.Digits(b[i+1:], 4); n == 4 {
+				i += n
+				r.room = append(r.room, byte(min(v, 0xff)))
+				continue
 			}
 		}
-		if n < 4 {
-			r.room = append(r.room, b[i])
-			continue
-		}
-		i += n
-		r.room = append(r.room, byte(min(v, 0xff)))
+		r.room = append(r.room, b[i])
 	}
 	return r.room
 }
@@ -138,8 +125,8 @@ func (r *Reader) hexNumber(k int) ([]byte, bool) {
 func (r *Reader) hexText(b []byte) []byte {
 	r.room = r.room[:0]
 	for i := 0; i+1 < len(b); i += 2 {
-		h, _ := hexDigit(b[i])
-		l, _ := hexDigit(b[i+1])
+		h, _ := unescape.Hex(b[i])
+		l, _ := unescape.Hex(b[i+1])
 		r.room = append(r.room, h<<4|l)
 	}
 	return r.room

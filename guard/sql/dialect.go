@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -145,10 +146,5 @@ func dialectOf(name string) dialect {
 }
 
 func oneOf(name string, list ...string) bool {
-	for _, n := range list {
-		if strings.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
 }

@@ -189,7 +189,7 @@ func (r *Reader) nameOf(at int) string {
 	if t.kind == quoted || t.kind == text {
 		b = inside(b)
 	}
-	return r.intern(b)
+	return r.interned.Of(b)
 }
 
 func (r *Reader) indexHint(at int) (cost.IndexHint, bool) {
@@ -294,5 +294,5 @@ func (r *Reader) target(b *block) string {
 	if n == 0 {
 		return ""
 	}
-	return r.intern(r.room)
+	return r.interned.Of(r.room)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/internal/scratch"
 )
 
 // Defaults and limits of a Reader.
@@ -77,7 +78,7 @@ type Reader struct {
 	rowsEach float64 // rows that the current SELECT list generates per row
 
 	dictionary dictionary
-	names      map[string]string // interned for lookups of hints
+	interned   scratch.Names // for lookups of hints
 	room       []byte
 
 	dialectName [32]byte // name of the dialect of the previous text
@@ -175,18 +176,9 @@ func (r *Reader) lexOnce() {
 // end releases the text, and memory that only a large text needs.
 func (r *Reader) end() {
 	r.args, r.o.Hints, r.o.Denied, r.out, r.fault, r.text = nil, nil, nil, nil, nil, nil
-	if cap(r.tokens) > keepTokens {
-		r.tokens = nil
-	}
-	if cap(r.pending) > keepNames {
-		r.pending = nil
-	}
-	if cap(r.edges) > keepNames {
-		r.edges = nil
-	}
-	if len(r.names) > keepNames {
-		r.names = nil
-	}
+	scratch.Trim(&r.tokens, keepTokens)
+	scratch.Trim(&r.pending, keepNames)
+	scratch.Trim(&r.edges, keepNames)
 }
 
 // tok returns token i, or the end token beyond the text.
@@ -247,19 +239,6 @@ func (r *Reader) unreadable(i int, why string) {
 	if r.o.Explain {
 		m.Detail = why
 	}
-}
-
-// intern returns a string for lookups of hints.
-func (r *Reader) intern(b []byte) string {
-	if s, ok := r.names[string(b)]; ok {
-		return s
-	}
-	if r.names == nil || len(r.names) > keepNames {
-		r.names = make(map[string]string)
-	}
-	s := string(b)
-	r.names[s] = s
-	return s
 }
 
 // excerpt returns the text of some tokens, shortened, for a Detail.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+
+	"github.com/bezoar-dev/bezoar/guard/internal/unescape"
 )
 
 func format(f string, args ...any) string { return fmt.Sprintf(f, args...) }
@@ -33,7 +35,7 @@ func parseNumber(b []byte) (float64, bool) {
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
 		v := 0.0
 		for _, c := range b[2:] {
-			d, ok := hexDigit(c)
+			d, ok := unescape.Hex(c)
 			if !ok {
 				return 0, false
 			}
@@ -81,16 +83,6 @@ func exponentOf(v, scale float64, b []byte) (float64, bool) {
 		}
 	}
 	return v * math.Pow(10, sign*exp), len(b) > 0
-}
-
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10, true
-	}
-	return 0, false
 }
 
 // bound returns the value of the placeholder at i: by its number, its name or its order.

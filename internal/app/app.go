@@ -251,7 +251,7 @@ func (a *App) openAdmin() error {
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log, Description: apidoc.Document(),
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
 		Outboxes: a.outboxList, Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
-		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
+		Steering: steering{a, a.live}, Fixed: a.live == nil, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
 	if a.flowAPI != nil {

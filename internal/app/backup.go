@@ -11,18 +11,14 @@ import (
 type Backup struct {
 	To      string // the file
 	Replace bool   // it may exist already
-	// Told gets the number of copied bytes, and finally that the copy is checked.
-	Told func(done, total int64, checking bool)
+	Told    func(store.Progress)
 }
 
 // Run copies the store of cfg, which may be in use, and returns the size of the copy. If cfg names a state directory, the
 // store must be the one that was used with it. The error is errors.ErrUnsupported for a store that is no file.
 func (b Backup) Run(ctx context.Context, cfg config.Config) (int64, error) {
 	var run store.Backup
-	run.To, run.Replace, run.Mark = b.To, b.Replace, storeMark
-	if b.Told != nil {
-		run.Told = func(p store.Progress) { b.Told(p.Done, p.Total, p.Checking) }
-	}
+	run.To, run.Replace, run.Mark, run.Told = b.To, b.Replace, storeMark, b.Told
 	if cfg.StateDir != "" && cfg.Store != config.MemoryStore {
 		var err error
 		if run.Is, err = nameOfStore(cfg); err != nil {

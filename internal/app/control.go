@@ -17,70 +17,43 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// steering changes a running App for operators.
-type steering struct{ a *App }
-
-// live returns the engine that follows the settings, if there is one.
-func (s steering) live() (*live.Live, error) {
-	if s.a.live == nil {
-		return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
-			"this process follows no settings: it was started without a file, or with live.watch: false")
-	}
-	return s.a.live, nil
+// steering changes a running App for operators. Without live, only its circuit breakers can be changed.
+type steering struct {
+	a    *App
+	live *live.Live
 }
 
-func (s steering) Status() (live.Status, error) {
-	l, err := s.live()
-	if err != nil {
-		return live.Status{}, err
-	}
-	return l.Status(), nil
-}
+func (s steering) Status() live.Status { return s.live.Status() }
 
 func (s steering) Versions(ctx context.Context, limit int) ([]live.Version, error) {
-	l, err := s.live()
-	if err != nil {
-		return nil, err
-	}
-	found, err := l.History(ctx, limit)
+	found, err := s.live.History(ctx, limit)
 	return found, s.answered("list versions", err)
 }
 
 func (s steering) Version(ctx context.Context, number int64) (live.Version, error) {
-	l, err := s.live()
-	if err != nil {
-		return live.Version{}, err
-	}
-	v, err := l.Version(ctx, number)
+	v, err := s.live.Version(ctx, number)
 	v.Text = s.a.shown(v.Text)
 	return v, s.answered("read a version", err)
 }
 
 func (s steering) Diff(ctx context.Context, from, to int64) (adminapi.Diff, error) {
-	l, err := s.live()
+	to, err := s.orRunning(to)
+	if err == nil && from == 0 {
+		from, err = before(to)
+	}
 	if err != nil {
 		return adminapi.Diff{}, err
 	}
-	if to == 0 {
-		if to, err = s.running(l); err != nil {
-			return adminapi.Diff{}, err
-		}
-	}
-	if from == 0 {
-		if from, err = before(to); err != nil {
-			return adminapi.Diff{}, err
-		}
-	}
-	text, err := s.compare(ctx, l, from, to)
+	text, err := s.compare(ctx, from, to)
 	return adminapi.Diff{From: from, To: to, Text: text}, s.answered("compare versions", err)
 }
 
-func (s steering) compare(ctx context.Context, l *live.Live, from, to int64) (string, error) {
-	a, err := l.Version(ctx, from)
+func (s steering) compare(ctx context.Context, from, to int64) (string, error) {
+	a, err := s.live.Version(ctx, from)
 	if err != nil {
 		return "", err
 	}
-	b, err := l.Version(ctx, to)
+	b, err := s.live.Version(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -89,27 +62,25 @@ func (s steering) compare(ctx context.Context, l *live.Live, from, to int64) (st
 
 // Compare shows what applying a text would change in a version; 0 means the running one.
 func (s steering) Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error) {
-	l, err := s.live()
+	from, err := s.orRunning(in.From)
 	if err != nil {
 		return adminapi.Diff{}, err
 	}
-	if in.From == 0 {
-		if in.From, err = s.running(l); err != nil {
-			return adminapi.Diff{}, err
-		}
-	}
-	v, err := l.Version(ctx, in.From)
+	v, err := s.live.Version(ctx, from)
 	if err != nil {
 		return adminapi.Diff{}, s.answered("read a version", err)
 	}
-	text := l.Completed(v, in.Text)
+	text := s.live.Completed(v, in.Text)
 	name := cmp.Or(clip(in.Name, 255), "the text")
 	return adminapi.Diff{From: v.Number, Text: live.DiffText(fmt.Sprintf("version %d", v.Number), s.a.shown(v.Text), name, s.a.shown(text))}, nil
 }
 
-// running returns the number of the version that runs here.
-func (s steering) running(l *live.Live) (int64, error) {
-	if n := l.Status().Running.Number; n > 0 {
+// orRunning returns the number of the version that runs here in place of 0.
+func (s steering) orRunning(number int64) (int64, error) {
+	if number != 0 {
+		return number, nil
+	}
+	if n := s.live.Status().Running.Number; n > 0 {
 		return n, nil
 	}
 	return 0, adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable,
@@ -125,20 +96,19 @@ func before(number int64) (int64, error) {
 }
 
 func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSettings) (adminapi.Changed, error) {
-	l, err := s.live()
-	if err != nil {
-		return adminapi.Changed{}, err
-	}
 	check := live.Version{By: who.Name, Source: live.FromAPI, Note: in.Note, Text: in.Text, Sum: live.Sum(in.Text)}
 	if err := check.Validate(); err != nil {
 		return adminapi.Changed{}, badRequest(err)
 	}
-	was := l.Status()
-	var v live.Version
+	was := s.live.Status()
+	var (
+		v   live.Version
+		err error
+	)
 	if in.Base != nil {
-		v, err = l.PutIf(ctx, *in.Base, in.Text, who.Name, in.Note)
+		v, err = s.live.PutIf(ctx, *in.Base, in.Text, who.Name, in.Note)
 	} else {
-		v, err = l.Put(ctx, in.Text, who.Name, in.Note)
+		v, err = s.live.Put(ctx, in.Text, who.Name, in.Note)
 	}
 	out, err := s.changed(was, v, err)
 	if err == nil {
@@ -155,15 +125,11 @@ func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSetting
 
 // Try shows what Put would do. Nothing changes, so nothing is audited.
 func (s steering) Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
-	l, err := s.live()
-	if err != nil {
-		return adminapi.Tried{}, err
-	}
 	base := int64(-1)
 	if in.Base != nil {
 		base = *in.Base
 	}
-	would, newest, err := l.Try(ctx, base, in.Text)
+	would, newest, err := s.live.Try(ctx, base, in.Text)
 	if err != nil {
 		return adminapi.Tried{}, s.answered("try settings", err)
 	}
@@ -174,22 +140,19 @@ func (s steering) Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tr
 }
 
 func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (adminapi.Changed, error) {
-	l, err := s.live()
-	if err != nil {
-		return adminapi.Changed{}, err
-	}
-	was := l.Status()
+	was := s.live.Status()
 	if to == 0 {
-		if to, err = s.running(l); err == nil {
-			to, err = before(to)
+		running, err := s.orRunning(0)
+		if err == nil {
+			to, err = before(running)
 		}
 		if err != nil {
 			return adminapi.Changed{}, err
 		}
 	}
-	v, err := l.Rollback(ctx, to, who.Name)
+	v, err := s.live.Rollback(ctx, to, who.Name)
 	out, err := s.changed(was, v, err)
-	if whole, lost := l.Version(ctx, v.Number); err == nil && lost == nil {
+	if whole, lost := s.live.Version(ctx, v.Number); err == nil && lost == nil {
 		out.NextStart = s.nextStart(whole.Text)
 	}
 	s.a.audit(ctx, who, "settings.rollback", object(v), struct {
@@ -250,10 +213,6 @@ func badRequest(err error) error {
 }
 
 func (s steering) Override(ctx context.Context, who admin.Who, in adminapi.SetOverride) (live.Override, error) {
-	l, err := s.live()
-	if err != nil {
-		return live.Override{}, err
-	}
 	ttl := time.Duration(in.For)
 	o := live.Override{
 		Route: in.Route, Caller: in.Caller, Plan: in.Plan, Class: in.Class, Predictor: in.Predictor, Index: in.Index,
@@ -265,18 +224,14 @@ func (s steering) Override(ctx context.Context, who admin.Who, in adminapi.SetOv
 	if err := cmp.Or(live.CheckOverride(whole, ttl), s.a.checkOverride(whole)); err != nil {
 		return live.Override{}, badRequest(err)
 	}
-	kept, err := l.Override(ctx, o)
+	kept, err := s.live.Override(ctx, o)
 	err = s.answered("set an override", err)
 	s.a.audit(ctx, who, "override.set", "override "+kept.ID, in, err)
 	return kept, err
 }
 
 func (s steering) Lift(ctx context.Context, who admin.Who, id string) error {
-	l, err := s.live()
-	if err != nil {
-		return err
-	}
-	err = s.answered("lift an override", l.Lift(ctx, id))
+	err := s.answered("lift an override", s.live.Lift(ctx, id))
 	s.a.audit(ctx, who, "override.lift", "override "+id, nil, err)
 	return err
 }

@@ -78,11 +78,7 @@ func (t *limitsText) with(text []byte) ([]byte, error) {
 
 // GuardLimits returns the limits of a route in the newest version.
 func (s steering) GuardLimits(ctx context.Context, route string) (adminapi.GuardLimits, error) {
-	l, err := s.live()
-	if err != nil {
-		return adminapi.GuardLimits{}, err
-	}
-	v, err := l.Version(ctx, 0)
+	v, err := s.live.Version(ctx, 0)
 	if err != nil {
 		return adminapi.GuardLimits{}, s.answered("read the newest version", err)
 	}
@@ -96,17 +92,16 @@ const tries = 5
 
 // PutGuardLimits makes a version of the settings in which only the limits of a route change.
 func (s steering) PutGuardLimits(ctx context.Context, who admin.Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
-	l, err := s.live()
-	if err != nil {
-		return adminapi.Changed{}, err
-	}
 	if _, err := guard.ParseLimits("limits", in.Text); err != nil {
 		return adminapi.Changed{}, &live.InvalidError{What: "the new text", Err: err}
 	}
-	was := l.Status()
-	var v live.Version
+	was := s.live.Status()
+	var (
+		v   live.Version
+		err error
+	)
 	for range tries {
-		v, err = s.putLimits(ctx, l, who, route, in)
+		v, err = s.putLimits(ctx, who, route, in)
 		if in.Base != nil || !errors.Is(err, live.ErrConflict) {
 			break
 		}
@@ -124,8 +119,8 @@ func (s steering) PutGuardLimits(ctx context.Context, who admin.Who, route strin
 	return out, err
 }
 
-func (s steering) putLimits(ctx context.Context, l *live.Live, who admin.Who, route string, in adminapi.PutGuardLimits) (live.Version, error) {
-	newest, err := l.Version(ctx, 0)
+func (s steering) putLimits(ctx context.Context, who admin.Who, route string, in adminapi.PutGuardLimits) (live.Version, error) {
+	newest, err := s.live.Version(ctx, 0)
 	if err != nil {
 		return live.Version{}, err
 	}
@@ -141,5 +136,5 @@ func (s steering) putLimits(ctx context.Context, l *live.Live, who admin.Who, ro
 	if err != nil {
 		return live.Version{}, &live.InvalidError{What: "the change", Err: err}
 	}
-	return l.PutIf(ctx, base, text, who.Name, cmp.Or(in.Note, clip("limits of "+route, 500)))
+	return s.live.PutIf(ctx, base, text, who.Name, cmp.Or(in.Note, clip("limits of "+route, 500)))
 }

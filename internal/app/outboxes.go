@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxletters"
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/internal/triage"
+	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 // outboxesOf returns the outboxes of the settings by name. It keeps those that run with the same settings.
@@ -54,7 +55,7 @@ func (a *App) newOutbox(name string, c config.Outbox) (*outboxRun, error) {
 	_, closing, err := r.routes(context.Background()) // connects to nothing
 	closing()
 	errs = append(errs, err)
-	r.letters = outboxletters.New(name, lettersOf{r}, a.log)
+	r.letters = outboxletters.New(name, func() (outbox.Letters, error) { return r.open() }, a.log)
 	return r, errors.Join(errs...)
 }
 

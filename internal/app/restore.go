@@ -19,23 +19,20 @@ import (
 type Restore struct {
 	From    string // the file
 	Replace bool   // keep an existing store under another name
-	Told    func(done, total int64, checking bool)
+	Told    func(store.Progress)
 }
 
 // Restored counts what was restored.
 type Restored struct {
 	store.Restored
-	Secret string // the missing file without which the restored data match nothing; "": it exists
+	Secret string `json:"secret,omitempty"` // the missing file without which the restored data match nothing; "": it exists
 }
 
 // Run puts the backup in the place of the store of cfg, which must not be in use. If cfg names a state directory, the
 // backup must be of the store that was used with it.
 func (r Restore) Run(ctx context.Context, cfg config.Config) (done Restored, err error) {
 	var run store.Restore
-	run.From, run.Replace, run.Mark, run.Now = r.From, r.Replace, storeMark, time.Now()
-	if r.Told != nil {
-		run.Told = func(p store.Progress) { r.Told(p.Done, p.Total, p.Checking) }
-	}
+	run.From, run.Replace, run.Mark, run.Now, run.Told = r.From, r.Replace, storeMark, time.Now(), r.Told
 	if cfg.StateDir != "" && cfg.Store != config.MemoryStore {
 		if run.Is, err = nameOfStore(cfg); err != nil {
 			return done, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -78,23 +79,12 @@ func (a *App) recogniseStore(ctx context.Context) error {
 
 // writeStoreFile writes the file atomically: on a full disk, and when the power fails, the old one stays. Without it the
 // next start could not decide.
-func writeStoreFile(path string, known knownStore) (err error) {
+func writeStoreFile(path string, known knownStore) error {
 	text, err := json.Marshal(known)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".store-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return statefile.Replace(path, append(text, '\n'))
 }
 
 // storeName returns a store's name. A store without one gets the offered name, unless that is empty.

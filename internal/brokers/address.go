@@ -63,6 +63,19 @@ func Parse(text, port string, getenv func(string) string) (Address, error) {
 	return a, nil
 }
 
+// FromURL returns what fill makes of the URL of a queue, if it is valid. A parameter that fill does not ask for is a fault.
+func FromURL[C interface{ Validate() error }](text, port string, getenv func(string) string, fill func(*Address) C) (c C, err error) {
+	a, err := Parse(text, port, getenv)
+	if err != nil {
+		return c, err
+	}
+	c = fill(&a)
+	if err := a.Rest(); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
 // authority parses credentials and hosts.
 func (a *Address) authority(text, port string) error {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {

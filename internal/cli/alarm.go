@@ -24,33 +24,24 @@ func (*alarmLs) Help() string {
 
 func (c *alarmLs) Run(s *session, api *adminapi.Client) error {
 	all, err := api.Alarms(s)
-	if err != nil {
-		return err
-	}
 	alarms := []adminapi.Alarm{}
 	for _, a := range all {
 		if a.Firing || !c.Firing {
 			alarms = append(alarms, a)
 		}
 	}
-	if s.json {
-		return s.out.json(adminapi.Alarms{Alarms: alarms})
+	none := "no alarms are set: add them under alarms: in the settings file"
+	if len(all) > 0 {
+		none = "no alarm fires"
 	}
-	if len(alarms) == 0 {
-		say := "no alarms are set: add them under alarms: in the settings file"
-		if len(all) > 0 {
-			say = "no alarm fires"
-		}
-		s.say("%s", say)
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"NAME", "STATE", "VALUE", "CONDITION", "TELLS", "TOLD"}}
-	for _, a := range alarms {
-		t.add(plain(a.Name), alarmState(now, a), plain(alarmNumber(a, a.Value)), plain(condition(a)), plain(strings.Join(a.To, " and ")), told(now, a))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Alarms{Alarms: alarms}, len(alarms), err, listing{
+		none: none,
+		head: []string{"NAME", "STATE", "VALUE", "CONDITION", "TELLS", "TOLD"},
+		row: func(now time.Time, i int) []cell {
+			a := alarms[i]
+			return []cell{plain(a.Name), alarmState(now, a), plain(alarmNumber(a, a.Value)), plain(condition(a)), plain(strings.Join(a.To, " and ")), told(now, a)}
+		},
+	})
 }
 
 func alarmState(now time.Time, a adminapi.Alarm) cell {

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 )
@@ -16,25 +19,12 @@ func (c *auditCmd) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit %d --before %d: want 1 to %d, and 0 or more", c.Limit, c.Before, triage.MaxLetters)
 	}
 	entries, err := api.Audit(s, c.Before, c.Limit)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Audit{Entries: entries})
-	}
-	if len(entries) == 0 {
-		s.say("the audit log has no such entries")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{">N", "WHEN", "WHO", "DID", "TO", "OUTCOME"}}
-	for _, e := range entries {
-		outcome := "ok"
-		if e.Error != "" {
-			outcome = e.Error
-		}
-		t.add(number(e.Number), plain(clock(now, e.At)), plain(e.Actor), plain(e.Action), plain(e.Object), plain(outcome))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Audit{Entries: entries}, len(entries), err, listing{
+		none: "the audit log has no such entries",
+		head: []string{">N", "WHEN", "WHO", "DID", "TO", "OUTCOME"},
+		row: func(now time.Time, i int) []cell {
+			e := entries[i]
+			return []cell{number(e.Number), plain(clock(now, e.At)), plain(e.Actor), plain(e.Action), plain(e.Object), plain(cmp.Or(e.Error, "ok"))}
+		},
+	})
 }

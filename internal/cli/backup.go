@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
 type backupCmd struct {
@@ -45,7 +47,7 @@ func (c *backupCmd) Run(s *session) error {
 	began := s.now()
 	ctx, stop := signal.NotifyContext(s, os.Interrupt, syscall.SIGTERM) // half a copy is removed
 	defer stop()
-	size, err := s.Engine.Backup(ctx, cfg, Backup{To: c.File, Replace: c.Force, Told: progress.tell})
+	size, err := app.Backup{To: c.File, Replace: c.Force, Told: progress.tell}.Run(ctx, cfg)
 	progress.clear()
 	if err != nil {
 		return c.fault(err)
@@ -54,16 +56,14 @@ func (c *backupCmd) Run(s *session) error {
 	if cfg.StateDir != "" {
 		done.Secret = filepath.Join(cfg.StateDir, "secret")
 	}
-	if s.json {
-		return s.out.json(done)
-	}
-	s.out.printf("%s: %s bytes, checked\n", clean(c.File), grouped(int(size)))
-	if done.Secret != "" {
-		s.say("keep %s with the backup: without that file verdicts, quotas and letters in it match nothing", clean(done.Secret))
-	} else {
-		s.say("keep the file secret of state_dir with the backup: without it verdicts, quotas and letters in it match nothing")
-	}
-	return nil
+	return s.show(done, nil, func() {
+		s.out.printf("%s: %s bytes, checked\n", clean(c.File), grouped(int(size)))
+		if done.Secret != "" {
+			s.say("keep %s with the backup: without that file verdicts, quotas and letters in it match nothing", clean(done.Secret))
+		} else {
+			s.say("keep the file secret of state_dir with the backup: without it verdicts, quotas and letters in it match nothing")
+		}
+	})
 }
 
 // storeSettings returns the settings of the serving Bezoar. With a named store it reads no file, and the state directory is
@@ -105,25 +105,25 @@ func newBackupProgress(s *session, done string) *backupProgress {
 	return &backupProgress{longWork: newLongWork(s), done: done}
 }
 
-func (p *backupProgress) tell(done, total int64, checking bool) {
+func (p *backupProgress) tell(at store.Progress) {
 	if !p.s.json {
-		p.longWork.tell(done, total, func() string {
-			if checking {
-				return fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(total)), p.done)
+		p.longWork.tell(at.Done, at.Total, func() string {
+			if at.Checking {
+				return fmt.Sprintf("%s bytes %s; checking the copy", grouped(int(at.Total)), p.done)
 			}
-			return fmt.Sprintf("%s of %s bytes %s", grouped(int(done)), grouped(int(total)), p.done)
+			return fmt.Sprintf("%s of %s bytes %s", grouped(int(at.Done)), grouped(int(at.Total)), p.done)
 		})
 		return
 	}
 	now := p.s.now()
-	if now.Sub(p.last) < time.Second && checking == p.checked {
+	if now.Sub(p.last) < time.Second && at.Checking == p.checked {
 		return
 	}
-	p.last, p.checked = now, checking
+	p.last, p.checked = now, at.Checking
 	// Stderr may be closed; that must not stop the backup.
 	_ = json.NewEncoder(p.s.Stderr).Encode(struct {
 		Done     int64 `json:"done"`
 		Total    int64 `json:"total"`
 		Checking bool  `json:"checking"`
-	}{done, total, checking})
+	}{at.Done, at.Total, at.Checking})
 }

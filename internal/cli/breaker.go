@@ -21,27 +21,20 @@ type breakerCmd struct {
 type breakerLs struct{ remote }
 
 func (c *breakerLs) Run(s *session, api *adminapi.Client) error {
-	list, err := api.Breakers(s)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Breakers{Breakers: list})
-	}
-	if len(list) == 0 {
-		s.say("no route has a circuit breaker")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"FLEET", "ROUTE", "STATE", "SINCE", "UNTIL", ">CALLS", ">FAILED", ">SLOW", ">IN A ROW", "WHY"}}
-	for _, b := range list {
-		fleet, route, _ := strings.Cut(b.Name, " ")
-		n := b.Counts
-		t.add(plain(fleet), plain(route), circuitState(b), plain(ago(now, b.Since)), plain(until(now, b.Until)),
-			number(int64(n.Calls)), number(int64(n.Failed)), number(int64(n.Slow)), number(int64(n.InARow)), plain(circuitWhy(b)))
-	}
-	t.write(s.out, "")
-	return nil
+	all, err := api.Breakers(s)
+	return s.list(adminapi.Breakers{Breakers: all}, len(all), err, listing{
+		none: "no route has a circuit breaker",
+		head: []string{"FLEET", "ROUTE", "STATE", "SINCE", "UNTIL", ">CALLS", ">FAILED", ">SLOW", ">IN A ROW", "WHY"},
+		row: func(now time.Time, i int) []cell {
+			b := all[i]
+			fleet, route, _ := strings.Cut(b.Name, " ")
+			n := b.Counts
+			return []cell{
+				plain(fleet), plain(route), circuitState(b), plain(ago(now, b.Since)), plain(until(now, b.Until)),
+				number(int64(n.Calls)), number(int64(n.Failed)), number(int64(n.Slow)), number(int64(n.InARow)), plain(circuitWhy(b)),
+			}
+		},
+	})
 }
 
 func circuitState(b circuit.Status) cell {
@@ -124,21 +117,16 @@ func (r remote) steer(s *session, given string, do func(*adminapi.Client, string
 		return err
 	}
 	b, err := do(api, name)
-	if err != nil {
-		return err
-	}
-	if !b.Told {
+	if err == nil && !b.Told {
 		s.say("bezoar: warning: other nodes do not know it yet; they learn it when the store answers")
 	}
-	if s.json {
-		return s.out.json(b)
-	}
-	now, end := s.now(), ""
-	if b.Forced != nil {
-		end = fmt.Sprintf(" until %s (%s)", clock(now, b.Until), until(now, b.Until))
-	}
-	s.out.printf("%s is %s%s\n", clean(b.Name), circuitState(b).text, end)
-	return nil
+	return s.show(b, err, func() {
+		now, end := s.now(), ""
+		if b.Forced != nil {
+			end = fmt.Sprintf(" until %s (%s)", clock(now, b.Until), until(now, b.Until))
+		}
+		s.out.printf("%s is %s%s\n", clean(b.Name), circuitState(b).text, end)
+	})
 }
 
 // breakerName finds the one breaker with this name, fleet or route.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
@@ -22,19 +22,13 @@ func (c *configHistory) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, live.MaxVersions)
 	}
 	versions, err := api.Versions(s, c.Limit)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Versions{Versions: versions})
-	}
-	now := s.now()
-	t := table{head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"}}
-	for _, v := range versions {
-		t.add(number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Versions{Versions: versions}, len(versions), err, listing{
+		head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"},
+		row: func(now time.Time, i int) []cell {
+			v := versions[i]
+			return []cell{number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note)}
+		},
+	})
 }
 
 type configDiff struct {
@@ -58,21 +52,17 @@ func (c *configDiff) Run(s *session, api *adminapi.Client) error {
 	} else {
 		d, err = api.Diff(s, c.A, c.B)
 	}
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return s.out.json(d)
-	case d.Text == "":
-		s.say("there is no difference")
-	}
-	writeDiff(s.out, d.Text)
-	return nil
+	return s.show(d, err, func() {
+		if d.Text == "" {
+			s.say("there is no difference")
+		}
+		writeDiff(s.out, d.Text)
+	})
 }
 
 // withFile compares a version of the API with a file.
 func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, error) {
-	text, err := readSettings(s.Stdin, c.File)
+	text, err := readSettings(s, c.File)
 	if err != nil {
 		return adminapi.Diff{}, err
 	}
@@ -97,7 +87,7 @@ func (c *configApply) Run(s *session, api *adminapi.Client) error {
 	if c.Base != nil && *c.Base < 0 {
 		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
 	}
-	text, err := readSettings(s.Stdin, c.File)
+	text, err := readSettings(s, c.File)
 	if err != nil {
 		return err
 	}
@@ -115,22 +105,17 @@ func (c *configApply) Run(s *session, api *adminapi.Client) error {
 // try shows what the settings would change.
 func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSettings) error {
 	would, err := api.TrySettings(s, in)
-	switch {
-	case err != nil:
-		return invalidThere(err, settingsText, c.File)
-	case s.json:
-		return s.out.json(would)
-	}
-	writeDiff(s.out, would.Diff)
-	if len(would.NextStart) > 0 {
-		s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
-	}
-	if would.New {
-		s.say("valid; this would follow version %d", would.Before)
-	} else {
-		s.say("version %d has that text already", would.Before)
-	}
-	return nil
+	return s.show(would, invalidThere(err, settingsText, c.File), func() {
+		writeDiff(s.out, would.Diff)
+		if len(would.NextStart) > 0 {
+			s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
+		}
+		if would.New {
+			s.say("valid; this would follow version %d", would.Before)
+		} else {
+			s.say("version %d has that text already", would.Before)
+		}
+	})
 }
 
 type configRollback struct {
@@ -203,16 +188,12 @@ func invalidThere(err error, what, file string) error {
 }
 
 // readSettings reads a settings file.
-func readSettings(stdin io.Reader, file string) ([]byte, error) {
-	in := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, settingsError(fmt.Errorf("read settings: %w", err))
-		}
-		defer f.Close()
-		in = f
+func readSettings(s *session, file string) ([]byte, error) {
+	in, err := s.input(file)
+	if err != nil {
+		return nil, settingsError(fmt.Errorf("read settings: %w", err))
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, live.MaxText+1))
 	if err != nil {
 		return nil, settingsError(fmt.Errorf("read settings: %w", err))

@@ -17,14 +17,7 @@ type configStatus struct {
 
 func (c *configStatus) Run(s *session, api *adminapi.Client) error {
 	st, err := api.Settings(s)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		err = s.out.json(st)
-	} else {
-		writeSettings(s.out, s.now(), st)
-	}
+	err = s.show(st, err, func() { writeSettings(s.out, s.now(), st) })
 	if err != nil || !c.Check {
 		return err
 	}

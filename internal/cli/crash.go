@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
@@ -93,15 +92,11 @@ func crashFailure(failed []error, of int) error {
 
 // readCrash reads one file. Its errors name the file once.
 func readCrash(s *session, p *crash.Parser, file string) (crash.Report, error) {
-	in := s.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return crash.Report{}, err
-		}
-		defer f.Close()
-		in = f
+	in, err := s.input(file)
+	if err != nil {
+		return crash.Report{}, err
 	}
+	defer in.Close()
 	r, err := p.Parse(readerUntil{s, in})
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", clean(file), err)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/demo"
+	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
 )
 
 type demoCmd struct {
@@ -32,15 +35,15 @@ func (c *demoRequestsCmd) Run(s *session) error {
 	}
 	ctx, _, stop := s.heed(0)
 	defer stop()
-	return s.Engine.Demo(ctx, Demo{
+	return s.Engine.Demo(ctx, demo.Config{
 		Command: []string{self, "sample-worker"},
-		Pill:    c.Pill,
+		Pill:    traffic.Pill(c.Pill),
 		Length:  time.Duration(c.Seconds * float64(time.Second)),
 		Workers: c.Workers,
 		Rate:    c.Rate,
 		JSON:    s.json,
-		Stdout:  s.Stdout,
-		Stderr:  s.Stderr,
+		Out:     s.Stdout,
+		Err:     s.Stderr,
 	})
 }
 

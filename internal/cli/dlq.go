@@ -99,33 +99,24 @@ func (c *dlqGroups) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	groups, err := api.DeadGroups(s, sel, c.Limit)
-	if err != nil {
-		return err
+	if err == nil && len(groups) == 0 {
+		err = c.unknown(s, api)
 	}
-	if len(groups) == 0 {
-		if err := c.unknown(s, api); err != nil {
-			return err
-		}
-	}
-	if s.json {
-		return s.out.json(adminapi.DeadGroups{Groups: groups})
-	}
-	if len(groups) == 0 {
-		s.say("no dead letters")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{">COUNT", "LAST 24 H", "LAST", "FIRST", "QUEUE", "GROUP", "REASON"}}
-	for _, g := range groups {
-		again := ""
-		if g.Redriven > 0 {
-			again = fmt.Sprintf(" (%d again after a redrive)", g.Redriven)
-		}
-		t.add(number(g.Count), plain(sparkline(g.Hours[:])), plain(ago(now, g.Last)), plain(ago(now, g.First)),
-			plain(g.Queue), plain(g.Key), plain(g.Reason+again))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.DeadGroups{Groups: groups}, len(groups), err, listing{
+		none: "no dead letters",
+		head: []string{">COUNT", "LAST 24 H", "LAST", "FIRST", "QUEUE", "GROUP", "REASON"},
+		row: func(now time.Time, i int) []cell {
+			g := groups[i]
+			again := ""
+			if g.Redriven > 0 {
+				again = fmt.Sprintf(" (%d again after a redrive)", g.Redriven)
+			}
+			return []cell{
+				number(g.Count), plain(sparkline(g.Hours[:])), plain(ago(now, g.Last)), plain(ago(now, g.First)),
+				plain(g.Queue), plain(g.Key), plain(g.Reason + again),
+			}
+		},
+	})
 }
 
 // sparkline draws numbers as bars, relative to the largest.
@@ -159,34 +150,26 @@ func (c *dlqLs) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	page, err := api.Dead(s, sel, c.Cursor, c.Limit)
-	if err != nil {
-		return err
+	if err == nil && len(page.Letters) == 0 {
+		err = c.unknown(s, api)
 	}
-	if len(page.Letters) == 0 {
-		if err := c.unknown(s, api); err != nil {
-			return err
+	if err == nil && !s.json {
+		for _, u := range page.Unread {
+			s.say("bezoar: warning: letters may be missing: %s", clean(u))
 		}
 	}
-	if s.json {
-		return s.out.json(page)
-	}
-	for _, u := range page.Unread {
-		s.say("bezoar: warning: letters may be missing: %s", clean(u))
-	}
-	if len(page.Letters) == 0 {
-		s.say("no dead letters")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"ID", "CLASS", "QUEUE", ">RECEIVES", "DIED", "REASON"}}
-	for _, l := range page.Letters {
-		t.add(plain(l.ID), plain(l.Class.String()), plain(l.Queue), number(int64(l.Receives)), plain(ago(now, l.Died)), plain(l.Reason))
-	}
-	t.write(s.out, "")
-	if page.Next != "" {
+	err = s.list(page, len(page.Letters), err, listing{
+		none: "no dead letters",
+		head: []string{"ID", "CLASS", "QUEUE", ">RECEIVES", "DIED", "REASON"},
+		row: func(now time.Time, i int) []cell {
+			l := page.Letters[i]
+			return []cell{plain(l.ID), plain(l.Class.String()), plain(l.Queue), number(int64(l.Receives)), plain(ago(now, l.Died)), plain(l.Reason)}
+		},
+	})
+	if err == nil && !s.json && page.Next != "" {
 		s.say("more: --cursor %s", page.Next)
 	}
-	return nil
+	return err
 }
 
 type dlqShow struct {
@@ -204,38 +187,24 @@ func (c *dlqShow) Run(s *session, api *adminapi.Client) error {
 		return c.request(s, api, id)
 	}
 	l, err := api.DeadLetter(s, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Body:
+	if err == nil && c.Body {
 		_, err := s.Stdout.Write(bodyBytes(l.Body))
 		return err
-	case s.json:
-		return s.out.json(l)
 	}
-	reportDead(s.out, s.now(), l)
-	return nil
+	return s.show(l, err, func() { reportDead(s.out, s.now(), l) })
 }
 
 // request shows a dead request of the gateway, with the evidence of its workers' deaths.
 func (c *dlqShow) request(s *session, api *adminapi.Client, id string) error {
 	l, err := api.Letter(s, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Body:
+	if err == nil && c.Body {
 		if l.Request.Truncated {
 			s.say("bezoar: only the first %d of %s bytes were kept", len(l.Request.Body), bodySize(l.Request.BodySize))
 		}
 		_, err := s.Stdout.Write(l.Request.Body)
 		return err
-	case s.json:
-		return s.out.json(l)
 	}
-	reportLetter(s.out, s.now(), l)
-	return nil
+	return s.show(l, err, func() { reportLetter(s.out, s.now(), l) })
 }
 
 func bodyBytes(b *triage.Body) []byte {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
@@ -75,14 +74,7 @@ func (c *dlqEdit) one(s *session, api *adminapi.Client) error {
 		return hinted(exitf(exitUsage, "nothing is changed"), "--body, --file, --attribute or --to change it; bezoar dlq redrive sends it as it is")
 	}
 	edited, err := api.Edit(s, id, e)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(edited)
-	}
-	s.out.printf("%s is in %s in its place\n", clean(edited.ID), clean(edited.Destination))
-	return nil
+	return s.show(edited, err, func() { s.out.printf("%s is in %s in its place\n", clean(edited.ID), clean(edited.Destination)) })
 }
 
 // editedMany is the result of editing the letters of --from.
@@ -102,13 +94,9 @@ type failedEdit struct {
 // many edits the letters of a file, each in a separate transaction. A letter that cannot be edited does not stop the
 // others.
 func (c *dlqEdit) many(s *session, api *adminapi.Client) error {
-	in := io.NopCloser(s.Stdin)
-	if c.From != "-" {
-		f, err := os.Open(c.From)
-		if err != nil {
-			return fmt.Errorf("read the changed letters: %w", err)
-		}
-		in = f
+	in, err := s.input(c.From)
+	if err != nil {
+		return fmt.Errorf("read the changed letters: %w", err)
 	}
 	defer in.Close()
 	done := editedMany{Edited: []triage.Edited{}, DryRun: c.DryRun}
@@ -168,12 +156,8 @@ func (c *dlqEdit) changed(s *session, api *adminapi.Client, l triage.Letter) (*t
 }
 
 func (m *editedMany) report(s *session) error {
-	if s.json {
-		if err := s.out.json(m); err != nil {
-			return err
-		}
-	} else {
-		s.out.printf("%s\n", m.text())
+	if err := s.show(m, nil, func() { s.out.printf("%s\n", m.text()) }); err != nil {
+		return err
 	}
 	switch {
 	case len(m.Failed) == 0:

@@ -22,31 +22,24 @@ func (c *dlqTasks) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, triage.MaxLetters)
 	}
 	tasks, err := api.Tasks(s, c.Live, c.Limit)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Tasks{Tasks: tasks})
-	}
-	if len(tasks) == 0 {
-		s.say("no tasks")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"ID", "DOES", "STATE", ">MOVED", ">OF", ">WORKED", ">FAILED AGAIN", "STARTED", "FROM", "REASON"}}
-	for _, k := range tasks {
-		why := k.Reason
-		switch {
-		case k.Failure != "":
-			why = k.Failure
-		case k.Waits != "":
-			why = "waits for " + k.Waits
-		}
-		t.add(plain(k.ID), plain(string(k.Verb)), plain(string(k.State)), number(k.Moved), number(k.Planned), number(k.Succeeded), number(k.FailedAgain),
-			plain(ago(now, k.Started)), plain(k.Source), plain(why))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Tasks{Tasks: tasks}, len(tasks), err, listing{
+		none: "no tasks",
+		head: []string{"ID", "DOES", "STATE", ">MOVED", ">OF", ">WORKED", ">FAILED AGAIN", "STARTED", "FROM", "REASON"},
+		row: func(now time.Time, i int) []cell {
+			k := tasks[i]
+			why := k.Reason
+			switch {
+			case k.Failure != "":
+				why = k.Failure
+			case k.Waits != "":
+				why = "waits for " + k.Waits
+			}
+			return []cell{
+				plain(k.ID), plain(string(k.Verb)), plain(string(k.State)), number(k.Moved), number(k.Planned), number(k.Succeeded), number(k.FailedAgain),
+				plain(ago(now, k.Started)), plain(k.Source), plain(why),
+			}
+		},
+	})
 }
 
 type dlqTask struct {
@@ -68,26 +61,22 @@ func (c *dlqTask) Run(s *session, api *adminapi.Client) error {
 	default:
 		t, err = api.ChangeTask(s, c.ID, adminapi.TaskOrder{Action: c.Action, Rate: c.Rate})
 	}
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(t)
-	}
-	s.out.printf("%s\n", taskLine(t))
-	if t.Left > 0 {
-		s.out.printf("about %s left\n", span(t.Left))
-	}
-	if t.Waits != "" {
-		s.out.printf("waits for %s\n", clean(t.Waits))
-	}
-	if t.Arrivals > 0 {
-		s.out.printf("%s like these died since it started\n", count(t.Arrivals, "letter", "letters"))
-	}
-	if c.Action == "watch" {
+	err = s.show(t, err, func() {
+		s.out.printf("%s\n", taskLine(t))
+		if t.Left > 0 {
+			s.out.printf("about %s left\n", span(t.Left))
+		}
+		if t.Waits != "" {
+			s.out.printf("waits for %s\n", clean(t.Waits))
+		}
+		if t.Arrivals > 0 {
+			s.out.printf("%s like these died since it started\n", count(t.Arrivals, "letter", "letters"))
+		}
+	})
+	if err == nil && c.Action == "watch" && !s.json {
 		return tasksError(t.Verb, []triage.Task{t})
 	}
-	return nil
+	return err
 }
 
 // watchEvery is how often a watched task is read.
@@ -113,7 +102,7 @@ func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Dur
 		if t.Over() || t.State == queue.MoveHalted || t.State == queue.MovePaused {
 			return t, nil
 		}
-		if line := taskLine(t); show.draws {
+		if line := taskLine(t); show.width != nil {
 			show.tell(int64(t.Moved), int64(t.Planned), func() string { return line })
 		} else if line != shown && !s.json {
 			s.say("%s", line)

@@ -94,12 +94,8 @@ func (e *examined) report(s *session) error {
 		}
 	}
 	e.OK = e.Faults == 0
-	if s.json {
-		if err := s.out.json(e); err != nil {
-			return err
-		}
-	} else {
-		e.write(s.out)
+	if err := s.show(e, nil, func() { e.write(s.out) }); err != nil {
+		return err
 	}
 	if e.OK {
 		return nil

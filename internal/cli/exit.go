@@ -150,7 +150,8 @@ func permissionHint(err error) string {
 	return ""
 }
 
-// each calls do for every item and goes on after failures. If some failed and some did not, the exit code is 6.
+// each calls do for every item, and goes on after failures, which it reports. If some failed and some did not, the exit code
+// is 6.
 func each[T any](s *session, items []T, do func(T) error) error {
 	var first error
 	failed := 0

@@ -20,19 +20,14 @@ type fleetLs struct {
 
 func (c *fleetLs) Run(s *session, api *adminapi.Client) error {
 	fleets, err := api.Fleets(s)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		err = s.out.json(adminapi.Fleets{Fleets: fleets})
-	} else {
+	err = s.show(adminapi.Fleets{Fleets: fleets}, err, func() {
 		for i, f := range fleets {
 			if i > 0 {
 				s.out.printf("\n")
 			}
 			writeFleet(s.out, s.now(), f)
 		}
-	}
+	})
 	if err != nil || !c.Check {
 		return err
 	}
@@ -85,15 +80,11 @@ func (c *fleetRestart) Run(s *session, api *adminapi.Client) error {
 			return err
 		}
 	}
-	if s.json {
-		return s.out.json(r)
-	}
 	verb := "replacing"
 	if c.Wait > 0 {
 		verb = "replaced"
 	}
-	s.out.printf("%s %s %d workers\n", clean(r.Fleet), verb, r.Workers)
-	return nil
+	return s.show(r, nil, func() { s.out.printf("%s %s %d workers\n", clean(r.Fleet), verb, r.Workers) })
 }
 
 // awaitRestart polls until a rolling restart is over.

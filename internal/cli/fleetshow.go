@@ -19,14 +19,9 @@ func (c *fleetShow) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	for _, f := range fleets {
-		if f.Name != c.Name {
-			continue
+		if f.Name == c.Name {
+			return s.show(f, nil, func() { writeWholeFleet(s.out, s.now(), f) })
 		}
-		if s.json {
-			return s.out.json(f)
-		}
-		writeWholeFleet(s.out, s.now(), f)
-		return nil
 	}
 	return exitf(exitNotFound, "there is no fleet %s", clean(c.Name))
 }

@@ -54,11 +54,7 @@ func (c *flowBackfillCmd) Run(s *session) (err error) {
 		return &exitError{code: exitUsage, err: err}
 	}
 	if c.DryRun {
-		if s.json {
-			return s.out.json(plan)
-		}
-		s.out.printf("%s\n", cleanLines(plan.Text))
-		return nil
+		return s.show(plan, nil, func() { s.out.printf("%s\n", cleanLines(plan.Text)) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -31,34 +31,24 @@ func (c *flowLsCmd) Run(s *session) error {
 		return err
 	}
 	defer done()
-	list, err := flows.Runs(s, flowapi.RunQuery{Flow: c.Flow, State: flow.RunState(strings.ToUpper(c.In)), Backfill: c.Backfill, Limit: c.Limit})
-	if err != nil {
-		return err
+	runs, err := flows.Runs(s, flowapi.RunQuery{Flow: c.Flow, State: flow.RunState(strings.ToUpper(c.In)), Backfill: c.Backfill, Limit: c.Limit})
+	if err == nil && len(runs) == 0 {
+		err = s.unknownFlow(flows, c.Flow)
 	}
-	if len(list) == 0 {
-		if err := s.unknownFlow(flows, c.Flow); err != nil {
-			return err
-		}
+	for i := range runs {
+		waits(local, &runs[i])
 	}
-	for i := range list {
-		waits(local, &list[i])
-	}
-	if s.json {
-		return s.out.json(map[string]any{"runs": append([]flowapi.Run{}, list...)})
-	}
-	if len(list) == 0 {
-		s.say("no runs")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"RUN", "FLOW", "STATE", "BEGAN", ">TOOK", "PARAMETERS", "WHY"}}
-	for i := range list {
-		r := &list[i]
-		t.add(plain(r.ID), plain(r.Flow), cell{string(r.State), runStyle(r.State)}, plain(ago(now, r.Created)), plain(lasted(r.Created, r.Ended, now)),
-			plain(params(r.Params)), plain(r.Why))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(map[string]any{"runs": append([]flowapi.Run{}, runs...)}, len(runs), err, listing{
+		none: "no runs",
+		head: []string{"RUN", "FLOW", "STATE", "BEGAN", ">TOOK", "PARAMETERS", "WHY"},
+		row: func(now time.Time, i int) []cell {
+			r := runs[i]
+			return []cell{
+				plain(r.ID), plain(r.Flow), {string(r.State), runStyle(r.State)}, plain(ago(now, r.Created)), plain(lasted(r.Created, r.Ended, now)),
+				plain(params(r.Params)), plain(r.Why),
+			}
+		},
+	})
 }
 
 // waits says of a run that is not over why nothing happens. local is nil if a process runs the state directory.
@@ -133,15 +123,8 @@ func (c *flowShowCmd) Run(s *session) error {
 		return err
 	}
 	r, err := flows.Run(s, id)
-	if err != nil {
-		return err
-	}
 	waits(local, &r)
-	if s.json {
-		return s.out.json(r)
-	}
-	writeRun(s.out, &r, s.now())
-	return nil
+	return s.show(r, err, func() { writeRun(s.out, &r, s.now()) })
 }
 
 // writeRun prints a run as a tree, and what needs a person.

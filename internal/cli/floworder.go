@@ -93,14 +93,9 @@ func (c *ordering) order(s *session, given, instance string, o flowapi.Order) er
 	}
 	if local == nil {
 		got, err := flows.Order(s, id, o)
-		if err != nil {
-			return err
-		}
-		if s.json {
-			return s.out.json(ordered{got, o.Verb})
-		}
-		s.out.printf("%s: %s of run %s\n", o.Verb, count(int64(got.Instances), "task", "tasks"), got.Run)
-		return nil
+		return s.show(ordered{got, o.Verb}, err, func() {
+			s.out.printf("%s: %s of run %s\n", o.Verb, count(int64(got.Instances), "task", "tasks"), got.Run)
+		})
 	}
 	o.Who = me(s.Getenv)
 	view := s.newFlowView()

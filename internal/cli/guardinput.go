@@ -26,15 +26,11 @@ const utf8BOM = "\ufeff"
 
 // readWhole reads a file, or standard input for -, up to most bytes.
 func readWhole(s *session, file string, most int64) (data []byte, more bool, err error) {
-	in := s.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, false, unreadable(file, err)
-		}
-		defer f.Close()
-		in = f
+	in, err := s.input(file)
+	if err != nil {
+		return nil, false, unreadable(file, err)
 	}
+	defer in.Close()
 	data, err = io.ReadAll(io.LimitReader(inUTF8(bufio.NewReader(readerUntil{s, in})), most+1))
 	if err != nil {
 		return nil, false, unreadable(file, err)

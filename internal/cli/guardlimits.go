@@ -31,14 +31,11 @@ func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	case c.Base != nil && *c.Base < 0:
 		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
 	}
-	var text []byte
 	if c.Set != "" {
-		var err error
-		if text, err = c.read(s); err != nil {
+		text, err := c.read(s)
+		if err != nil {
 			return err
 		}
-	}
-	if c.Set != "" {
 		done, err := api.PutGuardLimits(s, c.Route, adminapi.PutGuardLimits{Text: text, Note: c.Note, Base: c.Base})
 		if err != nil {
 			return invalidThere(err, limitsText, c.Set)
@@ -46,12 +43,10 @@ func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 		return s.changed(done)
 	}
 	l, err := api.GuardLimits(s, c.Route)
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return s.out.json(l)
-	}
+	return s.show(l, err, func() { reportLimits(s, l) })
+}
+
+func reportLimits(s *session, l adminapi.GuardLimits) {
 	where := "written into the settings"
 	switch {
 	case l.File != "":
@@ -64,7 +59,6 @@ func (c *guardLimitsCmd) Run(s *session, api *adminapi.Client) error {
 	if n := len(l.Text); n > 0 && l.Text[n-1] != '\n' {
 		s.out.printf("\n")
 	}
-	return nil
 }
 
 // read reads the new limits.

@@ -61,11 +61,7 @@ func (c *guardReplayCmd) Run(s *session) error {
 	r.Callers = r.Callers[:min(len(r.Callers), c.Callers)]
 	r.Shapes = r.Shapes[:min(len(r.Shapes), c.Shapes)]
 	r.Examples = r.Examples[:min(len(r.Examples), c.Examples)]
-	if s.json {
-		return s.out.json(r)
-	}
-	writeReplay(s.out, r, len(c.Logs) > 1)
-	return nil
+	return s.show(r, nil, func() { writeReplay(s.out, r, len(c.Logs) > 1) })
 }
 
 // options converts the flags to options for reading logs.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -52,23 +51,7 @@ func (c *guardSetCmd) Run(s *session, api *adminapi.Client) error {
 			return err
 		}
 	}
-	set := []live.Override{}
-	err = each(s, orders, func(in adminapi.SetOverride) error {
-		o, err := api.SetOverride(s, in)
-		if err != nil {
-			return err
-		}
-		set = append(set, o)
-		if !s.json {
-			s.out.printf("%s\n", clean(o.ID))
-			s.say("%s for %s until %s", whatText(o), targetText(o), clock(s.now(), o.Until))
-		}
-		return nil
-	})
-	if s.json && len(set) > 0 {
-		return errors.Join(s.out.json(adminapi.Overrides{Overrides: set}), err)
-	}
-	return err
+	return s.setOverrides(api, orders)
 }
 
 // orders returns one order for each change that the flags ask for.

@@ -40,19 +40,17 @@ func (c *initCmd) Run(s *session) error {
 		}
 		return hinted(fmt.Errorf("write the settings: %w", err), "go to a folder that you may write to, or print them: bezoar init -")
 	}
-	if s.json {
-		return s.out.json(map[string]any{"file": c.File, "command": g.Command, "from": g.From})
-	}
-	found := "nothing in this folder says how your server is started; edit the command in " + c.File
-	if g.From != "" {
-		found = fmt.Sprintf("the command is from %s: %s", g.From, clean(strings.Join(g.Command, " ")))
-	}
-	s.out.printf("%s written: %s\n", c.File, found)
-	if g.Before != "" {
-		s.out.printf("build it first: %s\n", g.Before)
-	}
-	s.out.printf("next: bezoar serve -c %s\n", c.File)
-	return nil
+	return s.show(map[string]any{"file": c.File, "command": g.Command, "from": g.From}, nil, func() {
+		found := "nothing in this folder says how your server is started; edit the command in " + c.File
+		if g.From != "" {
+			found = fmt.Sprintf("the command is from %s: %s", g.From, clean(strings.Join(g.Command, " ")))
+		}
+		s.out.printf("%s written: %s\n", c.File, found)
+		if g.Before != "" {
+			s.out.printf("build it first: %s\n", g.Before)
+		}
+		s.out.printf("next: bezoar serve -c %s\n", c.File)
+	})
 }
 
 func write(path string, flags int, data []byte) error {

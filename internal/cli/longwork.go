@@ -2,10 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // How often progress is printed.
@@ -19,8 +16,7 @@ const (
 type longWork struct {
 	s      *session
 	number func(int) string // formats the rate per second
-	draws  bool
-	width  int
+	width  func() int       // of the terminal; nil: there is none, and nothing is drawn
 	began  time.Time
 	last   time.Time
 	first  int64 // done at the start, by an earlier run
@@ -29,15 +25,8 @@ type longWork struct {
 }
 
 func newLongWork(s *session) *longWork {
-	p := &longWork{s: s, number: grouped, began: s.now(), width: 80}
-	p.last = p.began
-	f, ok := s.Stderr.(*os.File)
-	if p.draws = ok && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"; p.draws {
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
-			p.width = cols
-		}
-	}
-	return p
+	now := s.now()
+	return &longWork{s: s, number: grouped, width: widthOf(s.Stderr, s.Getenv), began: now, last: now}
 }
 
 // tell reports that done of total is done; text gives the details. A total of 0 means unknown. Most calls print nothing, so
@@ -47,7 +36,7 @@ func (p *longWork) tell(done, total int64, text func() string) {
 		p.first, p.begun = done, true
 	}
 	now, every := p.s.now(), tellEvery
-	if p.draws {
+	if p.width != nil {
 		every = drawEvery
 	}
 	if p.s.json || now.Sub(p.last) < every {
@@ -55,11 +44,11 @@ func (p *longWork) tell(done, total int64, text func() string) {
 	}
 	p.last = now
 	line := text() + p.pace(now, done, total)
-	if !p.draws {
+	if p.width == nil {
 		p.s.say("%s", line)
 		return
 	}
-	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", cut(line, p.width-1))
+	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", cut(line, p.width()-1))
 	p.drawn = true
 }
 

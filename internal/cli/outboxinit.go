@@ -21,29 +21,20 @@ func (outboxInit) Help() string {
 // Run makes an outbox, or prints the SQL.
 func (c *outboxInit) Run(s *session) error {
 	if c.PrintSQL {
-		schema := c.Schema
-		schema = cmp.Or(schema, outboxdb.DefaultSchema)
+		schema := cmp.Or(c.Schema, outboxdb.DefaultSchema)
 		sql, err := outboxdb.SQL(c.Dialect, outboxdb.Config{Schema: schema, Notify: c.Notify})
 		if err != nil {
 			return &exitError{code: exitUsage, err: err}
 		}
-		if s.json {
-			return s.out.json(map[string]string{"dialect": c.Dialect, "schema": schema, "sql": sql})
-		}
-		s.out.printf("%s", sql)
-		return nil
+		return s.show(map[string]string{"dialect": c.Dialect, "schema": schema, "sql": sql}, nil, func() { s.out.printf("%s", sql) })
 	}
 	w, err := c.find(s)
 	if err != nil {
 		return err
 	}
 	id, err := outboxdb.Init(s, w.database, outboxdb.Config{Schema: w.schema, Notify: c.Notify})
-	if err != nil {
-		return outboxError(w, err)
-	}
-	if s.json {
-		return s.out.json(map[string]any{"name": w.name, "database": w.kind(), "schema": w.schema, "id": id.ID, "version": id.Version, "made": id.Made})
-	}
-	s.out.printf("the outbox %s exists: %s, version %d\n", clean(w.schema), clean(id.ID), id.Version)
-	return nil
+	doc := map[string]any{"name": w.name, "database": w.kind(), "schema": w.schema, "id": id.ID, "version": id.Version, "made": id.Made}
+	return s.show(doc, outboxError(w, err), func() {
+		s.out.printf("the outbox %s exists: %s, version %d\n", clean(w.schema), clean(id.ID), id.Version)
+	})
 }

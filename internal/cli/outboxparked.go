@@ -81,41 +81,26 @@ func (c *outboxParked) Run(s *session) error {
 			events = append(events, adminapi.NewOutboxEvent(w))
 			return true
 		})
-		if err != nil {
-			return err
-		}
-		if s.json {
-			return s.out.json(map[string]any{"events": events, "more": more})
-		}
-		if len(events) == 0 {
-			s.say("no parked events")
-			return nil
-		}
-		now := s.now()
-		t := table{head: []string{"ID", "TOPIC", "KEY", "PARKED", ">ATTEMPTS", ">BEHIND", "CLASS", "REASON"}}
-		for _, e := range events {
-			t.add(plain(e.ID), plain(e.Topic), plain(cut(e.Key, 40)), plain(ago(now, e.Parked)), number(int64(e.Attempts)), number(e.Behind), plain(classOf(e)), plain(reasonOf(e)))
-		}
-		t.write(s.out, "")
-		if more {
+		err = s.list(map[string]any{"events": events, "more": more}, len(events), err, listing{
+			none: "no parked events",
+			head: []string{"ID", "TOPIC", "KEY", "PARKED", ">ATTEMPTS", ">BEHIND", "CLASS", "REASON"},
+			row: func(now time.Time, i int) []cell {
+				e := events[i]
+				var why outbox.Evidence
+				if e.Evidence != nil {
+					why = *e.Evidence
+				}
+				return []cell{
+					plain(e.ID), plain(e.Topic), plain(cut(e.Key, 40)), plain(ago(now, e.Parked)), number(int64(e.Attempts)), number(e.Behind),
+					plain(why.Class), plain(why.Reason),
+				}
+			},
+		})
+		if err == nil && !s.json && more {
 			s.say("there are more: --limit shows them")
 		}
-		return nil
+		return err
 	})
-}
-
-func classOf(e adminapi.OutboxEvent) string {
-	if e.Evidence == nil {
-		return ""
-	}
-	return e.Evidence.Class
-}
-
-func reasonOf(e adminapi.OutboxEvent) string {
-	if e.Evidence == nil {
-		return ""
-	}
-	return e.Evidence.Reason
 }
 
 type outboxShow struct {
@@ -128,17 +113,11 @@ type outboxShow struct {
 func (c *outboxShow) Run(s *session) error {
 	return c.with(s, func(_ where, store outbox.Store) error {
 		w, err := store.Find(s, c.ID)
-		switch {
-		case err != nil:
-			return notWaiting(c.ID, err)
-		case c.Body:
+		if err == nil && c.Body {
 			_, err := s.Stdout.Write(w.Payload)
 			return err
-		case s.json:
-			return s.out.json(adminapi.WholeOutboxEvent(&w))
 		}
-		reportEvent(s, &w)
-		return nil
+		return s.show(adminapi.WholeOutboxEvent(&w), notWaiting(c.ID, err), func() { reportEvent(s, &w) })
 	})
 }
 

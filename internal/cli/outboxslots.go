@@ -47,11 +47,7 @@ func (c *outboxSlots) Run(s *session) error {
 	if c.Reset != "" {
 		return c.reset(s, w, r)
 	}
-	if s.json {
-		err = s.out.json(r)
-	} else {
-		reportSlots(s, r)
-	}
+	err = s.show(r, nil, func() { reportSlots(s, r) })
 	n := 0
 	for _, slot := range r.Slots {
 		if slot.Alarm != "" {
@@ -95,11 +91,9 @@ func (c *outboxSlots) reset(s *session, w where, r *cdc.Report) error {
 		return outboxError(w, err)
 	}
 	c.told(s, w, adminapi.OutboxDeed{Verb: "reset", Reason: "slot " + c.Reset})
-	if s.json {
-		return s.out.json(map[string]string{"slot": c.Reset})
-	}
-	s.out.printf("slot %s is reset: a process with tables: in its settings goes on within seconds\n", clean(c.Reset))
-	return nil
+	return s.show(map[string]string{"slot": c.Reset}, nil, func() {
+		s.out.printf("slot %s is reset: a process with tables: in its settings goes on within seconds\n", clean(c.Reset))
+	})
 }
 
 func reportSlots(s *session, r *cdc.Report) {

@@ -27,11 +27,7 @@ func (c *outboxStatus) Run(s *session) error {
 				noted(&o, stats)
 			}
 		}
-		if s.json {
-			return s.out.json(o)
-		}
-		reportOutbox(s, o, st.Now)
-		return nil
+		return s.show(o, nil, func() { reportOutbox(s, o, st.Now) })
 	})
 }
 
@@ -121,16 +117,6 @@ func (c *outboxVerify) Run(s *session) error {
 	})
 }
 
-// finding is a fault as JSON.
-type finding struct {
-	Kind     string `json:"kind"`
-	Topic    string `json:"topic"`
-	Key      string `json:"key"`
-	Position int64  `json:"position"`
-	Sequence int64  `json:"sequence"`
-	Expected int64  `json:"expected"`
-}
-
 // inWords describes a fault.
 func inWords(f outbox.Finding) string {
 	switch last := f.Sequence - 1; {
@@ -149,21 +135,16 @@ func inWords(f outbox.Finding) string {
 }
 
 func (c *outboxVerify) report(s *session, p outbox.Proof) error {
-	if s.json {
-		all := make([]finding, 0, len(p.Findings))
-		for _, f := range p.Findings {
-			all = append(all, finding{f.Kind, f.Topic, f.Key, f.Position, f.Sequence, f.Expected})
-		}
-		return s.out.json(map[string]any{"events": p.Events, "keys": p.Keys, "findings": all})
-	}
-	if len(p.Findings) == 0 {
+	if len(p.Findings) == 0 && !s.json {
 		s.out.printf("%s of %s: none is missing or out of order\n", count(p.Events, "event", "events"), count(p.Keys, "key", "keys"))
 		return nil
 	}
-	t := table{head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"}}
-	for _, f := range p.Findings {
-		t.add(cell{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f)))
-	}
-	t.write(s.out, "")
-	return nil
+	doc := map[string]any{"events": p.Events, "keys": p.Keys, "findings": append([]outbox.Finding{}, p.Findings...)}
+	return s.list(doc, len(p.Findings), nil, listing{
+		head: []string{"FAULT", "TOPIC", "KEY", ">POSITION", "WHAT"},
+		row: func(_ time.Time, i int) []cell {
+			f := p.Findings[i]
+			return []cell{{clean(f.Kind), red}, plain(f.Topic), plain(f.Key), number(f.Position), plain(inWords(f))}
+		},
+	})
 }

@@ -157,12 +157,8 @@ func (c *eventVerb) planned(s *session, out changedEvents) error {
 }
 
 func (c *eventVerb) report(s *session, done string, out changedEvents) error {
-	if s.json {
-		if err := s.out.json(out); err != nil {
-			return err
-		}
-	} else {
-		s.out.printf("%s %s\n", count(out.Changed, "event", "events"), done)
+	if err := s.show(out, nil, func() { s.out.printf("%s %s\n", count(out.Changed, "event", "events"), done) }); err != nil {
+		return err
 	}
 	switch missed := out.Planned - out.Changed + int64(len(out.Failed)); {
 	case missed == 0:
@@ -237,10 +233,6 @@ func (c *outboxEdit) Run(s *session) error {
 			}
 			done = "edited, and sent again"
 		}
-		if s.json {
-			return s.out.json(map[string]any{"id": w.ID, "retried": !c.Stay})
-		}
-		s.out.printf("%s %s\n", clean(w.ID), done)
-		return nil
+		return s.show(map[string]any{"id": w.ID, "retried": !c.Stay}, nil, func() { s.out.printf("%s %s\n", clean(w.ID), done) })
 	})
 }

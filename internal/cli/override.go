@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,39 +23,26 @@ type overrideLs struct{ remote }
 
 func (c *overrideLs) Run(s *session, api *adminapi.Client) error {
 	overrides, err := api.Overrides(s)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Overrides{Overrides: overrides})
-	}
-	if len(overrides) == 0 {
-		s.say("nothing is overridden")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"ID", "WHAT", "ROUTE", "PLAN", "CALLER", "ENDS", "BY", "REASON"}}
+	head := []string{"ID", "WHAT", "ROUTE", "PLAN", "CALLER", "ENDS", "BY", "REASON"}
 	classed := slices.ContainsFunc(overrides, func(o live.Override) bool { return o.Class != "" })
 	if classed { // there are overrides for queries
-		t.head = slices.Insert(t.head, 4, "CLASS")
+		head = slices.Insert(head, 4, "CLASS")
 	}
-	for _, o := range overrides {
-		cells := []cell{plain(o.ID), {whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan))}
-		if classed {
-			cells = append(cells, plain(orAll(o.Class)))
-		}
-		t.add(append(cells, plain(orAll(o.Caller)), plain(until(now, o.Until)), plain(o.By), plain(o.Reason))...)
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Overrides{Overrides: overrides}, len(overrides), err, listing{
+		none: "nothing is overridden",
+		head: head,
+		row: func(now time.Time, i int) []cell {
+			o := overrides[i]
+			cells := []cell{plain(o.ID), {whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan))}
+			if classed {
+				cells = append(cells, plain(orAll(o.Class)))
+			}
+			return append(cells, plain(orAll(o.Caller)), plain(until(now, o.Until)), plain(o.By), plain(o.Reason))
+		},
+	})
 }
 
-func orAll(s string) string {
-	if s == "" {
-		return "*"
-	}
-	return s
-}
+func orAll(s string) string { return cmp.Or(s, "*") }
 
 // whatText describes briefly what an override changes.
 func whatText(o live.Override) string {
@@ -107,8 +95,12 @@ func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 			return exitf(exitUsage, "%s %g: want a number", name, *f)
 		}
 	}
+	return s.setOverrides(api, orders)
+}
+
+// setOverrides sets overrides, and prints those that are set.
+func (s *session) setOverrides(api *adminapi.Client, orders []adminapi.SetOverride) error {
 	set := []live.Override{}
-	now := s.now()
 	err := each(s, orders, func(in adminapi.SetOverride) error {
 		o, err := api.SetOverride(s, in)
 		if err != nil {
@@ -117,7 +109,7 @@ func (c *overrideSet) Run(s *session, api *adminapi.Client) error {
 		set = append(set, o)
 		if !s.json {
 			s.out.printf("%s\n", clean(o.ID))
-			s.say("%s for %s until %s", whatText(o), targetText(o), clock(now, o.Until))
+			s.say("%s for %s until %s", whatText(o), targetText(o), clock(s.now(), o.Until))
 		}
 		return nil
 	})

@@ -23,19 +23,22 @@ type printer struct {
 }
 
 func newPrinter(w io.Writer, getenv func(string) string) *printer {
-	p := &printer{w: w}
+	width := widthOf(w, getenv)
+	return &printer{w: w, width: width, color: width != nil && getenv("NO_COLOR") == ""}
+}
+
+// widthOf returns what asks the terminal w for its width; nil if w is no terminal on which lines can be drawn.
+func widthOf(w io.Writer, getenv func(string) string) (width func() int) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || getenv("TERM") == "dumb" {
-		return p
+		return nil
 	}
-	p.color = getenv("NO_COLOR") == ""
-	p.width = func() int {
+	return func() int {
 		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
 			return cols
 		}
 		return 80
 	}
-	return p
 }
 
 // columns is the width for text: that of the terminal, within readable bounds.

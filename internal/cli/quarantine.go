@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,39 +27,29 @@ type quarantineLs struct {
 
 func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	verdicts, err := api.Verdicts(s, c.Fleet)
-	if err != nil {
-		return err
+	if err == nil && len(verdicts) == 0 {
+		err = s.unknownFleet(api, c.Fleet)
 	}
-	if len(verdicts) == 0 {
-		if err := s.unknownFleet(api, c.Fleet); err != nil {
-			return err
-		}
-	}
-	if s.json {
-		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
-	}
-	if len(verdicts) == 0 {
-		s.say("there are no verdicts")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
+	head := []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}
 	nodes := slices.ContainsFunc(verdicts, func(v bezoar.Verdict) bool { return v.Node != "" })
 	if nodes { // several nodes share their verdicts
-		t.head = slices.Insert(t.head, nodeColumn, "NODE")
+		head = slices.Insert(head, nodeColumn, "NODE")
 	}
-	for _, v := range verdicts {
-		row := []cell{
-			plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
-			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),
-		}
-		if nodes {
-			row = slices.Insert(row, nodeColumn, plain(v.Node))
-		}
-		t.add(row...)
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Verdicts{Verdicts: verdicts}, len(verdicts), err, listing{
+		none: "there are no verdicts",
+		head: head,
+		row: func(now time.Time, i int) []cell {
+			v := verdicts[i]
+			row := []cell{
+				plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
+				plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),
+			}
+			if nodes {
+				row = slices.Insert(row, nodeColumn, plain(v.Node))
+			}
+			return row
+		},
+	})
 }
 
 // nodeColumn is the position of the column for the node.
@@ -109,14 +98,7 @@ func (c *quarantineShow) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	v, err := api.Verdict(s, id)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(v)
-	}
-	reportVerdict(s.out, s.now(), v)
-	return nil
+	return s.show(v, err, func() { reportVerdict(s.out, s.now(), v) })
 }
 
 type quarantineAdd struct {
@@ -133,27 +115,22 @@ type quarantineAdd struct {
 }
 
 func (c *quarantineAdd) Run(s *session, api *adminapi.Client) error {
-	add, err := c.build(s.Stdin)
+	add, err := c.build(s)
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
 	v, err := api.Add(s, add)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(v)
-	}
-	s.out.printf("%s\n", clean(v.ID))
-	s.say("%s %s in fleet %s until %s", clean(string(v.State)), clean(workOf(v)), clean(v.Fleet), clock(s.now(), v.Until))
-	return nil
+	return s.show(v, err, func() {
+		s.out.printf("%s\n", clean(v.ID))
+		s.say("%s %s in fleet %s until %s", clean(string(v.State)), clean(workOf(v)), clean(v.Fleet), clock(s.now(), v.Until))
+	})
 }
 
-func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
+func (c *quarantineAdd) build(s *session) (adminapi.Add, error) {
 	add := adminapi.Add{Fleet: c.Fleet, For: adminapi.Duration(c.For), Reason: c.Reason}
 	ways := 0
-	for _, s := range []string{c.Request, c.Fingerprint, c.Shape} {
-		if s != "" {
+	for _, way := range []string{c.Request, c.Fingerprint, c.Shape} {
+		if way != "" {
 			ways++
 		}
 	}
@@ -189,13 +166,13 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 			return add, fmt.Errorf("--shape: %w", err)
 		}
 	default:
-		add.Request, err = c.request(stdin)
+		add.Request, err = c.request(s)
 	}
 	return add, err
 }
 
 // request parses 'GET /search?q=x' and adds its headers and body.
-func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
+func (c *quarantineAdd) request(s *session) (*adminapi.AddRequest, error) {
 	method, target, ok := strings.Cut(strings.TrimSpace(c.Request), " ")
 	target = strings.TrimSpace(target)
 	if !ok || strings.ToUpper(method) != method || !strings.HasPrefix(target, "/") || strings.Contains(target, " ") {
@@ -220,15 +197,11 @@ func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
 	if c.Body == "" {
 		return r, nil
 	}
-	in := stdin
-	if c.Body != "-" {
-		f, err := os.Open(c.Body)
-		if err != nil {
-			return nil, fmt.Errorf("--body: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := s.input(c.Body)
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
 	}
+	defer in.Close()
 	body, err := io.ReadAll(io.LimitReader(in, adminapi.MaxAddBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("--body: %w", err)

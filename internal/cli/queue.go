@@ -36,22 +36,14 @@ type queueLs struct {
 
 func (c *queueLs) Run(s *session, api *adminapi.Client) error {
 	queues, err := api.Queues(s, c.Prefix)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Queues{Queues: queues})
-	}
-	if len(queues) == 0 {
-		s.say("no queues")
-		return nil
-	}
-	t := table{head: []string{"NAME", ">VISIBLE", ">IN FLIGHT", ">DELAYED", ">OLDEST", "DEAD LETTERS TO", "STATE"}}
-	for _, q := range queues {
-		t.add(plain(q.Name), number(q.Visible), number(q.InFlight), number(q.Delayed), plain(oldest(q)), plain(deadLetters(q)), queueState(q))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Queues{Queues: queues}, len(queues), err, listing{
+		none: "no queues",
+		head: []string{"NAME", ">VISIBLE", ">IN FLIGHT", ">DELAYED", ">OLDEST", "DEAD LETTERS TO", "STATE"},
+		row: func(_ time.Time, i int) []cell {
+			q := queues[i]
+			return []cell{plain(q.Name), number(q.Visible), number(q.InFlight), number(q.Delayed), plain(oldest(q)), plain(deadLetters(q)), queueState(q)}
+		},
+	})
 }
 
 func number(n int64) cell { return plain(strconv.FormatInt(n, 10)) }
@@ -89,14 +81,7 @@ type queueShow struct {
 
 func (c *queueShow) Run(s *session, api *adminapi.Client) error {
 	q, err := api.Queue(s, c.Name)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(q)
-	}
-	reportQueue(s, q)
-	return nil
+	return s.show(q, err, func() { reportQueue(s, q) })
 }
 
 func reportQueue(s *session, q adminapi.Queue) {
@@ -143,14 +128,7 @@ func (c *queueCreate) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	q, err := api.CreateQueue(s, in)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(q)
-	}
-	s.out.printf("%s\n", clean(q.Name))
-	return nil
+	return s.show(q, err, func() { s.out.printf("%s\n", clean(q.Name)) })
 }
 
 // redrivePolicy is the attribute that names the dead-letter queue and the number of receives.
@@ -193,29 +171,25 @@ func (c *queuePeek) Run(s *session, api *adminapi.Client) error {
 		return exitf(exitUsage, "--limit %d --after %d: want 1 to %d, and 0 or more", c.Limit, c.After, adminapi.MaxPeek)
 	}
 	messages, err := api.Peek(s, c.Name, c.After, c.Limit)
-	if err != nil {
-		return err
-	}
-	switch {
-	case s.json:
-		return s.out.json(adminapi.Messages{Messages: messages})
-	case len(messages) == 0:
-		s.say("no messages")
-		return nil
-	case c.Body:
+	if c.Body && !s.json && len(messages) > 0 {
 		_, err := s.Stdout.Write(messages[0].Body)
 		return err
 	}
-	now := s.now()
-	t := table{head: []string{">SEQUENCE", "ID", "STATE", ">RECEIVES", "SENT", ">BYTES", "BODY"}}
-	for _, m := range messages {
-		t.add(number(m.Sequence), plain(m.ID), plain(m.State), number(int64(m.Receives)), plain(ago(now, m.Sent)), number(int64(len(m.Body))), plain(excerpt(m.Body)))
-	}
-	t.write(s.out, "")
-	if len(messages) == c.Limit {
+	err = s.list(adminapi.Messages{Messages: messages}, len(messages), err, listing{
+		none: "no messages",
+		head: []string{">SEQUENCE", "ID", "STATE", ">RECEIVES", "SENT", ">BYTES", "BODY"},
+		row: func(now time.Time, i int) []cell {
+			m := messages[i]
+			return []cell{
+				number(m.Sequence), plain(m.ID), plain(m.State), number(int64(m.Receives)), plain(ago(now, m.Sent)), number(int64(len(m.Body))),
+				plain(excerpt(m.Body)),
+			}
+		},
+	})
+	if err == nil && !s.json && len(messages) == c.Limit {
 		s.say("perhaps more: --after %d", messages[len(messages)-1].Sequence)
 	}
-	return nil
+	return err
 }
 
 // excerpt is the beginning of a body.
@@ -262,12 +236,7 @@ func (r remote) destroy(s *session, name string, yes bool, verb string, do func(
 	if !yes {
 		return hinted(exitf(exitUsage, "%s queue %s: it holds %s", verb, clean(name), count(n, "message", "messages")), "--yes does it; this cannot be undone")
 	}
-	if err := do(api); err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(map[string]any{"queue": name, "messages": n})
-	}
-	s.out.printf("%sd %s: %s\n", verb, clean(name), count(n, "message", "messages"))
-	return nil
+	return s.show(map[string]any{"queue": name, "messages": n}, do(api), func() {
+		s.out.printf("%sd %s: %s\n", verb, clean(name), count(n, "message", "messages"))
+	})
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
@@ -16,23 +14,21 @@ type newBody struct {
 
 // read returns nil if no body is given. A file has at most most bytes.
 func (c *newBody) read(s *session, most int) (raw []byte, err error) {
-	raw = []byte{}
-	keep := func(b []byte) error { raw = b; return nil }
 	switch {
 	case c.Body != nil && c.File != "":
 		return nil, exitf(exitUsage, "give --body or --file, not both")
 	case c.Body != nil:
 		return []byte(*c.Body), nil
-	case c.File == "-":
-		return raw, whole(s.Stdin, most, keep)
 	case c.File == "":
 		return nil, nil
 	}
-	f, err := os.Open(c.File)
+	in, err := s.input(c.File)
 	if err != nil {
 		return nil, fmt.Errorf("read the new body: %w", err)
 	}
-	return raw, errors.Join(whole(f, most, keep), f.Close())
+	defer in.Close()
+	err = whole(in, most, func(b []byte) error { raw = b; return nil })
+	return raw, err
 }
 
 type queueEdit struct {
@@ -71,12 +67,5 @@ func (c *queueDelete) Run(s *session, api *adminapi.Client) error {
 
 // amended says what was done to one message.
 func amended(s *session, done string, out adminapi.Amended, err error) error {
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(out)
-	}
-	s.out.printf("%s %s\n", clean(out.ID), done)
-	return nil
+	return s.show(out, err, func() { s.out.printf("%s %s\n", clean(out.ID), done) })
 }

@@ -16,27 +16,21 @@ type queuePayloads struct {
 
 func (c *queuePayloads) Run(s *session, api *adminapi.Client) error {
 	payloads, err := api.Payloads(s, c.Name)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Payloads{Payloads: payloads})
-	}
-	if len(payloads) == 0 {
-		s.say("no payload is suspected or quarantined")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"PAYLOAD", "STATE", ">DEATHS", "SINCE", "UNTIL", "CLASS", "REASON"}}
-	for _, p := range payloads {
-		state := plain(p.State)
-		if p.State == "quarantined" {
-			state.style = red
-		}
-		t.add(plain(p.Payload.String()), state, plain(strconv.FormatFloat(p.Strikes, 'g', 3, 64)), plain(ago(now, p.Since)), plain(until(now, p.Until)), plain(p.Class.String()), plain(p.Reason))
-	}
-	t.write(s.out, "")
-	return nil
+	return s.list(adminapi.Payloads{Payloads: payloads}, len(payloads), err, listing{
+		none: "no payload is suspected or quarantined",
+		head: []string{"PAYLOAD", "STATE", ">DEATHS", "SINCE", "UNTIL", "CLASS", "REASON"},
+		row: func(now time.Time, i int) []cell {
+			p := payloads[i]
+			state := plain(p.State)
+			if p.State == "quarantined" {
+				state.style = red
+			}
+			return []cell{
+				plain(p.Payload.String()), state, plain(strconv.FormatFloat(p.Strikes, 'g', 3, 64)), plain(ago(now, p.Since)), plain(until(now, p.Until)),
+				plain(p.Class.String()), plain(p.Reason),
+			}
+		},
+	})
 }
 
 type queuePardon struct {
@@ -70,14 +64,7 @@ func (c *queuePardon) group(s *session, api *adminapi.Client) error {
 	}
 	sel.Origin = c.Name
 	n, err := api.PardonLetters(s, sel)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Pardoned{Payloads: n})
-	}
-	s.out.printf("%s pardoned\n", count(int64(n), "payload", "payloads"))
-	return nil
+	return s.show(adminapi.Pardoned{Payloads: n}, err, func() { s.out.printf("%s pardoned\n", count(int64(n), "payload", "payloads")) })
 }
 
 type queuePause struct {

@@ -44,14 +44,7 @@ func (c *queueSet) Run(s *session, api *adminapi.Client) error {
 		return err
 	}
 	q, err := api.SetQueue(s, c.Name, adminapi.SetQueue{Attributes: set})
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(q)
-	}
-	reportQueue(s, q)
-	return nil
+	return s.show(q, err, func() { reportQueue(s, q) })
 }
 
 // redrive adds the dead-letter queue and the number of receives. Values that are not given stay.

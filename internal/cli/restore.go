@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
@@ -28,7 +29,7 @@ func (*restoreCmd) Help() string {
 type restoredTo struct {
 	File  string `json:"file"`
 	Store string `json:"store"`
-	Restored
+	app.Restored
 }
 
 func (c *restoreCmd) Run(s *session) error {
@@ -39,24 +40,22 @@ func (c *restoreCmd) Run(s *session) error {
 	progress := newBackupProgress(s, "restored")
 	ctx, stop := signal.NotifyContext(s, os.Interrupt, syscall.SIGTERM) // half a copy is removed
 	defer stop()
-	done, err := s.Engine.Restore(ctx, cfg, Restore{From: c.File, Replace: c.Replace, Told: progress.tell})
+	done, err := app.Restore{From: c.File, Replace: c.Replace, Told: progress.tell}.Run(ctx, cfg)
 	progress.clear()
 	if err != nil {
 		return c.fault(err)
 	}
-	if s.json {
-		return s.out.json(restoredTo{c.File, cfg.Store, done})
-	}
-	s.out.printf("%s: restored from %s, %s bytes, checked\n", clean(cfg.Store), clean(c.File), grouped(int(done.Bytes)))
-	s.out.printf("%s, %s, %s, %s, %s\n", count(done.Queues, "queue", "queues"), count(done.Messages, "message", "messages"),
-		count(done.Verdicts, "verdict", "verdicts"), count(done.Letters, "dead letter of requests", "dead letters of requests"), count(done.Runs, "run of flows", "runs of flows"))
-	if done.Kept != "" {
-		s.say("the store that was there is now %s", clean(done.Kept))
-	}
-	if done.Secret != "" {
-		s.say("put the file secret that you kept with the backup to %s before you start Bezoar: without it the restored verdicts, quotas and letters match nothing", clean(done.Secret))
-	}
-	return nil
+	return s.show(restoredTo{c.File, cfg.Store, done}, nil, func() {
+		s.out.printf("%s: restored from %s, %s bytes, checked\n", clean(cfg.Store), clean(c.File), grouped(int(done.Bytes)))
+		s.out.printf("%s, %s, %s, %s, %s\n", count(done.Queues, "queue", "queues"), count(done.Messages, "message", "messages"),
+			count(done.Verdicts, "verdict", "verdicts"), count(done.Letters, "dead letter of requests", "dead letters of requests"), count(done.Runs, "run of flows", "runs of flows"))
+		if done.Kept != "" {
+			s.say("the store that was there is now %s", clean(done.Kept))
+		}
+		if done.Secret != "" {
+			s.say("put the file secret that you kept with the backup to %s before you start Bezoar: without it the restored verdicts, quotas and letters match nothing", clean(done.Secret))
+		}
+	})
 }
 
 // fault adds the exit code to an error.

@@ -75,16 +75,16 @@ func TestEachGoesOnAfterFailures(t *testing.T) {
 		{[]bool{true, false, true}, exitPartly, 2},
 		{[]bool{true, true}, exitNotFound, 2},
 	} {
-		var errs strings.Builder
 		done := 0
-		err := each(&session{Process: Process{Stderr: &errs}}, tt.fail, func(fail bool) error {
+		var stderr strings.Builder
+		err := each(&session{Process: Process{Stderr: &stderr}}, tt.fail, func(fail bool) error {
 			done++
 			if fail {
 				return bad
 			}
 			return nil
 		})
-		reported := strings.Count(errs.String(), "bezoar: bad\n")
+		reported := strings.Count(stderr.String(), "bezoar: bad\n")
 		if codeOf(err) != tt.code || reported != tt.reported || done != len(tt.fail) {
 			t.Errorf("%v: exit %d, %d reported, %d done", tt.fail, codeOf(err), reported, done)
 		}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/test/golden"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
@@ -74,16 +75,9 @@ func tellingEngine() Engine {
 				}
 			}
 		},
-		Demo: func(_ context.Context, d Demo) error {
+		Demo: func(_ context.Context, d demo.Config) error {
 			fmt.Printf("%s %v %d %d json=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Command[1])
 			return nil
-		},
-		Backup: func(ctx context.Context, cfg config.Config, b Backup) (int64, error) {
-			return app.Backup(b).Run(ctx, cfg)
-		},
-		Restore: func(ctx context.Context, cfg config.Config, r Restore) (Restored, error) {
-			done, err := app.Restore(r).Run(ctx, cfg)
-			return Restored{Bytes: done.Bytes, Queues: done.Queues, Messages: done.Messages, Kept: done.Kept, Secret: done.Secret}, err
 		},
 		SampleWorker: func(context.Context) error { fmt.Println("a sample worker"); return nil },
 	}

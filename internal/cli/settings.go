@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -59,25 +60,19 @@ func (c *configCheck) Run(s *session) error {
 		r.Warnings = append(r.Warnings, cfg.Warnings()...)
 		r.Retries, r.Shards = worstCases(cfg), overlaps(cfg)
 	}
-	if s.json {
-		if err := s.out.json(r); err != nil {
-			return err
-		}
-	} else {
+	if s.json && !r.OK {
+		err = exitf(exitFailure, "%s: %s", c.File, count(int64(len(r.Faults)+r.More), "fault", "faults"))
+	}
+	shown := s.show(r, nil, func() {
 		for _, w := range r.Warnings {
 			s.say("bezoar: warning: %s: %s", c.File, w)
 		}
-	}
-	switch {
-	case r.OK && !s.json:
-		s.out.printf("%s: ok\n", c.File)
-		writeArithmetic(s.out, r.Retries, r.Shards)
-	case !r.OK && s.json:
-		return exitf(exitFailure, "%s: %s", c.File, count(int64(len(r.Faults)+r.More), "fault", "faults"))
-	case !r.OK:
-		return settingsError(err)
-	}
-	return nil
+		if r.OK {
+			s.out.printf("%s: ok\n", c.File)
+			writeArithmetic(s.out, r.Retries, r.Shards)
+		}
+	})
+	return cmp.Or(shown, settingsError(err))
 }
 
 type configShow struct {
@@ -90,14 +85,7 @@ func (c *configShow) Run(s *session) error {
 		s.say("bezoar: there is no bezoar.yaml here: these are the defaults")
 		cfg, err = config.Default(), nil
 	}
-	if err != nil {
-		return settingsError(err)
-	}
-	if s.json {
-		return s.out.json(cfg)
-	}
-	s.out.printf("%s", cfg.YAML())
-	return nil
+	return s.show(cfg, settingsError(err), func() { s.out.printf("%s", cfg.YAML()) })
 }
 
 type configSchema struct{}

@@ -22,11 +22,7 @@ type buildVersion struct {
 
 func (versionCmd) Run(s *session) error {
 	v := readVersion()
-	if s.json {
-		return s.out.json(v)
-	}
-	s.out.printf("%s\n", v.line())
-	return nil
+	return s.show(v, nil, func() { s.out.printf("%s\n", v.line()) })
 }
 
 // line formats the version for people.

@@ -7,19 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
-
-// FlowWorker is a node that only runs attempts of flows.
-type FlowWorker struct {
-	Store   string
-	Dir     string // the node's own directory
-	Labels  []string
-	Slots   int
-	User    string
-	Inherit proc.Inherit
-	Log     *slog.Logger
-}
 
 // check refuses flags that do not go together.
 func (c *workCmd) check() error {
@@ -53,7 +43,7 @@ func (c *workCmd) flows(s *session, log *slog.Logger) error {
 	defer stop()
 	defer s.guard(log)()
 	limitMemory(log, s.Getenv)
-	err := s.Engine.FlowWork(ctx, FlowWorker{
+	err := s.Engine.FlowWork(ctx, app.FlowWorker{
 		Store: *c.Store, Dir: dir, Labels: c.Label, Slots: c.Concurrency, User: c.User, Log: log,
 		Inherit: proc.Inherit{Secrets: []string{tokenVar}, Only: c.EnvOnly, Drop: c.EnvDrop, Keep: c.EnvKeep},
 	})

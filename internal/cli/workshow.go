@@ -28,8 +28,6 @@ type workShow struct {
 	s     *session
 	how   string    // --output
 	began time.Time // of the worker
-	draws bool      // whether progress is drawn, on a terminal
-	width int
 
 	mu      sync.Mutex // guards all below, and keeps lines whole
 	worker  *worker.Worker
@@ -47,19 +45,15 @@ type workShow struct {
 }
 
 func newWorkShow(s *session, c *workCmd) *workShow {
-	w := &workShow{s: s, how: c.Output, began: s.now(), failed: map[bezoar.Class]int{}, waits: map[string]bool{}, over: make(chan struct{}), width: 80}
-	if f, ok := s.Stderr.(*os.File); ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb" {
-		w.draws = true
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
-			w.width = cols
-		}
-		w.ended.Go(w.draw)
+	w := &workShow{s: s, how: c.Output, began: s.now(), failed: map[bezoar.Class]int{}, waits: map[string]bool{}, over: make(chan struct{})}
+	if width := widthOf(s.Stderr, s.Getenv); width != nil && !s.json {
+		w.ended.Go(func() { w.draw(width) })
 	}
 	return w
 }
 
 // draw draws the line of progress once a second.
-func (w *workShow) draw() {
+func (w *workShow) draw(width func() int) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -69,7 +63,7 @@ func (w *workShow) draw() {
 		case <-tick.C:
 		}
 		w.mu.Lock()
-		fmt.Fprintf(w.s.Stderr, "\r\x1b[K%s", cut(w.line(), w.width-1))
+		fmt.Fprintf(w.s.Stderr, "\r\x1b[K%s", cut(w.line(), width()-1))
 		w.drawn = true
 		w.mu.Unlock()
 	}

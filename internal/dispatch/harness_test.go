@@ -279,6 +279,8 @@ func (r *rig) Kill(worker string, epoch uint64, why string) {
 	}
 }
 
+func (r *rig) Substitute(string, uint64, string) {}
+
 func (r *rig) do(id byte, what behaviour, edit ...func(*dispatch.Work)) dispatch.Answer {
 	w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: id, 1: 1}, Shape: bezoar.Fingerprint{0: id, 1: 2}, Replayable: true, Timeout: 2 * time.Second}
 	for _, e := range edit {

@@ -24,13 +24,16 @@ func (d *Dispatcher) listen(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			for _, s := range d.cfg.Fleet.Listen(now) {
-				if !s.Look {
+				switch {
+				case s.Frozen:
+					d.cfg.Fleet.Substitute(s.Worker)
+				case s.Look:
+					looks.Go(func() {
+						d.cfg.Fleet.Looked(s.Worker, d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue))
+					})
+				default:
 					d.cfg.Ledger.Silent(s.Worker.Epoch(), s.Mute)
-					continue
 				}
-				looks.Go(func() {
-					d.cfg.Fleet.Looked(s.Worker, d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue))
-				})
 			}
 		}
 	}

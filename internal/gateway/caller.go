@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -69,10 +70,26 @@ type peer struct {
 	ip     string     // of the other end
 	secure bool       // the connection uses TLS
 	http2  bool       // the connection uses HTTP/2
+	local  net.Addr   // our end of the connection, if wire is nil; nil: unknown
 	cache  *connCache // kept for the connection; nil: none
 
 	// wire is the exchange of package h1; nil on another wire. The job reads it only for what saves a step.
 	wire *h1.Exchange
+}
+
+// ownHost is a Host for a request without one, such as those of health checks in HTTP/1.0: the address that the caller
+// connected to. Servers such as WEBrick and Starman refuse an empty Host.
+func (p *peer) ownHost() string {
+	at := p.local
+	if p.wire != nil {
+		at = p.wire.Local()
+	}
+	tcp, ok := at.(*net.TCPAddr)
+	if !ok {
+		return "localhost"
+	}
+	a := tcp.AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port()).String()
 }
 
 // connCache caches expensive facts that are the same for all requests of a connection.

@@ -22,7 +22,7 @@ func (j *job) forward() {
 	}
 	b = append(b, target...)
 	b = append(b, " HTTP/1.1\r\n"...)
-	b = h1.AppendField(b, "Host", r.Host)
+	b = h1.AppendField(b, "Host", j.host())
 	b = j.passFields(b)
 	b = append(j.forwarded(b), j.route.request.lines...)
 	if stripped {
@@ -39,6 +39,14 @@ func (j *job) forward() {
 	b = j.frame(b)
 	j.base = len(b)
 	j.head = j.endHead(b)
+}
+
+// host returns the request's host for the worker.
+func (j *job) host() string {
+	if j.req.Host == "" {
+		return j.client.peer.ownHost()
+	}
+	return j.req.Host
 }
 
 // basePath returns the prefix of paths for the workers that get the request.
@@ -135,7 +143,7 @@ func (j *job) forwarded(b []byte) []byte {
 	if j.client.peer.secure {
 		proto = "https"
 	}
-	host := j.req.Host
+	host := j.host()
 	b = append(b, "X-Forwarded-For: "...)
 	if j.client.trusted() {
 		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {

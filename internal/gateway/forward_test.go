@@ -104,9 +104,14 @@ func TestForwardedHeads(t *testing.T) {
 			want: "PUT / HTTP/1.1\nHost: h\n" + xf + xid + "Trailer: X-Sum\nTransfer-Encoding: chunked\n\n3\nabc\n0\nX-Sum: 7\n\n",
 		},
 		{
-			name: "HTTP/1.0 without Host",
-			sent: "GET / HTTP/1.0\n\n",
-			want: "GET / HTTP/1.1\nHost: \nX-Forwarded-For: 127.0.0.1\nX-Forwarded-Host: \nX-Forwarded-Proto: http\n" + xid + "\n",
+			name: "HTTP/1.0 without Host, as HAProxy's health checks",
+			sent: "OPTIONS / HTTP/1.0\n\n",
+			want: "OPTIONS / HTTP/1.1\nHost: <at>\nX-Forwarded-For: 127.0.0.1\nX-Forwarded-Host: <at>\nX-Forwarded-Proto: http\n" + xid + "\n",
+		},
+		{
+			name: "an empty Host",
+			sent: "GET / HTTP/1.1\nHost:\n\n",
+			want: "GET / HTTP/1.1\nHost: <at>\nX-Forwarded-For: 127.0.0.1\nX-Forwarded-Host: <at>\nX-Forwarded-Proto: http\n" + xid + "\n",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -118,7 +123,7 @@ func TestForwardedHeads(t *testing.T) {
 			c := dial(t, f.addr)
 			c.send(tc.sent)
 			c.answer("GET")
-			got := ids.ReplaceAllString(w.raw()[before:], "<id>")
+			got := strings.ReplaceAll(ids.ReplaceAllString(w.raw()[before:], "<id>"), f.addr, "<at>")
 			if got != crlf(tc.want) {
 				t.Errorf("worker got\n%swant\n%s", got, crlf(tc.want))
 			}

@@ -100,6 +100,7 @@ func TestNamesThatServersReadInTwoWays(t *testing.T) {
 	forged := []string{
 		"X_Forwarded_For: 6.6.6.6", "X_Forwarded_Proto: https", "X_Bezoar_Attempt: 9", "X.Request.Id: forged", "Content_Type: text/forged",
 		"Proxy: http://6.6.6.6", "X-Real-IP: 6.6.6.6", "X-Original-URL: /admin", "X-Rewrite-URL: /admin", "X_Tenant: kept", "X-Fine: kept",
+		"SCRIPT_NAME: /forged", "Path_Info: /forged", "WL-Proxy-Client-IP: 6.6.6.6", "X-Sendfile-Type: forged", "X-Scheme: https",
 	}
 	var args []string
 	for _, h := range forged {

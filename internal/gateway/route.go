@@ -106,6 +106,9 @@ func (r *route) hostRank() int {
 // ignored, which may be narrower. The status says why there is none.
 func (t table) match(method, host, path string) (exact, loose *route, status int) {
 	status = http.StatusNotFound
+	if path == "*" { // of OPTIONS, about the server as a whole
+		path = "/"
+	}
 	for _, r := range t {
 		same := r.matchPath(path)
 		if !same && (loose != nil || !r.nearly(path)) || !r.matchHost(host) {
@@ -139,7 +142,9 @@ func (t table) sole() bool {
 // methods lists the methods of the routes that match host and path.
 func (t table) methods(host, path string) string {
 	var all []string
-	path = urlpath.Resolve(path)
+	if path = urlpath.Resolve(path); path == "*" {
+		path = "/"
+	}
 	for _, r := range t {
 		if r.matchPath(path) && r.matchHost(host) {
 			all = append(all, r.Methods...)

@@ -20,10 +20,12 @@ func TestRoutes(t *testing.T) {
 		{Name: "posts", Path: "/only", Methods: []string{"POST", "PUT"}},
 		{Name: "host", Path: "/search/*", Hosts: []string{"A.example"}},
 		{Name: "pattern", Hosts: []string{"*.example"}},
+		{Name: "root", Path: "/*", Hosts: []string{"r"}},
 	})
 	for _, tc := range []struct{ method, host, path, want string }{
 		{"GET", "h", "/", "all"},
 		{"OPTIONS", "h", "*", "all"},
+		{"OPTIONS", "r", "*", "root"},
 		{"GET", "h", "/search", "all"},
 		{"GET", "h", "/search/", "search"},
 		{"GET", "h", "/search/deep", "search"},

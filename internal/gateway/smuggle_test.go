@@ -37,7 +37,6 @@ func TestNothingIsSmuggled(t *testing.T) {
 		"second request in line": "GET / HTTP/1.1 GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
 		"HTTP/0.9":               "GET /smuggled\r\n" + hidden,
 		"CONNECT":                "CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n" + hidden,
-		"empty line first":       "\r\n" + hidden,
 	} {
 		before, sends := len(w.raw()), d.sends.Load()
 		c := dial(t, f.addr)

@@ -39,7 +39,9 @@ func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take ti
 	}
 	defer s.Release()
 	ip, _, _ := net.SplitHostPort(r.RemoteAddr)
-	g.handle(r.Context(), s, req, peer{ip: forwarded.PlainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2})
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	g.handle(r.Context(), s, req, peer{ip: forwarded.PlainIP(ip), secure: r.TLS != nil, http2: r.ProtoMajor == 2, local: local})
+	s.Linger()
 	if s.Aborted() {
 		panic(http.ErrAbortHandler)
 	}

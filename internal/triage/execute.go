@@ -54,24 +54,8 @@ func (svc *Service) Do(ctx context.Context, who Actor, v Verb, s queue.Selection
 	return tasks, wrap(err, "%s", v)
 }
 
-// RedriveLetters sends single letters again, by their ids: all or none.
-func (svc *Service) RedriveLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return svc.letters(ctx, who, Redrive, ids, o)
-}
-
-// DiscardLetters moves single letters to the trash, by their ids: all or none.
-func (svc *Service) DiscardLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return svc.letters(ctx, who, Discard, ids, o)
-}
-
-// RestoreLetters takes single letters from the trash, by their ids: all or
-// none.
-func (svc *Service) RestoreLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return svc.letters(ctx, who, Restore, ids, o)
-}
-
-// letters does v to letters that somebody named, if they are all there.
-func (svc *Service) letters(ctx context.Context, who Actor, v Verb, ids []string, o Options) ([]Task, error) {
+// DoLetters does v to single letters, by their ids: all or none.
+func (svc *Service) DoLetters(ctx context.Context, who Actor, v Verb, ids []string, o Options) ([]Task, error) {
 	distinct := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		distinct[id] = true

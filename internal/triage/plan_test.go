@@ -130,7 +130,7 @@ func TestAPlanThatChangedIsRefused(t *testing.T) {
 		ids := r.kill(3, "a")
 		p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{Groups: []string{"bug:a"}}, triage.Options{})
 		r.must(p, err)
-		gone, err := r.DiscardLetters(r.Context(), "bob", ids[:1], triage.Options{})
+		gone, err := r.DoLetters(r.Context(), "bob", triage.Discard, ids[:1], triage.Options{})
 		r.must(gone, err)
 		r.finish(gone[0].ID, nil)
 
@@ -144,7 +144,7 @@ func TestAPlanThatChangedIsRefused(t *testing.T) {
 		if !strings.Contains(e.Error, "3 letters were planned, 2 are there now") || e.Object != p.ID || e.Actor != "ann" {
 			t.Errorf("the refusal in the log: %+v", e)
 		}
-		back, err := r.RestoreLetters(r.Context(), "bob", ids[:1], triage.Options{})
+		back, err := r.DoLetters(r.Context(), "bob", triage.Restore, ids[:1], triage.Options{})
 		r.must(back, err)
 		r.finish(back[0].ID, nil)
 		if _, err := r.Execute(r.Context(), ann, p.ID); !errors.Is(err, triage.ErrPlanChanged) {
@@ -269,7 +269,7 @@ func TestTheEndIsLoggedOnce(t *testing.T) {
 			r.run(r.service().Run)
 		}
 		ids := r.kill(2, "a")
-		tasks, err := r.DiscardLetters(r.Context(), ann, ids, triage.Options{})
+		tasks, err := r.DoLetters(r.Context(), ann, triage.Discard, ids, triage.Options{})
 		r.must(tasks, err)
 		r.finish(tasks[0].ID, nil)
 		r.pass(3 * time.Second)
@@ -400,7 +400,7 @@ func TestARestoreLeavesOutWhatWasEdited(t *testing.T) {
 		if !errors.Is(err, triage.ErrNothing) || !strings.Contains(err.Error(), "1 more of these letters") {
 			t.Errorf("where all are replaced: %v", err)
 		}
-		gone, err := r.DiscardLetters(r.Context(), ann, ids[1:], triage.Options{})
+		gone, err := r.DoLetters(r.Context(), ann, triage.Discard, ids[1:], triage.Options{})
 		r.must(gone, err)
 		r.finish(gone[0].ID, nil)
 
@@ -414,7 +414,7 @@ func TestARestoreLeavesOutWhatWasEdited(t *testing.T) {
 		if done := r.finish(tasks[0].ID, nil); done.Moved != 2 || done.Planned != 2 || done.LeftOut != 1 {
 			t.Errorf("the task is %+v", done)
 		}
-		back, err := r.RestoreLetters(r.Context(), ann, ids[:1], triage.Options{}) // somebody means it
+		back, err := r.DoLetters(r.Context(), ann, triage.Restore, ids[:1], triage.Options{}) // somebody means it
 		r.must(back, err)
 		if done := r.finish(back[0].ID, nil); done.Moved != 1 || done.LeftOut != 0 {
 			t.Errorf("by its id: %+v", done)

@@ -137,17 +137,17 @@ func TestWatchShowsEveryChangeAndEnds(t *testing.T) {
 func TestSingleLettersAreMovedAllOrNone(t *testing.T) {
 	test(t, nil, func(r *rig) {
 		ids := r.kill(3, "a")
-		_, err := r.DiscardLetters(r.Context(), ann, []string{ids[0], "nobody"}, triage.Options{})
+		_, err := r.DoLetters(r.Context(), ann, triage.Discard, []string{ids[0], "nobody"}, triage.Options{})
 		r.wants(err, queue.ErrLetterNotFound)
 		if n := r.count(queue.Selection{}); n != 3 {
 			t.Fatalf("%d letters are left", n)
 		}
-		_, err = r.RestoreLetters(r.Context(), ann, ids[:1], triage.Options{})
+		_, err = r.DoLetters(r.Context(), ann, triage.Restore, ids[:1], triage.Options{})
 		r.wants(err, queue.ErrLetterNotFound)
-		_, err = r.RedriveLetters(r.Context(), ann, nil, triage.Options{})
+		_, err = r.DoLetters(r.Context(), ann, triage.Redrive, nil, triage.Options{})
 		r.wants(err, triage.ErrInvalid)
 
-		tasks, err := r.DiscardLetters(r.Context(), ann, []string{ids[0], ids[1], ids[0]}, triage.Options{})
+		tasks, err := r.DoLetters(r.Context(), ann, triage.Discard, []string{ids[0], ids[1], ids[0]}, triage.Options{})
 		r.must(tasks, err)
 		if done := r.finish(tasks[0].ID, nil); done.Moved != 2 {
 			t.Errorf("discarded %+v", done)
@@ -156,9 +156,9 @@ func TestSingleLettersAreMovedAllOrNone(t *testing.T) {
 		if err != nil || len(trash.Letters) != 2 || trash.Letters[0].Discarded.From != dlq {
 			t.Errorf("the trash holds %+v, %v", trash.Letters, err)
 		}
-		_, err = r.RedriveLetters(r.Context(), ann, ids[:1], triage.Options{})
+		_, err = r.DoLetters(r.Context(), ann, triage.Redrive, ids[:1], triage.Options{})
 		r.wants(err, queue.ErrLetterNotFound)
-		tasks, err = r.RestoreLetters(r.Context(), ann, ids[:2], triage.Options{})
+		tasks, err = r.DoLetters(r.Context(), ann, triage.Restore, ids[:2], triage.Options{})
 		r.must(tasks, err)
 		if done := r.finish(tasks[0].ID, nil); done.Moved != 2 || r.count(queue.Selection{Queue: dlq}) != 3 {
 			t.Errorf("restored %+v", done)

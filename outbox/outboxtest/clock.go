@@ -9,7 +9,7 @@ import (
 
 // testSetBack sets the database's clock back by an hour. The lease and the wait of an event
 // then last an hour longer than requested.
-func testSetBack(_ *testing.T, s *suite) {
+func testSetBack(_ *testing.T, s *rig) {
 	retrying := func(epoch int64) {
 		f := s.claim(epoch, 1)
 		s.advance(epoch, &outbox.Settlement{Flight: f.ID, Failed: []outbox.Setback{failed(f.Refs[0], 0, time.Hour)}}, nil)

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 // testLateCommit commits the transaction that wrote first last, so that an event appears
 // after one with a higher position was delivered.
-func testLateCommit(t *testing.T, s *suite) {
+func testLateCommit(t *testing.T, s *rig) {
 	if s.Serial {
 		t.Skip("transactions that write are one after the other")
 	}
@@ -28,7 +29,7 @@ func testLateCommit(t *testing.T, s *suite) {
 
 // testTurns lets two transactions write events of one key: the second waits for the first
 // and has the higher position, whichever began first.
-func testTurns(t *testing.T, s *suite) {
+func testTurns(t *testing.T, s *rig) {
 	if s.Serial {
 		t.Skip("transactions that write are one after the other")
 	}
@@ -64,7 +65,7 @@ func testTurns(t *testing.T, s *suite) {
 
 // testTurnsOfLease lets many topics settle and claim without a pause. Renewals of the lease
 // and changes by operators must still get their turn.
-func testTurnsOfLease(t *testing.T, s *suite) {
+func testTurnsOfLease(t *testing.T, s *rig) {
 	epoch := s.lease()
 	s.write(event("1", "k"))
 	f := s.claim(epoch, 1)
@@ -165,7 +166,7 @@ func (p *place) orderOf(key string) (ids []string) {
 // several keys at a time, while relays start and stop. It checks that exactly the committed
 // events are delivered, that the first deliveries of a key have the order of its commits,
 // and that sequences have no gap.
-func testInterleavings(t *testing.T, s *suite) {
+func testInterleavings(t *testing.T, s *rig) {
 	const keys, writers, rounds = 5, 4, 25
 	var p place
 	p.set(func([]outbox.Record, int) error {
@@ -230,7 +231,7 @@ func newOracle() *oracle {
 }
 
 // transaction writes events of some keys in one transaction, and may roll it back.
-func (o *oracle) transaction(t *testing.T, s *suite, keys int) {
+func (o *oracle) transaction(t *testing.T, s *rig, keys int) {
 	var events []outbox.Event
 	chosen := rand.Perm(keys)[:1+rand.IntN(2)]
 	o.mu.Lock()
@@ -294,13 +295,9 @@ func (o *oracle) compare(t *testing.T, got []outbox.Record) {
 	first := make(map[string][]string)
 	seen := make(map[string]outbox.Record)
 	for _, r := range got {
-		if o.dead[r.ID] {
-			t.Errorf("%s was rolled back, and delivered", r.ID)
-		}
+		suite.ErrorIf(t, o.dead[r.ID], "%s was rolled back, and delivered", r.ID)
 		if was, dup := seen[r.ID]; dup {
-			if was.Position != r.Position || was.Sequence != r.Sequence {
-				t.Errorf("%s was delivered as two events", r.ID)
-			}
+			suite.ErrorIf(t, was.Position != r.Position || was.Sequence != r.Sequence, "%s was delivered as two events", r.ID)
 			continue
 		}
 		seen[r.ID] = r
@@ -308,13 +305,9 @@ func (o *oracle) compare(t *testing.T, got []outbox.Record) {
 	}
 	for key, want := range o.committed {
 		if key == "" {
-			if len(first[key]) != len(want) {
-				t.Errorf("%d events without a key were delivered, %d were committed", len(first[key]), len(want))
-			}
+			suite.ErrorIf(t, len(first[key]) != len(want), "%d events without a key were delivered, %d were committed", len(first[key]), len(want))
 			continue
 		}
-		if fmt.Sprint(first[key]) != fmt.Sprint(want) {
-			t.Errorf("key %s: delivered %v, committed %v", key, first[key], want)
-		}
+		suite.ErrorIf(t, fmt.Sprint(first[key]) != fmt.Sprint(want), "key %s: delivered %v, committed %v", key, first[key], want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -42,7 +43,7 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 	t.Helper()
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, o *suite)
+		run  func(t *testing.T, o *rig)
 	}{
 		{"leases have one owner", testLeases},
 		{"the clock is set back", testSetBack},
@@ -73,12 +74,12 @@ func Run(t *testing.T, open func(t testing.TB) Outbox) {
 		{"a feed saves reading", testRelayFeed},
 		{"interleavings", testInterleavings},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, &suite{Outbox: open(t), t: t}) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, &rig{Outbox: open(t), t: t}) })
 	}
 }
 
-// suite is an outbox with helpers. They fail the test on errors.
-type suite struct {
+// rig is an outbox with helpers. They fail the test on errors.
+type rig struct {
 	Outbox
 	t testing.TB
 }
@@ -86,24 +87,22 @@ type suite struct {
 // patience is the time limit of every wait.
 const patience = 60 * time.Second
 
-func (s *suite) ctx() context.Context { return s.t.Context() }
+func (s *rig) ctx() context.Context { return s.t.Context() }
 
-func (s *suite) check(err error) {
+func (s *rig) check(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	suite.Must(s.t, err)
 }
 
 // write commits events in one transaction.
-func (s *suite) write(events ...outbox.Event) {
+func (s *rig) write(events ...outbox.Event) {
 	s.t.Helper()
 	tx := s.begin()
 	s.check(tx.Write(s.ctx(), events...))
 	s.check(tx.Commit(s.ctx()))
 }
 
-func (s *suite) begin() Transaction {
+func (s *rig) begin() Transaction {
 	s.t.Helper()
 	tx, err := s.Begin(s.ctx())
 	s.check(err)
@@ -111,14 +110,14 @@ func (s *suite) begin() Transaction {
 }
 
 // lease takes a long lease.
-func (s *suite) lease() int64 {
+func (s *rig) lease() int64 {
 	s.t.Helper()
 	l, err := s.Store.Acquire(s.ctx(), "suite", time.Hour)
 	s.check(err)
 	return l.Epoch
 }
 
-func (s *suite) advance(epoch int64, done *outbox.Settlement, next *outbox.Claim) *outbox.Flight {
+func (s *rig) advance(epoch int64, done *outbox.Settlement, next *outbox.Claim) *outbox.Flight {
 	s.t.Helper()
 	f, err := s.Store.Advance(s.ctx(), epoch, done, next)
 	s.check(err)
@@ -126,13 +125,13 @@ func (s *suite) advance(epoch int64, done *outbox.Settlement, next *outbox.Claim
 }
 
 // claim claims up to n events of the topic t.
-func (s *suite) claim(epoch int64, n int) *outbox.Flight {
+func (s *rig) claim(epoch int64, n int) *outbox.Flight {
 	s.t.Helper()
 	return s.advance(epoch, nil, &outbox.Claim{Topic: "t", Events: n, Bytes: 1 << 20})
 }
 
 // ids returns the IDs of the events of a flight; none for nil.
-func (s *suite) ids(f *outbox.Flight) (ids []string) {
+func (s *rig) ids(f *outbox.Flight) (ids []string) {
 	s.t.Helper()
 	if f == nil {
 		return nil
@@ -154,7 +153,7 @@ func delivered(f *outbox.Flight) *outbox.Settlement {
 }
 
 // drain claims and delivers all ready events of the topic t, and returns their IDs.
-func (s *suite) drain(epoch int64) (ids []string) {
+func (s *rig) drain(epoch int64) (ids []string) {
 	s.t.Helper()
 	for f := s.claim(epoch, 10); f != nil; {
 		ids = append(ids, s.ids(f)...)
@@ -163,7 +162,7 @@ func (s *suite) drain(epoch int64) (ids []string) {
 	return ids
 }
 
-func (s *suite) waiting(state outbox.State) []outbox.Waiting {
+func (s *rig) waiting(state outbox.State) []outbox.Waiting {
 	s.t.Helper()
 	all, err := s.Store.Waiting(s.ctx(), outbox.Query{State: state, Limit: 10_000})
 	s.check(err)
@@ -174,29 +173,25 @@ func event(id, key string) outbox.Event {
 	return outbox.Event{ID: id, Topic: "t", Key: key, Payload: []byte(id)}
 }
 
-func (s *suite) equal(what string, got, want any) {
+func (s *rig) equal(what string, got, want any) {
 	s.t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
 		s.t.Fatalf("%s: %s, want %s", what, g, w)
 	}
 }
 
-func (s *suite) is(what string, err, want error) {
+func (s *rig) is(what string, err, want error) {
 	s.t.Helper()
-	if !errors.Is(err, want) {
-		s.t.Fatalf("%s: %v, want %v", what, err, want)
-	}
+	suite.FatalIf(s.t, !errors.Is(err, want), "%s: %v, want %v", what, err, want)
 }
 
 // eventually waits until ok.
-func (s *suite) eventually(what string, ok func() bool) {
+func (s *rig) eventually(what string, ok func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(patience); !ok(); {
-		if time.Now().After(end) {
-			s.t.Fatalf("waited %v: %s", patience, what)
-		}
+		suite.FatalIf(s.t, time.Now().After(end), "waited %v: %s", patience, what)
 		<-tick.C
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -111,9 +112,7 @@ func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer f.Close()
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		var r outbox.Record
@@ -128,7 +127,7 @@ func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 }
 
 // start starts a child.
-func (s *suite) start(command func() *exec.Cmd, c Child) *exec.Cmd {
+func (s *rig) start(command func() *exec.Cmd, c Child) *exec.Cmd {
 	s.t.Helper()
 	cmd := command()
 	cmd.Env = append(append(os.Environ(), cmd.Env...), c.Env())
@@ -151,7 +150,7 @@ func kill(cmd *exec.Cmd) {
 // the committed events. command starts the test binary again, for [Child.Relay].
 func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 	t.Helper()
-	s := &suite{Outbox: o, t: t}
+	s := &rig{Outbox: o, t: t}
 	c := Child{File: t.TempDir() + "/delivered", ParkAfter: 1000, Flaky: true}
 	know := newOracle()
 	ctx, stop := context.WithCancel(t.Context())
@@ -187,7 +186,7 @@ func Kill(t *testing.T, o Outbox, rounds int, command func() *exec.Cmd) {
 // evidence after at most ParkAfter deaths, and all others must be delivered.
 func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	t.Helper()
-	s := &suite{Outbox: o, t: t}
+	s := &rig{Outbox: o, t: t}
 	c := Child{File: t.TempDir() + "/delivered", ParkAfter: 3}
 	for i := range 10 {
 		s.write(event(fmt.Sprint("before", i), fmt.Sprint("k", i%3)))
@@ -218,9 +217,7 @@ func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 		}
 	}
 	_, deaths := lines(t, c.File)
-	if deaths > c.ParkAfter {
-		t.Fatalf("%d relays died of it, %d may", deaths, c.ParkAfter)
-	}
+	suite.FatalIf(t, deaths > c.ParkAfter, "%d relays died of it, %d may", deaths, c.ParkAfter)
 	w := s.waiting(outbox.Parked)[0]
 	s.equal("parked", []any{w.ID, w.Blamed, w.Behind, w.Evidence.Class}, []any{"kills", 3, 1, "lost"})
 	got, _ := lines(t, c.File)
@@ -240,7 +237,7 @@ func Stopped(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	if stop == nil {
 		t.Skip("this system cannot stop a process")
 	}
-	s := &suite{Outbox: o, t: t}
+	s := &rig{Outbox: o, t: t}
 	c := Child{File: t.TempDir() + "/delivered", Gate: t.TempDir() + "/gate", ParkAfter: 5, Lease: time.Second}
 	s.check(os.WriteFile(c.Gate, nil, 0o600))
 	s.write(event("1", "k"), event("2", "k"), event("other", "o"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
@@ -25,7 +26,7 @@ func fast(c outbox.Config) outbox.Config {
 }
 
 // relay runs a relay until the test ends or stop is called.
-func (s *suite) relay(c outbox.Config) (r *outbox.Relay, stop func()) {
+func (s *rig) relay(c outbox.Config) (r *outbox.Relay, stop func()) {
 	s.t.Helper()
 	c = fast(c)
 	if c.Store == nil {
@@ -58,7 +59,7 @@ func alarm(r *outbox.Relay, kind string) bool {
 	return slices.ContainsFunc(r.Stats().Alarms, func(a outbox.Alarm) bool { return a.Kind == kind })
 }
 
-func testRelayOrder(_ *testing.T, s *suite) {
+func testRelayOrder(_ *testing.T, s *rig) {
 	var p place
 	r, _ := s.relay(outbox.Config{Sinks: to(&p), Events: 20})
 	const n = 60
@@ -68,9 +69,7 @@ func testRelayOrder(_ *testing.T, s *suite) {
 	s.eventually("all is delivered", func() bool { return p.count() >= 3*n })
 	for _, key := range []string{"a", "b"} {
 		ids := p.orderOf(key)
-		if len(ids) != n || !slices.IsSorted(ids) {
-			s.t.Fatalf("key %s: %v", key, ids)
-		}
+		suite.FatalIf(s.t, len(ids) != n || !slices.IsSorted(ids), "key %s: %v", key, ids)
 	}
 	s.eventually("all is settled", func() bool { return len(s.waiting("")) == 0 })
 	s.eventually("all is counted", func() bool { return r.Stats().Topics[0].Delivered == 3*n })
@@ -79,7 +78,7 @@ func testRelayOrder(_ *testing.T, s *suite) {
 	s.equal("alarms", st.Alarms, []outbox.Alarm{})
 }
 
-func testRelayParks(_ *testing.T, s *suite) {
+func testRelayParks(_ *testing.T, s *rig) {
 	var p place
 	p.set(func(batch []outbox.Record, i int) error {
 		if batch[i].ID == "bad" {
@@ -106,7 +105,7 @@ func testRelayParks(_ *testing.T, s *suite) {
 	s.equal("order", p.orderOf("k"), []string{"bad", "k2", "k3", "k4"})
 }
 
-func testRelayPlaceAway(_ *testing.T, s *suite) {
+func testRelayPlaceAway(_ *testing.T, s *rig) {
 	var p place
 	away := errors.New("connection refused")
 	p.set(func([]outbox.Record, int) error { return away })
@@ -119,9 +118,7 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 	s.equal("alarm", []any{alarm(r, "sink-paused"), r.Stats().Sinks[0].Reason}, []any{true, away.Error()})
 	s.equal("parked", len(s.waiting(outbox.Parked)), 0)
 	for _, w := range s.waiting("") {
-		if w.Blamed != 0 {
-			s.t.Fatalf("%s is blamed", w.ID)
-		}
+		suite.FatalIf(s.t, w.Blamed != 0, "%s is blamed", w.ID)
 	}
 	if book, ok := s.Store.(outbox.Notebook); ok {
 		s.eventually("the database knows why", func() bool {
@@ -135,9 +132,7 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 	s.eventually("all is delivered", func() bool { return p.count() == n })
 	last := make(map[string]int64)
 	for _, r := range p.got {
-		if r.Sequence != last[r.Key]+1 {
-			s.t.Fatalf("key %s: %d after %d", r.Key, r.Sequence, last[r.Key])
-		}
+		suite.FatalIf(s.t, r.Sequence != last[r.Key]+1, "key %s: %d after %d", r.Key, r.Sequence, last[r.Key])
 		last[r.Key] = r.Sequence
 	}
 	s.eventually("the alarm is over", func() bool { return !alarm(r, "sink-paused") })
@@ -145,7 +140,7 @@ func testRelayPlaceAway(_ *testing.T, s *suite) {
 
 // testRelayOneFails writes an event on which the destination fails without blaming it,
 // together with its whole batch.
-func testRelayOneFails(_ *testing.T, s *suite) {
+func testRelayOneFails(_ *testing.T, s *rig) {
 	var p place
 	p.set(func(batch []outbox.Record, _ int) error {
 		if slices.ContainsFunc(batch, func(r outbox.Record) bool { return r.ID == "bad" }) {
@@ -169,7 +164,7 @@ func testRelayOneFails(_ *testing.T, s *suite) {
 	s.equal("order", p.orderOf("k"), []string{"bad", "k2"})
 }
 
-func testRelayPanic(_ *testing.T, s *suite) {
+func testRelayPanic(_ *testing.T, s *rig) {
 	var p place
 	sink := panics{&p}
 	for i := range 10 {
@@ -193,7 +188,7 @@ func (p panics) Send(ctx context.Context, records []outbox.Record) []error {
 	return p.place.Send(ctx, records)
 }
 
-func testRelayIsolated(_ *testing.T, s *suite) {
+func testRelayIsolated(_ *testing.T, s *rig) {
 	var good, away place
 	away.set(func([]outbox.Record, int) error { return errors.New("away") })
 	var hangs hung
@@ -218,9 +213,7 @@ func testRelayIsolated(_ *testing.T, s *suite) {
 	stop()
 	s.equal("the rest waits", len(s.waiting("")), 60)
 	for _, w := range s.waiting("") {
-		if w.Blamed > 0 {
-			s.t.Fatalf("%s is blamed: %+v", w.ID, w.Evidence)
-		}
+		suite.FatalIf(s.t, w.Blamed > 0, "%s is blamed: %+v", w.ID, w.Evidence)
 	}
 }
 
@@ -234,7 +227,7 @@ func (h *hung) Send(ctx context.Context, records []outbox.Record) []error {
 
 func (h *hung) Close() error { return nil }
 
-func testRelayTakeOver(_ *testing.T, s *suite) {
+func testRelayTakeOver(_ *testing.T, s *rig) {
 	var p place
 	_, stop := s.relay(outbox.Config{Sinks: to(&p), Owner: "first"})
 	s.write(event("1", "k"))
@@ -250,7 +243,7 @@ func testRelayTakeOver(_ *testing.T, s *suite) {
 
 // testRelayStoreAway makes the database unreachable for longer than the lease while events
 // are in flight. The living relay must blame none of them.
-func testRelayStoreAway(_ *testing.T, s *suite) {
+func testRelayStoreAway(_ *testing.T, s *rig) {
 	store := &away{Store: s.Store}
 	var p place
 	p.set(func([]outbox.Record, int) error { // before they can be settled
@@ -265,9 +258,7 @@ func testRelayStoreAway(_ *testing.T, s *suite) {
 	store.gone.Store(false)
 	s.eventually("all is settled", func() bool { return len(s.waiting("")) == 0 })
 	for _, r := range p.got {
-		if r.Attempts > 0 {
-			s.t.Fatalf("%s has %d attempts", r.ID, r.Attempts)
-		}
+		suite.FatalIf(s.t, r.Attempts > 0, "%s has %d attempts", r.ID, r.Attempts)
 	}
 	s.equal("sent together, twice", []int{p.count(), p.most}, []int{6, 3})
 }
@@ -332,7 +323,7 @@ func (f *fed) Run(ctx context.Context, give func([]outbox.Record)) error {
 	}
 }
 
-func testRelayFeed(_ *testing.T, s *suite) {
+func testRelayFeed(_ *testing.T, s *rig) {
 	var p place
 	feed := &fed{make(chan []outbox.Record), make(chan error)}
 	r, _ := s.relay(outbox.Config{Sinks: to(&p), Feed: feed, PollBusy: time.Minute, PollIdle: time.Minute})

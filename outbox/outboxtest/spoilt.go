@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 // testSpoilt changes and deletes rows by hand. Each such event is parked, shown and skipped
 // like any other, blocks only its own key, and stops no other event.
-func testSpoilt(_ *testing.T, s *suite) {
+func testSpoilt(_ *testing.T, s *rig) {
 	var p place
 	s.write(event("a1", "a"), event("headers", "k"), event("k2", "k"), event("gone", "g"), event("g2", "g"), event("b1", "b"))
 	s.Spoil(s.t, "headers", false)
@@ -23,9 +24,7 @@ func testSpoilt(_ *testing.T, s *suite) {
 	s.eventually("others go on", func() bool { return slices.Contains(p.ids(), "a1") && slices.Contains(p.ids(), "b2") })
 	for _, w := range s.waiting(outbox.Parked) {
 		s.equal("class", w.Evidence.Class, "invalid")
-		if w.Fault == "" || w.Evidence.Reason == "" {
-			s.t.Fatalf("%s: fault %q, reason %q", w.ID, w.Fault, w.Evidence.Reason)
-		}
+		suite.FatalIf(s.t, w.Fault == "" || w.Evidence.Reason == "", "%s: fault %q, reason %q", w.ID, w.Fault, w.Evidence.Reason)
 	}
 	if ids := p.ids(); slices.Contains(ids, "headers") || slices.Contains(ids, "k2") || slices.Contains(ids, "k3") {
 		s.t.Fatalf("delivered are %v", ids)
@@ -37,9 +36,7 @@ func testSpoilt(_ *testing.T, s *suite) {
 		s.check(err)
 		return broken.Behind == 2
 	})
-	if !strings.Contains(broken.Fault, "headers") {
-		s.t.Fatalf("the fault is %q", broken.Fault)
-	}
+	suite.FatalIf(s.t, !strings.Contains(broken.Fault, "headers"), "the fault is %q", broken.Fault)
 	gone, err := s.Store.Find(s.ctx(), fmt.Sprint("@", position))
 	s.check(err)
 	s.equal("the one that is gone", []any{gone.Topic, gone.Key, gone.Position, gone.Fault}, []any{"t", "g", position, outbox.FaultGone})

@@ -8,19 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-func testLeases(_ *testing.T, s *suite) {
+func testLeases(_ *testing.T, s *rig) {
 	first, err := s.Store.Acquire(s.ctx(), "one", time.Hour)
 	s.check(err)
 	s.equal("epoch", first.Epoch, 1)
 	other, err := s.Store.Acquire(s.ctx(), "two", time.Hour)
 	s.is("a lease that is held", err, outbox.ErrHeld)
 	s.equal("owner", other.Owner, "one")
-	if other.Left <= 0 || other.Left > time.Hour {
-		s.t.Fatalf("%v left of an hour", other.Left)
-	}
+	suite.FatalIf(s.t, other.Left <= 0 || other.Left > time.Hour, "%v left of an hour", other.Left)
 	again, err := s.Store.Acquire(s.ctx(), "one", time.Hour)
 	s.check(err)
 	s.equal("epoch of the next life", again.Epoch, 2)
@@ -41,7 +40,7 @@ func testLeases(_ *testing.T, s *suite) {
 	})
 }
 
-func testFence(_ *testing.T, s *suite) {
+func testFence(_ *testing.T, s *rig) {
 	s.write(event("a", "k"))
 	old := s.lease()
 	f := s.claim(old, 1)
@@ -61,7 +60,7 @@ func testFence(_ *testing.T, s *suite) {
 	s.equal("claimed", s.ids(s.claim(current, 5)), []string{"a"})
 }
 
-func testRecords(_ *testing.T, s *suite) {
+func testRecords(_ *testing.T, s *rig) {
 	payload := bytes.Repeat([]byte{0, 255, 'x', 128}, 1000)
 	s.write(
 		outbox.Event{ID: "whole", Topic: "t", Key: "ключ/'\"", Type: "paid", Headers: map[string]string{"A": "1", "b-c": "é\"\\"}, Payload: payload},
@@ -79,9 +78,7 @@ func testRecords(_ *testing.T, s *suite) {
 	byID := make(map[string]outbox.Record)
 	for i, r := range records {
 		byID[r.ID] = r
-		if r.Position != f.Refs[i].Position || !r.Written.Equal(f.Refs[i].Written) || time.Since(r.Written).Abs() > time.Hour {
-			s.t.Fatalf("record %d is at %d, %v; the flight says %d, %v", i, r.Position, r.Written, f.Refs[i].Position, f.Refs[i].Written)
-		}
+		suite.FatalIf(s.t, r.Position != f.Refs[i].Position || !r.Written.Equal(f.Refs[i].Written) || time.Since(r.Written).Abs() > time.Hour, "record %d is at %d, %v; the flight says %d, %v", i, r.Position, r.Written, f.Refs[i].Position, f.Refs[i].Written)
 		if len(r.ID) == 36 {
 			s.equal("type by default", r.Type, "t")
 			s.equal("sequence without a key", r.Sequence, 0)
@@ -89,16 +86,12 @@ func testRecords(_ *testing.T, s *suite) {
 		}
 	}
 	r := byID["whole"]
-	if !bytes.Equal(r.Payload, payload) {
-		s.t.Fatal("the payload has changed")
-	}
+	suite.FatalIf(s.t, !bytes.Equal(r.Payload, payload), "the payload has changed")
 	s.equal("headers", r.Headers, map[string]string{"A": "1", "b-c": "é\"\\"})
 	s.equal("key", r.Key, "ключ/'\"")
 	s.equal("type", r.Type, "paid")
 	s.equal("sequences", []int64{r.Sequence, byID["next"].Sequence}, []int64{1, 2})
-	if byID["next"].Position <= r.Position {
-		s.t.Fatal("the positions of a key are not in the order of its events")
-	}
+	suite.FatalIf(s.t, byID["next"].Position <= r.Position, "the positions of a key are not in the order of its events")
 	tx := s.begin()
 	defer func() { _ = tx.Rollback(context.WithoutCancel(s.ctx())) }()
 	if err := tx.Write(s.ctx(), outbox.Event{Topic: "no topic"}); err == nil {
@@ -106,7 +99,7 @@ func testRecords(_ *testing.T, s *suite) {
 	}
 }
 
-func testRollback(_ *testing.T, s *suite) {
+func testRollback(_ *testing.T, s *rig) {
 	s.write(event("1", "k"))
 	tx := s.begin()
 	s.check(tx.Write(s.ctx(), event("never", "k"), event("never too", "")))
@@ -121,7 +114,7 @@ func testRollback(_ *testing.T, s *suite) {
 	s.equal("rest", s.ids(s.advance(epoch, delivered(f), &outbox.Claim{Topic: "t", Events: 10, Bytes: 1 << 20})), []string(nil))
 }
 
-func testBatches(_ *testing.T, s *suite) {
+func testBatches(_ *testing.T, s *rig) {
 	var events []outbox.Event
 	for i := range 5 {
 		e := event(fmt.Sprint(i), "k")
@@ -158,7 +151,7 @@ func parked(r outbox.Ref) outbox.Setback {
 	return p
 }
 
-func testAlone(_ *testing.T, s *suite) {
+func testAlone(_ *testing.T, s *rig) {
 	for i := range 5 {
 		s.write(event(fmt.Sprint(i), ""))
 	}
@@ -175,7 +168,7 @@ func testAlone(_ *testing.T, s *suite) {
 	s.equal("flights", flights, []string{"0", "1", "2", "3", "4"})
 }
 
-func testHeld(_ *testing.T, s *suite) {
+func testHeld(_ *testing.T, s *rig) {
 	for _, id := range []string{"a1", "b1", "a2", "b2", "a3"} {
 		s.write(event(id, id[:1]))
 	}
@@ -200,7 +193,7 @@ func testHeld(_ *testing.T, s *suite) {
 }
 
 // testManyBehind has more events behind one than a store makes ready at once.
-func testManyBehind(_ *testing.T, s *suite) {
+func testManyBehind(_ *testing.T, s *rig) {
 	const n = 1500
 	for i := 0; i < n; i += 50 {
 		var events []outbox.Event
@@ -228,7 +221,7 @@ func testManyBehind(_ *testing.T, s *suite) {
 	s.equal("all", next, n)
 }
 
-func testRetries(_ *testing.T, s *suite) {
+func testRetries(_ *testing.T, s *rig) {
 	s.write(event("a1", "a"), event("a2", "a"))
 	s.write(event("-", ""))
 	epoch := s.lease()
@@ -258,7 +251,7 @@ func testRetries(_ *testing.T, s *suite) {
 	s.equal("all", s.drain(epoch), []string{"a1", "a2"})
 }
 
-func testLetters(_ *testing.T, s *suite) {
+func testLetters(_ *testing.T, s *rig) {
 	ctx := s.ctx()
 	for i := range 4 {
 		s.write(event(fmt.Sprint("k", i), "k"))
@@ -277,9 +270,7 @@ func testLetters(_ *testing.T, s *suite) {
 	w, err := s.Store.Find(ctx, "k0")
 	s.check(err)
 	s.equal("edited", []any{w.State, w.Type, w.Headers, string(w.Payload)}, []any{outbox.Parked, kind, map[string]string{"H": "v"}, "better"})
-	if w.Parked.IsZero() {
-		s.t.Fatal("nobody knows when it was parked")
-	}
+	suite.FatalIf(s.t, w.Parked.IsZero(), "nobody knows when it was parked")
 	_, err = s.Store.Find(ctx, "nobody")
 	s.is("find", err, outbox.ErrNotFound)
 	n, err = s.Store.Retry(ctx, []int64{position})
@@ -297,7 +288,7 @@ func testLetters(_ *testing.T, s *suite) {
 	s.equal("waiting", len(s.waiting("")), 0)
 }
 
-func testLost(_ *testing.T, s *suite) {
+func testLost(_ *testing.T, s *rig) {
 	s.write(event("a", "a"), event("b", "b"), event("c", "c"), outbox.Event{ID: "u", Topic: "u"})
 	old := s.lease()
 	f := s.claim(old, 2)
@@ -321,13 +312,11 @@ func testLost(_ *testing.T, s *suite) {
 	s.equal("attempts", []int{f.Refs[0].Attempts, f.Refs[0].Blamed}, []int{1, 1})
 }
 
-func testReports(_ *testing.T, s *suite) {
+func testReports(_ *testing.T, s *rig) {
 	s.write(event("a1", "a"), event("a2", "a"), event("b1", "b"), outbox.Event{ID: "u", Topic: "u"})
 	id, err := s.Store.Identity(s.ctx())
 	s.check(err)
-	if len(id.ID) != 36 || id.Version == 0 || id.Made.IsZero() {
-		s.t.Fatalf("identity %+v", id)
-	}
+	suite.FatalIf(s.t, len(id.ID) != 36 || id.Version == 0 || id.Made.IsZero(), "identity %+v", id)
 	epoch := s.lease()
 	f := s.claim(epoch, 1)
 	s.advance(epoch, &outbox.Settlement{Flight: f.ID, Failed: []outbox.Setback{parked(f.Refs[0])}}, nil)
@@ -341,9 +330,7 @@ func testReports(_ *testing.T, s *suite) {
 	s.equal("topics", len(st.Topics), 2)
 	t := st.Topics[0]
 	s.equal("counts", []int64{t.Ready, t.Retrying, t.Parked, t.Behind}, []int64{1, 0, 1, 1})
-	if t.Oldest.IsZero() || t.Oldest.After(st.Now) {
-		s.t.Fatalf("the oldest is of %v, now is %v", t.Oldest, st.Now)
-	}
+	suite.FatalIf(s.t, t.Oldest.IsZero() || t.Oldest.After(st.Now), "the oldest is of %v, now is %v", t.Oldest, st.Now)
 	w := s.waiting(outbox.Ready)
 	s.equal("in flight", []any{w[0].ID, w[0].InFlight}, []any{"b1", true})
 	only, err := s.Store.Waiting(s.ctx(), outbox.Query{Topic: "t", Key: "a", Limit: 1, After: 0, Bare: true})
@@ -360,7 +347,7 @@ func testReports(_ *testing.T, s *suite) {
 	s.equal("proof", p, outbox.Proof{Events: 4, Keys: 2})
 }
 
-func testUpkeep(_ *testing.T, s *suite) {
+func testUpkeep(_ *testing.T, s *rig) {
 	if s.Age == nil {
 		s.t.Skip("this store cannot make events older")
 	}

@@ -126,7 +126,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}
-		watched := a.lane && state.killsLate(a.work.Client)
+		watched := a.lane && state.isWatched(&a.work, a.features)
 		if !careful && !watched && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}

@@ -40,7 +40,7 @@ func TestAWorkerThatOutlivesAnAnswerSpeaksForIt(t *testing.T) {
 	if a := b.action(good); a != blame.ToLane {
 		t.Errorf("before its worker has outlived the window it goes to %v", a)
 	}
-	b.pass(5 * time.Second)
+	b.pass(11 * time.Second)
 	if a := b.action(good); a != blame.ToFleet {
 		t.Errorf("after that it goes to %v", a)
 	}

@@ -11,10 +11,10 @@ import (
 
 // Bounds on what an epoch remembers of what it has answered.
 const (
-	maxAnswers = 64               // the oldest makes room
-	answersFor = 10 * time.Second // for the statistics of who was answered before a death
-	widen      = 5                // times the window is longer while deaths go unexplained
-	carefulFor = 10 * time.Minute // after the last death that was not explained
+	maxAnswers = 64                  // the oldest makes room
+	answersFor = widen * time.Second // for the statistics of who was answered before a death
+	widen      = 11                  // times the window is longer while deaths go unexplained
+	carefulFor = 10 * time.Minute    // after the last death that was not explained
 )
 
 // answer is work that an epoch has answered and that has not proven itself. It
@@ -97,6 +97,12 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	if state.cfg.Window < 0 {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
+	}
+	if len(tk.features) > 0 {
+		state.noteNovel(now, e, &tk.work, tk.features)
+		if !tk.known { // it was only a sample
+			tk.work.Variant, tk.features = bezoar.Fingerprint{}, tk.features[:0]
+		}
 	}
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
 	state.noteFirst(now, e, tk.work.Fingerprint, record)
@@ -230,6 +236,7 @@ func (state *State) flushAll(now int64) {
 		if state.epochs[i].answers.open > 0 {
 			state.flush(now, &state.epochs[i])
 		}
+		state.settleNovel(now, &state.epochs[i])
 	}
 }
 

@@ -54,6 +54,7 @@ type workCase struct {
 	cause    bezoar.Class
 	manual   bool
 	beside   uint8 // times it killed a lane worker on which nothing ran but streams
+	unsure   bool  // a death was not counted because its worker had answered what may kill late
 	doubted  bool  // a death was not counted because its worker may have been sick
 	late     bool  // it may kill after its answer: the lane keeps time free behind it
 	clean    bool  // its next run in the lane is to decide
@@ -248,7 +249,7 @@ func (state *State) refresh(now int64, i uint32) {
 
 func (state *State) setClear(i uint32) {
 	c := &state.cases[i]
-	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
+	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted, c.unsure = unheld, 0, 0, 0, 0, false, false, false
 	c.late, c.clean, c.flight, c.beside = false, false, false, 0
 	state.dropDetail(i)
 }
@@ -332,7 +333,7 @@ func (state *State) cleared(now int64, i uint32, lane bool) {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
 		state.emitCase(Pardoned, now, i, nil)
-		c.state, c.crashes, c.doubted, c.late, c.clean, c.flight = unheld, 0, false, false, false, false
+		c.state, c.crashes, c.doubted, c.unsure, c.late, c.clean, c.flight = unheld, 0, false, false, false, false, false
 		c.beside = 0
 		state.dropDetail(i)
 	case quarantined:

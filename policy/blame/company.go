@@ -45,12 +45,18 @@ type mystery struct {
 	accused []bezoar.Fingerprint // variants in flight
 	likely  []bezoar.Fingerprint // those of them that had much of the blame, or all that are unproven
 	before  []Work               // answered before it
+	novel   []bezoar.Fingerprint // features of what was answered, by their keys
 	open    []answer             // … and does not count as a success: another's death cut its time short
 }
 
 // puzzle notes a death that convicted nobody.
-func (state *State) puzzle(now int64, acc []accused, before []Work, open []answer) {
-	m := mystery{at: now, before: before, open: open}
+func (state *State) puzzle(now int64, acc []accused, p *past) {
+	m := mystery{at: now, before: p.before, open: p.open}
+	for _, features := range p.novel {
+		for _, f := range features {
+			m.novel = append(m.novel, featureKey(f))
+		}
+	}
 	for i := range acc {
 		if acc[i].ticket == none {
 			continue
@@ -155,6 +161,9 @@ func (state *State) suspects(variants []bezoar.Fingerprint) bool {
 // suspects of those who were there too often.
 func (state *State) keepCompany(now int64, m *mystery) {
 	within := int64(state.cfg.Rule.Within)
+	for _, key := range m.novel {
+		state.met(now, key, within)
+	}
 	for i := range m.before {
 		w := &m.before[i]
 		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular && !state.harmless(now, w.Fingerprint) {
@@ -183,7 +192,8 @@ func (state *State) evidence(now int64, fp bezoar.Fingerprint) (n int) {
 		n = m.deaths
 	}
 	for i := range state.company.mysteries {
-		if slices.ContainsFunc(state.company.mysteries[i].before, func(w Work) bool { return w.Fingerprint == fp }) {
+		m := &state.company.mysteries[i]
+		if slices.Contains(m.novel, fp) || slices.ContainsFunc(m.before, func(w Work) bool { return w.Fingerprint == fp }) {
 			n++
 		}
 	}

@@ -63,12 +63,12 @@ func TestWhatAWorkerOutlivedIsNoLateKiller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newState(t, blame.Config{Window: time.Second})
 			b.served("/home", 400)
-			pill, good := ask("/late", "evil"), ask("/rare", "good")
+			pill, good := ask("/late", "evil"), ask("/rare", "good1")
 			b.runsOn(b.life(), good)
 			b.pass(2 * time.Second) // it counts: from now on it is recurrent
 			old := b.life()
 			b.answersOn(old, good)
-			b.pass(6 * time.Second)
+			b.pass(12 * time.Second)
 			if dies {
 				b.Crash(b.now, old, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
 			}
@@ -125,7 +125,7 @@ func lateConvict(t *testing.T) (b *clock, pill blame.Work, lane uint64) {
 // An answer from before a conviction does not end it, even if its worker outlives it.
 func TestAnAnswerBeforeAConvictionDoesNotLiftIt(t *testing.T) {
 	b, pill, lane := lateConvict(t)
-	b.pass(6 * time.Second)
+	b.pass(12 * time.Second)
 	b.runsOn(lane, ask("/home", "good")) // which counts what the worker has outlived
 	if a := b.action(pill); a != blame.Refuse {
 		t.Errorf("it goes to %v", a)
@@ -144,7 +144,7 @@ func TestWhatWaitsForTheLaneIsLifted(t *testing.T) {
 	}
 	e := b.life()
 	b.answersOn(e, good)
-	b.pass(6 * time.Second)
+	b.pass(12 * time.Second)
 	if !b.Lifted(b.now, waiting) || !b.Overtaken(b.now, waiting) {
 		t.Error("a worker has outlived it, and it still waits")
 	}

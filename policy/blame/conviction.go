@@ -111,7 +111,7 @@ func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool 
 	if a.popular() {
 		need++
 	}
-	if alone && c.crashes < 2 && n > 1 && c.state != quarantined && (c.pardons > 0 || !state.backed(&a.work)) {
+	if alone && c.crashes < 2 && n > 1 && c.state != quarantined && (c.pardons > 0 || !state.backed(&a.work, a.features)) {
 		return false
 	}
 	if alone && (c.laneCrashes() >= need || c.state == quarantined) {
@@ -123,11 +123,14 @@ func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool 
 
 // backed reports whether more than one death speaks against work that was in no other: its
 // caller or its shape is escalated, or others of its fingerprint or shape stand convicted.
-func (state *State) backed(w *Work) bool {
+func (state *State) backed(w *Work, features []uint64) bool {
 	if g := state.groups.find(w.Client); g != nil && g.state == suspected {
 		return true
 	}
 	if g := state.shapeOf(w); g != nil && g.state == suspected {
+		return true
+	}
+	if state.groups.commonOf(features) != nil {
 		return true
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Fingerprint, w.Shape} {

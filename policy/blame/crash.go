@@ -32,7 +32,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
 	past := state.past(at, ep, planned)
-	state.Silent(id, false)
+	state.Silent(now, id, false)
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
 	*ep = epoch{head: none, answers: answers{all: ep.answers.all[:0]}}
@@ -70,6 +70,8 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		if c := acc[i].work.Client; acc[i].ticket != none && !acc[i].lane && elsewhere != nil {
 			surprise = state.surprise(elsewhere[c]) / float64(ofCaller(acc, c))
 		}
+		ev := ev
+		ev.Lane = !state.mayBeOthers(at, past.novel, &acc[i])
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
 	state.groups.crowded(state, at, acc)
@@ -83,7 +85,8 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 type past struct {
 	before []Work       // answered lately
 	near   []Work       // … within the window
-	sharp  []Work       // … so shortly before this and other deaths that it explains them
+	novel  [][]uint64   // features of what it answered that no worker has outlived, of each variant apart
+	timed  explanation  // … so shortly before this and other deaths that it explains them
 	late   []lateCaller // whose work was answered shortly before the end
 	open   []answer     // does not count as a success yet
 	fresh  bool         // it had answered nothing
@@ -98,10 +101,11 @@ func (state *State) past(now int64, e *epoch, planned bool) past {
 	if planned {
 		return p
 	}
+	p.novel = state.novelOf(now, e)
 	p.before, p.near = state.before(now, e, int64(answersFor)), state.before(now, e, state.window(now))
 	p.late, p.open = state.lateCallers(now, e), e.answers.latest()
 	if state.alert {
-		p.sharp = state.timed(now, e)
+		p.timed = state.timed(now, e)
 	}
 	for i := range e.answers.all {
 		if a := &e.answers.all[i]; a.counted && !a.work.Client.IsZero() && now-a.at <= state.lateMost() {
@@ -120,16 +124,15 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
-	if len(p.before) == 0 || state.gated(now) {
+	if p.fresh || state.gated(now) {
 		return
 	}
-	state.puzzle(now, acc, p.before, p.open)
+	state.puzzle(now, acc, p)
 	if !slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
 		state.unravel(now) // nothing in flight will explain it: a conviction cannot come before the next look
 	}
-	for i := range p.sharp {
-		state.suspectLate(now, &p.sharp[i], "workers die so soon after it is answered that chance hardly explains it")
-	}
+	state.suspectTimed(now, &p.timed)
+	state.suspectNovel(now, p.novel)
 }
 
 // elsewhere counts on how many other workers the callers of what was in flight have
@@ -221,6 +224,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		return false
 	}
 	ev.Share, ev.Others = a.share, others(acc, i)
+	clean := ev.Lane
 	only, beside := state.alone(acc, i)
 	ev.Lane = only
 	gated := state.gated(now)
@@ -240,6 +244,9 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		// Any of the streams may have been it, but hardly time and again.
 		k.beside = min(k.beside+1, 255-1)
 		ev.Lane = k.beside >= besideEnough
+	}
+	if only && !clean && !k.unsure {
+		k.unsure, ev.Lane = true, false // once: what else it had answered may have killed it
 	}
 	if sick && !k.doubted && (ev.Lane || state.rule(&a.work).After == 1) {
 		k.doubted, f.Gated = true, true // once: two such workers are enough
@@ -277,7 +284,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 // on which nothing else was answered lately; on such a worker at once if it has much of
 // the blame.
 func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
-	if !c.late && !state.wholeLate(c.work.Fingerprint) {
+	if !c.late && !state.wholeLate(c.work.Fingerprint) && state.groups.commonOf(a.features) == nil {
 		ev.Lane = false
 		c.late = a.late || a.lane || a.share >= suspicion
 		c.clean = c.clean || a.share >= suspicion

@@ -22,6 +22,7 @@ type epoch struct {
 	gap           int64 // the usual time between two answers; 0: it is not known
 	answers       answers
 	firsts        map[bezoar.Fingerprint]int64 // when it first answered what, since deaths go unexplained; bounded
+	novel         map[uint64]novelty           // features that no worker is known to have outlived
 	abandoned     [maxAbandoned]abandonedAttempt
 	nextAbandoned int
 	mute          bool // it answers neither its work nor a look at it

@@ -122,7 +122,7 @@ func often(pace float64) string {
 	if pace >= 1 {
 		return fmt.Sprintf("%.3g a second", pace)
 	}
-	return fmt.Sprintf("one in %.3g s", 1/max(pace, slowestPace))
+	return fmt.Sprintf("one in %.3g s", 1/max(pace, slowestTurn))
 }
 
 // widerThan returns the verdict about features of h that holds for c's variant, too.
@@ -146,11 +146,16 @@ func groupWhy(g *group) []string {
 	switch {
 	case g.manual:
 		why = append(why, "An operator ordered it.")
-	case g.kind == ofFeature && g.client.IsZero():
+	case g.kind == ofFeature && g.client.IsZero() && g.state != suspected:
 		why = append(why,
 			fmt.Sprintf("All %d variants of this fingerprint that killed alone have %s.", g.killed, strings.Join(g.texts, " and ")),
 			fmt.Sprintf("None of %d remembered successes has it. The first success that has it ends this verdict.", g.good),
 			"Not wider: requests of this fingerprint without it succeed. Not narrower: the killers differ in everything else.")
+	case g.kind == ofFeature && g.state == suspected:
+		why = append(why,
+			commonWhy(g),
+			fmt.Sprintf("Nothing is refused for it. Unproven work that has it runs in the lane, at most %s, and the worker is watched after the answer. Each death makes that two times slower.", often(g.pace)),
+			"The first success that has it ends this verdict. An operator can release it.")
 	case g.kind == ofFeature:
 		why = append(why,
 			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killed),

@@ -157,6 +157,10 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 			g.quicken(a.lane, state.paceOfShape(g, a.work.Shape, a.features))
 		}
 	}
+	if g := gs.commonOf(a.features); g != nil && now-a.at >= state.lateMost() { // it does not always kill: nothing is held against what others have of it
+		state.emitGroup(Released, now, g)
+		state.clearGroup(g)
+	}
 	if g := gs.find(a.probed); g != nil && g.state == quarantined && now >= g.until {
 		state.emitGroup(Released, now, g)
 		state.clearGroup(g)
@@ -202,17 +206,20 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		gs.blame(state, now, second, c, slows, charged, clientDeaths)
 		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
-			c.fresh.slow(now, clientSlows) // it has only moved on
+			c.slow(now, &c.fresh) // it has only moved on
 		}
 	}
 	gs.total.blamed += more
+	if f := gs.commonOf(a.features); f != nil {
+		gs.blame(state, now, second, f, share, 0, shapeDeaths)
+	}
 	laned := c != nil && c.state == suspected // by this death, too
 	if s != nil && (!laned || s.state != unheld) {
 		faint := s.state == suspected && state.paceOfShape(s, a.work.Shape, a.features) == &s.fresh
 		died := s.deaths
 		gs.blame(state, now, second, s, share, more, shapeDeaths)
 		if faint && s.deaths > died {
-			s.fresh.slow(now, shapeSlows)
+			s.slow(now, &s.fresh)
 		}
 	}
 }
@@ -223,7 +230,7 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	switch {
 	case g.state == suspected && share >= suspicion:
 		g.died = now
-		g.slow(now, g.slows())
+		g.slow(now, &g.pacing)
 	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
@@ -333,7 +340,7 @@ func (gs *groups) refund(state *State, now, oldest int64) {
 	}
 	for i := range gs.all {
 		g := &gs.all[i]
-		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
+		if g.state == unheld || g.manual || g.since < oldest || g.since > now || g.kind == ofFeature && g.of.IsZero() ||
 			g.state == suspected && gs.excessive(state, g, state.second(now), 0) {
 			continue
 		}

@@ -12,8 +12,9 @@ type groups struct {
 	max    int
 	all    []group
 	byFP   map[bezoar.Fingerprint]uint32
-	wide   int // of endpoints
-	active int // of them held
+	wide   int                  // of endpoints
+	active int                  // of them held
+	common []bezoar.Fingerprint // of them, those of features that work of any fingerprint has
 	total  tally
 }
 
@@ -98,6 +99,9 @@ func (state *State) clearGroup(g *group) {
 	if g.state != unheld {
 		state.groups.active--
 	}
+	if g.kind == ofFeature && g.of.IsZero() {
+		state.groups.common = slices.DeleteFunc(state.groups.common, func(key bezoar.Fingerprint) bool { return key == g.fp })
+	}
 	if h := state.histories.find(g.of); h != nil {
 		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
 	}
@@ -144,7 +148,7 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 		v.Features, v.FeatureHashes = g.texts, g.features
 		v.Killers, v.Successes = g.killed, g.good
 	}
-	if g.kind != ofFeature && g.state == suspected {
+	if g.state == suspected {
 		v.Pace, v.SidePace, v.Late, v.Killers = g.pace, g.fresh.pace, g.late, g.deaths
 	}
 	if g.state == quarantined {

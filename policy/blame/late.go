@@ -93,6 +93,15 @@ func (state *State) leavesTraps(w *Work, acc []accused) bool {
 	return state.killsLate(w.Client) && !slices.ContainsFunc(acc, func(a accused) bool { return a.work.Client == w.Client })
 }
 
+// isWatched reports whether work belongs to what is escalated for deaths after its answers: it is watched in the lane.
+func (state *State) isWatched(w *Work, features []uint64) bool {
+	if state.killsLate(w.Client) || state.groups.commonOf(features) != nil {
+		return true
+	}
+	g := state.shapeOf(w)
+	return g != nil && g.state == suspected && g.late
+}
+
 // killsLate reports whether the caller is escalated for deaths after its answers: what
 // it is answered in the lane is watched.
 func (state *State) killsLate(client bezoar.Fingerprint) bool {

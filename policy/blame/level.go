@@ -14,6 +14,7 @@ type view struct {
 	*Work
 	features []uint64
 	asked    bool
+	sampled  bool // it is one of those that are looked at to know what runs well
 }
 
 // look returns the features of the work.
@@ -123,6 +124,9 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if client != nil {
 		state.refreshGroup(now, client)
 	}
+	if state.heldCommon(now, v) != nil {
+		return state.watchedRun(now, ByFeature), none, true // whatever it has answered so far: no worker has outlived that
+	}
 	if proven && !lane {
 		return state.judgeProven(now, v, client)
 	}
@@ -136,10 +140,13 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	case client != nil:
 		d, lane = Decision{Action: ToLane, Cause: ByClient}, true
 		if client.late {
-			d.Window = time.Duration(max(0, state.window(now)))
+			d = state.watchedRun(now, ByClient)
 		}
 	case shape != nil:
 		d, lane = Decision{Action: ToLane, Cause: ByShape}, true
+		if shape.late {
+			d = state.watchedRun(now, ByShape)
+		}
 	case !lane:
 		if h := state.histories.find(v.Shape); h != nil && len(h.good) >= someGood && h.resembles(state.look(v)) {
 			d, lane = Decision{Action: ToLane, Cause: ByFeature}, true
@@ -168,9 +175,14 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 		return Decision{Action: ToLane, Cause: ByFeature}, none, true
 	}
 	if client.late { // what it leaves behind in the fleet kills there
-		return Decision{Action: ToLane, Cause: ByClient, Window: time.Duration(max(0, state.window(now)))}, none, true
+		return state.watchedRun(now, ByClient), none, true
 	}
 	return Decision{Action: ToLane, Cause: ByClient, Overflow: true}, none, true
+}
+
+// watchedRun sends work to the lane, where its worker is watched after the answer.
+func (state *State) watchedRun(now int64, cause Cause) Decision {
+	return Decision{Action: ToLane, Cause: cause, Window: time.Duration(max(0, state.window(now)))}
 }
 
 // spared reports whether work of an escalated caller need not run in the lane: it is unlike
@@ -214,12 +226,15 @@ func (state *State) paced(now int64, v *view, suspect bool) (until int64, took b
 		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.shapeOf(v.Work), state.groups.find(v.Client)
-	var turns [2]*pacing
+	var turns [3]*pacing
 	if shape != nil && shape.state == suspected && state.kin(now, v) {
 		turns[0] = state.paceOfShape(shape, v.Shape, state.look(v))
 	}
 	if client != nil && client.state == suspected && !state.spared(now, client, v) {
 		turns[1] = client.paceOf(now, v.Work, shape)
+	}
+	if g := state.heldCommon(now, v); g != nil {
+		turns[2] = &g.pacing
 	}
 	for _, p := range turns {
 		if p != nil && p.pace < freePace && p.next > now {

@@ -30,19 +30,27 @@ func TestWorkOfWhoSilencedAWorkerRunsApart(t *testing.T) {
 		if a := b.action(more); a != blame.ToFleet {
 			t.Fatalf("before it is known to be mute it goes to %v", a)
 		}
-		b.Silent(e, true)
+		b.Silent(b.now, e, true)
 		if tk, d := b.Admit(b.now, more); d.Action != blame.ToLane || d.Cause != blame.BySilence {
 			t.Errorf("more of the same goes to %v by %v", d.Action, d.Cause)
 		} else {
 			b.Close(tk)
 		}
+		// So does what runs well, while nobody knows whether just this does. It may leave a long queue.
+		if tk, d := b.Admit(b.now, ask("/home", "evil")); d.Action != blame.ToLane || d.Cause != blame.BySilence || !d.Overflow {
+			t.Errorf("a page that runs well goes to %v by %v, overflow %v", d.Action, d.Cause, d.Overflow)
+		} else {
+			b.Close(tk)
+		}
+		b.served("/home", 4)
+		b.pass(1100 * time.Millisecond)
 		for _, w := range []blame.Work{ask("/home", "evil"), ask("/new", "good1"), ask("/new", "stranger"), ask("/new", "late")} {
 			if a := b.action(w); a != blame.ToFleet {
 				t.Errorf("%s of %s goes to %v", w.Traits.(*traits).target, w.Traits.(*traits).caller, a)
 			}
 		}
 		if end == "speaks" {
-			b.Silent(e, false)
+			b.Silent(b.now, e, false)
 		} else {
 			b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Timeout})
 		}
@@ -50,6 +58,63 @@ func TestWorkOfWhoSilencedAWorkerRunsApart(t *testing.T) {
 			t.Errorf("when the worker %s, more goes to %v", end, a)
 		}
 	}
+}
+
+// Copies of what hangs a worker run apart whoever sends them, also on a page that runs well.
+func TestCopiesOfWhatSilencedAWorkerRunApart(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 400)
+	e := b.life()
+	for range 20 {
+		b.runsOn(e, ask("/home", "good1"))
+		b.now = b.now.Add(20 * time.Millisecond)
+	}
+	tk, _ := b.admit(ask("/home", "good1", "X-Theme: neon"))
+	b.Begin(b.now, tk, e, b.now.Add(30*time.Second), false)
+	b.pass(time.Second)
+	b.Silent(b.now, e, true)
+	b.served("/home", 4)
+	b.pass(3 * time.Second)
+	if _, d := b.Admit(b.now, ask("/home", "stranger", "X-Theme: neon")); d.Action != blame.ToLane || d.Cause != blame.BySilence || d.Overflow {
+		t.Errorf("a copy goes to %v by %v, overflow %v", d.Action, d.Cause, d.Overflow)
+	}
+	for _, w := range []blame.Work{ask("/home", "stranger"), ask("/home", "stranger", "X-Theme: dark")} {
+		if a := b.action(w); a != blame.ToFleet {
+			t.Errorf("other variants go to %v", a)
+		}
+	}
+}
+
+// Other variants of a page that nobody has used do not wait for one that hangs its worker, and
+// its copies do.
+func TestOtherVariantsDoNotWaitForWhatHangs(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 400)
+	e := b.life()
+	for range 20 {
+		b.runsOn(e, ask("/home", "good1"))
+		b.now = b.now.Add(20 * time.Millisecond)
+	}
+	pill := ask("/rare", "evil", "X-Theme: neon")
+	tk, _ := b.admit(pill)
+	b.Begin(b.now, tk, e, b.now.Add(30*time.Second), false)
+	good := ask("/rare", "good1")
+	if a := b.action(good); a != blame.Duplicate {
+		t.Fatalf("while the worker may yet answer, another variant goes to %v", a)
+	}
+	b.pass(time.Second)
+	b.Silent(b.now, e, true)
+	if a := b.action(pill); a != blame.Duplicate {
+		t.Errorf("a copy goes to %v", a)
+	}
+	first, d := b.Admit(b.now, good)
+	if d.Action != blame.ToLane || d.Cause != blame.BySilence {
+		t.Fatalf("another variant goes to %v by %v", d.Action, d.Cause)
+	}
+	if a := b.action(good); a != blame.Duplicate {
+		t.Errorf("while it runs, its copy goes to %v", a)
+	}
+	b.Close(first)
 }
 
 // A caller who is known to be good has no less of the fleet for a slow request.
@@ -64,7 +129,7 @@ func TestAGoodCallersWorkDoesNotRunApartForASilence(t *testing.T) {
 	tk, _ := b.admit(ask("/report?n=1", "known"))
 	b.Begin(b.now, tk, e, time.Time{}, false)
 	b.pass(time.Second)
-	b.Silent(e, true)
+	b.Silent(b.now, e, true)
 	if a := b.action(ask("/report?n=2", "known")); a != blame.ToFleet {
 		t.Errorf("its next goes to %v", a)
 	}

@@ -9,12 +9,13 @@ import (
 // The pace at which unproven work of an escalated level may run, a second.
 const (
 	firstPace   = 0.5
-	slowestPace = 1.0 / 64
-	freePace    = 64.0 // from there on it is no limit
-	paceWins    = 8    // successes that double it, and twice as many for each death …
-	freeDeaths  = 2    // … after these, so that good work among the pills does not keep it up
-	shapeSlows  = 2    // a death divides a shape's pace by it
-	clientSlows = 8    // … and a caller's, who is one of many
+	slowestPace = 1.0 / 64  // of a shape
+	slowestTurn = 1.0 / 256 // of a caller: it is one of many, and has the pace for as long as work of it kills
+	freePace    = 64.0      // from there on it is no limit
+	paceWins    = 8         // successes that double it, and twice as many for each death …
+	freeDeaths  = 2         // … after these, so that good work among the pills does not keep it up
+	shapeSlows  = 2.0       // a death divides a shape's pace by it
+	clientSlows = 8.0       // … and a caller's, who is one of many
 )
 
 // pacing lets work through one by one.
@@ -33,21 +34,25 @@ func newPacing(now int64) pacing {
 
 func (p *pacing) gap() int64 { return int64(float64(time.Second) / p.pace) }
 
-// slow divides the pace after a death.
-func (p *pacing) slow(now int64, by float64) {
+// slow divides a pace of g after a death. Others than one caller's go on, so that
+// a caller's falls faster than a shape's, and further.
+func (g *group) slow(now int64, p *pacing) {
+	by := shapeSlows
+	if g.kind == ofClient {
+		by = clientSlows
+	}
 	p.deaths++
 	p.wins = 0
-	p.pace = max(slowestPace, min(p.pace, firstPace*2)/by)
+	p.pace = max(g.slowest(), min(p.pace, firstPace*2)/by)
 	p.next = max(p.next, now+p.gap())
 }
 
-// slows is what a death divides the pace of g by. Others than one caller's go on, so that
-// a caller's falls faster than a shape's.
-func (g *group) slows() float64 {
+// slowest is the least pace that g can have.
+func (g *group) slowest() float64 {
 	if g.kind == ofClient {
-		return clientSlows
+		return slowestTurn
 	}
-	return shapeSlows
+	return slowestPace
 }
 
 // quicken lets an escalated level run faster after successes in the lane.

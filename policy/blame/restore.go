@@ -74,7 +74,7 @@ func groupKey(v *bezoar.Verdict) (bezoar.Fingerprint, kind) {
 	}
 }
 
-func restoredPace(pace float64) float64 { return min(freePace, max(slowestPace, pace)) }
+func (g *group) restoredPace(pace float64) float64 { return min(freePace, max(g.slowest(), pace)) }
 
 func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, rule *Rule) {
 	at := now.UnixNano()
@@ -91,11 +91,11 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	g.since, g.reason, g.sample, g.refused = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused
 	g.touch(state.second(at))
 	g.blamed, g.died, g.next = v.Score, at, at
-	g.pace, g.late = restoredPace(v.Pace), v.Late
+	g.pace, g.late = g.restoredPace(v.Pace), v.Late
 	if v.SidePace == 0 {
 		v.SidePace = firstPace // an older version stored it
 	}
-	g.fresh = pacing{pace: restoredPace(v.SidePace), next: at} // as that of pills: the first one need not wait
+	g.fresh = pacing{pace: g.restoredPace(v.SidePace), next: at} // as that of pills: the first one need not wait
 	if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
 		g.state, g.until = quarantined, v.Until.UnixNano()
 	}
@@ -105,6 +105,10 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	}
 	g.of, g.client, g.features, g.texts = v.Fingerprint, v.Client, v.FeatureHashes, v.Features
 	g.killed, g.good = v.Killers, v.Successes
+	if v.Fingerprint.IsZero() {
+		g.killed, g.deaths = 0, v.Killers
+		state.groups.common = append(state.groups.common, key)
+	}
 	if h := state.historyFor(v.Fingerprint); h != nil {
 		h.died = max(h.died, at)
 		if !slices.Contains(h.verdicts, key) {

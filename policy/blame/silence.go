@@ -73,44 +73,112 @@ func (s *silence) bystander(started int64) bool {
 
 // Silent says that the worker of an epoch answers neither its work nor a look at it, or does
 // again.
-func (state *State) Silent(id uint64, mute bool) {
+func (state *State) Silent(now time.Time, id uint64, mute bool) {
 	i, ok := state.byEpoch[id]
 	if !ok || state.epochs[i].mute == mute {
 		return
 	}
 	state.epochs[i].mute = mute
-	if mute {
-		state.mutes++
-	} else {
+	if !mute {
 		state.mutes--
+		return
+	}
+	if state.mutes++; state.mutes == 1 {
+		state.muted = now.UnixNano()
 	}
 }
 
-// silences reports whether a worker has fallen silent with unproven work of the same caller,
-// unless that caller is known to be a good one. It will be known only at a deadline whether it
-// hangs. Until then more of this may do the same to others, so that it runs apart.
-func (state *State) silences(now int64, w *Work) bool {
-	if w.Client.IsZero() {
+// silenced reports whether a worker has fallen silent with work like this: a copy of it, or
+// unproven work of the same caller, unless that caller is known to be a good one. It will be
+// known only at a deadline whether it hangs. Until then more of this may do the same to
+// others, so that it runs apart. s is the record of its fingerprint: of one that runs well,
+// only variants that have yet to be used successfully count.
+func (state *State) silenced(now int64, w *Work, s float64) bool {
+	second := state.second(now)
+	known := s >= provenEnough
+	if known && (w.Traits == nil || state.proven.successes(w.variant(), second) >= provenEnough) {
 		return false
 	}
+	need := 1 // silent workers with unproven work of its caller
 	if g := state.groups.find(w.Client); g != nil {
-		g.touch(state.second(now))
-		if g.established() {
-			return false
+		g.touch(second)
+		switch {
+		case g.established():
+			need = 0
+		case g.ran >= groupSeen && g.ratio() >= 0.97:
+			need = 2 // it may have been there by chance
 		}
+	}
+	if w.Client.IsZero() {
+		need = 0
+	}
+	if need == 0 && !known {
+		return false // copies of what is unproven wait for one another
 	}
 	for _, i := range state.byEpoch {
 		e := &state.epochs[i]
 		if !e.mute {
 			continue
 		}
-		quiet := state.silenceOf(e, bezoar.Timeout)
-		for t := e.head; t != none; t = state.tickets[t].next {
-			tk := &state.tickets[t]
-			if tk.work.Client == w.Client && !tk.work.Exempt && 1/float64(tk.prior)-2 < provenEnough && !quiet.bystander(tk.started) {
-				return true
-			}
+		like, own := state.silencedBy(e, w, second, known)
+		if own {
+			need--
+		}
+		if like || own && need == 0 {
+			return true
 		}
 	}
 	return false
+}
+
+// silencedBy reports whether a copy of w, or unproven work of its caller, may have silenced e.
+func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (like, own bool) {
+	quiet := state.silenceOf(e, bezoar.Timeout)
+	for t := e.head; t != none; t = state.tickets[t].next {
+		tk := &state.tickets[t]
+		if tk.work.Exempt || quiet.bystander(tk.started) {
+			continue
+		}
+		mine := !w.Client.IsZero() && tk.work.Client == w.Client
+		if !known {
+			own = own || mine && 1/float64(tk.prior)-2 < provenEnough
+			continue
+		}
+		if !mine && tk.work.Fingerprint != w.Fingerprint || tk.work.Traits == nil && tk.work.Variant.IsZero() {
+			continue
+		}
+		v := tk.work.variant()
+		like = like || v == w.Variant
+		own = own || mine && state.proven.successes(v, second) < provenEnough
+	}
+	return like, own
+}
+
+// waitsInVain reports whether the copies that w would wait for are other variants, on workers
+// that have fallen silent. One of them may hang its worker, and w need not.
+func (state *State) waitsInVain(w *Work) bool {
+	running := state.leaders[w.Fingerprint].running
+	for _, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if !e.mute {
+			continue
+		}
+		for t := e.head; t != none; t = state.tickets[t].next {
+			tk := &state.tickets[t]
+			if !tk.leader || tk.work.Fingerprint != w.Fingerprint {
+				continue
+			}
+			if tk.work.variant() == w.variant() {
+				return false
+			}
+			running--
+		}
+	}
+	return running == 0
+}
+
+// unsure reports whether workers have fallen silent so lately that the variants of what runs
+// well are not known yet: they are counted only since then.
+func (state *State) unsure(now int64) bool {
+	return now-state.muted < int64(time.Second)+max(0, state.window(now))
 }

@@ -37,13 +37,16 @@ type State struct {
 	alert      bool // deaths go unexplained, or may: variants are known
 	experiment experiment
 	seen       bloom
+	outlived   *proven // features of answers that workers have outlived
+	sampleAt   int64   // when the next request is looked at for it
 	gate       gate
 	recovery   recovery
 
 	fleet     int // workers, for the gate
 	canaries  int
-	mutes     int // epochs that answer nothing
-	leading   int // tickets that duplicates wait for, or that run beside them
+	mutes     int   // epochs that answer nothing
+	muted     int64 // when the first of them fell silent
+	leading   int   // tickets that duplicates wait for, or that run beside them
 	successes uint64
 	attempts  uint64
 	crashes   uint64
@@ -65,13 +68,14 @@ func New(cfg Config, now time.Time) *State {
 	}
 	cfg = cfg.WithDefaults()
 	state := &State{
-		cfg:     cfg,
-		start:   now.UnixNano(),
-		byEpoch: map[uint64]uint32{},
-		byFP:    map[bezoar.Fingerprint]uint32{},
-		leaders: map[bezoar.Fingerprint]duplicates{},
-		merge:   map[accusedKey]int{},
-		proven:  newProven(cfg.MaxProven),
+		cfg:      cfg,
+		start:    now.UnixNano(),
+		byEpoch:  map[uint64]uint32{},
+		byFP:     map[bezoar.Fingerprint]uint32{},
+		leaders:  map[bezoar.Fingerprint]duplicates{},
+		merge:    map[accusedKey]int{},
+		proven:   newProven(cfg.MaxProven),
+		outlived: newProven(maxGoodOnes),
 	}
 	state.byVariant = map[bezoar.Fingerprint]uint32{}
 	state.histories.byFP = map[bezoar.Fingerprint]*history{}
@@ -123,6 +127,7 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 		}
 	}
 	d.Overflow = d.Overflow && state.recovery.until == 0
+	v.sampled = v.Traits != nil && state.sampled(t)
 	i := state.open(w, &v)
 	if watched {
 		state.takeSlot(t, i)
@@ -170,9 +175,10 @@ func (state *State) open(w Work, v *view) uint32 {
 	if v == nil {
 		return i
 	}
-	if v.Traits != nil && state.interesting(&w) {
+	if v.Traits != nil && (v.sampled || state.interesting(&w)) {
 		tk.work.variant()
-		tk.known = true
+		tk.work.endpoint()
+		tk.known = state.interesting(&w)
 		tk.features = append(features, state.look(v)...)
 	} else if !w.Variant.IsZero() {
 		tk.known = !w.whole()
@@ -180,10 +186,10 @@ func (state *State) open(w Work, v *view) uint32 {
 	return i
 }
 
-// interesting reports whether it matters what w consists of: deaths go unexplained, its fingerprint or its
-// shape has killed, or its caller is escalated.
+// interesting reports whether it matters what w consists of: deaths go unexplained, a worker is silent, its
+// fingerprint or its shape has killed, or its caller is escalated.
 func (state *State) interesting(w *Work) bool {
-	if state.alert {
+	if state.alert || state.mutes > 0 {
 		return true
 	}
 	if len(state.histories.byFP) > 0 && (state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
@@ -270,11 +276,14 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 	}
 	if s < provenEnough {
 		if until, wait := state.mustWait(now, v.Fingerprint); wait {
+			if state.mutes > 0 && state.waitsInVain(v.Work) {
+				return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
+			}
 			return duplicate(until), caseIndex, group
 		}
-		if state.mutes > 0 && state.silences(now, v.Work) {
-			return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
-		}
+	}
+	if state.mutes > 0 && state.silenced(now, v.Work, s) {
+		return Decision{Action: ToLane, Cause: BySilence, Overflow: s >= provenEnough && state.unsure(now)}, caseIndex, group
 	}
 	return d, caseIndex, group
 }

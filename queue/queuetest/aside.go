@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -54,9 +55,7 @@ func testTrashHidden(r *rig) {
 	found, err := r.store.Queues(r.ctx(), queue.ListQuery{})
 	r.must(err)
 	for _, q := range found {
-		if q.Name == queue.TrashQueue {
-			r.Error("the trash is listed as a queue")
-		}
+		r.errorIf(q.Name == queue.TrashQueue, "the trash is listed as a queue")
 	}
 	_, err = r.store.Queue(r.ctx(), queue.TrashQueue)
 	r.wantErr(err, queue.ErrQueueNotFound)
@@ -221,9 +220,5 @@ func descends(l *queue.Lineage, want queue.Lineage, lives ...int) bool {
 	if l == nil || l.Parent != want.Parent || l.Root != want.Root || l.Times != want.Times || l.Edited != want.Edited || l.Task != want.Task {
 		return false
 	}
-	var got []int
-	for _, a := range l.Attempts {
-		got = append(got, a.Life)
-	}
-	return slices.Equal(got, lives)
+	return slices.Equal(each.Of(l.Attempts, func(a queue.Attempt) int { return a.Life }), lives)
 }

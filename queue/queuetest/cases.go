@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -79,10 +80,7 @@ func testListCases(r *rig) {
 		r.Helper()
 		found, err := r.store.Cases(r.ctx(), d.q.ID, state, limit)
 		r.must(err)
-		var got []byte
-		for _, c := range found {
-			got = append(got, c.Payload[0])
-		}
+		got := each.Of(found, func(c queue.PayloadCase) byte { return c.Payload[0] })
 		r.errorIf(!slices.Equal(got, want), "Cases(%d, %d) = %v, want %v", state, limit, got, want)
 	}
 	list(-1, 10, 3, 2, 1, 4)

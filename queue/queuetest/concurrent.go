@@ -52,9 +52,7 @@ func testConcurrent(r *rig) {
 				over := len(seen) == senders*each
 				mu.Unlock()
 				if len(receipts) > 0 {
-					if err := one(r.Engine.DeleteBatch(r.ctx(), "jobs", receipts)); err != nil {
-						r.Error(err)
-					}
+					r.check(one(r.Engine.DeleteBatch(r.ctx(), "jobs", receipts)))
 				}
 				if over {
 					cancel()
@@ -118,9 +116,7 @@ func testConcurrentFIFO(r *rig) {
 				over := left == 0 || r.Failed()
 				mu.Unlock()
 				for _, m := range m {
-					if err := r.Delete(r.ctx(), "jobs.fifo", m.Receipt); err != nil {
-						r.Error(err)
-					}
+					r.check(r.Delete(r.ctx(), "jobs.fifo", m.Receipt))
 				}
 				if over {
 					return
@@ -170,9 +166,7 @@ func testReopen(t *testing.T, h Harness) {
 	}
 	m := r.receive("jobs", 10)
 	r.errorIf(len(m) != 3 || m[0].ID != sent.ID || m[0].Receives != 2 || len(m[0].Attempts) != 1, "received %+v", m)
-	if t := r.finish(task.ID); t.State != queue.MoveCompleted || t.Moved != 3 {
-		r.Errorf("the move task went on to %+v", t)
-	}
+	r.wantEnd(task.ID, queue.MoveCompleted, 3)
 	if newest := r.send("jobs", text("new")); newest.Sequence <= m[0].Sequence {
 		r.Errorf("sequence %d after %d", newest.Sequence, m[0].Sequence)
 	}

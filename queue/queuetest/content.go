@@ -3,8 +3,6 @@ package queuetest
 import (
 	"fmt"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -66,9 +64,7 @@ func testSelectContent(r *rig) {
 		{queue.Selection{Body: "order", Reason: "all", Attributes: map[string]string{"t": "acme"}, Class: "bug", Groups: []string{"bug:f"}}, []string{"b"}},
 	} {
 		ids, _ := r.letters(c.s, 0, 10)
-		if diff := cmp.Diff(c.want, ids); diff != "" {
-			r.Errorf("%+v: %s", c.s, diff)
-		}
+		r.same(c.want, ids, "%+v", c.s)
 		n, _, err := r.store.CountLetters(r.ctx(), c.s)
 		r.must(err)
 		var grouped int64

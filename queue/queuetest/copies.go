@@ -132,9 +132,7 @@ func testCopiesAfterPurge(r *rig) {
 	r.age(lease + time.Second)
 	first := d.only()
 	d.done(first)
-	if d.only().ID == first.ID {
-		r.Error("a deleted message was received again")
-	}
+	r.errorIf(d.only().ID == first.ID, "a deleted message was received again")
 }
 
 // Copies that go to one worker at once need not wait: it dies once. Then each is

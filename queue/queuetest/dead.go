@@ -66,9 +66,7 @@ func testDeadAtZero(r *rig) {
 	m := r.one("jobs")
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, time.Minute))
 	r.age(50 * time.Second)
-	if s := r.sweep(); s.Moved > 0 {
-		r.Error("set aside although its lease was extended")
-	}
+	r.errorIf(r.sweep().Moved > 0, "set aside although its lease was extended")
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, 0))
 	if l := r.one("dead").Letter; l == nil || l.Class != bezoar.Transient || l.Receives != 1 {
 		r.Errorf("its letter is %+v", l)
@@ -209,13 +207,9 @@ func testPartsSetAside(r *rig) {
 	results, err := r.SetAside(r.ctx(), "jobs", []queue.PartInput{row("row 1", "m/1"), {Body: []byte("fine")}, row("row 2", "m/2"), row("row 3", "")})
 	r.must(err)
 	for i, fails := range []bool{false, true, false, false} {
-		if (results[i].Err != nil) != fails {
-			r.Errorf("part %d: %v", i, results[i].Err)
-		}
+		r.errorIf((results[i].Err != nil) != fails, "part %d: %v", i, results[i].Err)
 	}
-	if queue.CodeOf(results[1].Err) != queue.ErrInvalid {
-		r.Errorf("a part that is done: %v", results[1].Err)
-	}
+	r.errorIf(queue.CodeOf(results[1].Err) != queue.ErrInvalid, "a part that is done: %v", results[1].Err)
 	again, err := r.SetAside(r.ctx(), "jobs", []queue.PartInput{row("row 2", "m/2"), row("row 4", "m/4"), row("row 4", "m/4")})
 	r.must(err)
 	r.errorIf(!again[0].Duplicate || again[0].ID != results[2].ID || again[1].Duplicate || !again[2].Duplicate || again[2].ID != again[1].ID, "set aside again: %+v", again)

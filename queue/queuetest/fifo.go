@@ -118,9 +118,7 @@ func testFIFODead(r *rig) {
 	r.wantBodies("jobs.fifo", 1, "a1") // its death unlocks the group
 	dead := r.one("dead.fifo")
 	r.errorIf(dead.ID != sent.ID || dead.Dedup != dead.ID || dead.Group != "a", "in the dead-letter queue: id %s, dedup %s, group %s", dead.ID, dead.Dedup, dead.Group)
-	if again := r.send("jobs.fifo", in("a", "a0")); !again.Duplicate {
-		r.Error("its deduplication id died with it")
-	}
+	r.errorIf(!r.send("jobs.fifo", in("a", "a0")).Duplicate, "its deduplication id died with it")
 }
 
 func testFIFORelease(r *rig) {
@@ -176,13 +174,9 @@ func testDedup(r *rig) {
 	r.errorIf(!copied.Duplicate || copied.ID != first.ID || copied.Sequence != first.Sequence, "the copy was acknowledged as %+v, want %+v", copied, first)
 	r.must(r.Delete(r.ctx(), "jobs.fifo", r.one("jobs.fifo").Receipt))
 	r.age(4 * time.Minute)
-	if again := r.send("jobs.fifo", in("a", "x")); !again.Duplicate {
-		r.Error("the deduplication id died with its message")
-	}
+	r.errorIf(!r.send("jobs.fifo", in("a", "x")).Duplicate, "the deduplication id died with its message")
 	r.clean() // not too early
-	if again := r.send("jobs.fifo", in("a", "x")); !again.Duplicate {
-		r.Error("the deduplication id was cleaned away before its time")
-	}
+	r.errorIf(!r.send("jobs.fifo", in("a", "x")).Duplicate, "the deduplication id was cleaned away before its time")
 	r.age(time.Minute)
 	if again := r.send("jobs.fifo", in("a", "x")); again.Duplicate || again.ID == first.ID {
 		r.Errorf("after the window: %+v", again)
@@ -197,23 +191,15 @@ func testDedup(r *rig) {
 func testDedupByGroup(r *rig) {
 	r.createFIFO("jobs.fifo", func(s *queue.Settings) { s.DedupByGroup = true })
 	r.send("jobs.fifo", in("a", "x"))
-	if s := r.send("jobs.fifo", in("b", "x")); s.Duplicate {
-		r.Error("a message of another group is no copy")
-	}
-	if s := r.send("jobs.fifo", in("a", "x")); !s.Duplicate {
-		r.Error("a copy within the group was stored")
-	}
+	r.errorIf(r.send("jobs.fifo", in("b", "x")).Duplicate, "a message of another group is no copy")
+	r.errorIf(!r.send("jobs.fifo", in("a", "x")).Duplicate, "a copy within the group was stored")
 }
 
 func testDedupContent(r *rig) {
 	r.createFIFO("jobs.fifo", func(s *queue.Settings) { s.ContentDedup = true })
 	r.send("jobs.fifo", queue.SendInput{Body: []byte("x"), Group: "a"})
-	if s := r.send("jobs.fifo", queue.SendInput{Body: []byte("x"), Group: "a", Attributes: full().Attributes}); !s.Duplicate {
-		r.Error("the same body was stored twice")
-	}
-	if s := r.send("jobs.fifo", queue.SendInput{Body: []byte("x"), Group: "a", Dedup: "own"}); s.Duplicate {
-		r.Error("an id of one's own comes before the body")
-	}
+	r.errorIf(!r.send("jobs.fifo", queue.SendInput{Body: []byte("x"), Group: "a", Attributes: full().Attributes}).Duplicate, "the same body was stored twice")
+	r.errorIf(r.send("jobs.fifo", queue.SendInput{Body: []byte("x"), Group: "a", Dedup: "own"}).Duplicate, "an id of one's own comes before the body")
 	if m := r.receive("jobs.fifo", 1); len(m[0].Dedup) != 64 {
 		r.Errorf("the deduplication id is %q, want the hash", m[0].Dedup)
 	}

@@ -56,18 +56,14 @@ func testGroups(r *rig) {
 		{Queue: "jobs-dlq", Key: "invalid:f", Count: 1, Origin: "jobs", Outcome: queue.Outcome{Class: bezoar.Invalid, Failure: "f", Reason: "why b"}, Sample: "b"},
 	} {
 		g := got[i]
-		if span := g.Last.Sub(g.First); g.First.IsZero() || g.First.Location() != time.UTC || (span > time.Minute) != (g.Count == 3) {
-			r.Errorf("group %d is from %v to %v", i, g.First, g.Last)
-		}
+		r.errorIf(g.First.IsZero() || g.First.Location() != time.UTC || (g.Last.Sub(g.First) > time.Minute) != (g.Count == 3), "group %d is from %v to %v", i, g.First, g.Last)
 		var hours int64
 		for _, n := range g.Hours {
 			hours += n
 		}
 		r.errorIf(hours != g.Count || g.Hours[23] != g.Count, "group %d died in the hours %v", i, g.Hours)
 		g.First, g.Last, g.Hours = time.Time{}, time.Time{}, [24]int64{}
-		if diff := cmp.Diff(want, g); diff != "" {
-			r.Errorf("group %d: %s", i, diff)
-		}
+		r.same(want, g, "group %d", i)
 	}
 	if g := r.groups(queue.Selection{}, 1); len(g) != 1 || g[0].Queue != "other-dlq" {
 		r.Errorf("the newest group is %+v", g)
@@ -172,9 +168,7 @@ func testSelect(r *rig) {
 		{queue.Selection{Last: last, Queue: "jobs-dlq", Origin: "jobs", Class: "bug", Groups: []string{"bug:f"}, IDs: []string{"a", "b"}, Before: hour}, []string{"a"}},
 	} {
 		ids, _ := r.letters(c.s, 0, 10)
-		if diff := cmp.Diff(c.want, ids); diff != "" {
-			r.Errorf("%+v: %s", c.s, diff)
-		}
+		r.same(c.want, ids, "%+v", c.s)
 		n, last, err := r.store.CountLetters(r.ctx(), c.s)
 		r.must(err)
 		r.errorIf(n != int64(len(c.want)) || (last == 0) != (n == 0), "%+v: counted %d up to %d", c.s, n, last)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -28,10 +29,7 @@ func (r *rig) wantMarks(prefix string, want ...string) []queue.Mark {
 	r.Helper()
 	all, err := r.store.Marks(r.ctx(), prefix)
 	r.must(err)
-	var got []string
-	for _, m := range all {
-		got = append(got, m.Key)
-	}
+	got := each.Of(all, func(m queue.Mark) string { return m.Key })
 	r.fatalIf(fmt.Sprint(got) != fmt.Sprint(want), "marks like %q are %v, want %v", prefix, got, want)
 	return all
 }
@@ -47,9 +45,7 @@ func testMarks(r *rig) {
 		r.errorIf(!errors.Is(err, queue.ErrConflict) || there.Version != first.Version || string(there.Doc) != `{"n":1}`, "put over version %d: %+v, %v", version, there, err)
 	}
 	second := r.mark("breaker/b", first.Version, `{"n":2}`)
-	if second.Version == first.Version {
-		r.Error("the version did not change")
-	}
+	r.errorIf(second.Version == first.Version, "the version did not change")
 	if _, err := r.store.PutMark(r.ctx(), queue.Mark{Key: "new", Version: 7, Doc: []byte(`9`), TTL: time.Minute}); !errors.Is(err, queue.ErrConflict) {
 		r.Errorf("a version of what is not there = %v", err)
 	}
@@ -67,9 +63,7 @@ func testMarks(r *rig) {
 	r.must(r.store.DeleteMark(r.ctx(), "breaker/a", 0))
 	r.wantMarks("breaker/")
 	again := r.mark("breaker/b", 0, `5`)
-	if again.Version == first.Version || again.Version == second.Version {
-		r.Error("a version is used again: who remembers it would take this mark for the old one")
-	}
+	r.errorIf(again.Version == first.Version || again.Version == second.Version, "a version is used again: who remembers it would take this mark for the old one")
 }
 
 func testMarkExpires(r *rig) {
@@ -79,9 +73,7 @@ func testMarkExpires(r *rig) {
 	_, err := r.store.PutMark(r.ctx(), queue.Mark{Key: "a", Version: old.Version, Doc: []byte(`2`), TTL: time.Minute})
 	r.wantErr(err, queue.ErrConflict)
 	r.must(r.store.DeleteMark(r.ctx(), "a", old.Version+1)) // is not there
-	if m := r.mark("a", 0, `2`); m.Version == old.Version {
-		r.Error("its version is used again")
-	}
+	r.errorIf(r.mark("a", 0, `2`).Version == old.Version, "its version is used again")
 	r.clean()
 	r.wantMarks("", "a")
 	r.age(time.Minute)

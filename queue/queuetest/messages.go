@@ -71,9 +71,7 @@ func testSendBatch(r *rig) {
 	r.wantErr(results[1].Err, queue.ErrInvalid)
 	r.wantErr(results[2].Err, queue.ErrTooLarge)
 	r.must(results[3].Err)
-	if results[0].Sequence >= results[3].Sequence {
-		r.Errorf("sequences %d, %d", results[0].Sequence, results[3].Sequence)
-	}
+	r.errorIf(results[0].Sequence >= results[3].Sequence, "sequences %d, %d", results[0].Sequence, results[3].Sequence)
 	r.wantBodies("jobs", 10, "a", "b")
 	for _, in := range [][]queue.SendInput{nil, make([]queue.SendInput, queue.MaxBatch+1)} {
 		_, err := r.SendBatch(r.ctx(), "jobs", in)
@@ -193,9 +191,7 @@ func testPeek(r *rig) {
 		r.Fatal(diff)
 	}
 	r.errorIf(!m[0].InFlight || m[0].Receives != 1 || m[1].InFlight || m[1].Receives != 0 || m[0].Receipt != (queue.Receipt{}), "looked at %+v", m)
-	if diff := cmp.Diff([]string{"b"}, bodies(look(m[0].Sequence, 1))); diff != "" {
-		r.Error(diff)
-	}
+	r.same([]string{"b"}, bodies(look(m[0].Sequence, 1)), "")
 	if m := look(last.Sequence, 10); len(m) > 0 {
 		r.Errorf("beyond the last there are %v", bodies(m))
 	}
@@ -220,7 +216,5 @@ func testCopies(r *rig) {
 	m.Attributes["b"].Binary[1] = 'X'
 	looked, err := r.Peek(r.ctx(), "jobs", 0, 1)
 	r.must(err)
-	if !bytes.Equal(looked[0].Body, full().Body) || cmp.Diff(full().Attributes, looked[0].Attributes) != "" {
-		r.Errorf("a caller's change got in: %q %v", looked[0].Body, looked[0].Attributes)
-	}
+	r.errorIf(!bytes.Equal(looked[0].Body, full().Body) || cmp.Diff(full().Attributes, looked[0].Attributes) != "", "a caller's change got in: %q %v", looked[0].Body, looked[0].Attributes)
 }

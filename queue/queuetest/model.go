@@ -134,9 +134,7 @@ func playMessages(fifo bool) func(*rapid.T, *rig, string) {
 		}
 		defer func() { // also of a game that is lost: the next one's sweep is its own
 			for _, name := range []string{p.name, p.grave} {
-				if err := r.DeleteQueue(p.ctx, name); err != nil {
-					r.Error(err)
-				}
+				r.check(r.DeleteQueue(p.ctx, name))
 			}
 		}()
 		t.Repeat(map[string]func(*rapid.T){

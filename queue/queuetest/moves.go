@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -72,9 +70,7 @@ func testMove(r *rig) {
 	r.must(err)
 	t := r.startMove(queue.MoveInput{Source: "dead"})
 	r.errorIf(t.State != queue.MoveRunning || t.ToMove != 3 || t.Rate != queue.MaxMoveRate || t.Started.IsZero() || t.ID == "", "started %+v", t)
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 3 {
-		r.Errorf("ended as %+v", t)
-	}
+	r.wantEnd(t.ID, queue.MoveCompleted, 3)
 	r.wantCounts("dead", 0, 0, 0)
 	for i, m := range r.wantBodies("jobs", 10, "m0", "m1", "m2") {
 		r.errorIf(m.ID == before[i].ID || m.Receives != 1 || m.Letter != nil || !m.Sent.After(before[i].Sent.Add(30*time.Minute)), "moved %+v", m)
@@ -86,9 +82,7 @@ func testMoveElsewhere(r *rig) {
 	r.create("other", nil)
 	r.bury(2)
 	r.send("dead", text("sent there"))
-	if t := r.finish(r.startMove(queue.MoveInput{Source: "dead", Destination: "other"}).ID); t.State != queue.MoveCompleted || t.Moved != 3 {
-		r.Errorf("ended as %+v", t)
-	}
+	r.wantEnd(r.startMove(queue.MoveInput{Source: "dead", Destination: "other"}).ID, queue.MoveCompleted, 3)
 	r.wantBodies("other", 10, "m0", "m1", "sent there")
 }
 
@@ -165,9 +159,7 @@ func testMoveFrozen(r *rig) {
 	held := r.wantBodies("dead", 1, "m0")[0]
 	t := r.startMove(queue.MoveInput{Source: "dead", Destination: "jobs"})
 	r.send("dead", text("later"))
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 2 {
-		r.Errorf("ended as %+v", t)
-	}
+	r.wantEnd(t.ID, queue.MoveCompleted, 2)
 	r.must(r.Delete(r.ctx(), "dead", held.Receipt))
 	r.wantBodies("dead", 10, "later")
 }
@@ -196,14 +188,10 @@ func testMoveHistory(r *rig) {
 	tasks, err := r.Moves(r.ctx(), "dead", 10)
 	r.must(err)
 	r.errorIf(len(tasks) != 10, "%d tasks are kept, want 10", len(tasks))
-	if diff := cmp.Diff(last, tasks[0]); diff != "" {
-		r.Errorf("the newest is not the last one started: %s", diff)
-	}
+	r.same(last, tasks[0], "the newest is not the last one started")
 	running, err := r.store.Moves(r.ctx(), queue.MoveQuery{Live: true})
 	r.must(err)
-	if diff := cmp.Diff([]queue.MoveTask{last}, running); diff != "" {
-		r.Errorf("running are others: %s", diff)
-	}
+	r.same([]queue.MoveTask{last}, running, "running are others")
 }
 
 func testMovePurged(r *rig) {
@@ -212,8 +200,6 @@ func testMovePurged(r *rig) {
 	t := r.startMove(queue.MoveInput{Source: "dead"})
 	r.must(r.Purge(r.ctx(), "dead"))
 	r.send("dead", text("later"))
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 0 {
-		r.Errorf("ended as %+v", t)
-	}
+	r.wantEnd(t.ID, queue.MoveCompleted, 0)
 	r.wantBodies("dead", 10, "later")
 }

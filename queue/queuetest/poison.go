@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -91,9 +92,7 @@ func testProbeWorks(r *rig) {
 	if k := d.wantState(1, poison.Watched); !k.Proven || k.Strikes != 0 {
 		r.Errorf("after the probe: %+v", k)
 	}
-	if d.take("copy2")[0].Alone {
-		r.Error("after the probe had worked a copy is a suspect")
-	}
+	r.errorIf(d.take("copy2")[0].Alone, "after the probe had worked a copy is a suspect")
 }
 
 func testProbeFails(r *rig) {
@@ -125,10 +124,7 @@ func testSuspectsAlone(r *rig) {
 	m := d.take(all...)
 	d.vanish(m...)
 	d.put(9, "new")
-	var suspects []queue.Message
-	for _, body := range all {
-		suspects = append(suspects, d.alone(body))
-	}
+	suspects := each.Of(all, d.alone)
 	d.take("new")
 	for i := range all {
 		if k := d.wantState(byte(i+1), poison.Suspect); k.Strikes != 2 || k.Class != bezoar.Crash {
@@ -172,9 +168,7 @@ func testVanishedAndBack(r *rig) {
 	r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, 1))
 	d.change(queue.Change{Receipt: m.Receipt, For: time.Minute})
 	r.age(time.Minute + time.Second)
-	if d.take("a")[0].Alone {
-		r.Error("it is a suspect")
-	}
+	r.errorIf(d.take("a")[0].Alone, "it is a suspect")
 	d.wantUnknown(1)
 }
 

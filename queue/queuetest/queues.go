@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -29,9 +27,7 @@ func testCreate(r *rig) {
 	r.errorIf(made.ID < 1 || made.Created.IsZero() || made.Created.Location() != time.UTC || made.Version != 1, "made %+v", made)
 	again, err := r.CreateQueue(r.ctx(), "jobs", s, nil)
 	r.must(err)
-	if diff := cmp.Diff(made, again); diff != "" {
-		r.Errorf("the same queue again: %s", diff)
-	}
+	r.same(made, again, "the same queue again")
 	other := s
 	other.Visibility = time.Second
 	there, err := r.CreateQueue(r.ctx(), "jobs", other, nil)
@@ -81,9 +77,7 @@ func testTags(r *rig) {
 	stored, err := r.store.Queue(r.ctx(), "jobs")
 	r.must(err)
 	for _, q := range []queue.Queue{q, stored} {
-		if diff := cmp.Diff(map[string]string{"b": "3", "ü": ""}, q.Tags); diff != "" {
-			r.Error(diff)
-		}
+		r.same(map[string]string{"b": "3", "ü": ""}, q.Tags, "")
 	}
 	many := map[string]string{}
 	for i := range queue.MaxTags {
@@ -115,9 +109,7 @@ func testList(r *rig) {
 		for _, q := range found {
 			got = append(got, q.Name)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			r.Errorf("%+v: %s", c.query, diff)
-		}
+		r.same(c.want, got, "%+v", c.query)
 	}
 }
 
@@ -130,9 +122,7 @@ func testDeleteQueue(r *rig) {
 	_, err := r.Send(r.ctx(), "jobs", text("c"))
 	r.wantErr(err, queue.ErrQueueNotFound)
 	second := r.create("jobs", nil)
-	if second.ID == first.ID {
-		r.Error("an id is used again")
-	}
+	r.errorIf(second.ID == first.ID, "an id is used again")
 	r.none("jobs")
 	r.wantCounts("jobs", 0, 0, 0)
 	r.wantErr(r.Delete(r.ctx(), "jobs", old.Receipt), queue.ErrReceiptInvalid)

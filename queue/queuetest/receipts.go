@@ -156,9 +156,7 @@ func testUnreceive(r *rig) {
 	r.send("jobs", text("b"))
 	for range 3 { // never counted, so never dead
 		m := r.wantBodies("jobs", 10, "a", "b")
-		if m[0].Receives != 1 || len(m[0].Attempts) > 0 {
-			r.Fatalf("received as the %d. time after %v", m[0].Receives, m[0].Attempts)
-		}
+		r.fatalIf(m[0].Receives != 1 || len(m[0].Attempts) > 0, "received as the %d. time after %v", m[0].Receives, m[0].Attempts)
 		results, err := r.Unreceive(r.ctx(), "jobs", []queue.Receipt{m[0].Receipt, m[1].Receipt})
 		r.must(err)
 		for _, err := range results {

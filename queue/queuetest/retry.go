@@ -40,9 +40,7 @@ func testBackoff(r *rig) {
 		d.take()
 		r.age(time.Minute)
 	}
-	if last := receives[len(receives)-1]; last != 3 || receives[0] != 1 {
-		r.Errorf("it was asked with the receives %v", receives)
-	}
+	r.errorIf(receives[len(receives)-1] != 3 || receives[0] != 1, "it was asked with the receives %v", receives)
 }
 
 func testBackoffBounded(r *rig) {

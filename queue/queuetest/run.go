@@ -3,13 +3,17 @@ package queuetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -119,6 +123,22 @@ func (r *rig) fatalIf(bad bool, format string, args ...any) {
 	suite.FatalIf(r, bad, format, args...)
 }
 
+// check fails with err, and goes on.
+func (r *rig) check(err error) {
+	r.Helper()
+	if err != nil {
+		r.Error(err)
+	}
+}
+
+// same fails if got is not what is wanted; the text says of what.
+func (r *rig) same(want, got any, format string, args ...any) {
+	r.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Errorf("%s: %s", fmt.Sprintf(format, args...), diff)
+	}
+}
+
 func newRig(t *testing.T, h Harness) *rig {
 	t.Helper()
 	return rigOver(t, h, h.Open(t))
@@ -143,9 +163,7 @@ func (r *rig) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := r.Engine.Run(ctx); err != nil {
-			r.Error(err)
-		}
+		r.check(r.Engine.Run(ctx))
 	})
 	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
 	r.Cleanup(stop)
@@ -240,11 +258,7 @@ func (r *rig) wantBodies(name string, n int, want ...string) []queue.Message {
 }
 
 func bodies(m []queue.Message) []string {
-	out := make([]string, len(m))
-	for i := range m {
-		out[i] = strings.TrimSuffix(string(m[i].Body), tail)
-	}
-	return out
+	return each.Of(m, func(m queue.Message) string { return strings.TrimSuffix(string(m.Body), tail) })
 }
 
 func (r *rig) wantErr(err error, want queue.Code) {

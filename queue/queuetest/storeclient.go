@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -124,10 +125,7 @@ func (d *storeClient) change(c queue.Change) {
 // vanish is the death of a worker that held these, and the end of its leases.
 func (d *storeClient) vanish(all ...queue.Message) {
 	d.Helper()
-	var receipts []queue.Receipt
-	for _, m := range all {
-		receipts = append(receipts, m.Receipt)
-	}
+	receipts := each.Of(all, func(m queue.Message) queue.Receipt { return m.Receipt })
 	d.must(d.store.Vanish(d.ctx(), d.q.ID, receipts, len(all)))
 	d.age(lease + time.Second)
 }

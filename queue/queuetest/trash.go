@@ -190,9 +190,7 @@ func testMoveQueries(r *rig) {
 		for _, t := range found {
 			got = append(got, t.ID)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			r.Errorf("%+v: %s", c.q, diff)
-		}
+		r.same(c.want, got, "%+v", c.q)
 	}
 }
 

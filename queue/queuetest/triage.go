@@ -50,6 +50,20 @@ func (r *rig) wantTask(id string, state queue.MoveState, moved, done, dead int64
 	return t
 }
 
+// wantEnd finishes a task that is over then.
+func (r *rig) wantEnd(id string, state queue.MoveState, moved int64) {
+	r.Helper()
+	t := r.finish(id)
+	r.errorIf(t.State != state || t.Moved != moved, "ended as %+v, want it %s, and %d moved", t, state, moved)
+}
+
+// wantDrained finishes a task that moves no more.
+func (r *rig) wantDrained(id string, moved int64) {
+	r.Helper()
+	t := r.finish(id)
+	r.errorIf(!t.Drained || t.Moved != moved, "moved %+v, want all %d", t, moved)
+}
+
 func (r *rig) changeMove(id string, c queue.MoveChange) queue.MoveTask {
 	r.Helper()
 	t, err := r.store.ChangeMove(r.ctx(), id, c)
@@ -271,9 +285,7 @@ func testCanaryHalts(r *rig) {
 	r.changeMove(t.ID, queue.MoveChange{State: queue.MovePaused}) // it stays halted
 	resumed := r.changeMove(t.ID, queue.MoveChange{State: queue.MoveRunning})
 	r.errorIf(resumed.State != queue.MoveRunning || resumed.Forgiven != 1 || resumed.Failure != "", "resumed %+v", resumed)
-	if t := r.finish(t.ID); !t.Drained || t.Moved != 8 {
-		r.Errorf("in the end %+v", t)
-	}
+	r.wantDrained(t.ID, 8)
 }
 
 // A canary that is larger than all there is waits for nobody.
@@ -282,9 +294,7 @@ func testCanarySmall(r *rig) {
 	d.die(bezoar.Bug, "f", "a", "b")
 	held := r.wantBodies("jobs-dlq", 1, "a")
 	t := r.redrive(queue.MoveTask{Source: "jobs-dlq", Canary: 5, HaltAbove: 0.2})
-	if t := r.finish(t.ID); !t.Drained || t.Moved != 1 {
-		r.Errorf("moved %+v", t)
-	}
+	r.wantDrained(t.ID, 1)
 	d.take("b")
 	r.must(r.Delete(r.ctx(), "jobs-dlq", held[0].Receipt))
 }
@@ -323,9 +333,7 @@ func testPause(r *rig) {
 	r.wantErr(err, queue.ErrMoveNotRunning)
 	r.wantTask(t.ID, queue.MovePaused, 1, 0, 0)
 	r.changeMove(t.ID, queue.MoveChange{State: queue.MoveRunning})
-	if t := r.finish(t.ID); !t.Drained || t.Moved != 4 {
-		r.Errorf("moved %+v", t)
-	}
+	r.wantDrained(t.ID, 4)
 	d.take(names("m", 4)...)
 }
 

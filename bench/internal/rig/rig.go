@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -73,5 +74,13 @@ func Run[R Report](flags *flag.FlagSet, args []string, stdout io.Writer, check f
 func WriteJSON(w io.Writer, report any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
 	return e.Encode(report)
+}
+
+// Median returns the middle of some figures, or the mean of the two in the middle.
+func Median[T ~int64 | ~float64](figures []T) T {
+	sorted := slices.Sorted(slices.Values(figures))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -12,7 +12,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +21,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/rig"
 )
 
 // queue is a queue of a broker that was filled.
@@ -94,14 +94,9 @@ func (s *setup) run(ctx context.Context) (err error) {
 			bare, ours = append(bare, one), append(ours, two)
 			fmt.Fprintf(os.Stderr, "%s, round %d: %.0f/s and %.0f/s\n", b.name, i+1, one, two)
 		}
-		fmt.Printf("%-10s %12.0f/s %12.0f/s %7.2f\n", b.name, median(bare), median(ours), median(ours)/median(bare))
+		fmt.Printf("%-10s %12.0f/s %12.0f/s %7.2f\n", b.name, rig.Median(bare), rig.Median(ours), rig.Median(ours)/rig.Median(bare))
 	}
 	return nil
-}
-
-func median[T cmp.Ordered](all []T) T {
-	all = slices.Sorted(slices.Values(all))
-	return all[len(all)/2]
 }
 
 // round fills a queue and measures messages a second, between the first tenth of them

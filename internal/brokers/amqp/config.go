@@ -47,17 +47,10 @@ type Config struct {
 
 // FromURL parses amqp://HOST[,HOST…]/QUEUE, or amqps://. The parameters are vhost, prefetch
 // and those of [brokers.Address.TLS].
-func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	a, err := brokers.Parse(text, portOf(text), getenv)
-	if err != nil {
-		return c, err
-	}
-	c.Queue = a.Name
-	c.Client, c.Prefetch = ClientFrom(&a), int(a.Number("prefetch", 1, math.MaxInt32, "number of messages"))
-	if err := a.Rest(); err != nil {
-		return c, err
-	}
-	return c, c.Validate()
+func FromURL(text string, getenv func(string) string) (Config, error) {
+	return brokers.FromURL(text, portOf(text), getenv, func(a *brokers.Address) Config {
+		return Config{Client: ClientFrom(a), Queue: a.Name, Prefetch: int(a.Number("prefetch", 1, math.MaxInt32, "number of messages"))}
+	})
 }
 
 // portOf returns the default port of a URL.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -56,12 +57,10 @@ type line struct {
 // SinkFromURL parses amqp://HOST[,HOST…]/EXCHANGE, or amqps://. The parameters are
 // routing_key, mandatory, vhost and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	a, err := brokers.Parse(text, portOf(text), getenv)
+	c, err := brokers.FromURL(text, portOf(text), getenv, func(a *brokers.Address) SinkConfig {
+		return SinkConfig{Client: ClientFrom(a), Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source, Optional: !a.Flag("mandatory", true)}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c := SinkConfig{Client: ClientFrom(&a), Exchange: a.Name, RoutingKey: a.Param("routing_key"), Source: source, Optional: !a.Flag("mandatory", true)}
-	if err := a.Rest(); err != nil {
 		return nil, err
 	}
 	return NewSink(c)
@@ -133,12 +132,7 @@ func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 
 // learned reports whether a record exceeds the broker's limit.
 func (s *Sink) learned(wave []*outbox.Record) bool {
-	for _, r := range wave {
-		if s.most > 0 && len(r.Payload) > s.most {
-			return true
-		}
-	}
-	return false
+	return s.most > 0 && slices.ContainsFunc(wave, func(r *outbox.Record) bool { return len(r.Payload) > s.most })
 }
 
 // check refuses records that AMQP cannot represent.

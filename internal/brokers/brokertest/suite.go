@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -69,9 +70,7 @@ func open(t *testing.T, q Queue) *opened {
 	if o.about, err = o.Open(t.Context()); err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	if o.about.Queue == "" || o.about.Batch < 1 || o.about.Judges || o.about.DeadLetter == "" {
-		t.Errorf("about the queue: %+v", o.about)
-	}
+	suite.ErrorIf(t, o.about.Queue == "" || o.about.Batch < 1 || o.about.Judges || o.about.DeadLetter == "", "about the queue: %+v", o.about)
 	t.Cleanup(func() { o.close() })
 	return o
 }
@@ -90,9 +89,7 @@ func (o *opened) receive(n int) map[string]worker.Message {
 	o.Helper()
 	all := map[string]worker.Message{}
 	for over := time.Now().Add(patience); len(all) < n; {
-		if time.Now().After(over) {
-			o.Fatalf("%d messages came, want %d: %v", len(all), n, slices.Sorted(maps.Keys(all)))
-		}
+		suite.FatalIf(o, time.Now().After(over), "%d messages came, want %d: %v", len(all), n, slices.Sorted(maps.Keys(all)))
 		for _, m := range o.once(n, time.Second) {
 			if _, twice := all[string(m.Body)]; twice {
 				o.Errorf("%.100q came twice", m.Body)
@@ -109,9 +106,7 @@ func (o *opened) once(n int, wait time.Duration) []worker.Message {
 	if err != nil {
 		o.Fatalf("receive: %v", err)
 	}
-	if len(got) > n {
-		o.Errorf("%d messages were received, want %d at most", len(got), n)
-	}
+	suite.ErrorIf(o, len(got) > n, "%d messages were received, want %d at most", len(got), n)
 	return got
 }
 
@@ -146,9 +141,7 @@ func roundTrip(t *testing.T, q Queue) {
 		if _, err := fmt.Sscanf(body, "body %d", &i); err != nil || m.Attributes["trace"].String != fmt.Sprint(i) || m.Attributes["Content-Type"].String != "text/plain" {
 			t.Errorf("%q came with %v", body, m.Attributes)
 		}
-		if m.Receives != 1 || m.Receipt == "" || ids[m.ID] || time.Since(m.Sent) > time.Hour {
-			t.Errorf("%+v", m)
-		}
+		suite.ErrorIf(t, m.Receives != 1 || m.Receipt == "" || ids[m.ID] || time.Since(m.Sent) > time.Hour, "%+v", m)
 		ids[m.ID] = true
 		s.must("extend", s.Extend(t.Context(), m, 30*time.Second))
 		s.must("delete", s.Done(t.Context(), m))
@@ -168,18 +161,14 @@ func releases(t *testing.T, q Queue) {
 	m := s.one()
 	s.must("release", s.Release(t.Context(), m, worker.Release{}))
 	m = s.one()
-	if m.Receives != 2 {
-		t.Errorf("it was received %d times, want 2", m.Receives)
-	}
+	suite.ErrorIf(t, m.Receives != 2, "it was received %d times, want 2", m.Receives)
 	began := time.Now()
 	s.must("release", s.Release(t.Context(), m, worker.Release{Delay: 2 * time.Second}))
 	m = s.one()
 	if waited := time.Since(began); waited < 1900*time.Millisecond {
 		t.Errorf("it came after %v, want 2s", waited)
 	}
-	if m.Receives != 3 {
-		t.Errorf("it was received %d times, want 3", m.Receives)
-	}
+	suite.ErrorIf(t, m.Receives != 3, "it was received %d times, want 3", m.Receives)
 	s.must("delete", s.Done(t.Context(), m))
 }
 
@@ -205,13 +194,9 @@ func letters(t *testing.T, q Queue) {
 		got[string(l.Body)] = l
 	}
 	l := got["poison"]
-	if len(got) != 2 || l.Headers["trace"] != "7" {
-		t.Fatalf("letters: %+v", got)
-	}
+	suite.FatalIf(t, len(got) != 2 || l.Headers["trace"] != "7", "letters: %+v", got)
 	for name, want := range map[string]string{"class": "crash", "reason": "it dies", "failure": "SIGSEGV", "attempts": "1"} {
-		if l.Evidence[name] != want {
-			t.Errorf("%s is %q, want %q: %v", name, l.Evidence[name], want, l.Evidence)
-		}
+		suite.ErrorIf(t, l.Evidence[name] != want, "%s is %q, want %q: %v", name, l.Evidence[name], want, l.Evidence)
 	}
 	if row := got["one row"]; row.Evidence["class"] != "invalid" || row.Evidence["reason"] != "no price" || row.Evidence["part"] == "" {
 		t.Errorf("the row's letter: %+v", row)
@@ -236,9 +221,7 @@ func unfinished(t *testing.T, q Queue) {
 		seen := map[string]bool{}
 		for over := time.Now().Add(patience); !seen[body] && time.Now().Before(over); {
 			for _, m := range next.once(10, time.Second) {
-				if string(m.Body) == "b" {
-					t.Error("b was done, and came again")
-				}
+				suite.ErrorIf(t, string(m.Body) == "b", "b was done, and came again")
 				seen[string(m.Body)] = true
 				next.must("delete", next.Done(t.Context(), m))
 				if string(m.Body) == "a" && body == "a" {
@@ -261,9 +244,7 @@ func bodies(t *testing.T, q Queue) {
 	}
 	s := open(t, q)
 	for body, m := range s.receive(len(all)) {
-		if !all[body] {
-			t.Errorf("a body of %d bytes was not sent", len(body))
-		}
+		suite.ErrorIf(t, !all[body], "a body of %d bytes was not sent", len(body))
 		s.must("delete", s.Done(t.Context(), m))
 	}
 }
@@ -283,9 +264,7 @@ func waits(t *testing.T, q Queue) {
 	cancel()
 	select {
 	case err := <-ended:
-		if err == nil {
-			t.Error("a receive that was broken off says nothing")
-		}
+		suite.ErrorIf(t, err == nil, "a receive that was broken off says nothing")
 	case <-time.After(patience):
 		t.Error("a receive goes on beyond its context")
 	}
@@ -301,8 +280,6 @@ func ended(t *testing.T, q Queue) {
 		"extend":  s.Extend(t.Context(), m, time.Minute),
 		"release": s.Release(t.Context(), m, worker.Release{}),
 	} {
-		if !errors.Is(err, worker.ErrLost) {
-			t.Errorf("%s what was done: %v, want that it is lost", doing, err)
-		}
+		suite.ErrorIf(t, !errors.Is(err, worker.ErrLost), "%s what was done: %v, want that it is lost", doing, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/brokers"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 )
 
 // Certificates holds files with certificates of one authority, for a server on this machine
@@ -32,9 +33,7 @@ func NewCertificates(t *testing.T) *Certificates {
 	dir := t.TempDir()
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority of " + t.Name() + rand.Text()}, SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -74,13 +73,9 @@ func NewCertificates(t *testing.T) *Certificates {
 func (c *Certificates) Server(t *testing.T) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	text, err := os.ReadFile(c.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
@@ -105,9 +100,7 @@ func (c *Certificates) OverTLS(t *testing.T, use func(t *testing.T, parameters s
 			if told, ok := errors.AsType[*brokers.Error](err); ok {
 				err = fmt.Errorf("%w; %s", err, told.Fix)
 			}
-			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-				t.Errorf("it says %v, want %q", err, test.says)
-			}
+			suite.ErrorIf(t, test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)), "it says %v, want %q", err, test.says)
 		})
 	}
 }

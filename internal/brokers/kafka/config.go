@@ -68,18 +68,13 @@ type Config struct {
 
 // FromURL parses kafka://HOST[,HOST…]/TOPIC?group=GROUP. The parameters are group, start
 // (earliest or latest), session, instance, sasl and those of [brokers.Address.TLS].
-func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	a, err := brokers.Parse(text, "9092", getenv)
-	if err != nil {
-		return c, err
-	}
-	c.Topic, c.Group = a.Name, a.Param("group")
-	c.Client, c.Latest = ClientFrom(&a), a.Latest()
-	c.Instance, c.Session = a.Param("instance"), a.Duration("session", "15s")
-	if err := a.Rest(); err != nil {
-		return c, err
-	}
-	return c, c.Validate()
+func FromURL(text string, getenv func(string) string) (Config, error) {
+	return brokers.FromURL(text, "9092", getenv, func(a *brokers.Address) Config {
+		return Config{
+			Client: ClientFrom(a), Topic: a.Name, Group: a.Param("group"), Latest: a.Latest(), Instance: a.Param("instance"),
+			Session: a.Duration("session", "15s"),
+		}
+	})
 }
 
 // ClientFrom returns the connection settings in a URL.

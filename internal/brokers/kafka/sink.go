@@ -44,12 +44,10 @@ type Sink struct {
 // SinkFromURL parses kafka://HOST[,HOST…]/TOPIC. The parameters are sasl and those of
 // [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	a, err := brokers.Parse(text, "9092", getenv)
+	c, err := brokers.FromURL(text, "9092", getenv, func(a *brokers.Address) SinkConfig {
+		return SinkConfig{Client: ClientFrom(a), Topic: a.Name, Source: source}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c := SinkConfig{Client: ClientFrom(&a), Topic: a.Name, Source: source}
-	if err := a.Rest(); err != nil {
 		return nil, err
 	}
 	return NewSink(c)

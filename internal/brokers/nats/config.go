@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,17 +54,12 @@ type Config struct {
 
 // FromURL parses nats://HOST[,HOST…]/STREAM?consumer=CONSUMER. The parameters are consumer,
 // start (earliest or latest), ack_wait, creds and those of [brokers.Address.TLS].
-func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	a, err := brokers.Parse(text, port, getenv)
-	if err != nil {
-		return c, err
-	}
-	c.Stream, c.Consumer = a.Name, a.Param("consumer")
-	c.Client, c.Latest, c.AckWait = ClientFrom(&a), a.Latest(), a.Duration("ack_wait", "30s")
-	if err := a.Rest(); err != nil {
-		return c, err
-	}
-	return c, c.Validate()
+func FromURL(text string, getenv func(string) string) (Config, error) {
+	return brokers.FromURL(text, port, getenv, func(a *brokers.Address) Config {
+		return Config{
+			Client: ClientFrom(a), Stream: a.Name, Consumer: a.Param("consumer"), Latest: a.Latest(), AckWait: a.Duration("ack_wait", "30s"),
+		}
+	})
 }
 
 // ClientFrom returns the connection settings in a URL.
@@ -159,12 +155,7 @@ func (c Client) explain(err error) error {
 		return told
 	}
 	is := func(all ...error) bool {
-		for _, e := range all {
-			if errors.Is(err, e) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(all, func(e error) bool { return errors.Is(err, e) })
 	}
 	_, network := errors.AsType[*net.OpError](err)
 	switch {

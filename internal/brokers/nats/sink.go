@@ -45,12 +45,10 @@ type Sink struct {
 // SinkFromURL parses nats://HOST[,HOST…]/SUBJECT. The parameters are stream, creds and
 // those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	a, err := brokers.Parse(text, port, getenv)
+	c, err := brokers.FromURL(text, port, getenv, func(a *brokers.Address) SinkConfig {
+		return SinkConfig{Client: ClientFrom(a), Subject: a.Name, Stream: a.Param("stream"), Source: source}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c := SinkConfig{Client: ClientFrom(&a), Subject: a.Name, Stream: a.Param("stream"), Source: source}
-	if err := a.Rest(); err != nil {
 		return nil, err
 	}
 	return NewSink(c)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,17 +52,10 @@ type Config struct {
 
 // FromURL parses redis://HOST/STREAM?group=GROUP, or rediss:// for TLS. The parameters are
 // group, start (earliest or latest), lease, db and those of [brokers.Address.TLS].
-func FromURL(text string, getenv func(string) string) (c Config, err error) {
-	a, err := brokers.Parse(text, port, getenv)
-	if err != nil {
-		return c, err
-	}
-	c.Stream, c.Group = a.Name, a.Param("group")
-	c.Client, c.Latest, c.Lease = ClientFrom(&a), a.Latest(), a.Duration("lease", "1m")
-	if err := a.Rest(); err != nil {
-		return c, err
-	}
-	return c, c.Validate()
+func FromURL(text string, getenv func(string) string) (Config, error) {
+	return brokers.FromURL(text, port, getenv, func(a *brokers.Address) Config {
+		return Config{Client: ClientFrom(a), Stream: a.Name, Group: a.Param("group"), Latest: a.Latest(), Lease: a.Duration("lease", "1m")}
+	})
 }
 
 // ClientFrom returns the connection settings in a URL.
@@ -153,12 +147,7 @@ func (c Client) explain(err error) error {
 	_, network := errors.AsType[net.Error](err)
 	text := err.Error()
 	has := func(codes ...string) bool {
-		for _, code := range codes {
-			if strings.Contains(text, code) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(codes, func(code string) bool { return strings.Contains(text, code) })
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -41,14 +41,13 @@ type Sink struct {
 // SinkFromURL parses redis://HOST/STREAM, or rediss:// for TLS. The parameters are maxlen,
 // max_bytes, db and those of [brokers.Address.TLS].
 func SinkFromURL(text, source string, getenv func(string) string) (*Sink, error) {
-	a, err := brokers.Parse(text, port, getenv)
+	c, err := brokers.FromURL(text, port, getenv, func(a *brokers.Address) SinkConfig {
+		return SinkConfig{
+			Client: ClientFrom(a), Stream: a.Name, Source: source, MaxLen: a.Number("maxlen", 1, math.MaxInt64, "number of entries"),
+			MaxBytes: int(a.Number("max_bytes", 1, math.MaxInt64, "number of bytes")),
+		}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c := SinkConfig{Client: ClientFrom(&a), Stream: a.Name, Source: source}
-	c.MaxLen = a.Number("maxlen", 1, math.MaxInt64, "number of entries")
-	c.MaxBytes = int(a.Number("max_bytes", 1, math.MaxInt64, "number of bytes"))
-	if err := a.Rest(); err != nil {
 		return nil, err
 	}
 	return NewSink(c)

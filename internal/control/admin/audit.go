@@ -24,7 +24,7 @@ func about(v bezoar.Verdict) noted {
 	return noted{Fleet: v.Fleet, Work: v.Sample[:min(len(v.Sample), 500)]}
 }
 
-// written writes a call or its failed attempt to the audit log. [Triage] and [Steering]
+// written writes a call or its failed attempt to the audit log. [triage.Service] and [Steering]
 // write their own entries, with more detail.
 func (s *Server) written(r *http.Request, action, object string, detail noted, err error) {
 	if s.cfg.Audit != nil {
@@ -34,7 +34,7 @@ func (s *Server) written(r *http.Request, action, object string, detail noted, e
 
 // deed handles a call that changes the named queue, and writes the audit log.
 func (s *Server) deed(action string, do func(context.Context, string) error) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
+	return done(func(r *http.Request) error {
 		name := r.PathValue("name")
 		var detail noted
 		if q, err := s.cfg.Queues.Queue(r.Context(), name); err == nil {
@@ -43,10 +43,6 @@ func (s *Server) deed(action string, do func(context.Context, string) error) han
 		}
 		err := do(r.Context(), name)
 		s.written(r, action, "queue "+name, detail, err)
-		if err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
+		return err
+	})
 }

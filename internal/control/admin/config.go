@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/faults"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
 // MinToken is the minimum length of a token in bytes. It makes guessing over the network
@@ -41,13 +42,14 @@ type Config struct {
 	// Queues handles the calls about queues. Nil: none.
 	Queues Queues
 	// Triage handles the calls about dead letters. Nil: none.
-	Triage Triage
+	Triage *triage.Service
 	// Alarms returns the state of the alarms about dead letters. Nil: none.
 	Alarms func() []adminapi.Alarm
-	// Steering handles the calls about settings, overrides and circuit breakers. Nil: none.
+	// Steering handles the calls about settings, overrides, limits of queries and circuit
+	// breakers. Nil: none.
 	Steering Steering
-	// Limiting handles the calls about limits of queries. Nil: none.
-	Limiting Limiting
+	// Fixed means that the settings cannot change: only circuit breakers can be steered.
+	Fixed bool
 	// Health returns a detailed health report of this process, which is encoded as JSON.
 	// Nil: none.
 	Health func() any

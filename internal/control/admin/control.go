@@ -3,14 +3,18 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
 // Who identifies the maker of a call, as far as the call tells.
@@ -26,14 +30,14 @@ func (w Who) String() string { return w.Name + " from " + w.From }
 // errors follow the rules of [Backend], or come from package live. It writes the audit log.
 type Steering interface {
 	Settings
+	Limiting
 	Overrides
 	Breakers
 }
 
 // Settings shows and changes the running settings.
 type Settings interface {
-	// Status describes the running settings. It returns an error if they are fixed.
-	Status() (live.Status, error)
+	Status() live.Status // describes the running settings
 	Put(ctx context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error)
 	Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) // like Put, without any change
 	Rollback(ctx context.Context, who Who, to int64) (adminapi.Changed, error)
@@ -71,142 +75,173 @@ func Caller(name, from string) Who {
 	return Who{name[:min(len(name), 200)], from}
 }
 
-// steeringRoutes returns the handlers of the operators' calls, by pattern.
-func (s *Server) steeringRoutes() map[string]handler {
-	if s.cfg.Steering == nil {
+// settingsRoutes returns the handlers of the calls about settings, by pattern.
+func (s *Server) settingsRoutes() map[string]handler {
+	c := s.cfg.Steering
+	if c == nil {
+		return nil
+	}
+	routes := map[string]handler{
+		"GET " + adminapi.PathSettings: whole(s.settings),
+		"PUT " + adminapi.PathSettings: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PutSettings) (any, error) {
+			if err := checkText(len(in.Text), in.Base); err != nil {
+				return nil, err
+			}
+			return c.Put(r.Context(), who(r), *in)
+		}),
+		"POST " + adminapi.PathTry: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PutSettings) (any, error) {
+			if err := checkText(len(in.Text), in.Base); err != nil {
+				return nil, err
+			}
+			return c.Try(r.Context(), *in)
+		}),
+		"POST " + adminapi.PathRollback: ordered(http.StatusOK, func(r *http.Request, in *adminapi.Rollback) (any, error) {
+			if in.To < 0 {
+				return nil, invalid("to %d is negative", in.To)
+			}
+			return c.Rollback(r.Context(), who(r), in.To)
+		}),
+		"GET " + adminapi.PathVersions: asked(s.versions),
+		"GET " + adminapi.PathVersion:  asked(func(r *http.Request) (any, error) { return s.version(r.Context(), r.PathValue("id")) }),
+		"GET " + adminapi.PathDiff:     asked(s.diff),
+		"POST " + adminapi.PathDiff: ordered(http.StatusOK, func(r *http.Request, in *adminapi.Compare) (any, error) {
+			if in.From < 0 {
+				return nil, invalid("from %d is negative", in.From)
+			}
+			return c.Compare(r.Context(), *in)
+		}),
+		"GET " + adminapi.PathOverrides: whole(func(context.Context) (any, error) {
+			return adminapi.Overrides{Overrides: list(c.Status().Overrides)}, nil
+		}),
+		"POST " + adminapi.PathOverrides: ordered(http.StatusCreated, func(r *http.Request, in *adminapi.SetOverride) (any, error) {
+			if err := checkFor(time.Duration(in.For), live.MaxOverride); err != nil {
+				return nil, err
+			}
+			return c.Override(r.Context(), who(r), *in)
+		}),
+		"DELETE " + adminapi.PathOverride: done(func(r *http.Request) error { return c.Lift(r.Context(), who(r), r.PathValue("id")) }),
+		"GET " + adminapi.PathGuardLimits: asked(s.guardLimits),
+		"PUT " + adminapi.PathGuardLimits: ordered(http.StatusOK, s.putGuardLimits),
+	}
+	if s.cfg.Fixed {
+		for pattern := range routes {
+			routes[pattern] = func(http.ResponseWriter, *http.Request) error { return errFixed }
+		}
+	}
+	return routes
+}
+
+// errFixed is the answer to all calls about settings that cannot change.
+var errFixed = adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
+	"this process follows no settings: it was started without a file, or with live.watch: false")
+
+// breakerRoutes returns the handlers of the calls about circuit breakers, by pattern.
+func (s *Server) breakerRoutes() map[string]handler {
+	c := s.cfg.Steering
+	if c == nil {
 		return nil
 	}
 	return map[string]handler{
-		"GET " + adminapi.PathSettings:    s.settings,
-		"PUT " + adminapi.PathSettings:    s.putSettings,
-		"POST " + adminapi.PathTry:        s.trySettings,
-		"POST " + adminapi.PathRollback:   s.rollback,
-		"GET " + adminapi.PathVersions:    s.versions,
-		"GET " + adminapi.PathVersion:     s.version,
-		"GET " + adminapi.PathDiff:        s.diff,
-		"POST " + adminapi.PathDiff:       s.compare,
-		"GET " + adminapi.PathOverrides:   s.overrides,
-		"POST " + adminapi.PathOverrides:  s.setOverride,
-		"DELETE " + adminapi.PathOverride: s.liftOverride,
-		"GET " + adminapi.PathBreakers:    s.breakers,
-		"PUT " + adminapi.PathForce:       s.forceBreaker,
-		"DELETE " + adminapi.PathForce:    s.resetBreaker,
+		"GET " + adminapi.PathBreakers: whole(func(context.Context) (any, error) {
+			return adminapi.Breakers{Breakers: list(c.Breakers())}, nil
+		}),
+		"PUT " + adminapi.PathForce: ordered(http.StatusOK, func(r *http.Request, in *adminapi.ForceBreaker) (any, error) {
+			if in.State != breaker.Open && in.State != breaker.Closed {
+				return nil, invalid("state %s is not open or closed", in.State)
+			}
+			if err := checkFor(time.Duration(in.For), adminapi.MaxForce); err != nil {
+				return nil, err
+			}
+			return c.Force(r.Context(), who(r), r.PathValue("name"), *in)
+		}),
+		"DELETE " + adminapi.PathForce: asked(func(r *http.Request) (any, error) {
+			return c.Force(r.Context(), who(r), r.PathValue("name"), adminapi.ForceBreaker{})
+		}),
 	}
 }
 
-func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
-	if _, err := known(r.URL); err != nil {
-		return err
-	}
-	st, err := s.cfg.Steering.Status()
-	if err != nil {
-		return err
-	}
+func (s *Server) settings(context.Context) (any, error) {
+	st := s.cfg.Steering.Status()
 	st.Overrides, st.Nodes = list(st.Overrides), list(st.Nodes)
-	return reply(w, http.StatusOK, st)
+	return st, nil
 }
 
-func (s *Server) putSettings(w http.ResponseWriter, r *http.Request) error {
-	in, err := newSettings(w, r)
-	if err != nil {
-		return err
-	}
-	done, err := s.cfg.Steering.Put(r.Context(), who(r), in)
-	return answer(w, http.StatusOK, done, err)
-}
-
-func (s *Server) trySettings(w http.ResponseWriter, r *http.Request) error {
-	in, err := newSettings(w, r)
-	if err != nil {
-		return err
-	}
-	done, err := s.cfg.Steering.Try(r.Context(), in)
-	return answer(w, http.StatusOK, done, err)
-}
-
-func newSettings(w http.ResponseWriter, r *http.Request) (in adminapi.PutSettings, err error) {
-	if err := decode(w, r, &in); err != nil {
-		return in, err
-	}
-	if n := len(in.Text); n > live.MaxText {
-		return in, adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
+// checkText validates a new text of settings or limits of n bytes, which was made from version base.
+func checkText(n int, base *int64) error {
+	if n > live.MaxText {
+		return adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
 			fmt.Sprintf("the text has %d bytes, more than %d", n, live.MaxText))
 	}
-	if in.Base != nil && *in.Base < 0 {
-		return in, invalid("base %d is negative", *in.Base)
+	if base != nil && *base < 0 {
+		return invalid("base %d is negative", *base)
 	}
-	return in, nil
+	return nil
 }
 
-func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.Rollback
-	if err := decode(w, r, &in); err != nil {
-		return err
+func checkFor(d, most time.Duration) error {
+	if d < time.Second || d > most {
+		return invalid("for %v is not between 1s and %v", d, most)
 	}
-	if in.To < 0 {
-		return invalid("to %d is negative", in.To)
-	}
-	done, err := s.cfg.Steering.Rollback(r.Context(), who(r), in.To)
-	return answer(w, http.StatusOK, done, err)
+	return nil
 }
 
-func (s *Server) versions(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "limit")
-	if err != nil {
-		return err
-	}
-	limit, err := number(q, "limit", 1, live.MaxVersions)
-	if err != nil {
-		return err
+func (s *Server) versions(r *http.Request) (any, error) {
+	q := known(r, "limit")
+	limit := q.number("limit", 1, live.MaxVersions)
+	if q.err != nil {
+		return nil, q.err
 	}
 	found, err := s.cfg.Steering.Versions(r.Context(), limit)
-	return answer(w, http.StatusOK, adminapi.Versions{Versions: list(found)}, err)
+	return adminapi.Versions{Versions: list(found)}, err
 }
 
-func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) version(ctx context.Context, id string) (live.Version, error) {
 	number := int64(0)
-	if id := r.PathValue("id"); id != adminapi.Newest {
+	if id != adminapi.Newest {
 		var err error
 		if number, err = strconv.ParseInt(id, 10, 64); err != nil || number < 1 {
-			return invalid("version %.40q is not a number from 1 and not %s", id, adminapi.Newest)
+			return live.Version{}, invalid("version %.40q is not a number from 1 and not %s", id, adminapi.Newest)
 		}
 	}
-	v, err := s.cfg.Steering.Version(r.Context(), number)
-	return answer(w, http.StatusOK, v, err)
+	return s.cfg.Steering.Version(ctx, number)
 }
 
-func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "from", "to")
-	if err != nil {
-		return err
+func (s *Server) diff(r *http.Request) (any, error) {
+	q := known(r, "from", "to")
+	from, to := q.number("from", 1, 1<<62), q.number("to", 1, 1<<62)
+	if q.err != nil {
+		return nil, q.err
 	}
-	from, err := number(q, "from", 1, 1<<62)
-	if err != nil {
-		return err
-	}
-	to, err := number(q, "to", 1, 1<<62)
-	if err != nil {
-		return err
-	}
-	d, err := s.cfg.Steering.Diff(r.Context(), int64(from), int64(to))
-	return answer(w, http.StatusOK, d, err)
+	return s.cfg.Steering.Diff(r.Context(), int64(from), int64(to))
 }
 
-func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
-	if _, err := known(r.URL); err != nil {
-		return err
+// steeringProblem converts an operator error to a problem document, or returns nil for
+// other errors.
+func steeringProblem(err error) *adminapi.Problem {
+	if bad, ok := errors.AsType[*live.InvalidError](err); ok {
+		return invalidSettings(bad)
 	}
-	return reply(w, http.StatusOK, s.cfg.Health())
+	switch {
+	case errors.Is(err, live.ErrNotFound):
+		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, err.Error())
+	case errors.Is(err, live.ErrConflict):
+		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, strings.TrimPrefix(err.Error(), "put settings: "))
+	case errors.Is(err, live.ErrFull):
+		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeFull, err.Error())
+	case errors.Is(err, circuit.ErrUnknown):
+		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, err.Error())
+	}
+	return nil
 }
 
-func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.Compare
-	if err := decode(w, r, &in); err != nil {
-		return err
+func invalidSettings(bad *live.InvalidError) *adminapi.Problem {
+	p := adminapi.NewProblem(http.StatusUnprocessableEntity, adminapi.CodeInvalidSettings, bad.Error())
+	if f, ok := errors.AsType[*config.Faults](bad); ok {
+		p.Detail = bad.What + " is invalid: 1 fault"
+		if n := len(f.List) + f.More; n > 1 {
+			p.Detail = fmt.Sprintf("%s is invalid: %d faults", bad.What, n)
+		}
+		p.Faults, p.More = f.List, f.More
 	}
-	if in.From < 0 {
-		return invalid("from %d is negative", in.From)
-	}
-	d, err := s.cfg.Steering.Compare(r.Context(), in)
-	return answer(w, http.StatusOK, d, err)
+	return p
 }

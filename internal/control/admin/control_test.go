@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ func (h *steeringStub) note(format string, args ...any) error {
 	return h.fail
 }
 
-func (h *steeringStub) Status() (live.Status, error) {
-	return live.Status{Node: "web-1", Running: live.Version{Number: 7}}, h.fail
+func (h *steeringStub) Status() live.Status {
+	return live.Status{Node: "web-1", Running: live.Version{Number: 7}}
 }
 
 func (h *steeringStub) Put(_ context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error) {
@@ -241,5 +242,29 @@ func TestErrorsOfSteering(t *testing.T) {
 		if tt.code == adminapi.CodeInvalidSettings && strings.Contains(tt.detail, "3 faults") && (len(p.Faults) != 1 || p.More != 2 || p.Faults[0].Line != 3 || p.Faults[0].Fix != "mend it") {
 			t.Errorf("the faults were lost: %+v", p)
 		}
+	}
+}
+
+func TestFixedSettingsLeaveTheBreakers(t *testing.T) {
+	h := new(steeringStub)
+	_, base := start(t, Config{Steering: h, Fixed: true}, newBackendStub(), new(Hub))
+	c, err := adminapi.New(adminapi.Config{Address: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, settings := c.Settings(t.Context())
+	_, put := c.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte("a")})
+	_, limits := c.GuardLimits(t.Context(), "r")
+	for what, err := range map[string]error{"settings": settings, "a change": put, "limits": limits, "lift": c.LiftOverride(t.Context(), "ov-1")} {
+		if p, ok := errors.AsType[*adminapi.Problem](err); !ok || p.Status != http.StatusNotFound || p.Code != adminapi.CodeFixed {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if all, err := c.Breakers(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("breakers: %+v, %v", all, err)
+	}
+	if len(h.did) != 0 {
+		t.Errorf("did %q all the same", h.did)
 	}
 }

@@ -8,19 +8,12 @@ import (
 )
 
 // listGuards returns the statistics of the routes' guards.
-func (s *Server) listGuards(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "limit")
-	if err != nil {
-		return err
-	}
-	limit, err := number(q, "limit", 1, adminapi.MaxGuardRows)
-	if err != nil {
-		return err
-	}
-	limit = cmp.Or(limit, adminapi.DefaultGuardRows)
+func (s *Server) listGuards(r *http.Request) (any, error) {
+	q := known(r, "limit")
+	limit := cmp.Or(q.number("limit", 1, adminapi.MaxGuardRows), adminapi.DefaultGuardRows)
 	out := adminapi.Guards{Guards: []adminapi.Guard{}}
-	if s.cfg.Guards != nil {
+	if q.err == nil && s.cfg.Guards != nil {
 		out.Guards = append(out.Guards, s.cfg.Guards(limit)...)
 	}
-	return reply(w, http.StatusOK, out)
+	return out, q.err
 }

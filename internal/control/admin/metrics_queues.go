@@ -21,7 +21,7 @@ const (
 // payloads, groups or callers.
 type queueCollector struct {
 	queues                         Queues
-	triage                         Triage
+	triage                         *triage.Service
 	messages, oldest, state        *prometheus.Desc
 	letters, letterOldest, failing *prometheus.Desc
 	tasks                          *prometheus.Desc
@@ -29,7 +29,7 @@ type queueCollector struct {
 	breaker, more                  *prometheus.Desc
 }
 
-func newQueueCollector(q Queues, t Triage) *queueCollector {
+func newQueueCollector(q Queues, t *triage.Service) *queueCollector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("bezoar_"+name, help, labels, nil)
 	}

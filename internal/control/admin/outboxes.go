@@ -6,18 +6,11 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-func (s *Server) listOutboxes(w http.ResponseWriter, r *http.Request) error {
-	if _, err := known(r.URL); err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, adminapi.Outboxes{Outboxes: s.cfg.Outboxes(r.Context())})
-}
-
 // noteOutboxDeed writes the audit log for a change that was made directly in an outbox's
 // database.
 func (s *Server) noteOutboxDeed(w http.ResponseWriter, r *http.Request) error {
 	var d adminapi.OutboxDeed
-	if err := decode(w, r, &d); err != nil {
+	if err := adminapi.Decode(w, r, maxBody, &d); err != nil {
 		return err
 	}
 	if err := oneOf("verb", d.Verb, []string{"retry", "skip", "edit", "reset"}); err != nil || d.Verb == "" {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -43,9 +42,6 @@ type QueueMessages interface {
 	DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (id string, err error)
 }
 
-// handler handles a call, or returns why it cannot.
-type handler = func(http.ResponseWriter, *http.Request) error
-
 // queueRoutes returns the handlers of the calls about queues, by pattern.
 func (s *Server) queueRoutes() map[string]handler {
 	q := s.cfg.Queues
@@ -53,28 +49,40 @@ func (s *Server) queueRoutes() map[string]handler {
 		return nil
 	}
 	return map[string]handler{
-		"GET " + adminapi.PathQueues:     s.listQueues,
-		"POST " + adminapi.PathQueues:    s.createQueue,
-		"GET " + adminapi.PathQueue:      s.showQueue,
-		"PATCH " + adminapi.PathQueue:    s.setQueue,
-		"DELETE " + adminapi.PathQueue:   s.deed("queue.delete", q.DeleteQueue),
-		"POST " + adminapi.PathPurge:     s.deed("queue.purge", q.Purge),
-		"POST " + adminapi.PathPause:     s.pauseQueue,
-		"POST " + adminapi.PathResume:    s.deed("queue.resume", q.Resume),
-		"GET " + adminapi.PathMessages:   s.peek,
-		"POST " + adminapi.PathMessages:  s.send,
-		"POST " + adminapi.PathMessage:   s.editMessage,
-		"DELETE " + adminapi.PathMessage: s.deleteMessage,
-		"POST " + adminapi.PathParts:     s.setAside,
-		"GET " + adminapi.PathPayloads:   s.listPayloads,
-		"DELETE " + adminapi.PathPardon:  s.pardon,
-		"GET " + adminapi.PathConditions: s.listConditions,
+		"GET " + adminapi.PathQueues:  asked(s.listQueues),
+		"POST " + adminapi.PathQueues: ordered(http.StatusCreated, s.createQueue),
+		"GET " + adminapi.PathQueue: asked(func(r *http.Request) (any, error) {
+			return q.Queue(r.Context(), r.PathValue("name"))
+		}),
+		"PATCH " + adminapi.PathQueue:  ordered(http.StatusOK, s.setQueue),
+		"DELETE " + adminapi.PathQueue: s.deed("queue.delete", q.DeleteQueue),
+		"POST " + adminapi.PathPurge:   s.deed("queue.purge", q.Purge),
+		"POST " + adminapi.PathPause:   s.pauseQueue,
+		"POST " + adminapi.PathResume:  s.deed("queue.resume", q.Resume),
+		"GET " + adminapi.PathMessages: asked(s.peek),
+		"POST " + adminapi.PathMessages: ordered(http.StatusOK, func(r *http.Request, in *adminapi.SendBatch) (any, error) {
+			return sentBatch("messages", len(in.Messages), func() ([]adminapi.Sent, error) { return q.Send(r.Context(), r.PathValue("name"), in.Messages) })
+		}),
+		"POST " + adminapi.PathMessage:   ordered(http.StatusOK, s.editMessage),
+		"DELETE " + adminapi.PathMessage: asked(s.deleteMessage),
+		"POST " + adminapi.PathParts: ordered(http.StatusOK, func(r *http.Request, in *adminapi.PartBatch) (any, error) {
+			return sentBatch("parts", len(in.Parts), func() ([]adminapi.Sent, error) { return q.SetAside(r.Context(), r.PathValue("name"), in.Parts) })
+		}),
+		"GET " + adminapi.PathPayloads: asked(func(r *http.Request) (any, error) {
+			p, err := q.Payloads(r.Context(), r.PathValue("name"))
+			return adminapi.Payloads{Payloads: list(p)}, err
+		}),
+		"DELETE " + adminapi.PathPardon: done(s.pardon),
+		"GET " + adminapi.PathConditions: asked(func(r *http.Request) (any, error) {
+			c, err := q.Conditions(r.Context())
+			return adminapi.Conditions{Conditions: list(c)}, err
+		}),
 	}
 }
 
 func (s *Server) pauseQueue(w http.ResponseWriter, r *http.Request) error {
 	var p queue.Pause
-	if err := decode(w, r, &p); err != nil {
+	if err := adminapi.Decode(w, r, maxBody, &p); err != nil {
 		return err
 	}
 	p.By = who(r).String()
@@ -91,99 +99,53 @@ func (s *Server) pauseQueue(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "prefix", "after", "limit")
-	if err != nil {
-		return err
-	}
-	limit, err := number(q, "limit", 1, adminapi.MaxQueues)
-	if err != nil {
-		return err
+func (s *Server) listQueues(r *http.Request) (any, error) {
+	q := known(r, "prefix", "after", "limit")
+	limit := q.number("limit", 1, adminapi.MaxQueues)
+	if q.err != nil {
+		return nil, q.err
 	}
 	page, err := s.cfg.Queues.Queues(r.Context(), queue.ListQuery{Prefix: q.Get("prefix"), After: q.Get("after"), Limit: limit})
-	if err != nil {
-		return err
-	}
 	page.Queues = list(page.Queues)
-	return reply(w, http.StatusOK, page)
+	return page, err
 }
 
-func (s *Server) showQueue(w http.ResponseWriter, r *http.Request) error {
-	q, err := s.cfg.Queues.Queue(r.Context(), r.PathValue("name"))
-	return answer(w, http.StatusOK, q, err)
-}
-
-func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.CreateQueue
-	if err := decode(w, r, &in); err != nil {
-		return err
-	}
-	q, err := s.cfg.Queues.CreateQueue(r.Context(), in)
+func (s *Server) createQueue(r *http.Request, in *adminapi.CreateQueue) (any, error) {
+	q, err := s.cfg.Queues.CreateQueue(r.Context(), *in)
 	s.written(r, "queue.create", "queue "+in.Name, noted{}, err)
-	return answer(w, http.StatusCreated, q, err)
+	return q, err
 }
 
-func (s *Server) setQueue(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.SetQueue
-	if err := decode(w, r, &in); err != nil {
-		return err
-	}
+func (s *Server) setQueue(r *http.Request, in *adminapi.SetQueue) (any, error) {
 	if len(in.Attributes) == 0 {
-		return adminapi.Invalid("attributes: name the attributes to change")
+		return nil, invalid("attributes: name the attributes to change")
 	}
 	name := r.PathValue("name")
-	q, err := s.cfg.Queues.SetQueue(r.Context(), name, in)
+	q, err := s.cfg.Queues.SetQueue(r.Context(), name, *in)
 	s.written(r, "queue.set", "queue "+name, noted{}, err)
-	return answer(w, http.StatusOK, q, err)
+	return q, err
 }
 
-func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "after", "limit")
-	if err != nil {
-		return err
-	}
-	after, err := number(q, "after", 0, 1<<62)
-	if err != nil {
-		return err
-	}
-	limit, err := number(q, "limit", 1, adminapi.MaxPeek)
-	if err != nil {
-		return err
+func (s *Server) peek(r *http.Request) (any, error) {
+	q := known(r, "after", "limit")
+	after, limit := q.number("after", 0, 1<<62), q.number("limit", 1, adminapi.MaxPeek)
+	if q.err != nil {
+		return nil, q.err
 	}
 	m, err := s.cfg.Queues.Peek(r.Context(), r.PathValue("name"), int64(after), limit)
-	return answer(w, http.StatusOK, adminapi.Messages{Messages: list(m)}, err)
+	return adminapi.Messages{Messages: list(m)}, err
 }
 
-func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.SendBatch
-	if err := decode(w, r, &in); err != nil {
-		return err
+// sentBatch sends n messages or parts, if there are neither too few nor too many.
+func sentBatch(what string, n int, send func() ([]adminapi.Sent, error)) (any, error) {
+	if n < 1 || n > adminapi.MaxSendBatch {
+		return nil, invalid("%s: %d is not between 1 and %d", what, n, adminapi.MaxSendBatch)
 	}
-	if n := len(in.Messages); n < 1 || n > adminapi.MaxSendBatch {
-		return invalid("messages: %d is not between 1 and %d", n, adminapi.MaxSendBatch)
-	}
-	sent, err := s.cfg.Queues.Send(r.Context(), r.PathValue("name"), in.Messages)
-	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
+	sent, err := send()
+	return adminapi.SentBatch{Sent: list(sent)}, err
 }
 
-func (s *Server) setAside(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.PartBatch
-	if err := decode(w, r, &in); err != nil {
-		return err
-	}
-	if n := len(in.Parts); n < 1 || n > adminapi.MaxSendBatch {
-		return invalid("parts: %d is not between 1 and %d", n, adminapi.MaxSendBatch)
-	}
-	sent, err := s.cfg.Queues.SetAside(r.Context(), r.PathValue("name"), in.Parts)
-	return answer(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)}, err)
-}
-
-func (s *Server) listPayloads(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.cfg.Queues.Payloads(r.Context(), r.PathValue("name"))
-	return answer(w, http.StatusOK, adminapi.Payloads{Payloads: list(p)}, err)
-}
-
-func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) pardon(r *http.Request) error {
 	payload, err := bezoar.ParseFingerprint(r.PathValue("id"))
 	if err != nil {
 		return invalid("payload: %v", err)
@@ -191,24 +153,7 @@ func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	err = s.cfg.Queues.Pardon(r.Context(), name, payload)
 	s.written(r, "queue.pardon", "payload "+payload.String()+" of queue "+name, noted{}, err)
-	if err != nil {
-		return fmt.Errorf("pardon: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-func (s *Server) listConditions(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.cfg.Queues.Conditions(r.Context())
-	return answer(w, http.StatusOK, adminapi.Conditions{Conditions: list(c)}, err)
-}
-
-// list encodes an empty list as [] rather than null.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
+	return wrap("pardon", err)
 }
 
 // queueProblem converts an error of a queue to a problem document, or returns nil for other

@@ -122,19 +122,21 @@ func (s *Server) Calls() []string { return slices.Clone(s.calls) }
 
 func (s *Server) routes() http.Handler {
 	var api, mux adminapi.Mux
-	short := func(pattern string, h func(http.ResponseWriter, *http.Request) error) {
+	short := func(pattern string, h handler) {
 		api.Handle(pattern, s.bounded(h))
 	}
-	short("GET "+adminapi.PathQuarantine, s.listVerdicts)
-	short("POST "+adminapi.PathQuarantine, s.addVerdict)
-	short("GET "+adminapi.PathVerdict, s.getVerdict)
-	short("DELETE "+adminapi.PathVerdict, s.release)
-	short("GET "+adminapi.PathLetters, s.listLetters)
-	short("GET "+adminapi.PathLetter, s.getLetter)
-	short("DELETE "+adminapi.PathLetter, s.discard)
-	short("GET "+adminapi.PathFleets, s.listFleets)
-	short("POST "+adminapi.PathRestart, s.restart)
-	api.Handle("POST "+adminapi.PathRedrive, s.answered(s.redrive))
+	short("GET "+adminapi.PathQuarantine, asked(s.listVerdicts))
+	short("POST "+adminapi.PathQuarantine, ordered(http.StatusCreated, s.addVerdict))
+	short("GET "+adminapi.PathVerdict, asked(func(r *http.Request) (any, error) { return s.backend.Verdict(r.Context(), r.PathValue("id")) }))
+	short("DELETE "+adminapi.PathVerdict, done(s.release))
+	short("GET "+adminapi.PathLetters, asked(s.listLetters))
+	short("GET "+adminapi.PathLetter, asked(func(r *http.Request) (any, error) { return s.backend.Letter(r.Context(), r.PathValue("id")) }))
+	short("DELETE "+adminapi.PathLetter, done(s.discard))
+	short("GET "+adminapi.PathFleets, whole(func(context.Context) (any, error) {
+		return adminapi.Fleets{Fleets: list(s.backend.Fleets())}, nil
+	}))
+	short("POST "+adminapi.PathRestart, begun(http.StatusAccepted, s.restart))
+	api.Handle("POST "+adminapi.PathRedrive, s.answered(asked(s.redrive)))
 	api.Handle("GET "+adminapi.PathEvents, s.answered(s.events))
 	for pattern, h := range s.queueRoutes() {
 		short(pattern, h)
@@ -142,24 +144,25 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.deadRoutes() {
 		short(pattern, h)
 	}
-	for pattern, h := range s.steeringRoutes() {
+	for pattern, h := range s.settingsRoutes() {
 		short(pattern, h)
 	}
-	if s.cfg.Limiting != nil {
-		short("GET "+adminapi.PathGuardLimits, s.guardLimits)
-		short("PUT "+adminapi.PathGuardLimits, s.putGuardLimits)
+	for pattern, h := range s.breakerRoutes() {
+		short(pattern, h)
 	}
 	if s.cfg.Health != nil {
-		short("GET "+adminapi.PathHealth, s.health)
+		short("GET "+adminapi.PathHealth, whole(func(context.Context) (any, error) { return s.cfg.Health(), nil }))
 	}
-	short("GET "+adminapi.PathAlarms, s.listAlarms)
+	short("GET "+adminapi.PathAlarms, whole(s.listAlarms))
 	if s.cfg.Outboxes != nil {
-		short("GET "+adminapi.PathOutboxes, s.listOutboxes)
+		short("GET "+adminapi.PathOutboxes, whole(func(ctx context.Context) (any, error) {
+			return adminapi.Outboxes{Outboxes: s.cfg.Outboxes(ctx)}, nil
+		}))
 		short("POST "+adminapi.PathOutboxDeeds, s.noteOutboxDeed)
 	}
 	if s.cfg.Top != nil {
-		short("GET "+adminapi.PathTop, s.listTop)
-		short("GET "+adminapi.PathGuards, s.listGuards)
+		short("GET "+adminapi.PathTop, asked(s.listTop))
+		short("GET "+adminapi.PathGuards, asked(s.listGuards))
 	}
 	if s.cfg.Description != nil {
 		short("GET "+adminapi.PathDescription, s.describe)
@@ -191,8 +194,8 @@ func (s *Server) routes() http.Handler {
 
 // describe returns the API description unchanged.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) error {
-	if _, err := known(r.URL); err != nil {
-		return err
+	if q := known(r); q.err != nil {
+		return q.err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(s.cfg.Description) // the client may have disconnected
@@ -200,7 +203,7 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) error {
 }
 
 // bounded adds a deadline.
-func (s *Server) bounded(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+func (s *Server) bounded(h handler) http.Handler {
 	return s.answered(func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), callPatience)
 		defer cancel()
@@ -209,7 +212,7 @@ func (s *Server) bounded(h func(http.ResponseWriter, *http.Request) error) http.
 }
 
 // answered converts the error of h to a problem document.
-func (s *Server) answered(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+func (s *Server) answered(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		if err == nil || r.Context().Err() != nil {
@@ -253,17 +256,4 @@ func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
 	}
 	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound,
 		fmt.Sprintf("the API has no %s %.100s", r.Method, r.URL.Path))
-}
-
-// reply sends v, completely encoded.
-func reply(w http.ResponseWriter, status int, v any) error { return adminapi.Reply(w, status, v) }
-
-// answer is reply, unless err is set.
-func answer(w http.ResponseWriter, status int, v any, err error) error {
-	return adminapi.Answer(w, status, v, err)
-}
-
-// decode reads one JSON document of limited size.
-func decode(w http.ResponseWriter, r *http.Request, v any) error {
-	return adminapi.Decode(w, r, maxBody, v)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,22 +9,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
 
-func (s *Server) listTop(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "by", "window", "limit")
-	if err != nil {
-		return err
+func (s *Server) listTop(r *http.Request) (any, error) {
+	q := known(r, "by", "window", "limit")
+	in := adminapi.TopQuery{By: q.Get("by"), Window: q.Get("window"), Limit: q.number("limit", 1, adminapi.MaxTop)}
+	if q.err == nil {
+		q.err = cmp.Or(oneOf("by", in.By, adminapi.TopDimensions()), oneOf("window", in.Window, []string{adminapi.LastMinute, adminapi.LastTenMinutes}))
 	}
-	in := adminapi.TopQuery{By: q.Get("by"), Window: q.Get("window")}
-	if err := oneOf("by", in.By, adminapi.TopDimensions()); err != nil {
-		return err
+	if q.err != nil {
+		return nil, q.err
 	}
-	if err := oneOf("window", in.Window, []string{adminapi.LastMinute, adminapi.LastTenMinutes}); err != nil {
-		return err
-	}
-	if in.Limit, err = number(q, "limit", 1, adminapi.MaxTop); err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, s.cfg.Top(in))
+	return s.cfg.Top(in), nil
 }
 
 // oneOf rejects a word that is not in words. An empty word is allowed.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -113,27 +114,23 @@ func baseURL(address string) (*url.URL, error) {
 
 // Verdicts lists suspected and quarantined work; fleet "" means all fleets.
 func (c *Client) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error) {
-	q := url.Values{}
-	if fleet != "" {
-		q.Set("fleet", fleet)
-	}
-	out, err := ask[Verdicts](ctx, c, http.MethodGet, PathQuarantine, q, nil, "list verdicts")
+	out, err := Ask[Verdicts](ctx, c, http.MethodGet, PathQuarantine, Params{"fleet": fleet}.Values(), nil, "list verdicts")
 	return out.Verdicts, err
 }
 
 // Verdict returns one verdict with its evidence.
 func (c *Client) Verdict(ctx context.Context, id string) (bezoar.Verdict, error) {
-	return ask[bezoar.Verdict](ctx, c, http.MethodGet, fill(PathVerdict, id), nil, nil, "get verdict %.40q", id)
+	return Ask[bezoar.Verdict](ctx, c, http.MethodGet, Path(PathVerdict, id), nil, nil, "get verdict %.40q", id)
 }
 
 // Add quarantines work on the operator's decision.
 func (c *Client) Add(ctx context.Context, a Add) (bezoar.Verdict, error) {
-	return ask[bezoar.Verdict](ctx, c, http.MethodPost, PathQuarantine, nil, a, "add to quarantine")
+	return Ask[bezoar.Verdict](ctx, c, http.MethodPost, PathQuarantine, nil, a, "add to quarantine")
 }
 
 // Release lifts one verdict.
 func (c *Client) Release(ctx context.Context, id string) error {
-	err := c.call(ctx, http.MethodDelete, fill(PathVerdict, id), nil, nil, nil)
+	err := c.call(ctx, http.MethodDelete, Path(PathVerdict, id), nil, nil, nil)
 	return wrap(err, "release %.40q", id)
 }
 
@@ -146,28 +143,19 @@ type LetterQuery struct {
 
 // Letters lists dead letters, newest first, without their bodies.
 func (c *Client) Letters(ctx context.Context, lq LetterQuery) ([]bezoar.Letter, error) {
-	q := url.Values{}
-	if lq.Fleet != "" {
-		q.Set("fleet", lq.Fleet)
-	}
-	if lq.Limit > 0 {
-		q.Set("limit", strconv.Itoa(lq.Limit))
-	}
-	if lq.Offset > 0 {
-		q.Set("offset", strconv.Itoa(lq.Offset))
-	}
-	out, err := ask[Letters](ctx, c, http.MethodGet, PathLetters, q, nil, "list dead letters")
+	q := Params{"fleet": lq.Fleet, "limit": lq.Limit, "offset": lq.Offset}.Values()
+	out, err := Ask[Letters](ctx, c, http.MethodGet, PathLetters, q, nil, "list dead letters")
 	return out.Letters, err
 }
 
 // Letter returns one complete dead letter.
 func (c *Client) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
-	return ask[bezoar.Letter](ctx, c, http.MethodGet, fill(PathLetter, id), nil, nil, "get dead letter %.40q", id)
+	return Ask[bezoar.Letter](ctx, c, http.MethodGet, Path(PathLetter, id), nil, nil, "get dead letter %.40q", id)
 }
 
 // Discard deletes one dead letter.
 func (c *Client) Discard(ctx context.Context, id string) error {
-	err := c.call(ctx, http.MethodDelete, fill(PathLetter, id), nil, nil, nil)
+	err := c.call(ctx, http.MethodDelete, Path(PathLetter, id), nil, nil, nil)
 	return wrap(err, "discard %.40q", id)
 }
 
@@ -175,26 +163,29 @@ func (c *Client) Discard(ctx context.Context, id string) error {
 // the wait.
 func (c *Client) Redrive(ctx context.Context, id string) (Redriven, error) {
 	var out Redriven
-	err := c.do(ctx, http.MethodPost, fill(PathRedrive, id), nil, nil, &out)
+	err := c.do(ctx, http.MethodPost, Path(PathRedrive, id), nil, nil, &out)
 	return out, wrap(err, "redrive %.40q", id)
 }
 
 // Fleets returns the state of every fleet.
 func (c *Client) Fleets(ctx context.Context) ([]Fleet, error) {
-	out, err := ask[Fleets](ctx, c, http.MethodGet, PathFleets, nil, nil, "list fleets")
+	out, err := Ask[Fleets](ctx, c, http.MethodGet, PathFleets, nil, nil, "list fleets")
 	return out.Fleets, err
 }
 
 // Restart starts a rolling restart and does not wait for its end.
 func (c *Client) Restart(ctx context.Context, fleet string) (Restarting, error) {
-	return ask[Restarting](ctx, c, http.MethodPost, fill(PathRestart, fleet), nil, nil, "restart fleet %.100q", fleet)
+	return Ask[Restarting](ctx, c, http.MethodPost, Path(PathRestart, fleet), nil, nil, "restart fleet %.100q", fleet)
 }
 
-// fill replaces a path's only placeholder by an escaped segment.
-func fill(path, value string) string {
-	head, rest, _ := strings.Cut(path, "{")
-	_, tail, _ := strings.Cut(rest, "}")
-	return head + url.PathEscape(value) + tail
+// Path replaces the placeholders of a path by escaped segments.
+func Path(path string, values ...string) string {
+	for _, v := range values {
+		head, rest, _ := strings.Cut(path, "{")
+		_, tail, _ := strings.Cut(rest, "}")
+		path = head + url.PathEscape(v) + tail
+	}
+	return path
 }
 
 func wrap(err error, format string, args ...any) error {
@@ -204,16 +195,24 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// ask makes one call. what and args describe the call in errors.
-func ask[T any](ctx context.Context, c *Client, method, path string, q url.Values, in any, what string, args ...any) (out T, err error) {
+// Ask makes one call, also of another package's contract. what and args describe the call in errors.
+func Ask[T any](ctx context.Context, c *Client, method, path string, q url.Values, in any, what string, args ...any) (out T, err error) {
 	err = wrap(c.call(ctx, method, path, q, in, &out), what, args...)
 	return out, err
 }
 
-// Call makes a call of another package's contract and decodes its answer into out, which
-// may be nil.
-func (c *Client) Call(ctx context.Context, method, path string, q url.Values, in, out any) error {
-	return c.call(ctx, method, path, q, in, out)
+// Params are parameters of a call: texts, numbers and yes or no, by their names.
+type Params map[string]any
+
+// Values encodes those that are not the zero value of their type.
+func (p Params) Values() url.Values {
+	q := url.Values{}
+	for name, v := range p {
+		if !reflect.ValueOf(v).IsZero() {
+			q.Set(name, fmt.Sprint(v))
+		}
+	}
+	return q
 }
 
 // Open sends a GET request and returns the response body, which the caller must close.

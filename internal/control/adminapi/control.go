@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -140,7 +139,7 @@ type ForceBreaker struct {
 
 // Settings returns which settings run, here and on the other nodes.
 func (c *Client) Settings(ctx context.Context) (live.Status, error) {
-	return ask[live.Status](ctx, c, http.MethodGet, PathSettings, nil, nil, "get the status of the settings")
+	return Ask[live.Status](ctx, c, http.MethodGet, PathSettings, nil, nil, "get the status of the settings")
 }
 
 // PutSettings makes a text the newest version.
@@ -165,16 +164,12 @@ func (c *Client) TrySettings(ctx context.Context, in PutSettings) (Tried, error)
 
 // Rollback makes the text of an older version the newest.
 func (c *Client) Rollback(ctx context.Context, to int64) (Changed, error) {
-	return ask[Changed](ctx, c, http.MethodPost, PathRollback, nil, Rollback{to}, "roll the settings back")
+	return Ask[Changed](ctx, c, http.MethodPost, PathRollback, nil, Rollback{to}, "roll the settings back")
 }
 
 // Versions lists the newest versions without their texts; limit 0 means all.
 func (c *Client) Versions(ctx context.Context, limit int) ([]live.Version, error) {
-	q := url.Values{}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	out, err := ask[Versions](ctx, c, http.MethodGet, PathVersions, q, nil, "list the versions of the settings")
+	out, err := Ask[Versions](ctx, c, http.MethodGet, PathVersions, Params{"limit": limit}.Values(), nil, "list the versions of the settings")
 	return out.Versions, err
 }
 
@@ -184,58 +179,52 @@ func (c *Client) Version(ctx context.Context, number int64) (live.Version, error
 	if number != 0 {
 		id = strconv.FormatInt(number, 10)
 	}
-	return ask[live.Version](ctx, c, http.MethodGet, fill(PathVersion, id), nil, nil, "get version %s of the settings", id)
+	return Ask[live.Version](ctx, c, http.MethodGet, Path(PathVersion, id), nil, nil, "get version %s of the settings", id)
 }
 
 // Diff compares two versions. To 0 means the running version, from 0 the version before to.
 func (c *Client) Diff(ctx context.Context, from, to int64) (Diff, error) {
-	q := url.Values{}
-	for name, n := range map[string]int64{"from": from, "to": to} {
-		if n != 0 {
-			q.Set(name, strconv.FormatInt(n, 10))
-		}
-	}
-	return ask[Diff](ctx, c, http.MethodGet, PathDiff, q, nil, "compare versions of the settings")
+	return Ask[Diff](ctx, c, http.MethodGet, PathDiff, Params{"from": from, "to": to}.Values(), nil, "compare versions of the settings")
 }
 
 // Compare compares a text with a version.
 func (c *Client) Compare(ctx context.Context, in Compare) (Diff, error) {
-	return ask[Diff](ctx, c, http.MethodPost, PathDiff, nil, in, "compare settings")
+	return Ask[Diff](ctx, c, http.MethodPost, PathDiff, nil, in, "compare settings")
 }
 
 // Overrides lists the overrides in force.
 func (c *Client) Overrides(ctx context.Context) ([]live.Override, error) {
-	out, err := ask[Overrides](ctx, c, http.MethodGet, PathOverrides, nil, nil, "list overrides")
+	out, err := Ask[Overrides](ctx, c, http.MethodGet, PathOverrides, nil, nil, "list overrides")
 	return out.Overrides, err
 }
 
 // SetOverride sets an override. It replaces an override of the same target.
 func (c *Client) SetOverride(ctx context.Context, in SetOverride) (live.Override, error) {
-	return ask[live.Override](ctx, c, http.MethodPost, PathOverrides, nil, in, "override %.20s", in.What)
+	return Ask[live.Override](ctx, c, http.MethodPost, PathOverrides, nil, in, "override %.20s", in.What)
 }
 
 // LiftOverride ends an override before its time.
 func (c *Client) LiftOverride(ctx context.Context, id string) error {
-	return wrap(c.call(ctx, http.MethodDelete, fill(PathOverride, id), nil, nil, nil), "lift override %.80q", id)
+	return wrap(c.call(ctx, http.MethodDelete, Path(PathOverride, id), nil, nil, nil), "lift override %.80q", id)
 }
 
 // Breakers lists the circuit breakers.
 func (c *Client) Breakers(ctx context.Context) ([]circuit.Status, error) {
-	out, err := ask[Breakers](ctx, c, http.MethodGet, PathBreakers, nil, nil, "list circuit breakers")
+	out, err := Ask[Breakers](ctx, c, http.MethodGet, PathBreakers, nil, nil, "list circuit breakers")
 	return out.Breakers, err
 }
 
 // ForceBreaker holds a breaker open or closed on all nodes.
 func (c *Client) ForceBreaker(ctx context.Context, name string, in ForceBreaker) (circuit.Status, error) {
-	return ask[circuit.Status](ctx, c, http.MethodPut, fill(PathForce, name), nil, in, "force circuit breaker %.255q", name)
+	return Ask[circuit.Status](ctx, c, http.MethodPut, Path(PathForce, name), nil, in, "force circuit breaker %.255q", name)
 }
 
 // ResetBreaker ends a ForceBreaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string) (circuit.Status, error) {
-	return ask[circuit.Status](ctx, c, http.MethodDelete, fill(PathForce, name), nil, nil, "reset circuit breaker %.255q", name)
+	return Ask[circuit.Status](ctx, c, http.MethodDelete, Path(PathForce, name), nil, nil, "reset circuit breaker %.255q", name)
 }
 
 // Health returns the health report of the process, in the format of package health.
 func (c *Client) Health(ctx context.Context) (json.RawMessage, error) {
-	return ask[json.RawMessage](ctx, c, http.MethodGet, PathHealth, nil, nil, "get the report of health")
+	return Ask[json.RawMessage](ctx, c, http.MethodGet, PathHealth, nil, nil, "get the report of health")
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/triage"
@@ -105,17 +104,7 @@ type Alarms struct {
 
 // SelectionQuery writes a selection as URL parameters.
 func SelectionQuery(s queue.Selection) url.Values {
-	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	set("queue", s.Queue)
-	set("origin", s.Origin)
-	set("class", s.Class)
-	set("body", s.Body)
-	set("reason", s.Reason)
+	q := Params{"queue": s.Queue, "origin": s.Origin, "class": s.Class, "body": s.Body, "reason": s.Reason}.Values()
 	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
 		q.Add("attribute", name+"="+s.Attributes[name])
 	}
@@ -137,80 +126,66 @@ func SelectionQuery(s queue.Selection) url.Values {
 // DeadGroups groups dead letters by failure group.
 func (c *Client) DeadGroups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
 	q := SelectionQuery(s)
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	out, err := ask[DeadGroups](ctx, c, http.MethodGet, PathDeadGroups, q, nil, "group dead letters")
+	maps.Copy(q, Params{"limit": limit}.Values())
+	out, err := Ask[DeadGroups](ctx, c, http.MethodGet, PathDeadGroups, q, nil, "group dead letters")
 	return out.Groups, err
 }
 
 // Dead lists dead letters without their bodies, newest first.
 func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, limit int) (DeadLetters, error) {
 	q := SelectionQuery(s)
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	if cursor != "" {
-		q.Set("cursor", cursor)
-	}
-	return ask[DeadLetters](ctx, c, http.MethodGet, PathDead, q, nil, "list dead letters")
+	maps.Copy(q, Params{"limit": limit, "cursor": cursor}.Values())
+	return Ask[DeadLetters](ctx, c, http.MethodGet, PathDead, q, nil, "list dead letters")
 }
 
 // DeadLetter returns one complete dead letter.
 func (c *Client) DeadLetter(ctx context.Context, id string) (triage.Letter, error) {
-	return ask[triage.Letter](ctx, c, http.MethodGet, fill(PathDeadLetter, id), nil, nil, "get dead letter %.40q", id)
+	return Ask[triage.Letter](ctx, c, http.MethodGet, Path(PathDeadLetter, id), nil, nil, "get dead letter %.40q", id)
 }
 
 // Edit sends a changed letter back to its origin.
 func (c *Client) Edit(ctx context.Context, id string, e triage.Edit) (triage.Edited, error) {
-	return ask[triage.Edited](ctx, c, http.MethodPost, fill(PathDeadEdit, id), nil, e, "edit dead letter %.40q", id)
+	return Ask[triage.Edited](ctx, c, http.MethodPost, Path(PathDeadEdit, id), nil, e, "edit dead letter %.40q", id)
 }
 
 // Plan returns what an order would do, and stores the plan.
 func (c *Client) Plan(ctx context.Context, o Order) (triage.Plan, error) {
-	return ask[triage.Plan](ctx, c, http.MethodPost, PathDeadPlans, nil, o, "plan")
+	return Ask[triage.Plan](ctx, c, http.MethodPost, PathDeadPlans, nil, o, "plan")
 }
 
 // Execute executes a plan.
 func (c *Client) Execute(ctx context.Context, plan string) ([]triage.Task, error) {
-	out, err := ask[Tasks](ctx, c, http.MethodPost, fill(PathDeadExecute, plan), nil, nil, "execute plan %.40q", plan)
+	out, err := Ask[Tasks](ctx, c, http.MethodPost, Path(PathDeadExecute, plan), nil, nil, "execute plan %.40q", plan)
 	return out.Tasks, err
 }
 
 // Do plans and executes an order at once.
 func (c *Client) Do(ctx context.Context, o Order) ([]triage.Task, error) {
-	out, err := ask[Tasks](ctx, c, http.MethodPost, PathDeadDo, nil, o, "%s dead letters", o.Verb)
+	out, err := Ask[Tasks](ctx, c, http.MethodPost, PathDeadDo, nil, o, "%s dead letters", o.Verb)
 	return out.Tasks, err
 }
 
 // PardonLetters clears the suspicion against the payloads of dead letters in the queues of
 // origin. It returns the number of payloads.
 func (c *Client) PardonLetters(ctx context.Context, s queue.Selection) (int, error) {
-	out, err := ask[Pardoned](ctx, c, http.MethodPost, PathDeadPardon, nil, s, "pardon the payloads of dead letters")
+	out, err := Ask[Pardoned](ctx, c, http.MethodPost, PathDeadPardon, nil, s, "pardon the payloads of dead letters")
 	return out.Payloads, err
 }
 
 // Tasks lists tasks, newest first.
 func (c *Client) Tasks(ctx context.Context, live bool, limit int) ([]triage.Task, error) {
-	q := url.Values{}
-	if live {
-		q.Set("live", "true")
-	}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	out, err := ask[Tasks](ctx, c, http.MethodGet, PathDeadTasks, q, nil, "list tasks")
+	out, err := Ask[Tasks](ctx, c, http.MethodGet, PathDeadTasks, Params{"live": live, "limit": limit}.Values(), nil, "list tasks")
 	return out.Tasks, err
 }
 
 // Task returns one task.
 func (c *Client) Task(ctx context.Context, id string) (triage.Task, error) {
-	return ask[triage.Task](ctx, c, http.MethodGet, fill(PathDeadTask, id), nil, nil, "show task %.40q", id)
+	return Ask[triage.Task](ctx, c, http.MethodGet, Path(PathDeadTask, id), nil, nil, "show task %.40q", id)
 }
 
 // ChangeTask pauses, resumes, cancels or slows a task.
 func (c *Client) ChangeTask(ctx context.Context, id string, o TaskOrder) (triage.Task, error) {
-	return ask[triage.Task](ctx, c, http.MethodPost, fill(PathDeadTask, id), nil, o, "%s task %.40q", o.Action, id)
+	return Ask[triage.Task](ctx, c, http.MethodPost, Path(PathDeadTask, id), nil, o, "%s task %.40q", o.Action, id)
 }
 
 // Export writes dead letters to w as JSON lines. Only ctx limits its duration.
@@ -226,19 +201,12 @@ func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) err
 
 // Alarms returns the state of the alarms about dead letters.
 func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
-	out, err := ask[Alarms](ctx, c, http.MethodGet, PathAlarms, nil, nil, "list alarms")
+	out, err := Ask[Alarms](ctx, c, http.MethodGet, PathAlarms, nil, nil, "list alarms")
 	return out.Alarms, err
 }
 
 // Audit lists audit log entries, newest first, with numbers below before (0: all).
 func (c *Client) Audit(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
-	q := url.Values{}
-	if before > 0 {
-		q.Set("before", strconv.FormatInt(before, 10))
-	}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	out, err := ask[Audit](ctx, c, http.MethodGet, PathAudit, q, nil, "read the audit log")
+	out, err := Ask[Audit](ctx, c, http.MethodGet, PathAudit, Params{"before": before, "limit": limit}.Values(), nil, "read the audit log")
 	return out.Entries, err
 }

@@ -3,8 +3,6 @@ package adminapi
 import (
 	"context"
 	"net/http"
-
-	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
 // PathGuardLimits is the path of a route's guard limits, which are part of the settings:
@@ -33,14 +31,11 @@ type PutGuardLimits struct {
 
 // GuardLimits returns the limits of a route's guard.
 func (c *Client) GuardLimits(ctx context.Context, route string) (GuardLimits, error) {
-	return ask[GuardLimits](ctx, c, http.MethodGet, fill(PathGuardLimits, route), nil, nil, "get the limits of route %.255q", route)
+	return Ask[GuardLimits](ctx, c, http.MethodGet, Path(PathGuardLimits, route), nil, nil, "get the limits of route %.255q", route)
 }
 
 // PutGuardLimits replaces the limits of a route's guard, and of all guards with the same
 // file.
 func (c *Client) PutGuardLimits(ctx context.Context, route string, in PutGuardLimits) (Changed, error) {
-	return ask[Changed](ctx, c, http.MethodPut, fill(PathGuardLimits, route), nil, in, "put the limits of route %.255q", route)
+	return Ask[Changed](ctx, c, http.MethodPut, Path(PathGuardLimits, route), nil, in, "put the limits of route %.255q", route)
 }
-
-// Fits reports whether the text is not too long for a version.
-func (in PutGuardLimits) Fits() bool { return len(in.Text) <= live.MaxText }

@@ -3,8 +3,6 @@ package adminapi
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -92,10 +90,6 @@ type Guards struct {
 // Guards returns the statistics of the routes' guards, with up to limit callers and shapes
 // each; 0 means the default.
 func (c *Client) Guards(ctx context.Context, limit int) ([]Guard, error) {
-	q := url.Values{}
-	if limit != 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	out, err := ask[Guards](ctx, c, http.MethodGet, PathGuards, q, nil, "get what the guards have counted")
+	out, err := Ask[Guards](ctx, c, http.MethodGet, PathGuards, Params{"limit": limit}.Values(), nil, "get what the guards have counted")
 	return out.Guards, err
 }

@@ -181,7 +181,7 @@ func WholeOutboxEvent(w *outbox.Waiting) OutboxEvent {
 
 // NoteOutboxDeed records a deed of the caller in the audit log.
 func (c *Client) NoteOutboxDeed(ctx context.Context, name string, d OutboxDeed) error {
-	return wrap(c.call(ctx, http.MethodPost, fill(PathOutboxDeeds, name), nil, d, nil), "write the audit log")
+	return wrap(c.call(ctx, http.MethodPost, Path(PathOutboxDeeds, name), nil, d, nil), "write the audit log")
 }
 
 // Outboxes lists the outboxes that the process relays.

@@ -185,10 +185,7 @@ type Conditions struct {
 
 // Queues lists all queues whose names begin with prefix, by name.
 func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
-	q, all := url.Values{}, []Queue{}
-	if prefix != "" {
-		q.Set("prefix", prefix)
-	}
+	q, all := Params{"prefix": prefix}.Values(), []Queue{}
 	for {
 		var page Queues
 		if err := c.call(ctx, http.MethodGet, PathQueues, q, nil, &page); err != nil {
@@ -207,85 +204,85 @@ func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
 
 // Queue returns one queue.
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
-	return ask[Queue](ctx, c, http.MethodGet, fill(PathQueue, name), nil, nil, "show queue %.80q", name)
+	return Ask[Queue](ctx, c, http.MethodGet, Path(PathQueue, name), nil, nil, "show queue %.80q", name)
 }
 
 // CreateQueue creates a queue, or returns an existing one with the same settings.
 func (c *Client) CreateQueue(ctx context.Context, in CreateQueue) (Queue, error) {
-	return ask[Queue](ctx, c, http.MethodPost, PathQueues, nil, in, "create queue %.80q", in.Name)
+	return Ask[Queue](ctx, c, http.MethodPost, PathQueues, nil, in, "create queue %.80q", in.Name)
 }
 
 // SetQueue changes attributes of a queue.
 func (c *Client) SetQueue(ctx context.Context, name string, in SetQueue) (Queue, error) {
-	return ask[Queue](ctx, c, http.MethodPatch, fill(PathQueue, name), nil, in, "change queue %.80q", name)
+	return Ask[Queue](ctx, c, http.MethodPatch, Path(PathQueue, name), nil, in, "change queue %.80q", name)
 }
 
 // DeleteQueue deletes a queue with all its messages.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return wrap(c.call(ctx, http.MethodDelete, fill(PathQueue, name), nil, nil, nil), "delete queue %.80q", name)
+	return wrap(c.call(ctx, http.MethodDelete, Path(PathQueue, name), nil, nil, nil), "delete queue %.80q", name)
 }
 
 // Purge empties a queue.
 func (c *Client) Purge(ctx context.Context, name string) error {
-	return wrap(c.call(ctx, http.MethodPost, fill(PathPurge, name), nil, nil, nil), "purge queue %.80q", name)
+	return wrap(c.call(ctx, http.MethodPost, Path(PathPurge, name), nil, nil, nil), "purge queue %.80q", name)
 }
 
 // Pause pauses a queue.
 func (c *Client) Pause(ctx context.Context, name string, p queue.Pause) error {
-	return wrap(c.call(ctx, http.MethodPost, fill(PathPause, name), nil, p, nil), "pause queue %.80q", name)
+	return wrap(c.call(ctx, http.MethodPost, Path(PathPause, name), nil, p, nil), "pause queue %.80q", name)
 }
 
 // Resume ends a queue's pause.
 func (c *Client) Resume(ctx context.Context, name string) error {
-	return wrap(c.call(ctx, http.MethodPost, fill(PathResume, name), nil, nil, nil), "resume queue %.80q", name)
+	return wrap(c.call(ctx, http.MethodPost, Path(PathResume, name), nil, nil, nil), "resume queue %.80q", name)
 }
 
 // Send sends messages. Each has its own result; see [Sent].
 func (c *Client) Send(ctx context.Context, name string, in []Send) ([]Sent, error) {
-	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, "send to queue %.80q", name)
+	out, err := Ask[SentBatch](ctx, c, http.MethodPost, Path(PathMessages, name), nil, SendBatch{in}, "send to queue %.80q", name)
 	return out.Sent, err
 }
 
 // SetAside makes parts of work dead letters. Each has its own result; see [Sent].
 func (c *Client) SetAside(ctx context.Context, name string, in []Part) ([]Sent, error) {
-	out, err := ask[SentBatch](ctx, c, http.MethodPost, fill(PathParts, name), nil, PartBatch{in}, "set parts aside in queue %.80q", name)
+	out, err := Ask[SentBatch](ctx, c, http.MethodPost, Path(PathParts, name), nil, PartBatch{in}, "set parts aside in queue %.80q", name)
 	return out.Sent, err
 }
 
 // Peek returns messages without receiving them.
 func (c *Client) Peek(ctx context.Context, name string, after int64, limit int) ([]Message, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
-	out, err := ask[Messages](ctx, c, http.MethodGet, fill(PathMessages, name), q, nil, "peek into queue %.80q", name)
+	out, err := Ask[Messages](ctx, c, http.MethodGet, Path(PathMessages, name), q, nil, "peek into queue %.80q", name)
 	return out.Messages, err
 }
 
 // EditMessage changes a waiting message, by its sequence number.
 func (c *Client) EditMessage(ctx context.Context, name string, sequence int64, in EditMessage) (out Amended, err error) {
-	err = c.call(ctx, http.MethodPost, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), nil, in, &out)
+	err = c.call(ctx, http.MethodPost, Path(PathMessage, name, strconv.FormatInt(sequence, 10)), nil, in, &out)
 	return out, wrap(err, "edit message %d of queue %.80q", sequence, name)
 }
 
 // DeleteMessage deletes a waiting message; with force also one in flight.
 func (c *Client) DeleteMessage(ctx context.Context, name string, sequence int64, force bool, reason string) (out Amended, err error) {
 	q := url.Values{"force": {strconv.FormatBool(force)}, "reason": {reason}}
-	err = c.call(ctx, http.MethodDelete, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), q, nil, &out)
+	err = c.call(ctx, http.MethodDelete, Path(PathMessage, name, strconv.FormatInt(sequence, 10)), q, nil, &out)
 	return out, wrap(err, "delete message %d of queue %.80q", sequence, name)
 }
 
 // Payloads lists suspected and refused payloads of a queue.
 func (c *Client) Payloads(ctx context.Context, name string) ([]Payload, error) {
-	out, err := ask[Payloads](ctx, c, http.MethodGet, fill(PathPayloads, name), nil, nil, "list payloads of queue %.80q", name)
+	out, err := Ask[Payloads](ctx, c, http.MethodGet, Path(PathPayloads, name), nil, nil, "list payloads of queue %.80q", name)
 	return out.Payloads, err
 }
 
 // Pardon clears the suspicion against a payload.
 func (c *Client) Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error {
-	path := fill(fill(PathPardon, name), payload.String())
+	path := Path(PathPardon, name, payload.String())
 	return wrap(c.call(ctx, http.MethodDelete, path, nil, nil, nil), "pardon payload %v of queue %.80q", payload, name)
 }
 
 // Conditions lists paused queues and open breakers.
 func (c *Client) Conditions(ctx context.Context) ([]Condition, error) {
-	out, err := ask[Conditions](ctx, c, http.MethodGet, PathConditions, nil, nil, "list conditions")
+	out, err := Ask[Conditions](ctx, c, http.MethodGet, PathConditions, nil, nil, "list conditions")
 	return out.Conditions, err
 }

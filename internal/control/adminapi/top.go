@@ -3,8 +3,6 @@ package adminapi
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -71,14 +69,6 @@ type TopCaller struct {
 
 // Top returns the callers with the highest usage.
 func (c *Client) Top(ctx context.Context, in TopQuery) (Top, error) {
-	q := url.Values{}
-	for name, v := range map[string]string{"by": in.By, "window": in.Window} {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	if in.Limit != 0 {
-		q.Set("limit", strconv.Itoa(in.Limit))
-	}
-	return ask[Top](ctx, c, http.MethodGet, PathTop, q, nil, "get the top callers")
+	q := Params{"by": in.By, "window": in.Window, "limit": in.Limit}.Values()
+	return Ask[Top](ctx, c, http.MethodGet, PathTop, q, nil, "get the top callers")
 }

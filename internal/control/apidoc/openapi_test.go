@@ -23,6 +23,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/apidoc"
 	"github.com/bezoar-dev/bezoar/internal/flow/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/test/golden"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
 const about = `Everything that the console and the command line show and do, at the admin address (127.0.0.1:7070 unless set).
@@ -199,7 +200,7 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	pass := http.NotFoundHandler()
 	api, err := admin.New(admin.Config{
 		Address: adminapi.DefaultAddress, Description: apidoc.Document(), Flows: flows, Page: pass, Extra: pass, Livez: pass, Readyz: pass, Healthz: pass,
-		Queues: struct{ noQueues }{}, Triage: struct{ admin.Triage }{}, Steering: struct{ admin.Steering }{}, Limiting: struct{ admin.Limiting }{},
+		Queues: struct{ noQueues }{}, Triage: new(triage.Service), Steering: struct{ admin.Steering }{},
 		Outboxes: func(context.Context) []adminapi.Outbox { return nil },
 		Health:   func() any { return nil }, Top: func(adminapi.TopQuery) adminapi.Top { return adminapi.Top{} },
 	}, struct{ admin.Backend }{}, new(admin.Hub))

@@ -97,7 +97,7 @@ type Fleet struct {
 	Memory       Size              `yaml:"memory" range:"4MiB..16TiB"`      // Memory limit of each worker that Bezoar starts. Absent: none.
 	MaxInFlight  int               `yaml:"max_in_flight" range:"1..100000"` // Most requests in flight on one worker.
 	AnswerFields int               `yaml:"answer_fields" range:"1..10000"`  // Most header fields of an answer.
-	LaneShare    Ratio             `yaml:"lane_share" range:"1%..50%"`      // Share of the workers that may run suspects at the same time. At least one worker may.
+	LaneShare    Ratio             `yaml:"lane_share" range:"1%..50%"`      // Share of the workers that may run suspects, and of those that may have a substitute while they hang, at the same time. At least one worker may.
 	Concurrency  *Concurrency      `yaml:"concurrency"`                     // Limit on the requests in flight in the whole fleet. Absent: none.
 	Shard        *Shard            `yaml:"shard"`                           // Gives each caller a few workers of the fleet, so that one caller cannot hurt all. Absent: every caller may meet every worker.
 	Balance      Balance           `yaml:"balance"`                         // How traffic is spread over the healthy workers.

@@ -43,6 +43,12 @@
 // [Fleet.Listen] notices it: it gets nothing new until it answers, or a look finds it well. If
 // no worker answers, all get work. Looks at workers that are well make the fleet more patient.
 //
+//	speaks ── 0.2 s ──▶ silent ── no answer to a look ──▶ mute ── 3 s ──▶ frozen: Substitute
+//	   ▲ └─────────────── an answer, or a good look ──────────────┘            │
+//	   └─────────────────────────── an answer ─────────────────────────────────┘
+//
+// A frozen worker is retired beside a new life in its place.
+//
 // # Shards and cells
 //
 // A [Want] with a Caller and a Shard gets only the workers that policy/shard assigns

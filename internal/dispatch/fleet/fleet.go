@@ -52,6 +52,8 @@ type Fleet struct {
 	notes      []Judgement   // unlock reports them
 	patience   time.Duration // how long a worker may give no answer before it is silent
 	fooled     time.Time     // when patience was last too short, or was halved
+	longest    time.Duration // the longest silence that ended with an answer; forgotten slowly
+	spokeAt    time.Time     // when that was, or when it was halved
 
 	panics, ejections, overflowed uint64
 

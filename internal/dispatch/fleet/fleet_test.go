@@ -312,6 +312,8 @@ func (k *keeper) Check(context.Context, string, uint64, fleet.Doubt) fleet.Healt
 
 func (k *keeper) Kill(string, uint64, string) {}
 
+func (k *keeper) Substitute(string, uint64, string) {}
+
 func TestSettleSharesOneLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{gate: make(chan struct{}), health: fleet.Alive}

@@ -53,4 +53,7 @@ type Keeper interface {
 	// Kill ends an epoch that hangs. The end comes through Down with Class Timeout. A keeper that cannot kill reports the
 	// epoch as ended and keeps the worker out until it answers again. Kill does not block.
 	Kill(worker string, epoch uint64, why string)
+	// Substitute starts another process in the place of an epoch that may hang, and lets the old one finish its work beside
+	// it. A keeper that cannot start processes does nothing. Substitute does not block.
+	Substitute(worker string, epoch uint64, why string)
 }

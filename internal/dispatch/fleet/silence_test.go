@@ -49,6 +49,72 @@ func TestASilentWorkerGetsNothingNew(t *testing.T) {
 	})
 }
 
+// frozen returns those of seen in whose place others are to be.
+func frozen(seen []fleet.Silence) (out []*fleet.Worker) {
+	for _, s := range seen {
+		if s.Frozen {
+			out = append(out, s.Worker)
+		}
+	}
+	return out
+}
+
+// A worker that stays mute for three seconds is to be replaced, once, and a quarter of the fleet at a time. It leaves room
+// for the next when it has spoken or is dead.
+func TestWorkersThatStayMuteAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 4, fleet.Config{})
+		a, b := f.TryAcquire(fleet.Want{}), f.TryAcquire(fleet.Want{})
+		if got := frozen(listens(f, 2900*time.Millisecond)); len(got) > 0 {
+			t.Fatalf("%s is to be replaced after 2.9 s", got[0].Name())
+		}
+		got := frozen(listens(f, 10*time.Second))
+		if len(got) != 1 || got[0] != a && got[0] != b {
+			t.Fatalf("%d are to be replaced", len(got))
+		}
+		if got[0] == b {
+			a, b = b, a
+		}
+		f.Retire(a.Name(), a.Epoch())
+		f.Up(a.Name(), "127.0.0.1:1")
+		if got = frozen(listens(f, 10*time.Second)); len(got) > 0 {
+			t.Errorf("while it finishes its work, %s is to be replaced, too", got[0].Name())
+		}
+		f.Down(a.Name(), a.Epoch(), fleet.End{At: time.Now()})
+		if got = frozen(listens(f, time.Second)); len(got) != 1 || got[0] != b {
+			t.Errorf("when it is dead, %d are to be replaced", len(got))
+		}
+		if err := f.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Where workers have been silent for long and then answered, others may be silent for four times as long. A retired one
+// teaches this, too.
+func TestSlowWorkersAreNotReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 4, fleet.Config{})
+		slow := f.TryAcquire(fleet.Want{})
+		if got := frozen(listens(f, 5*time.Second)); len(got) != 1 {
+			t.Fatalf("%d are to be replaced", len(got))
+		}
+		f.Retire(slow.Name(), slow.Epoch())
+		f.Up(slow.Name(), "127.0.0.1:1")
+		f.Observe(time.Now(), slow, balance.Outcome{Status: 200})
+		f.Release(slow)
+		listens(f, 200*time.Millisecond)
+		f.Down(slow.Name(), slow.Epoch(), fleet.End{Planned: true, At: time.Now()})
+		f.TryAcquire(fleet.Want{})
+		if got := frozen(listens(f, 19*time.Second)); len(got) > 0 {
+			t.Error("one that is as slow is to be replaced")
+		}
+		if got := frozen(listens(f, 3*time.Second)); len(got) != 1 {
+			t.Error("one that is silent for four times as long is not to be replaced")
+		}
+	})
+}
+
 // When all are silent it is better to send than to wait; and when one of them dies, its next
 // life gets everything.
 func TestIfAllAreSilentAllGetWork(t *testing.T) {

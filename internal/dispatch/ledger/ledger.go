@@ -333,7 +333,7 @@ func (l *Ledger) Opened(epoch uint64) {
 func (l *Ledger) Silent(epoch uint64, mute bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.state.Silent(epoch, mute)
+	l.state.Silent(time.Now(), epoch, mute)
 }
 
 // Ended ends an epoch. When it returns, the blame is shared out and stored.

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 )
@@ -21,95 +19,60 @@ func NewClient(api *adminapi.Client) *Client { return &Client{api} }
 // Close drops idle connections.
 func (c *Client) Close() { c.api.Close() }
 
-// at fills the placeholders of a path.
-func at(path string, values ...string) string {
-	for _, v := range values {
-		head, rest, _ := strings.Cut(path, "{")
-		_, tail, _ := strings.Cut(rest, "}")
-		path = head + url.PathEscape(v) + tail
-	}
-	return path
-}
-
-// query omits zero values.
-func query(pairs ...any) url.Values {
-	q := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if v := fmt.Sprint(pairs[i+1]); v != "" && v != "0" {
-			q.Set(pairs[i].(string), v)
-		}
-	}
-	return q
-}
-
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
-}
-
 // Flows lists the flows that can be started.
 func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
-	var out List
-	err := c.api.Call(ctx, http.MethodGet, PathFlows, nil, nil, &out)
-	return out.Flows, wrap(err, "list flows")
+	out, err := adminapi.Ask[List](ctx, c.api, http.MethodGet, PathFlows, nil, nil, "list flows")
+	return out.Flows, err
 }
 
 // Runs lists runs, the newest first.
 func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
-	var out Runs
-	err := c.api.Call(ctx, http.MethodGet, PathRuns,
-		query("flow", q.Flow, "state", q.State, "backfill", q.Backfill, "before", q.Before, "limit", q.Limit), nil, &out)
-	return out.Runs, wrap(err, "list runs")
+	params := adminapi.Params{"flow": q.Flow, "state": q.State, "backfill": q.Backfill, "before": q.Before, "limit": q.Limit}
+	out, err := adminapi.Ask[Runs](ctx, c.api, http.MethodGet, PathRuns, params.Values(), nil, "list runs")
+	return out.Runs, err
 }
 
 // Run returns a run with its tasks.
 func (c *Client) Run(ctx context.Context, id string) (Run, error) {
-	var out Run
-	err := c.api.Call(ctx, http.MethodGet, at(PathRun, id), nil, nil, &out)
-	return out, wrap(err, "get run %.40q", id)
+	return adminapi.Ask[Run](ctx, c.api, http.MethodGet, adminapi.Path(PathRun, id), nil, nil, "get run %.40q", id)
 }
 
 // Instances lists instances: by task, then index.
 func (c *Client) Instances(ctx context.Context, run string, q InstanceQuery) ([]Instance, error) {
-	var out Instances
-	err := c.api.Call(ctx, http.MethodGet, at(PathInstances, run),
-		query("task", q.Task, "state", q.State, "offset", q.Offset, "limit", q.Limit), nil, &out)
-	return out.Instances, wrap(err, "list the tasks of run %.40q", run)
+	params := adminapi.Params{"task": q.Task, "state": q.State, "offset": q.Offset, "limit": q.Limit}
+	out, err := adminapi.Ask[Instances](ctx, c.api, http.MethodGet, adminapi.Path(PathInstances, run), params.Values(), nil, "list the tasks of run %.40q", run)
+	return out.Instances, err
 }
 
 // Attempts lists attempts in the order in which they were made.
 func (c *Client) Attempts(ctx context.Context, run string, q AttemptQuery) ([]Attempt, error) {
-	var out Attempts
-	values := query("task", q.Task, "after", q.After, "limit", q.Limit)
+	params := adminapi.Params{"task": q.Task, "after": q.After, "limit": q.Limit}.Values()
 	if q.Index != nil {
-		values.Set("index", strconv.Itoa(*q.Index))
+		params.Set("index", strconv.Itoa(*q.Index))
 	}
-	err := c.api.Call(ctx, http.MethodGet, at(PathAttempts, run), values, nil, &out)
-	return out.Attempts, wrap(err, "list the attempts of run %.40q", run)
+	out, err := adminapi.Ask[Attempts](ctx, c.api, http.MethodGet, adminapi.Path(PathAttempts, run), params, nil, "list the attempts of run %.40q", run)
+	return out.Attempts, err
 }
 
 // Logs returns an attempt's log from offset on.
 func (c *Client) Logs(ctx context.Context, run string, token, offset int64, follow bool) (io.ReadCloser, error) {
-	q := query("offset", offset)
+	q := adminapi.Params{"offset": offset}.Values()
 	if follow {
 		q.Set("follow", "1")
 	}
-	body, err := c.api.Open(ctx, at(PathLogs, run, strconv.FormatInt(token, 10)), q)
-	return body, wrap(err, "read the log of attempt %d", token)
+	body, err := c.api.Open(ctx, adminapi.Path(PathLogs, run, strconv.FormatInt(token, 10)), q)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of attempt %d: %w", token, err)
+	}
+	return body, nil
 }
 
 // Order stores an order.
 func (c *Client) Order(ctx context.Context, run string, o Order) (Ordered, error) {
-	var out Ordered
-	err := c.api.Call(ctx, http.MethodPost, at(PathOrders, run), nil, o, &out)
-	return out, wrap(err, "%s in run %.40q", o.Verb, run)
+	return adminapi.Ask[Ordered](ctx, c.api, http.MethodPost, adminapi.Path(PathOrders, run), nil, o, "%s in run %.40q", o.Verb, run)
 }
 
 // Start starts a run.
 func (c *Client) Start(ctx context.Context, s Start) (Run, error) {
-	var out Run
-	err := c.api.Call(ctx, http.MethodPost, PathRuns, nil, s, &out)
-	return out, wrap(err, "start flow %.100q", s.Flow)
+	return adminapi.Ask[Run](ctx, c.api, http.MethodPost, PathRuns, nil, s, "start flow %.100q", s.Flow)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/faults"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
@@ -98,11 +99,7 @@ func (s *Service) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	out := make([]Run, 0, len(all))
-	for i := range all {
-		out = append(out, runOf(&all[i]))
-	}
-	return out, nil
+	return each.Of(all, runOf), nil
 }
 
 // Run returns a run with its tasks.
@@ -111,7 +108,7 @@ func (s *Service) Run(ctx context.Context, id string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	out := runOf(&r)
+	out := runOf(r)
 	out.Counts, out.Tasks = s.tasksOf(&r, all)
 	if out.Over() {
 		return out, nil
@@ -189,11 +186,7 @@ func (s *Service) Attempts(ctx context.Context, run string, q AttemptQuery) ([]A
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts of run %s: %w", run, err)
 	}
-	out := make([]Attempt, 0, len(all))
-	for i := range all {
-		out = append(out, attemptOf(&all[i]))
-	}
-	return out, nil
+	return each.Of(all, attemptOf), nil
 }
 
 func pageOf(limit int) int {

@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-func runOf(r *flow.Run) Run {
+func runOf(r flow.Run) Run {
 	return Run{
 		ID: r.ID, Flow: r.Flow, State: r.State, Why: r.Why, Params: r.Params, Due: r.Due, Created: r.Created,
 		Deadline: r.Deadline, Ended: r.Ended, Backfill: r.Backfill, RowsOf: r.RowsOf(), Node: r.Owner, Version: r.Version,
@@ -27,7 +27,7 @@ func instanceOf(in *flow.Instance) Instance {
 	}
 }
 
-func attemptOf(a *flow.Attempt) Attempt {
+func attemptOf(a flow.Attempt) Attempt {
 	out := Attempt{
 		Token: a.Token, Task: a.Task, Index: a.Index, N: a.N, Node: a.Node, State: a.State,
 		Intended: a.Intended, Started: a.Started, Ended: a.Ended,

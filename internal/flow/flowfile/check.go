@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/cron"
 )
@@ -30,10 +31,7 @@ func (c *checker) add(path, problem, fix string) {
 func (c *checker) check(d *flow.Definition) {
 	c.schedule()
 	c.templates(d)
-	names := make([]string, len(d.Tasks))
-	for i := range d.Tasks {
-		names[i] = d.Tasks[i].Name
-	}
+	names := each.Of(d.Tasks, func(t flow.Task) string { return t.Name })
 	for _, err := range parts(d.Validate()) {
 		f, ok := errors.AsType[*flow.Fault](err)
 		if !ok {

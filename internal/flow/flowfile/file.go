@@ -107,7 +107,7 @@ type task struct {
 	Func           string           `yaml:"func"`
 	Sensor         *sensor          `yaml:"sensor"`
 	Sift           *sift            `yaml:"sift"`
-	Each           *each            `yaml:"each"`
+	Each           *items           `yaml:"each"`
 	Env            map[string]value `yaml:"env"`
 	Stdin          string           `yaml:"stdin"`
 	Dir            string           `yaml:"dir"`
@@ -146,7 +146,7 @@ type sift struct {
 	Batch   int      `yaml:"batch"`
 }
 
-type each struct {
+type items struct {
 	List []string `yaml:"list"`
 	Glob string   `yaml:"glob"`
 	From string   `yaml:"from"`

@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/regular"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // MaxFile is the most bytes of a file: enough for [flow.MaxTasks] tasks.
@@ -58,11 +59,7 @@ type Files map[string]flow.Definition
 
 // Definitions returns the flows in the order of their paths.
 func (f Files) Definitions() []flow.Definition {
-	all := make([]flow.Definition, 0, len(f))
-	for _, path := range slices.Sorted(maps.Keys(f)) {
-		all = append(all, f[path])
-	}
-	return all
+	return each.Of(slices.Sorted(maps.Keys(f)), func(path string) flow.Definition { return f[path] })
 }
 
 // Reread reads the flows in all *.yaml and *.yml files of a folder. Faults of all files are joined. Two flows with one name

@@ -9,14 +9,12 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // templates checks every template of a flow.
 func (c *checker) templates(d *flow.Definition) {
-	params := make([]string, len(d.Params))
-	for i, p := range d.Params {
-		params[i] = p.Name
-	}
+	params := each.Of(d.Params, func(p flow.Param) string { return p.Name })
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		// All tasks use the flow's environment: its templates may use names that all tasks have.
 		c.template(scope{params: params}, config.Path("env", name), d.Env[name].Text)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/process/guardian"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
-	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
@@ -36,7 +35,7 @@ type lives struct {
 // openLives reads the earlier users of the directory, and records this process.
 func openLives(dir string) (*lives, error) {
 	me := proc.Self()
-	l := &lives{path: filepath.Join(dir, "lives"), self: life{PID: me.PID, Born: me.Born, Boot: startlog.Boot()}}
+	l := &lives{path: filepath.Join(dir, "lives"), self: life{PID: me.PID, Born: me.Born, Boot: statefile.Boot()}}
 	text, err := os.ReadFile(l.path)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // Body reads the body of one message from its connection.
@@ -12,6 +13,10 @@ type Body struct {
 	left   int64 // bytes to come of the body, or of the current chunk
 	state  bodyState
 	limits Limits
+
+	// lenient is for answers, whose senders are trusted: chunk sizes may have zeros in front and white space behind them, and
+	// trailers that belong into the head are left out.
+	lenient bool
 
 	trailers []Field
 }
@@ -135,6 +140,9 @@ func (b *Body) size() error {
 		return err
 	}
 	n, err := parseChunkSize(line)
+	if err != nil && b.lenient {
+		n, err = parseChunkSize(plainSize(line))
+	}
 	if err != nil {
 		return err
 	}
@@ -228,15 +236,23 @@ func (b *Body) keepTrailers(s string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range fields {
-		switch f.Key {
-		case ContentLength, TransferEncoding, Host, Connection, Trailer, Expect, ContentType, TE, Upgrade:
-			return bad("a trailer has a field that belongs into the head")
-		default:
-		}
+	if b.lenient {
+		fields = slices.DeleteFunc(fields, ofHead)
+	} else if slices.ContainsFunc(fields, ofHead) {
+		return bad("a trailer has a field that belongs into the head")
 	}
 	b.trailers = fields
 	return nil
+}
+
+// ofHead reports whether a trailer belongs into the head.
+func ofHead(f Field) bool {
+	switch f.Key {
+	case ContentLength, TransferEncoding, Host, Connection, Trailer, Expect, ContentType, TE, Upgrade:
+		return true
+	default:
+		return false
+	}
 }
 
 // short converts an end that came too early to io.ErrUnexpectedEOF.
@@ -248,6 +264,19 @@ func short(err error) error {
 }
 
 const maxChunkLine = 1 << 10
+
+// plainSize removes white space behind a chunk size and zeros in front of it, which RFC 9112 allows and some servers write.
+func plainSize(line []byte) []byte {
+	size, extension := line, []byte(nil)
+	if i := bytes.IndexByte(line, ';'); i >= 0 {
+		size, extension = line[:i], line[i:]
+	}
+	size = bytes.TrimRight(size, " \t")
+	for len(size) > 1 && size[0] == '0' {
+		size = size[1:]
+	}
+	return append(size[:len(size):len(size)], extension...)
+}
 
 // parseChunkSize reads "1a" or "1a;name=value". A size has at most 15 digits, which cannot overflow. White space around it
 // is not allowed.

@@ -109,6 +109,38 @@ func TestBodyRefused(t *testing.T) {
 	}
 }
 
+// TestBodiesOfAnswersMayBeWrittenOddly: servers write chunk sizes with white space and zeros, and trailers that belong into
+// the head.
+func TestBodiesOfAnswersMayBeWrittenOddly(t *testing.T) {
+	for _, tc := range []struct {
+		name, data string
+		trailers   int
+	}{
+		{"white space behind the size", crlf("5 \t \nhello\n0  \n\n"), 0},
+		{"white space before an extension", crlf("5 ;a=b\nhello\n0 ;x\n\n"), 0},
+		{"many zeros", crlf(strings.Repeat("0", 40) + "5\nhello\n" + strings.Repeat("0", 40) + "\n\n"), 0},
+		{"trailers of the head", crlf("5\nhello\n0\nContent-Type: a/b\nX: y\nContent-Length: 7\n\n"), 1},
+	} {
+		for _, step := range []int{0, 1, 3} {
+			var b Body
+			b.reset(sockOver(tc.data, step), -1, Limits{}.orDefaults())
+			b.lenient = true
+			got, err := readAll(&b)
+			if err != nil || got != "hello" || len(b.Trailers()) != tc.trailers {
+				t.Errorf("%s in steps of %d: %q, %d trailers, %v", tc.name, step, got, len(b.Trailers()), err)
+			}
+		}
+	}
+	for _, data := range []string{" 5\nhello\n0\n\n", "5 5\nhello\n0\n\n", " \nhello\n0\n\n", "5 \x00\nhello\n0\n\n", "+5\nhello\n0\n\n"} {
+		var b Body
+		b.reset(sockOver(crlf(data), 0), -1, Limits{}.orDefaults())
+		b.lenient = true
+		if got, err := readAll(&b); err == nil {
+			t.Errorf("%q was read as %q", data, got)
+		}
+	}
+}
+
 // TestBodyReady: Ready never promises what is not there, or a stream would stall.
 func TestBodyReady(t *testing.T) {
 	for _, data := range []string{crlf("1\na\n1;x\nb\n2\ncd\n0\nX: y\n\n"), "abcd"} {

@@ -86,6 +86,9 @@ func (c *Conn) ReadHead(method string) error {
 	if err != nil {
 		if c.w > c.r {
 			err = short(err)
+			if rule := otherProtocol(c.buffered()); rule != "" {
+				err = &Error{Status: 502, Rule: rule}
+			}
 		}
 		return err
 	}
@@ -95,7 +98,21 @@ func (c *Conn) ReadHead(method string) error {
 		return err
 	}
 	c.Body.reset(&c.sock, c.Resp.Length, c.pool.cfg.Limits)
+	c.Body.lenient = true
 	return nil
+}
+
+// otherProtocol names the protocol of a worker that does not speak HTTP/1.1 without TLS, by its first bytes; "" if they are
+// no sign of one.
+func otherProtocol(b []byte) string {
+	const alert, settings = 0x15, 4
+	switch {
+	case len(b) >= 2 && b[0] == alert && b[1] == 3:
+		return "the worker speaks TLS; its address must begin with https://"
+	case len(b) >= 4 && b[0] == 0 && b[3] == settings:
+		return "the worker speaks HTTP/2 only; its fleet needs http2: true"
+	}
+	return ""
 }
 
 // Release gives the connection back, as [Conn.ReleaseAt] at the current time does.

@@ -104,6 +104,29 @@ func TestConnDeliversOnce(t *testing.T) {
 	}
 }
 
+// TestConnOtherProtocols: an OpenSSL server answers HTTP with an alert, and a gRPC server with its settings. The error says
+// what to set.
+func TestConnOtherProtocols(t *testing.T) {
+	for first, want := range map[string]string{
+		"\x15\x03\x03\x00\x02\x02\x16":            "https://",
+		"\x00\x00\x06\x04\x00\x00\x00\x00\x00":    "http2: true",
+		"\x00\x01\x02\x03 something else\r\n\r\n": "first byte",
+		"SSH-2.0-OpenSSH_9.2\r\n\r\n":             "status line",
+	} {
+		w := startWorker(t, func(nc net.Conn) {
+			_, _ = nc.Read(make([]byte, 4096))
+			_, _ = io.WriteString(nc, first)
+		})
+		c := getConn(t, newPool(t, w.addr, PoolConfig{}))
+		_, err := exchange(t, c)
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Rule, want) {
+			t.Errorf("%q: %v, want %s", first, err, want)
+		}
+		c.Release(false)
+	}
+}
+
 // TestConnUnsent: when the kernel takes nothing, Start says so.
 func TestConnUnsent(t *testing.T) {
 	w := startWorker(t, answering(hello))

@@ -25,6 +25,9 @@
 // coding but "chunked", chunk sizes that overflow. Messages are written anew from what
 // was parsed, never copied from the wire.
 //
+// Answers may be written oddly where they still have one meaning only: chunks in HTTP/1.0,
+// zeros and white space around a chunk size, trailers that belong into the head.
+//
 // Heads, field counts, request targets, chunk extensions and trailers have limits. A
 // [Watch] sets an end for every wait. Bodies are never held here.
 package h1

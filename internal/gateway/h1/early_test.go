@@ -38,6 +38,7 @@ func TestEmptyLinesBetweenRequests(t *testing.T) {
 			t.Errorf("after %q: status %d, %q", before, resp.StatusCode, body)
 		}
 	}
+	get("\n")
 	get("")
 	get("\n")
 	get("\n\n")

@@ -90,8 +90,8 @@ func (r *Response) understand(method string) error {
 		default:
 		}
 	}
-	if body.coding && (body.length >= 0 || r.Minor == 0) {
-		return bad("Transfer-Encoding beside Content-Length or in HTTP/1.0")
+	if body.coding && body.length >= 0 {
+		return bad("Transfer-Encoding beside Content-Length")
 	}
 	r.Keep = !shut && (r.Minor == 1 || keep)
 	r.Bare = method == "HEAD" || r.Status < 200 || r.Status == 204 || r.Status == 304
@@ -99,8 +99,11 @@ func (r *Response) understand(method string) error {
 	case r.Status == 101:
 		r.Upgrade, r.Keep = upgrade, false
 	case r.Bare:
+		// Some servers send the announced body although none may follow. It would come in front of the next answer.
+		r.Keep = r.Keep && !body.coding && body.length <= 0
 	case body.coding:
 		r.Length = -1
+		r.Keep = r.Keep && r.Minor == 1 // RFC 9112, section 6.1
 	case body.length >= 0:
 		r.Length = body.length
 	default:

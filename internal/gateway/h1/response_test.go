@@ -19,10 +19,15 @@ func TestResponseAccepted(t *testing.T) {
 		{"chunked", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", -1, false, true},
 		{"until close", "GET", "HTTP/1.1 200 OK\n\n", 200, "OK", UntilClose, false, false},
 		{"asks to close", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\nConnection: Close\n\n", 200, "OK", 5, false, false},
-		{"HEAD", "HEAD", "HTTP/1.1 200 OK\nContent-Length: 5\n\n", 200, "OK", 0, true, true},
-		{"HEAD chunked", "HEAD", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", 0, true, true},
+		{"chunked in HTTP/1.0", "GET", "HTTP/1.0 200 OK\nConnection: keep-alive\nTransfer-Encoding: chunked\n\n", 200, "OK", -1, false, false},
+		{"HEAD", "HEAD", "HTTP/1.1 200 OK\n\n", 200, "OK", 0, true, true},
+		{"HEAD, no body announced", "HEAD", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", 200, "OK", 0, true, true},
+		{"HEAD, a body announced", "HEAD", "HTTP/1.1 200 OK\nContent-Length: 5\n\n", 200, "OK", 0, true, false},
+		{"HEAD chunked", "HEAD", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", 0, true, false},
 		{"204", "GET", "HTTP/1.1 204 No Content\n\n", 204, "No Content", 0, true, true},
-		{"304", "GET", "HTTP/1.1 304 Not Modified\nContent-Length: 5\n\n", 304, "Not Modified", 0, true, true},
+		{"204, a body announced", "GET", "HTTP/1.1 204 No Content\nContent-Length: 5\n\n", 204, "No Content", 0, true, false},
+		{"304", "GET", "HTTP/1.1 304 Not Modified\nETag: x\n\n", 304, "Not Modified", 0, true, true},
+		{"304, a body announced", "GET", "HTTP/1.1 304 Not Modified\nContent-Length: 5\n\n", 304, "Not Modified", 0, true, false},
 		{"103", "GET", "HTTP/1.1 103 Early Hints\nLink: x\n\n", 103, "Early Hints", 0, true, true},
 		{"101", "GET", "HTTP/1.1 101 Switching Protocols\nUpgrade: x\n\n", 101, "Switching Protocols", 0, true, false},
 		{"HTTP/1.0", "GET", "HTTP/1.0 200 OK\nContent-Length: 5\n\n", 200, "OK", 5, false, false},
@@ -64,7 +69,7 @@ var refusedAnswers = []struct{ name, head string }{
 	{"length and chunked", "HTTP/1.1 200 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},
 	{"length and chunked for 304", "HTTP/1.1 304 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},
 	{"unknown coding", "HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked\n\n"},
-	{"chunked in HTTP/1.0", "HTTP/1.0 200 OK\nTransfer-Encoding: chunked\n\n"},
+	{"length and chunked in HTTP/1.0", "HTTP/1.0 200 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},
 }
 
 func TestResponseRefused(t *testing.T) {

@@ -44,7 +44,7 @@ func (x *Exchange) accept() bool {
 		if x.w == x.r && !x.await() {
 			return false
 		}
-		if !x.served || empty == maxEmpty || !x.skipEmpty() {
+		if empty == maxEmpty || !x.skipEmpty() {
 			break
 		}
 	}
@@ -77,11 +77,11 @@ func (x *Exchange) accept() bool {
 	return true
 }
 
-// maxEmpty bounds the empty lines between two requests. None is allowed before the first.
+// maxEmpty bounds the empty lines before a request.
 const maxEmpty = 2
 
-// skipEmpty consumes an empty line before a request, which some clients send after a body (RFC 9112, section 2.2). It
-// reports whether there was one.
+// skipEmpty consumes an empty line before a request, which some clients send after a body or first of all (RFC 9112, section
+// 2.2). It reports whether there was one.
 func (x *Exchange) skipEmpty() bool {
 	if x.buf[x.r] != '\r' || x.w-x.r == 1 && x.fill() != nil || x.buf[x.r+1] != '\n' {
 		return false

@@ -248,6 +248,9 @@ func (x *Exchange) writeTLS() (int64, error) {
 // Secure reports whether the caller speaks TLS.
 func (x *Exchange) Secure() bool { return x.below != nil }
 
+// Local returns our end of the connection.
+func (x *Exchange) Local() net.Addr { return x.nc.LocalAddr() }
+
 // State hears from net/http what becomes of a connection that [ServerConfig.HTTP2] took.
 // While it has no request it makes room for others, as all that are silent do.
 func State(c net.Conn, s http.ConnState) {

@@ -29,7 +29,7 @@ func (s *Exchange) Next() ([]byte, error) {
 	}
 	var n int
 	var err error
-	if s.pump == nil && s.patience == 0 {
+	if s.pump == nil && s.patience == 0 && s.halt == nil {
 		n, err = s.r.Body.Read(s.buf[:])
 	} else {
 		n, err = s.pumped()
@@ -88,18 +88,51 @@ func (s *Exchange) pumped() (int, error) {
 		p.busy = true
 		p.want <- s.buf[:]
 	}
-	if s.patience == 0 {
-		got := <-p.got
-		p.busy = false
-		return got.n, got.err
+	var stalled <-chan time.Time
+	if s.patience > 0 {
+		timer := time.NewTimer(s.patience)
+		defer timer.Stop()
+		stalled = timer.C
 	}
-	timer := time.NewTimer(s.patience)
-	defer timer.Stop()
 	select {
 	case got := <-p.got:
 		p.busy = false
 		return got.n, got.err
-	case <-timer.C:
+	case <-s.halt:
+		return 0, h1.ErrInterrupted
+	case <-stalled:
 		return 0, h1.ErrStalled
+	}
+}
+
+// These bound what is read of a body after the answer.
+const (
+	maxLinger  = 256 << 20
+	lingerFor  = 10 * time.Second
+	lingerIdle = time.Second // without a byte
+)
+
+// Linger reads on after an answer over HTTP/2 that came before the end of the body. net/http would reset the stream, with
+// NO_ERROR, but curl and httpx lose the answer then. The answer is complete for the caller if its length is known. Calls of
+// gRPC and answers with trailers end at once, because their last frame holds the status.
+func (s *Exchange) Linger() {
+	if s.halt == nil || s.done || s.aborted || s.err != nil || !s.sent || s.trailers || s.Gone() {
+		return
+	}
+	if s.Flush() != nil {
+		return
+	}
+	s.stop.Store(false)
+	select {
+	case <-s.halt: // of an earlier Interrupt
+	default:
+	}
+	s.patience, s.send, s.by = 0, lingerIdle, time.Now().Add(lingerFor)
+	for n := 0; n <= maxLinger; {
+		p, err := s.Next()
+		if err != nil {
+			return
+		}
+		n += len(p)
 	}
 }

@@ -2,6 +2,7 @@ package stdwire
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -52,5 +53,40 @@ func TestInterruptBeforeARead(t *testing.T) {
 	}
 	if d.reads > 0 {
 		t.Errorf("%d reads", d.reads)
+	}
+}
+
+// rest is the rest of a body, which is read until it ends.
+type rest struct {
+	http.ResponseWriter
+	left, reads int
+}
+
+func (r *rest) SetReadDeadline(time.Time) error  { return nil }
+func (r *rest) SetWriteDeadline(time.Time) error { return nil }
+func (r *rest) FlushError() error                { return nil }
+func (r *rest) Close() error                     { return nil }
+
+func (r *rest) Read(p []byte) (int, error) {
+	r.reads++
+	if r.left--; r.left < 0 {
+		return 0, io.EOF
+	}
+	return len(p), nil
+}
+
+// TestLinger: the rest of a body is read after an answer over HTTP/2, also if reading was interrupted, but not after an
+// answer whose end holds the status.
+func TestLinger(t *testing.T) {
+	for _, trailers := range []bool{false, true} {
+		r := &rest{left: 3}
+		s := New(r, &http.Request{ProtoMajor: 2, ContentLength: -1, Body: r}, time.Minute, time.Minute, new(sync.Pool))
+		s.sent, s.trailers = true, trailers
+		s.Interrupt()
+		s.Linger()
+		s.Release()
+		if read := r.reads > 0; read == trailers || s.done == trailers {
+			t.Errorf("trailers %v: %d reads, done %v", trailers, r.reads, s.done)
+		}
 	}
 }

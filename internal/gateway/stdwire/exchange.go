@@ -57,21 +57,27 @@ type Exchange struct {
 	patience time.Duration
 	by       time.Time
 	pump     *pump
-	stop     atomic.Bool // reads have been interrupted
+	stop     atomic.Bool   // reads have been interrupted
+	halt     chan struct{} // wakes a read over HTTP/2 that is interrupted
 
 	// Writing.
-	head    *h1.Head // begun but not written
-	bare    bool
-	sent    bool
-	aborted bool
-	tunnel  net.Conn
-	err     error
+	head     *h1.Head // begun but not written
+	bare     bool
+	sent     bool
+	aborted  bool
+	trailers bool // there are some, or it is a call of gRPC
+	tunnel   net.Conn
+	err      error
 }
 
 // New returns the exchange of a request. send and take are the times in which the caller must send more of its body, and
 // take bytes of its answer. Buffers for bodies, *[ReadSize]byte, come from reads. The caller must call Release.
 func New(w http.ResponseWriter, r *http.Request, send, take time.Duration, reads *sync.Pool) *Exchange {
-	return &Exchange{reads: reads, w: w, r: r, rc: http.NewResponseController(w), send: send, take: take}
+	s := &Exchange{reads: reads, w: w, r: r, rc: http.NewResponseController(w), send: send, take: take}
+	if r.ProtoMajor == 2 && r.ContentLength != 0 {
+		s.halt = make(chan struct{}, 1)
+	}
+	return s
 }
 
 // Request returns the head of the request, or an [*h1.Error] with its fault.
@@ -124,8 +130,18 @@ func (s *Exchange) Patience(d time.Duration, by time.Time) { s.patience, s.by = 
 // Interrupt ends a read in progress and all later ones, from any goroutine.
 func (s *Exchange) Interrupt() {
 	s.stop.Store(true)
-	_ = s.rc.SetReadDeadline(time.Unix(1, 0))
+	if s.halt == nil {
+		s.endReads()
+		return
+	}
+	select {
+	case s.halt <- struct{}{}:
+	default:
+	}
 }
+
+// endReads makes the read in progress fail. Over HTTP/2 the rest of the body is lost.
+func (s *Exchange) endReads() { _ = s.rc.SetReadDeadline(time.Unix(1, 0)) }
 
 // Trailers returns the trailers of the body, once it has ended.
 func (s *Exchange) Trailers() []h1.Field { return Fields(s.r.Trailer) }
@@ -145,7 +161,7 @@ func Fields(h http.Header) []h1.Field {
 func (s *Exchange) Release() {
 	if s.pump != nil {
 		if s.pump.busy {
-			s.Interrupt()
+			s.endReads()
 		}
 		close(s.pump.want)
 		s.pump.wg.Wait()
@@ -193,6 +209,7 @@ func (s *Exchange) begin() {
 		if f.Key.HopByHop() && f.Key != h1.Trailer {
 			continue
 		}
+		s.trailers = s.trailers || f.Key == h1.Trailer || f.Key == h1.ContentType && strings.HasPrefix(f.Value, "application/grpc")
 		h[http.CanonicalHeaderKey(f.Name)] = append(h[http.CanonicalHeaderKey(f.Name)], f.Value)
 	}
 	if !s.bare && s.head.Length >= 0 {
@@ -229,6 +246,7 @@ func (s *Exchange) Flush() error {
 // End ends the answer.
 func (s *Exchange) End(trailers []h1.Field) error {
 	s.begin()
+	s.trailers = s.trailers || len(trailers) > 0
 	for _, f := range trailers {
 		s.w.Header().Add(http.TrailerPrefix+f.Name, f.Value)
 	}

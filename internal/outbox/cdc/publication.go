@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // lockWithin limits how long adding a table may block its writers.
@@ -33,11 +35,7 @@ func (p publication) sql() string {
 }
 
 func (p publication) list() string {
-	var names []string
-	for _, t := range p.tables {
-		names = append(names, t.quoted())
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each.Of(p.tables, table.quoted), ", ")
 }
 
 // ensure creates the publication, or checks and adjusts an existing one. It returns the

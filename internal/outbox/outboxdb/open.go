@@ -10,12 +10,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/mysql"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/postgres"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/sqlite"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
 // DefaultSchema is the default location of an outbox's tables: a PostgreSQL schema, or the
 // prefix of the table names in other databases.
-const DefaultSchema = postgres.DefaultSchema
+const DefaultSchema = tables.DefaultSchema
 
 // ErrURL is the error of Open and Init for a URL that names no database.
 var ErrURL = errors.New("want postgres://user@host/database, mysql://user@host/database or sqlite:PATH")

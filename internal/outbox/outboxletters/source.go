@@ -38,7 +38,7 @@ const (
 type Source struct {
 	triage.Listing
 	outbox string
-	store  outbox.Letters
+	open   func() (outbox.Letters, error)
 	log    *slog.Logger
 
 	mu    sync.Mutex // guards the fields below
@@ -52,10 +52,11 @@ var (
 	_ triage.Distant = (*Source)(nil)
 )
 
-// New returns the source of the outbox that is called name in the settings. log may be nil.
-func New(name string, store outbox.Letters, log *slog.Logger) *Source {
+// New returns the source of the outbox that is called name in the settings. open returns its letters, or why its database
+// is not open yet. log may be nil.
+func New(name string, open func() (outbox.Letters, error), log *slog.Logger) *Source {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	s := &Source{outbox: name, store: store, log: log}
+	s := &Source{outbox: name, open: open, log: log}
 	s.Listing = s.all
 	return s
 }
@@ -87,7 +88,11 @@ func (s *Source) position(id string) (int64, error) {
 
 // at reads one undelivered event.
 func (s *Source) at(ctx context.Context, position int64) (outbox.Waiting, error) {
-	all, err := s.store.Waiting(ctx, outbox.Query{After: position - 1, Limit: 1})
+	var all []outbox.Waiting
+	store, err := s.open()
+	if err == nil {
+		all, err = store.Waiting(ctx, outbox.Query{After: position - 1, Limit: 1})
+	}
 	if err != nil {
 		return outbox.Waiting{}, fmt.Errorf("read an event of outbox %s: %w", s.outbox, err)
 	}
@@ -128,10 +133,14 @@ func (s *Source) Unread() error {
 }
 
 func (s *Source) read(ctx context.Context, bare bool) ([]queue.Death, error) {
+	store, err := s.open()
+	if err != nil {
+		return nil, err
+	}
 	var out []queue.Death
 	q := outbox.Query{State: outbox.Parked, Limit: page, Bare: bare}
 	for len(out) < maxLetters {
-		some, err := s.store.Waiting(ctx, q)
+		some, err := store.Waiting(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +255,11 @@ func (s *Source) Redrive(ctx context.Context, id string) (queue.Outcome, error) 
 }
 
 func (s *Source) retry(ctx context.Context, position int64) error {
-	n, err := s.store.Retry(ctx, []int64{position})
+	n := 0
+	store, err := s.open()
+	if err == nil {
+		n, err = store.Retry(ctx, []int64{position})
+	}
 	if err != nil {
 		return fmt.Errorf("retry an event of outbox %s: %w", s.outbox, err)
 	}
@@ -262,7 +275,11 @@ func (s *Source) Discard(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	n, err := s.store.Skip(ctx, []int64{w.Position})
+	n := 0
+	store, err := s.open()
+	if err == nil {
+		n, err = store.Skip(ctx, []int64{w.Position})
+	}
 	if err != nil {
 		return fmt.Errorf("skip an event of outbox %s: %w", s.outbox, err)
 	}
@@ -294,7 +311,10 @@ func (s *Source) Edit(ctx context.Context, m queue.Death, body []byte, attribute
 	if err := e.Validate(); err != nil {
 		return "", fmt.Errorf("the edited event is invalid: %w: %w", err, triage.ErrInvalid)
 	}
-	err = s.store.Edit(ctx, position, e)
+	store, err := s.open()
+	if err == nil {
+		err = store.Edit(ctx, position, e)
+	}
 	if errors.Is(err, outbox.ErrNotFound) || errors.Is(err, outbox.ErrNotParked) {
 		return "", queue.ErrLetterNotFound
 	}

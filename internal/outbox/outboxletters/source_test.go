@@ -99,6 +99,8 @@ func (t *table) Edit(_ context.Context, position int64, e outbox.Edit) error {
 	return nil
 }
 
+func (t *table) open() (outbox.Letters, error) { return t, nil }
+
 func delivered(t *table, i int) { t.all = slices.Delete(t.all, i, i+1) }
 
 func failedAgain(state outbox.State) func(*table, int) {
@@ -124,7 +126,7 @@ func fixture(sent func(*table, int)) (*table, *Source) {
 	t := &table{sent: sent, all: []outbox.Waiting{
 		parked(1, "invalid", "too large: 9 MB", map[string]string{"Trace": "t1"}), ready, parked(3, "invalid", "too large: 8 MB", nil), parked(4, classLost, "the relay died", nil),
 	}}
-	return t, New("shop", t, nil)
+	return t, New("shop", t.open, nil)
 }
 
 func letters(t *testing.T, s *Source, sel queue.Selection) []queue.Death {
@@ -159,7 +161,7 @@ func TestParkedEventsAreLetters(t *testing.T) {
 	if some := letters(t, s, queue.Selection{Body: `"n":3`}); len(some) != 1 || some[0].ID != all[1].ID {
 		t.Errorf("with this body: %+v", some)
 	}
-	other := New("other", store, nil)
+	other := New("other", store.open, nil)
 	for _, id := range []string{"dl-000000000000", "ob-00000000-000000000001", s.id(2), s.id(9), other.id(1)} {
 		if _, err := s.Letter(t.Context(), id); !errors.Is(err, queue.ErrLetterNotFound) {
 			t.Errorf("letter %s: %v", id, err)

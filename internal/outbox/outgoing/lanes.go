@@ -83,11 +83,7 @@ func wave(ctx context.Context, records []outbox.Record, lanes [][]int, results [
 
 // All returns the same error for n records.
 func All(n int, err error) []error {
-	all := make([]error, n)
-	for i := range all {
-		all[i] = err
-	}
-	return all
+	return slices.Repeat([]error{err}, n)
 }
 
 // Failed returns the results of a batch that was not sent: err for the first record of each

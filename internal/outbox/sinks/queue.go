@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/outbox/outgoing"
 	"github.com/bezoar-dev/bezoar/outbox"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -51,19 +52,12 @@ func (s *queueSink) Send(ctx context.Context, records []outbox.Record) []error {
 		return outgoing.Failed(records, fmt.Errorf("queue %s: %w", s.name, err))
 	}
 	return outgoing.Waves(ctx, records, queue.MaxBatch, outgoing.CheckTexts, func(ctx context.Context, wave []*outbox.Record) []error {
-		in := make([]queue.SendInput, len(wave))
-		for i, r := range wave {
-			in[i] = s.message(r, q.Settings.FIFO)
-		}
+		in := each.Of(wave, func(r *outbox.Record) queue.SendInput { return s.message(r, q.Settings.FIFO) })
 		sent, err := s.to.SendBatch(ctx, s.name, in)
 		if err != nil {
 			return outgoing.All(len(wave), fmt.Errorf("queue %s: %w", s.name, err))
 		}
-		results := make([]error, len(wave))
-		for i := range sent {
-			results[i] = judgeQueue(sent[i].Err)
-		}
-		return results
+		return each.Of(sent, func(r queue.SendResult) error { return judgeQueue(r.Err) })
 	})
 }
 

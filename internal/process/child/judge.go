@@ -55,10 +55,10 @@ func judge(d death) Result {
 		res.Class, res.Err, res.ExitCode = bezoar.Crash, d.lost, -1
 		res.Detail, res.Unexplained = "its end is unknown: "+d.lost.Error(), true
 	case d.asked != nil && d.asked.class == bezoar.OOM && sig == syscall.SIGKILL:
-		res.Class, res.Detail = bezoar.OOM, "killed: "+d.asked.why+" (out of memory"+limitText(d.memory)+")"
+		res.Class, res.Detail = bezoar.OOM, "killed: "+d.asked.why+proc.OutOfMemory(d.memory)
 	case d.oomKills > 0 && res.ExitCode != 0:
 		res.Class = bezoar.OOM
-		res.Detail += " (out of memory" + limitText(d.memory) + ")"
+		res.Detail += proc.OutOfMemory(d.memory)
 	case d.asked != nil && d.asked.class != bezoar.OOM:
 		d.judgeStopped(&res)
 	case sig != 0:
@@ -102,7 +102,7 @@ func (d death) judgeSignal(res *Result, sig syscall.Signal) {
 		res.Detail += fmt.Sprintf(" (it used up its %v of processor time)", d.cpuLimit)
 	case d.memory > 0 && proc.RanOutOfMemory(lastLines(d.stderr)):
 		res.Class = bezoar.OOM
-		res.Detail += " (out of memory" + limitText(d.memory) + ")"
+		res.Detail += proc.OutOfMemory(d.memory)
 	case sig == syscall.SIGKILL:
 		res.Unexplained = true
 		res.Detail += ": unexplained SIGKILL"
@@ -135,7 +135,7 @@ func (d death) judgeExit(res *Result) {
 			return
 		case d.memory > 0 && proc.RanOutOfMemory(lastLines(d.stderr)):
 			res.Class = bezoar.OOM
-			res.Detail += " (out of memory" + limitText(d.memory) + ")"
+			res.Detail += proc.OutOfMemory(d.memory)
 			return
 		}
 	}
@@ -194,16 +194,6 @@ func launches(name string) bool {
 func lastLines(b []byte) []string {
 	const enough = 16 << 10
 	return strings.Split(string(b[max(0, len(b)-enough):]), "\n")
-}
-
-func limitText(bytes int64) string {
-	switch {
-	case bytes == 0:
-		return ""
-	case bytes%(1<<20) == 0:
-		return fmt.Sprintf(", limit %d MiB", bytes>>20)
-	}
-	return fmt.Sprintf(", limit %d bytes", bytes)
 }
 
 // parseSaid reads what was written to the descriptor for reports.

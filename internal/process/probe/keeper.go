@@ -134,3 +134,6 @@ func quiet(ctx context.Context, addr string) Result {
 	}
 	return Result{Outcome: Broken, Err: err}
 }
+
+// Substitute implements [fleet.Keeper]. Somebody else starts the workers.
+func (x *ExternalWorkers) Substitute(string, uint64, string) {}

@@ -55,29 +55,36 @@ func procListeners(port uint16) (inodes []uint64) {
 // unixListeners returns the inodes of the sockets that listen at a path. A socket whose file was removed counts while it is
 // open.
 func unixListeners(path string) []uint64 {
-	const flagsField, inodeField, accepts = 3, 6, "00010000"
+	var inodes []uint64
+	eachUnixListener(func(inode uint64, at string) {
+		if at == path {
+			inodes = append(inodes, inode)
+		}
+	})
+	slices.Sort(inodes)
+	return inodes
+}
+
+// eachUnixListener reads the listening sockets of /proc/net/unix. The path of an abstract one begins with @.
+func eachUnixListener(tell func(inode uint64, path string)) {
+	const flagsField, inodeField, pathField, accepts = 3, 6, 7, "00010000"
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
-		return nil
+		return
 	}
 	defer f.Close()
-	var inodes []uint64
 	lines := bufio.NewScanner(f)
 	for n := 0; n < maxTable && lines.Scan(); n++ {
 		line := lines.Text()
-		if !strings.HasSuffix(line, " "+path) {
-			continue
-		}
 		fields := strings.Fields(line)
-		if len(fields) <= inodeField || fields[flagsField] != accepts {
+		if len(fields) <= pathField || fields[flagsField] != accepts {
 			continue
 		}
+		_, path, _ := strings.Cut(line, " "+fields[inodeField]+" ") // a path may contain spaces
 		if ino, err := strconv.ParseUint(fields[inodeField], 10, 64); err == nil && ino != 0 {
-			inodes = append(inodes, ino)
+			tell(ino, path)
 		}
 	}
-	slices.Sort(inodes)
-	return inodes
 }
 
 func isLoopback(host string) bool {

@@ -22,6 +22,16 @@ func ListeningBy(sockets []uint64) []netip.AddrPort {
 	return listening(func(l listener) bool { return slices.Contains(sockets, l.inode) })
 }
 
+// UnixListeningBy returns the paths at which the Unix sockets with these inodes listen.
+func UnixListeningBy(sockets []uint64) (paths []string) {
+	eachUnixListener(func(inode uint64, path string) {
+		if len(paths) < maxListening && slices.Contains(sockets, inode) {
+			paths = append(paths, path)
+		}
+	})
+	return paths
+}
+
 func listening(match func(listener) bool) (out []netip.AddrPort) {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(table)

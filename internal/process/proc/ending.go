@@ -52,6 +52,17 @@ func FatalSignal(ws syscall.WaitStatus) syscall.Signal {
 	return 0
 }
 
+// OutOfMemory is what a description adds for a process that had no more memory; the limit is 0 if it had none.
+func OutOfMemory(limit int64) string {
+	switch {
+	case limit == 0:
+		return " (out of memory)"
+	case limit%(1<<20) == 0:
+		return fmt.Sprintf(" (out of memory, limit %d MiB)", limit>>20)
+	}
+	return fmt.Sprintf(" (out of memory, limit %d bytes)", limit)
+}
+
 // RanOutOfMemory reports whether the last lines of a process come from a runtime that could not get more memory.
 func RanOutOfMemory(lines []string) bool {
 	for _, l := range lines {

@@ -227,6 +227,30 @@ func Sweep(match func(pid int) bool) (int, error) {
 	}
 }
 
+// Ask sends SIGTERM to every process except ours for which match returns true, and returns when each of them was born. It
+// calls match twice, as Sweep does.
+func Ask(match func(pid int) bool) map[int]uint64 {
+	asked := map[int]uint64{}
+	pids, err := all()
+	if err != nil {
+		return asked
+	}
+	for _, pid := range pids {
+		if !match(pid) {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		if born, ok := Alive(pid); ok && match(pid) && unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) == nil {
+			asked[pid] = born
+		}
+		_ = unix.Close(fd)
+	}
+	return asked
+}
+
 // killPinned kills the processes that still match once they are held, and waits for their deaths.
 func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
 	type held struct{ pid, fd int }

@@ -65,6 +65,9 @@ func EndAdopted(Family, time.Duration) (int, error) { return 0, nil }
 // Sweep does nothing.
 func Sweep(func(pid int) bool) (int, error) { return 0, nil }
 
+// Ask does nothing.
+func Ask(func(pid int) bool) map[int]uint64 { return nil }
+
 // Reaper does nothing.
 type Reaper struct{}
 

@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -66,8 +65,11 @@ func openState(path string) (*state, []record, error) {
 	fail := func(err error) (*state, []record, error) {
 		return nil, nil, errors.Join(fmt.Errorf("state %s: %w", path, err), f.Close())
 	}
-	if err := lock(f); err != nil {
-		return fail(fmt.Errorf("another run uses it (%w)", err))
+	switch taken, err := statefile.Lock(f, lockWait); {
+	case err != nil:
+		return fail(fmt.Errorf("lock it: %w", err))
+	case !taken:
+		return fail(errors.New("another run uses it"))
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -94,17 +96,6 @@ func openState(path string) (*state, []record, error) {
 
 // lockWait is how long to wait for the lock: a predecessor that was killed may have left a child between fork and exec.
 const lockWait = 2 * time.Second
-
-func lock(f *os.File) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(lockWait); ; <-tick.C {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
-			return err
-		}
-	}
-}
 
 // torn reports whether the file can be the beginning of a first record.
 func torn(text []byte) bool {
@@ -150,8 +141,7 @@ func (s *state) Close() error {
 	if s.f == nil {
 		return nil
 	}
-	// Unlocked, not only closed: a child process that is being started has the file, too.
-	return errors.Join(unix.Flock(int(s.f.Fd()), unix.LOCK_UN), s.f.Close())
+	return errors.Join(statefile.Unlock(s.f), s.f.Close())
 }
 
 // encode formats a record: its checksum, a space, JSON, a line end.

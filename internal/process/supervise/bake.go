@@ -103,7 +103,7 @@ func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 // handOver replaces l by next. l finishes its work in parallel. While next is in its bake, l waits without new work, and
 // takes its place back if next does not pass. handOver returns the life that has the place.
 func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
-	finish := w.retireBeside(l)
+	finish := w.retireBeside(active, l, o.of != nil)
 	w.open(next)
 	err := w.prove(active, next, o.roll)
 	var f *failure
@@ -125,7 +125,7 @@ func (w *slot) takeBack(l, next *life) bool {
 	if l.dead() {
 		return false
 	}
-	finish := w.retireBeside(next)
+	finish := w.retireBeside(context.Background(), next, false)
 	w.s.reg.Down(w.name, l.epoch(), planned("the old process takes its place back"))
 	w.begins(l.cfg.Load())
 	up := w.open(l)

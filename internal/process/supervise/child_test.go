@@ -71,7 +71,11 @@ func child(role string) {
 		time.Sleep(time.Hour)
 	case "elsewhere":
 		addr, _ := os.ReadFile(os.Getenv(envFlag))
-		ln, err := net.Listen("tcp", strings.ReplaceAll(string(addr), "PORT", os.Getenv("PORT")))
+		network := "tcp"
+		if strings.Contains(string(addr), "/") {
+			network = "unix"
+		}
+		ln, err := net.Listen(network, strings.ReplaceAll(string(addr), "PORT", os.Getenv("PORT")))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

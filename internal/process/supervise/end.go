@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"fmt"
 	"syscall"
 	"time"
 
@@ -52,7 +51,7 @@ func judge(d death) fleet.End {
 			end.Class = bezoar.SpawnFailed
 		}
 	case d.asked == toFit && sig == syscall.SIGKILL:
-		end.Class, end.Detail = bezoar.OOM, "killed: "+d.why+" (out of memory"+limitText(d.memory)+")"
+		end.Class, end.Detail = bezoar.OOM, "killed: "+d.why+proc.OutOfMemory(d.memory)
 		if !d.ready {
 			end.Class = bezoar.SpawnFailed
 		}
@@ -69,17 +68,7 @@ func judge(d death) fleet.End {
 		end.Detail += ", announced by its health check"
 	case d.oomKill && sig == syscall.SIGKILL, end.ExitCode != 0 && proc.RanOutOfMemory(d.stderr):
 		end.Class = bezoar.OOM
-		end.Detail += " (out of memory" + limitText(d.memory) + ")"
+		end.Detail += proc.OutOfMemory(d.memory)
 	}
 	return end
-}
-
-func limitText(bytes int64) string {
-	switch {
-	case bytes == 0:
-		return ""
-	case bytes%(1<<20) == 0:
-		return fmt.Sprintf(", limit %d MiB", bytes>>20)
-	}
-	return fmt.Sprintf(", limit %d bytes", bytes)
 }

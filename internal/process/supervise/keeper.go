@@ -16,6 +16,9 @@ const (
 	overdueLook  = time.Second            // for an answer to a health request
 )
 
+// substituteTries bounds the processes that are tried in the place of one that may hang.
+const substituteTries = 3
+
 var _ fleet.Keeper = (*Supervisor)(nil)
 
 // Check implements [fleet.Keeper].
@@ -101,4 +104,34 @@ func (s *Supervisor) Kill(worker string, epoch uint64, why string) {
 		s.log.Warn("worker killed", "worker", worker, "epoch", epoch, "why", why)
 		l.kill(why)
 	}
+}
+
+// Substitute implements [fleet.Keeper].
+func (s *Supervisor) Substitute(worker string, epoch uint64, why string) {
+	w := s.find(worker)
+	if w == nil {
+		return
+	}
+	l := w.find(epoch)
+	if l == nil {
+		return
+	}
+	s.log.Warn("worker may hang: another process takes its place", "worker", worker, "epoch", epoch, "why", why)
+	go func() {
+		for range substituteTries {
+			o := order{why: replaced + ": " + why, of: l, done: make(chan error, 1)}
+			select {
+			case w.replaces <- o:
+			case <-l.gone:
+				return
+			case <-w.left:
+				return
+			case <-s.over:
+				return
+			}
+			if err := <-o.done; err == nil || l.dead() {
+				return
+			}
+		}
+	}()
 }

@@ -66,8 +66,9 @@ func (s *Supervisor) drainOf(l *life) time.Duration {
 }
 
 // retireBeside lets another life take the place of l, which still finishes its work. The returned function waits until l
-// has nothing in flight, for at most Drain.
-func (w *slot) retireBeside(l *life) (finish func()) {
+// has nothing in flight, for at most Drain; with last, that counts from when active ends, because the work of a process
+// that hangs has deadlines of its own.
+func (w *slot) retireBeside(active context.Context, l *life, last bool) (finish func()) {
 	epoch := l.epoch()
 	if !w.s.reg.Retire(w.name, epoch) { // it has died
 		return func() {}
@@ -78,6 +79,9 @@ func (w *slot) retireBeside(l *life) (finish func()) {
 	done := make(chan struct{})
 	w.ending.Go(func() {
 		defer close(done)
+		if last && w.s.reg.Retired(active, w.name, epoch) == nil {
+			return
+		}
 		w.finish(context.Background(), l, func(ctx context.Context) error { return w.s.reg.Retired(ctx, w.name, epoch) })
 	})
 	return func() { <-done }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -220,7 +221,8 @@ func (s *Supervisor) end(l *life) {
 }
 
 // awaitGroup gives the rest of the group its grace: the process that got the signal may be a shell, which ends at once, in
-// front of a server that has work to finish.
+// front of a server that has work to finish. What it leaves in other groups, as setsid and su do, gets the signal
+// then, and the rest of the grace.
 func (l *life) awaitGroup() {
 	l.mu.Lock()
 	stopping := l.asked == toStop
@@ -228,7 +230,20 @@ func (l *life) awaitGroup() {
 	if !stopping {
 		return
 	}
-	for wait := 2 * time.Millisecond; proc.GroupAlive(l.pid); wait = min(2*wait, 100*time.Millisecond) {
+	var outside map[int]uint64
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if !proc.GroupAlive(l.pid) {
+			if outside == nil {
+				outside = proc.Ask(l.made)
+			}
+			maps.DeleteFunc(outside, func(pid int, born uint64) bool {
+				now, ok := proc.Alive(pid)
+				return !ok || now != born
+			})
+			if len(outside) == 0 {
+				return
+			}
+		}
 		select {
 		case <-l.killed: // the grace has passed
 			return
@@ -250,13 +265,15 @@ func (l *life) drain() {
 	}
 }
 
+// made reports whether a process is of this life, by its environment.
+func (l *life) made(pid int) bool {
+	born, ok := proc.Born(pid)
+	return ok && born >= l.born && proc.Family{Variable: envLife + "=" + l.mark}.Has(pid)
+}
+
 // bury removes what a life has left.
 func (s *Supervisor) bury(l *life) {
-	family := proc.Family{Variable: envLife + "=" + l.mark}
-	n, err := proc.Sweep(func(pid int) bool {
-		born, ok := proc.Born(pid)
-		return ok && born >= l.born && family.Has(pid)
-	})
+	n, err := proc.Sweep(l.made)
 	if n > 0 || err != nil {
 		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n, "error", err)
 	}

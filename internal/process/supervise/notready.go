@@ -13,6 +13,8 @@ import (
 // tellAfter is how long a worker may take to become ready before the log says what is missing.
 const tellAfter = 2 * time.Second
 
+const noPort = "it listens on no port"
+
 // tellNotReady logs why a slow worker is not ready, unless told says the same, and returns the reason. last is the newest
 // check; nil if there was none.
 func (s *Supervisor) tellNotReady(l *life, last *probe.Result, told string) string {
@@ -28,7 +30,11 @@ func (s *Supervisor) tellNotReady(l *life, last *probe.Result, told string) stri
 		why = "its health check " + last.String()
 	default:
 		sockets := proc.Sockets(proc.Family{Group: l.pid, Variable: envLife + "=" + l.mark})
-		why = notListening(l.port, probe.ListeningBy(sockets))
+		if why = notListening(l.port, probe.ListeningBy(sockets)); why == noPort {
+			if paths := probe.UnixListeningBy(sockets); len(paths) > 0 {
+				why = fmt.Sprintf("it listens on the Unix socket %s, and on no port", strings.Join(paths, ", "))
+			}
+		}
 	}
 	if why == told {
 		return told
@@ -44,7 +50,7 @@ func (s *Supervisor) tellNotReady(l *life, last *probe.Result, told string) stri
 // notListening says where a worker listens instead of at its port.
 func notListening(port int, at []netip.AddrPort) string {
 	if len(at) == 0 {
-		return "it listens on no port"
+		return noPort
 	}
 	places := probe.Places(at)
 	for _, a := range at {

@@ -44,6 +44,7 @@ type slot struct {
 type order struct {
 	why  string
 	roll *rollout // nil: a single replacement
+	of   *life    // what is to be replaced, and may take as long as its work may; nil: whatever holds the place
 	done chan error
 }
 
@@ -228,6 +229,10 @@ func (w *slot) superviseLife(ctx context.Context, l *life) *life {
 			l.stop(why, w.s.settingsFor(l).Grace)
 			return nil
 		case o := <-w.replaces:
+			if o.of != nil && o.of != l {
+				o.done <- nil // it has been replaced already
+				continue
+			}
 			next, err := w.startLife(active, true, true)
 			if err != nil {
 				w.begins(l.cfg.Load())

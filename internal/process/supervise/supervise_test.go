@@ -117,19 +117,26 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 
 // A shell in front of the server ends at once; the server has the grace all the same.
 func TestGraceIsForTheWholeGroup(t *testing.T) {
-	inShell := func(c *Config) { c.Command = append([]string{"sh", "-c", `"$0" "$@"; echo done`}, c.Command...) }
-	r := run(t, "thorough", func(c *Config) { inShell(c); c.Grace = time.Minute })
-	r.reg.wait(t, "up", 1)
-	r.stop()
-	if _, err := os.Stat(r.flag()); err != nil {
-		t.Errorf("the server could not finish: %v, end %+v", err, r.reg.end())
-	}
+	for name, script := range map[string]string{
+		"a shell in front":     `"$0" "$@"; echo done`,
+		"a session of its own": `setsid "$0" "$@" & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShell := func(c *Config) { c.Command = append([]string{"sh", "-c", script}, c.Command...) }
+			r := run(t, "thorough", func(c *Config) { inShell(c); c.Grace = time.Minute })
+			r.reg.wait(t, "up", 1)
+			r.stop()
+			if _, err := os.Stat(r.flag()); err != nil {
+				t.Errorf("the server could not finish: %v, end %+v", err, r.reg.end())
+			}
 
-	r = run(t, "stubborn", func(c *Config) { inShell(c); c.Grace = 100 * time.Millisecond })
-	r.reg.wait(t, "up", 1)
-	r.stop() // looks for what is left
-	if end := r.reg.end(); !end.Planned || end.Signal != "SIGTERM" {
-		t.Errorf("end %+v, want planned, the shell by SIGTERM", end)
+			r = run(t, "stubborn", func(c *Config) { inShell(c); c.Grace = 100 * time.Millisecond })
+			r.reg.wait(t, "up", 1)
+			r.stop() // looks for what is left
+			if end := r.reg.end(); !end.Planned || end.Signal != "SIGTERM" {
+				t.Errorf("end %+v, want planned, the shell by SIGTERM", end)
+			}
+		})
 	}
 }
 

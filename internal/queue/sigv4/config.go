@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
@@ -96,21 +97,12 @@ func isKeyID(s string) bool {
 
 // isWord reports whether s is valid in a credential scope.
 func isWord(s string) bool {
-	for i := range len(s) {
-		if !isUnreserved(s[i]) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || !isUnreserved(byte(r)) })
 }
 
 // isHeader reports whether s is a header's name in lower case.
 func isHeader(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c > '~' || 'A' <= c && c <= 'Z' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c > '~' || 'A' <= c && c <= 'Z' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+	})
 }

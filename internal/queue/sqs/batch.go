@@ -1,6 +1,10 @@
 package sqs
 
-import "github.com/bezoar-dev/bezoar/queue"
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
 
 const maxEntries = 10
 
@@ -28,15 +32,8 @@ func (c *call) batch(kind string) error {
 }
 
 func validID(id string) bool {
-	if id == "" || len(id) > 80 {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= 80 &&
+		strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 // outcomes encodes the results of a batch: first the entries without a fault, by success, then the others. An empty list is

@@ -140,10 +140,5 @@ func scope(r *http.Request, region string) (string, string) {
 
 // isRegion accepts 1 to 32 of a-z, 0-9 and -.
 func isRegion(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 32
+	return s != "" && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

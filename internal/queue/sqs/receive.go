@@ -247,13 +247,8 @@ func newFilter(names []string) filter {
 }
 
 func (f filter) wants(name string) bool {
-	if f.all {
-		return true
-	}
-	for _, n := range f.names {
-		if prefix, ok := strings.CutSuffix(n, ".*"); n == name || ok && strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return f.all || slices.ContainsFunc(f.names, func(n string) bool {
+		prefix, ok := strings.CutSuffix(n, ".*")
+		return n == name || ok && strings.HasPrefix(name, prefix)
+	})
 }

@@ -35,16 +35,7 @@ func parseARN(arn string) (name string, ok bool) {
 
 // validName reports whether a queue may have this name. The engine is stricter about .fifo; its own names begin with a dot.
 func validName(name string) bool {
-	base := strings.TrimSuffix(name, ".fifo")
-	if base == "" || len(name) > 80 {
-		return false
-	}
-	for i := range len(base) {
-		if c := base[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
+	return len(name) <= 80 && validID(strings.TrimSuffix(name, ".fifo"))
 }
 
 func showRedrive(v *view) string {

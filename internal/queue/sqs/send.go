@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -225,12 +226,7 @@ func (c *call) priority(typed map[string]queue.Attribute, in *queue.SendInput) *
 
 // groupForm accepts 1 to 128 visible ASCII characters.
 func groupForm(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return len(s) <= maxGroupID
+	return len(s) <= maxGroupID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // checkTyped checks the attributes of a message.

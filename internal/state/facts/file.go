@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
@@ -41,6 +40,16 @@ func (s *Store) catchUp(locked bool) error {
 }
 
 func (s *Store) reopen() error {
+	if err := s.adopt(); err != nil {
+		return err
+	}
+	s.read, s.lines = 0, 0
+	clear(s.facts)
+	return nil
+}
+
+// adopt uses the file that is at the path now.
+func (s *Store) adopt() error {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -49,17 +58,11 @@ func (s *Store) reopen() error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	s.adopt(f, info)
-	s.read, s.lines = 0, 0
-	clear(s.facts)
-	return nil
-}
-
-func (s *Store) adopt(f *os.File, info os.FileInfo) {
 	if s.file != nil {
 		_ = s.file.Close() // nothing in it is needed
 	}
 	s.file, s.is = f, info
+	return nil
 }
 
 // readOn reads the lines after what has been read.
@@ -102,13 +105,9 @@ func (s *Store) take(text []byte) {
 
 // write appends changes. The caller holds the lock of the file.
 func (s *Store) write(changed map[string]json.RawMessage) error {
-	var out []byte
-	for key, fact := range changed {
-		text, err := json.Marshal(line{key, fact})
-		if err != nil {
-			return err
-		}
-		out = append(append(out, text...), '\n')
+	out, err := encode(changed)
+	if err != nil {
+		return err
 	}
 	if _, err := s.file.Write(out); err != nil {
 		return errors.Join(err, s.file.Truncate(s.read))
@@ -136,45 +135,30 @@ func (s *Store) apply(changed map[string]json.RawMessage) {
 }
 
 // rewrite writes the current facts into a new file, atomically.
-func (s *Store) rewrite() (err error) {
-	f, err := os.CreateTemp(filepath.Dir(s.path), ".facts-")
+func (s *Store) rewrite() error {
+	text, err := encode(s.facts)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriter(f)
-	for key, fact := range s.facts {
+	if err := statefile.Replace(s.path, text); err != nil {
+		return err
+	}
+	if err := s.adopt(); err != nil {
+		return err
+	}
+	s.read, s.lines = s.is.Size(), len(s.facts)
+	return nil
+}
+
+// encode returns a line for each fact.
+func encode(all map[string]json.RawMessage) ([]byte, error) {
+	var out []byte
+	for key, fact := range all {
 		text, err := json.Marshal(line{key, fact})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, err := w.Write(append(text, '\n')); err != nil {
-			return err
-		}
+		out = append(append(out, text...), '\n')
 	}
-	if err = w.Flush(); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), s.path); err != nil {
-		return err
-	}
-	appending, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := appending.Stat()
-	if err != nil {
-		return errors.Join(err, appending.Close())
-	}
-	_ = f.Close() // it is synced
-	s.adopt(appending, info)
-	s.read, s.lines = info.Size(), len(s.facts)
-	return nil
+	return out, nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // fileName is the Unix socket in the state directory. lockName is the file that a process locks from when it looks for its
@@ -45,8 +47,8 @@ func claim(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	taken, err := statefile.TryLock(f)
+	if err == nil && !taken {
 		err = ErrUnderWay
 	}
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // file is the locked file behind a journal, and its mapping.
@@ -85,10 +87,7 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 func (j *Journal) Close() error { return j.file.close() }
 
 // lockPatience is how long to wait for the lock: the kernel may not have closed all files of a process that has just died.
-const (
-	lockPatience = time.Second
-	lockPause    = 5 * time.Millisecond
-)
+const lockPatience = time.Second
 
 // lockAndRead returns the file, locked until it is closed, and its content.
 func lockAndRead(path string) (*os.File, []byte, error) {
@@ -99,15 +98,11 @@ func lockAndRead(path string) (*os.File, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for late := time.Now().Add(lockPatience); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(late); {
-		time.Sleep(lockPause)
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	taken, err := statefile.Lock(f, lockPatience)
+	if err == nil && !taken {
+		err = fmt.Errorf("it is %w%s; stop that one, or give this one another file", ErrInUse, holder(f))
 	}
 	if err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = fmt.Errorf("it is %w%s; stop that one, or give this one another file", ErrInUse, holder(f))
-		}
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	// Read one byte more than a journal can have, to detect files that are too long.
@@ -167,17 +162,12 @@ func (f *file) closeOnce() error {
 	// process may use by then.
 	_, err := unix.MmapPtr(-1, 0, f.mem.at, f.mem.size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
-	// Unlocked, not only closed: a child process that is being started has the file, too.
-	return errors.Join(err, unix.Flock(int(f.f.Fd()), unix.LOCK_UN), f.f.Close())
+	return errors.Join(err, statefile.Unlock(f.f), f.f.Close())
 }
 
 // bootID identifies one run of the machine. Where the system has no such id, all runs have the same one.
 func bootID() (id [16]byte) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return id
-	}
-	digits := strings.ReplaceAll(strings.TrimSpace(string(text)), "-", "")
+	digits := strings.ReplaceAll(statefile.Boot(), "-", "")
 	if len(digits) == 2*len(id) {
 		_, _ = hex.Decode(id[:], []byte(digits)) // an incomplete one still works
 	}

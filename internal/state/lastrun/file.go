@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
@@ -102,8 +100,11 @@ func lockAndRead(f *os.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f); err != nil {
-		return nil, err
+	switch taken, err := statefile.Lock(f, lockPatience); {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	case !taken:
+		return nil, fmt.Errorf("%s is in use by another process", f.Name())
 	}
 	if !trusted {
 		return nil, nil
@@ -111,30 +112,8 @@ func lockAndRead(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, headSize+maxText))
 }
 
-// lockPatience is how long to wait for a lock: a child that a dying process has just forked holds all its files until it
-// executes another program.
-const (
-	lockPatience = 250 * time.Millisecond
-	lockPause    = 5 * time.Millisecond
-)
-
-func lock(f *os.File) error {
-	for late := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, unix.EINTR):
-		case !errors.Is(err, unix.EWOULDBLOCK):
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		case time.Now().After(late):
-			return fmt.Errorf("%s is in use by another process", f.Name())
-		}
-	}
-}
-
-// unlock releases the lock at once, even if other descriptors of the file exist.
-func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// lockPatience is how long to wait for a lock that a child of the last run may still have.
+const lockPatience = 250 * time.Millisecond
 
 // check refuses files that are not our own. If others could write to the file, it removes that permission and reports the
 // content as untrusted.

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // How is how a run ended.
@@ -140,7 +142,7 @@ func (r *Run) Close() error {
 	if r.mine {
 		errs = append(errs, debug.SetCrashOutput(nil, debug.CrashOptions{}))
 	}
-	if err := errors.Join(append(errs, unlock(r.log), r.log.Close())...); err != nil {
+	if err := errors.Join(append(errs, statefile.Unlock(r.log), r.log.Close())...); err != nil {
 		return fmt.Errorf("close the record of this run: %w", err)
 	}
 	return nil

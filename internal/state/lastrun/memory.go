@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/bezoar-dev/bezoar/internal/process/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // count is the kernel's count of out-of-memory kills in one group.
@@ -43,9 +44,8 @@ func (c counter) count() count {
 
 // bootID identifies one run of the machine; "-" where the system has no such id.
 func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	id := strings.TrimSpace(string(text))
-	if err != nil || len(id) == 0 || len(id) > 64 || strings.ContainsAny(id, " \n") {
+	id := statefile.Boot()
+	if len(id) == 0 || len(id) > 64 || strings.ContainsAny(id, " \n") {
 		return "-"
 	}
 	return id

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // Size is the secret's length in bytes. The file contains only these bytes.
@@ -72,7 +74,7 @@ func create(path string) (err error) {
 	if err := os.Link(draft, path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return statefile.SyncDir(dir)
 }
 
 func write(path string, b []byte) error {
@@ -85,13 +87,4 @@ func write(path string, b []byte) error {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
-}
-
-// syncDir makes the new name survive a power failure.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // A file has a page with its header, and a page for each slot: the CRC-32C of length and text, the length, a byte with the
@@ -148,47 +148,16 @@ func (l *Log) extend(had, want int, left []Left, stopped bool) error {
 
 // make writes an empty file, atomically.
 func (l *Log) make(path string, slots int) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".starts-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
 	b := make([]byte, (slots+1)*page)
 	copy(b, magic)
-	if _, err = f.Write(b); err != nil {
+	if err := errors.Join(statefile.Replace(path, b), statefile.SyncDir(filepath.Dir(path))); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil {
+	if l.file, err = os.OpenFile(path, os.O_RDWR, 0o600); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(ignoreInvalid(dir.Sync()), dir.Close()); err != nil {
-		return err
-	}
-	if _, err = f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	l.file = f
 	for i := slots - 1; i >= 0; i-- {
 		l.free = append(l.free, i)
 	}
 	return nil
-}
-
-// ignoreInvalid ignores the error of file systems that cannot sync a folder.
-func ignoreInvalid(err error) error {
-	if errors.Is(err, fs.ErrInvalid) {
-		return nil
-	}
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ const MaxSlots = 1 << 14
 
 const (
 	lockWait = time.Second
-	lockPoll = 20 * time.Millisecond
 )
 
 // Record is one message that is being run.
@@ -91,7 +89,7 @@ func Open(dir string, slots int) (*Log, []Left, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Log{lock: lock, boot: Boot(), some: make(chan struct{}, 1)}
+	l := &Log{lock: lock, boot: statefile.Boot(), some: make(chan struct{}, 1)}
 	left, err := l.load(filepath.Join(dir, "starts"), slots)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the start log in %s: %w", dir, err), lock.Close())
@@ -207,15 +205,6 @@ func (l *Log) give(slot int) {
 	}
 }
 
-// Boot identifies this run of the machine; "" if it is not known.
-func Boot() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // Own takes the lock of a folder, which ends when the file is closed. If another process has it, the error is an
 // [InUseError].
 func Own(dir string) (*os.File, error) {
@@ -223,11 +212,7 @@ func Own(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
-	taken, err := statefile.TryLock(f)
-	// If a child was just being forked when its parent was killed, the child has the lock until it begins or dies.
-	for end := time.Now().Add(lockWait); !taken && err == nil && time.Now().Before(end); taken, err = statefile.TryLock(f) {
-		time.Sleep(lockPoll)
-	}
+	taken, err := statefile.Lock(f, lockWait)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the state directory %s: %w", dir, err), f.Close())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 func open(t testing.TB, dir string, slots int) (*Log, []Left) {
@@ -136,7 +137,7 @@ func TestALifeOfRecords(t *testing.T) {
 	must(t, log.Close())
 
 	log, left = open(t, dir, 1)
-	running.Boot, ended.Boot = Boot(), Boot()
+	running.Boot, ended.Boot = statefile.Boot(), statefile.Boot()
 	if diff := cmp.Diff([]Record{running, ended}, []Record{left[0].Record, left[1].Record}); diff != "" {
 		t.Error(diff)
 	}

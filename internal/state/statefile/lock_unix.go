@@ -23,5 +23,5 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock releases the lock of a file.
+// Unlock releases the lock of a file at once, even if a child process that is being started has the file, too.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

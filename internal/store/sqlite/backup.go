@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // backupStep is the number of pages copied between two checks of the context.
@@ -291,7 +292,7 @@ func (b Backup) name(part string) error {
 	if err := os.Rename(part, b.To); err != nil {
 		return err
 	}
-	return syncFile(filepath.Dir(b.To))
+	return statefile.SyncDir(filepath.Dir(b.To))
 }
 
 func syncFile(path string) error {
@@ -299,11 +300,7 @@ func syncFile(path string) error {
 	if err != nil {
 		return err
 	}
-	err = f.Sync()
-	if errors.Is(err, unix.EINVAL) { // the file system does not support this on directories
-		err = nil
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // fileURI returns a URI with all settings of a connection. The path is escaped, so that it

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 )
 
 // lockPoll is the interval of attempts to get the lock.
@@ -31,12 +33,12 @@ func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		taken, err := statefile.TryLock(f)
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+		}
+		if taken {
+			break
 		}
 		select {
 		case <-tick.C:

@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/dispatch/ledger"
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 	"github.com/bezoar-dev/bezoar/internal/store/tables"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -131,7 +131,7 @@ func (db *DB) closeAll() error {
 		err = errors.Join(err, release(db.file), db.file.Close())
 	}
 	if db.lock != nil {
-		err = errors.Join(err, unix.Flock(int(db.lock.Fd()), unix.LOCK_UN), db.lock.Close())
+		err = errors.Join(err, statefile.Unlock(db.lock), db.lock.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)

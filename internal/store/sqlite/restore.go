@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bezoar-dev/bezoar/internal/state/statefile"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
@@ -29,14 +30,14 @@ type Restore struct {
 
 // Restored describes the restored content.
 type Restored struct {
-	Bytes    int64
-	Schema   int64  // schema version of the backup; the next start may upgrade it
-	Kept     string // new name of the previous store; empty: there was none
-	Verdicts int64
-	Queues   int64
-	Messages int64 // includes the dead letters of queues
-	Letters  int64 // of requests
-	Runs     int64 // of flows
+	Bytes    int64  `json:"bytes"`
+	Schema   int64  `json:"schema"`         // schema version of the backup; the next start may upgrade it
+	Kept     string `json:"kept,omitempty"` // new name of the previous store; empty: there was none
+	Verdicts int64  `json:"verdicts"`
+	Queues   int64  `json:"queues"`
+	Messages int64  `json:"messages"`  // includes the dead letters of queues
+	Letters  int64  `json:"letters"`   // of requests
+	Runs     int64  `json:"flow_runs"` // of flows
 }
 
 // Run copies the backup beside the store, checks the whole copy, and finally replaces the
@@ -92,7 +93,7 @@ func (r Restore) Run(ctx context.Context) (done Restored, err error) {
 	if err := os.Rename(part, r.To); err != nil {
 		return done, fmt.Errorf("the store that was there is kept as %s: %w", done.Kept, err)
 	}
-	return done, syncFile(filepath.Dir(r.To))
+	return done, statefile.SyncDir(filepath.Dir(r.To))
 }
 
 // checkNames rejects a source that is not a backup, and a store that must not be replaced.

@@ -14,8 +14,11 @@ func layers() []layer {
 
 		{"internal/state/statefile", 0, "leaf: files that outlive a process"},
 		{"internal/sorted", 0, "leaf: sorts with little code"},
+		{"internal/each", 0, "leaf: one list out of another"},
 		{"internal/faults", 0, "leaf: every fault of a configuration"},
 		{"guard/cost", 0, "the words in which the cost of a query is told"},
+		{"guard/internal/scratch", 0, "memory that readers of queries keep"},
+		{"guard/internal/unescape", 0, "escapes in queries"},
 
 		{"policy/*", 1, "pure decisions"},
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},

@@ -164,7 +164,7 @@ func (w *world) planShot(slot int32) {
 	if w.workers[r.worker].armed {
 		r.killAt = w.now + int64(time.Millisecond)
 		at, kind = r.killAt, evKill
-	} else if r.shot.Kill > 0 && (!r.shot.Fire || w.workers[r.worker].primed) {
+	} else if r.shot.Kill > 0 && w.lucky(r.shot) && (!r.shot.Fire || w.workers[r.worker].primed) {
 		r.killAt = w.now + int64(r.shot.Kill)
 		at, kind = r.killAt, evKill
 		if r.shot.Hang {
@@ -177,6 +177,9 @@ func (w *world) planShot(slot int32) {
 	w.heap.push(event{at: at, kind: kind, a: slot, b: r.gen})
 }
 
+// lucky reports whether a shot is to kill this time.
+func (w *world) lucky(s *Shot) bool { return s.Odds == 0 || w.pick.IntN(s.Odds) == 0 }
+
 // bomb leaves on a worker what kills it after its answer.
 func (w *world) bomb(r *request, i int32) {
 	if r.shot == nil {
@@ -188,7 +191,7 @@ func (w *world) bomb(r *request, i int32) {
 	}
 	k.armed = k.armed || r.shot.Arm || r.shot.Leak > 0 && k.leaked >= r.shot.Leak
 	k.primed = k.primed || r.shot.Prime
-	if r.shot.Late == 0 {
+	if r.shot.Late == 0 || !w.lucky(r.shot) {
 		return
 	}
 	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: k.epoch, pill: none, class: w.deathClass(none)})

@@ -76,7 +76,7 @@ func shared(send func(n int, r *rand.Rand) Shot) func(n int, r *rand.Rand) Shot 
 
 // Rows are the attacks that the bounds are stated for.
 func Rows() []Row {
-	rows := slices.Concat(headerRows(), lateRows(), pairRows(), uniqueRows(), crowdRows())
+	rows := slices.Concat(headerRows(), lateRows(), pairRows(), uniqueRows(), crowdRows(), variantRows())
 	rows = append(rows, sharedRows(rows)...)
 	return append(rows, busyRows(rows)...)
 }

@@ -25,6 +25,7 @@ type Shot struct {
 	Service time.Duration
 	Kill    time.Duration // it kills its worker that long after its start; 0: not
 	Late    time.Duration // it kills its worker that long after its answer; 0: not
+	Odds    int           // it kills as Kill or Late say once in so many attempts; 0: each time
 	Hang    bool          // … and its worker does not die then, but answers nothing any more
 	Arm     bool          // the next request to its worker kills that, whosever it is
 	Leak    int           // … once its worker has answered so many of these; 0: not

@@ -25,7 +25,7 @@ func (w *world) silent(i int32, epoch uint32) {
 		w.after(muteAfter, evSilent, i, epoch)
 		return
 	}
-	w.state.Silent(k.epoch, true)
+	w.state.Silent(w.at(), k.epoch, true)
 }
 
 // anySilent returns the least busy worker that is silent: better than none.

@@ -22,12 +22,6 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSchema is the default schema of an outbox.
-const DefaultSchema = "bezoar_outbox"
-
-// Version is the schema version that this package reads and writes.
-const Version = 1
-
 //go:embed schema.sql
 var schemaSQL string
 
@@ -37,7 +31,7 @@ var notifySQL string
 // Config selects the database.
 type Config struct {
 	URL    string // postgres://user:password@host:port/database?…
-	Schema string // default DefaultSchema
+	Schema string // default [tables.DefaultSchema]
 	Notify bool   // for Init: commits wake listening relays
 }
 
@@ -50,7 +44,7 @@ func (c Config) String() string {
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 func (c Config) withDefaults() Config {
-	c.Schema = cmp.Or(c.Schema, DefaultSchema)
+	c.Schema = cmp.Or(c.Schema, tables.DefaultSchema)
 	return c
 }
 
@@ -172,9 +166,9 @@ func (s *Store) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if id.Version != Version {
+	if id.Version != tables.Version {
 		return fmt.Errorf("%s: the outbox in schema %s has version %d, and this program works with %d; run `bezoar outbox init` of the later version",
-			s.where, s.schema, id.Version, Version)
+			s.where, s.schema, id.Version, tables.Version)
 	}
 	var isolation string
 	if err := s.pool.QueryRow(ctx, `SHOW default_transaction_isolation`).Scan(&isolation); err != nil {

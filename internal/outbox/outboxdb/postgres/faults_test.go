@@ -21,6 +21,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/postgres"
+	"github.com/bezoar-dev/bezoar/internal/outbox/outboxdb/tables"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -448,8 +449,8 @@ func testAgain(t *testing.T, d *database) {
 			t.Fatal(err)
 		}
 	}
-	set(postgres.Version + 1)
-	defer set(postgres.Version)
+	set(tables.Version + 1)
+	defer set(tables.Version)
 	if err := postgres.Init(ctx, postgres.Config{URL: d.url, Schema: d.schema}); err == nil || !strings.Contains(err.Error(), "later version") {
 		t.Fatal(err)
 	}

@@ -161,7 +161,8 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 	} else {
 		which += " AND $4::bigint > 0"
 	}
-	rows, err := s.pool.Query(ctx, s.in(`SELECT `+recordColumns+` FROM {schema}.events e
+	rows, err := s.pool.Query(ctx, s.in(`SELECT e.position, e.written_at, e.id, e.topic, e.key, e.seq, e.type, nullif(e.headers, '{}')::text, e.payload
+		FROM {schema}.events e
 		WHERE `+which+` AND e.written_at BETWEEN $2::timestamptz AND $3::timestamptz ORDER BY e.position`), from, first, last, to)
 	if err != nil {
 		return nil, s.fault(ctx, "read events", err)
@@ -169,9 +170,13 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 	all := make([]outbox.Record, 0, len(refs))
 	for rows.Next() {
 		var r outbox.Record
-		if err := scanRecord(rows, &r); err != nil {
+		var headers *string
+		if err := rows.Scan(&r.Position, &r.Written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload); err != nil {
 			rows.Close()
 			return nil, s.fault(ctx, "read events", err)
+		}
+		if headers != nil {
+			r.SetHeaders([]byte(*headers))
 		}
 		var wanted bool
 		if r.Attempts, wanted = attempts[r.Position]; wanted {
@@ -179,15 +184,4 @@ func (s *Store) Read(ctx context.Context, refs []outbox.Ref) ([]outbox.Record, e
 		}
 	}
 	return all, s.fault(ctx, "read events", rows.Err())
-}
-
-const recordColumns = `e.position, e.written_at, e.id, e.topic, e.key, e.seq, e.type, nullif(e.headers, '{}')::text, e.payload`
-
-func scanRecord(rows pgx.Rows, r *outbox.Record, more ...any) error {
-	var headers *string
-	err := rows.Scan(append([]any{&r.Position, &r.Written, &r.ID, &r.Topic, &r.Key, &r.Sequence, &r.Type, &headers, &r.Payload}, more...)...)
-	if err == nil && headers != nil {
-		r.SetHeaders([]byte(*headers))
-	}
-	return err
 }

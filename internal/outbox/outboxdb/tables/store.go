@@ -12,10 +12,10 @@ import (
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
-// DefaultSchema is the default prefix of the table names.
+// DefaultSchema is the default prefix of the table names; in PostgreSQL, their schema.
 const DefaultSchema = "bezoar_outbox"
 
-// Version is the version of the tables that this package reads and writes.
+// Version is the version of the tables that this program reads and writes.
 const Version = 1
 
 // Dialect describes the differences between databases.

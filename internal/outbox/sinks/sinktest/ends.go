@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -47,15 +48,11 @@ func together(t *testing.T, _ Traits, p Place) {
 	}
 	for range callers {
 		for _, err := range <-ended {
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 		}
 	}
 	all := p.Delivered(t)
-	if len(all) != callers*each || len(positions(all)) != callers*each {
-		t.Errorf("%d are there, want %d", len(all), callers*each)
-	}
+	suite.ErrorIf(t, len(all) != callers*each || len(positions(all)) != callers*each, "%d are there, want %d", len(all), callers*each)
 	inOrder(t, all)
 }
 
@@ -67,9 +64,7 @@ func ended(t *testing.T, _ Traits, p Place) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for i, err := range sendWithin(ctx, t, s, []outbox.Record{Record(2, "k"), Record(3, "k"), Record(4, "")}) {
-		if !errors.Is(err, context.Canceled) && (i != 1 || !errors.Is(err, outbox.ErrBehind)) {
-			t.Errorf("record %d: %v, want that the context has ended", i, err)
-		}
+		suite.ErrorIf(t, !errors.Is(err, context.Canceled) && (i != 1 || !errors.Is(err, outbox.ErrBehind)), "record %d: %v, want that the context has ended", i, err)
 	}
 	if all := p.Delivered(t); len(all) != 1 {
 		t.Errorf("%d are there, want 1", len(all))
@@ -88,9 +83,7 @@ func nothing(t *testing.T, _ Traits, p Place) {
 // away checks that no record is blamed while the destination is unreachable.
 func away(t *testing.T, traits Traits, _ Place) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	address := l.Addr().String()
 	_ = l.Close() // no process listens at this address now
 	s := traits.At(t, address)
@@ -107,25 +100,17 @@ func blameless(t *testing.T, results []error) {
 	t.Helper()
 	for i, err := range results {
 		f, blames := errors.AsType[*outbox.Failure](err)
-		if err == nil || blames && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug) {
-			t.Errorf("record %d: %v, want a fault of the place", i, err)
-		}
+		suite.ErrorIf(t, err == nil || blames && (f.Class == bezoar.Invalid || f.Class == bezoar.Bug), "record %d: %v, want a fault of the place", i, err)
 	}
-	if errors.Is(results[0], outbox.ErrBehind) {
-		t.Error("the first one says nothing of what is wrong")
-	}
-	if !errors.Is(results[1], outbox.ErrBehind) && len(results) == 3 {
-		t.Errorf("the second one of a key: %v, want that it is behind", results[1])
-	}
+	suite.ErrorIf(t, errors.Is(results[0], outbox.ErrBehind), "the first one says nothing of what is wrong")
+	suite.ErrorIf(t, !errors.Is(results[1], outbox.ErrBehind) && len(results) == 3, "the second one of a key: %v, want that it is behind", results[1])
 }
 
 // silent checks that the end of the context ends the wait for a destination that does not
 // answer.
 func silent(t *testing.T, traits Traits, _ Place) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer l.Close()
 	s := traits.At(t, l.Addr().String()) // the kernel accepts connections, but no process answers
 	t.Cleanup(func() { closed(t, s) })
@@ -136,9 +121,7 @@ func silent(t *testing.T, traits Traits, _ Place) {
 	select {
 	case results := <-ended:
 		blameless(t, results)
-		if !errors.Is(results[0], context.DeadlineExceeded) {
-			t.Errorf("it says %v, want that the context has ended", results[0])
-		}
+		suite.ErrorIf(t, !errors.Is(results[0], context.DeadlineExceeded), "it says %v, want that the context has ended", results[0])
 	case <-time.After(patience):
 		t.Fatal("it goes on beyond its context")
 	}

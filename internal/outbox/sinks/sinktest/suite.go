@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/test/suite"
 	"github.com/bezoar-dev/bezoar/outbox"
 )
 
@@ -104,9 +105,7 @@ func send(t *testing.T, s outbox.Sink, records ...outbox.Record) []error {
 func sendWithin(ctx context.Context, t *testing.T, s outbox.Sink, records []outbox.Record) []error {
 	t.Helper()
 	results := s.Send(ctx, records)
-	if len(results) != len(records) {
-		t.Fatalf("%d results came for %d records", len(results), len(records))
-	}
+	suite.FatalIf(t, len(results) != len(records), "%d results came for %d records", len(results), len(records))
 	return results
 }
 
@@ -127,19 +126,13 @@ func roundTrip(t *testing.T, traits Traits, p Place) {
 	mustSend(t, sink(t, p), r, plain)
 	all := byID(t, p)
 	got, second := all[r.ID], all["second"]
-	if len(all) != 2 || got.Topic != r.Topic || got.Key != r.Key || got.Type != r.Type || got.Source != source || string(got.Payload) != string(r.Payload) {
-		t.Errorf("it came as %+v", got)
-	}
+	suite.ErrorIf(t, len(all) != 2 || got.Topic != r.Topic || got.Key != r.Key || got.Type != r.Type || got.Source != source || string(got.Payload) != string(r.Payload), "it came as %+v", got)
 	want := r.Headers
 	if traits.Folds {
 		got.Headers, want = folded(got.Headers), folded(want)
 	}
-	if !maps.Equal(got.Headers, want) {
-		t.Errorf("its headers are %v, want %v", got.Headers, want)
-	}
-	if second.Topic != "orders" || second.Type != "orders" || second.Key != "" || string(second.Payload) != "text" || len(second.Headers) != 0 {
-		t.Errorf("the second one came as %+v", second)
-	}
+	suite.ErrorIf(t, !maps.Equal(got.Headers, want), "its headers are %v, want %v", got.Headers, want)
+	suite.ErrorIf(t, second.Topic != "orders" || second.Type != "orders" || second.Key != "" || string(second.Payload) != "text" || len(second.Headers) != 0, "the second one came as %+v", second)
 }
 
 func folded(headers map[string]string) map[string]string {
@@ -238,9 +231,7 @@ func inOrder(t *testing.T, all []Delivery) {
 			continue
 		}
 		seen[d.ID] = true
-		if n < last[d.Key] {
-			t.Errorf("%d of key %q came after %d", n, d.Key, last[d.Key])
-		}
+		suite.ErrorIf(t, n < last[d.Key], "%d of key %q came after %d", n, d.Key, last[d.Key])
 		last[d.Key] = n
 	}
 }
@@ -248,9 +239,7 @@ func inOrder(t *testing.T, all []Delivery) {
 // refused checks that a refused record is blamed, that later records of its key wait, and
 // that all others are delivered.
 func refused(t *testing.T, traits Traits, p Place) {
-	if traits.TooLarge == 0 && traits.Invalid == nil {
-		t.Fatal("the place takes everything: what does it refuse?")
-	}
+	suite.FatalIf(t, traits.TooLarge == 0 && traits.Invalid == nil, "the place takes everything: what does it refuse?")
 	spoil := map[string]func(*outbox.Record){}
 	if traits.TooLarge > 0 {
 		spoil["large"] = func(r *outbox.Record) { r.Payload = []byte(strings.Repeat("x", traits.TooLarge)) }
@@ -273,9 +262,7 @@ func refused(t *testing.T, traits Traits, p Place) {
 			case 2, 6:
 				isRefused(t, err)
 			case 4:
-				if !errors.Is(err, outbox.ErrBehind) {
-					t.Errorf("what is behind %s: %v, want that it is behind", name, err)
-				}
+				suite.ErrorIf(t, !errors.Is(err, outbox.ErrBehind), "what is behind %s: %v, want that it is behind", name, err)
 			default:
 				want = append(want, records[i].ID)
 				if err != nil {
@@ -293,10 +280,6 @@ func refused(t *testing.T, traits Traits, p Place) {
 func isRefused(t *testing.T, err error) {
 	t.Helper()
 	f, ok := errors.AsType[*outbox.Failure](err)
-	if !ok || f.Class != bezoar.Invalid || f.Reason == "" {
-		t.Errorf("a record that is at fault: %v, want that it is invalid", err)
-	}
-	if ok && strings.Contains(f.Reason, "xxxxxxxxxx") {
-		t.Errorf("the reason has the payload: %.200s", f.Reason)
-	}
+	suite.ErrorIf(t, !ok || f.Class != bezoar.Invalid || f.Reason == "", "a record that is at fault: %v, want that it is invalid", err)
+	suite.ErrorIf(t, err != nil && strings.Contains(err.Error(), "xxxxxxxxxx"), "the reason has the payload: %.200s", err)
 }
