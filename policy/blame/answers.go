@@ -13,6 +13,7 @@ import (
 const (
 	maxAnswers = 64                  // the oldest makes room
 	answersFor = widen * time.Second // for the statistics of who was answered before a death
+	trustAfter = 5                   // times as long as the window after an answer it counts as a success, then …
 	widen      = 11                  // times the window is longer while deaths go unexplained
 	carefulFor = 10 * time.Minute    // after the last death that was not explained
 )
@@ -217,12 +218,13 @@ func (state *State) flush(now int64, e *epoch) {
 		return
 	}
 	w := state.window(now)
+	fleet := min(w, trustAfter*int64(state.cfg.Window))
 	for i := range e.answers.all {
 		a := e.answers.nth(i)
-		if now-a.at < w {
+		if now-a.at < fleet {
 			return
 		}
-		if !a.counted {
+		if !a.counted && (!a.lane || now-a.at >= w) {
 			a.counted = true
 			e.answers.open--
 			state.succeeded(now, a)

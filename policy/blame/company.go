@@ -36,6 +36,7 @@ type company struct {
 type companion struct {
 	deaths int   // that nothing explains
 	at     int64 // the last of them
+	freed  uint8 // of a feature: how often a worker has outlived it after all
 	near   int64 // the last death of any kind before which it was answered
 }
 
@@ -52,8 +53,8 @@ type mystery struct {
 // puzzle notes a death that convicted nobody.
 func (state *State) puzzle(now int64, acc []accused, p *past) {
 	m := mystery{at: now, before: p.before, open: p.open}
-	for _, features := range p.novel {
-		for _, f := range features {
+	for i := range p.novel {
+		for _, f := range p.novel[i].features {
 			m.novel = append(m.novel, featureKey(f))
 		}
 	}
@@ -144,7 +145,7 @@ func (state *State) unravel(now int64) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
-	state.alert = len(kept) > 0 || state.careful(now)
+	state.alert = len(kept) > 0 || state.careful(now) || now < state.alertUntil
 }
 
 // suspects reports whether something is still held against one of variants.
@@ -237,7 +238,7 @@ func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
 		return 0 // counted for this death
 	}
 	if now-m.at > within {
-		m.deaths = 0
+		m.deaths, m.freed = 0, 0
 	}
 	m.deaths, m.at = m.deaths+1, now
 	state.company.put(fp, m)

@@ -71,7 +71,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 			surprise = state.surprise(elsewhere[c]) / float64(ofCaller(acc, c))
 		}
 		ev := ev
-		ev.Lane = !state.mayBeOthers(at, past.novel, &acc[i])
+		ev.Lane = !state.mayBeOthers(past.novel, &acc[i])
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
 	state.groups.crowded(state, at, acc)
@@ -85,7 +85,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 type past struct {
 	before []Work       // answered lately
 	near   []Work       // … within the window
-	novel  [][]uint64   // features of what it answered that no worker has outlived, of each variant apart
+	novel  []newSet     // features of what it answered that no worker has outlived, of each variant apart
 	timed  explanation  // … so shortly before this and other deaths that it explains them
 	late   []lateCaller // whose work was answered shortly before the end
 	open   []answer     // does not count as a success yet
@@ -124,7 +124,10 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
-	if p.fresh || state.gated(now) {
+	if len(p.before) == 0 && !p.fresh { // all that it answered is popular: from now on variants are known
+		state.alert, state.alertUntil = true, now+int64(mysteryFor)
+	}
+	if len(p.before) == 0 || state.gated(now) {
 		return
 	}
 	state.puzzle(now, acc, p)

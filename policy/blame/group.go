@@ -158,8 +158,7 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 		}
 	}
 	if g := gs.commonOf(a.features); g != nil && now-a.at >= state.lateMost() { // it does not always kill: nothing is held against what others have of it
-		state.emitGroup(Released, now, g)
-		state.clearGroup(g)
+		state.freeCommon(now, g)
 	}
 	if g := gs.find(a.probed); g != nil && g.state == quarantined && now >= g.until {
 		state.emitGroup(Released, now, g)
@@ -210,7 +209,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		}
 	}
 	gs.total.blamed += more
-	if f := gs.commonOf(a.features); f != nil {
+	if f := gs.commonOf(a.features); f != nil && (!a.late || a.started >= f.since) {
 		gs.blame(state, now, second, f, share, 0, shapeDeaths)
 	}
 	laned := c != nil && c.state == suspected // by this death, too

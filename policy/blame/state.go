@@ -52,6 +52,7 @@ type State struct {
 	crashes   uint64
 	gap       int64 // the usual time between two answers of a worker
 
+	alertUntil   int64  // variants are known until then
 	carefulUntil int64  // unproven answers are trusted late until then
 	changes      uint32 // counts what makes decisions about waiting work obsolete
 
@@ -76,6 +77,7 @@ func New(cfg Config, now time.Time) *State {
 		merge:    map[accusedKey]int{},
 		proven:   newProven(cfg.MaxProven),
 		outlived: newProven(maxGoodOnes),
+		sampleAt: now.UnixNano() + int64(sampleAfter),
 	}
 	state.byVariant = map[bezoar.Fingerprint]uint32{}
 	state.histories.byFP = map[bezoar.Fingerprint]*history{}
@@ -162,6 +164,9 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	}
 	if w := state.window(t); w > 0 && d.Action == ToLane && d.Quiet == 0 {
 		d.Quiet = time.Duration(w)
+		if d.Window == 0 { // what may kill late is found sooner than the longest that it takes
+			d.Quiet = min(d.Quiet, trustAfter*state.cfg.Window)
+		}
 	}
 	return Ticket(i), d
 }

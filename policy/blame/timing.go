@@ -201,7 +201,7 @@ func (state *State) suspectTimed(now int64, x *explanation) {
 func (state *State) holdCommon(now int64, features []uint64, why string) {
 	slices.Sort(features)
 	g := state.groups.get(state, keyOf(bezoar.Fingerprint{}, bezoar.Fingerprint{}, features), ofFeature, &state.cfg.Rule)
-	if g == nil || g.state != unheld || now-state.start < int64(state.cfg.Learning) {
+	if g == nil || g.state != unheld || len(state.groups.common) >= mostCommon || now-state.start < int64(state.cfg.Learning) {
 		return // or next to nothing is known of what runs well
 	}
 	g.features = slices.Clone(features)
@@ -210,15 +210,16 @@ func (state *State) holdCommon(now int64, features []uint64, why string) {
 	state.groups.common = append(state.groups.common, g.fp)
 }
 
-// commonOf returns the escalated group of what has certain features that work with these belongs to; nil if there is none.
-func (gs *groups) commonOf(features []uint64) *group {
+// commonOf returns the narrowest escalated group of what has certain features that work with these belongs to; nil if
+// there is none.
+func (gs *groups) commonOf(features []uint64) (narrowest *group) {
 	for _, key := range gs.common {
-		if g := gs.find(key); g != nil && g.state == suspected &&
+		if g := gs.find(key); g != nil && g.state == suspected && (narrowest == nil || len(g.features) > len(narrowest.features)) &&
 			!slices.ContainsFunc(g.features, func(f uint64) bool { return !slices.Contains(features, f) }) {
-			return g
+			narrowest = g
 		}
 	}
-	return nil
+	return narrowest
 }
 
 // heldCommon is commonOf for work that is being judged. The first of it says what people call the features.

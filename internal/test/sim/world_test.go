@@ -375,7 +375,7 @@ func (w *world) drain() {
 	for i := range w.laws.events {
 		e := &w.laws.events[i]
 		if v := &e.Verdict; w.trace != nil && e.Kind != blame.EpochEnded {
-			w.tracef("decision %v %s %s: %s, score %.2f, pace %.3f, %s", e.Kind, v.Scope, v.Fingerprint.Short(), v.State, v.Score, v.Pace, v.Reason)
+			w.tracef("decision %v %s %s: %s, score %.2f, pace %.3f, %s%v", e.Kind, v.Scope, v.Fingerprint.Short(), v.State, v.Score, v.Pace, v.Reason, v.Features)
 		}
 		w.laws.decision(w, e)
 	}
