@@ -154,7 +154,7 @@ func (s *session) tellManager(state string) error {
 	if at == "" {
 		return nil
 	}
-	c, err := net.Dial("unixgram", at)
+	c, err := new(net.Dialer).DialContext(s, "unixgram", at)
 	if err != nil {
 		return err
 	}
