@@ -239,7 +239,10 @@ func steeringProblem(err error) *adminapi.Problem {
 func invalidSettings(bad *live.InvalidError) *adminapi.Problem {
 	p := adminapi.NewProblem(http.StatusUnprocessableEntity, adminapi.CodeInvalidSettings, bad.Error())
 	if f, ok := errors.AsType[*config.Faults](bad); ok {
-		p.Detail = fmt.Sprintf("%s is invalid: %d faults", bad.What, len(f.List)+f.More)
+		p.Detail = bad.What + " is invalid: 1 fault"
+		if n := len(f.List) + f.More; n > 1 {
+			p.Detail = fmt.Sprintf("%s is invalid: %d faults", bad.What, n)
+		}
 		p.Faults, p.More = f.List, f.More
 	}
 	return p
