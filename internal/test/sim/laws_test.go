@@ -131,8 +131,8 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 	}
 }
 
-// widest is how many windows what was answered may hold blame for a death.
-const widest = 5
+// widest is how many windows what was answered may hold blame for a death, while deaths go unexplained.
+const widest = 11
 
 // abandonedHoldBlame reports whether abandoned attempts may hold blame.
 func (l *laws) abandonedHoldBlame(w *world) bool { return w.Noise&Aborts != 0 || w.Pills&Deserted != 0 }
