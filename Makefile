@@ -78,6 +78,9 @@ cluster: build ## test three nodes over one PostgreSQL, in network namespaces; o
 lint: export CGO_ENABLED = 0
 lint: ## run golangci-lint with .golangci.yaml, including go vet (the first run builds it: minutes)
 	$(TOOL) golangci-lint run $(PKG)
+ifeq ($(PKG),./...)
+	GOOS=windows go build ./cmd/bezoar $$(go list ./... | grep -vE '/(internal|cmd|examples)(/|$$)') # what Go programs import
+endif
 	cd bench && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
 	cd bench/queue && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
 	cd bench/outbox && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...

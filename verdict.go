@@ -13,7 +13,7 @@ type Scope string
 // the narrower one does not contain the damage.
 const (
 	ScopeVariant  Scope = "variant"  // one request as its caller sent it
-	ScopeFeature  Scope = "feature"  // the requests of one fingerprint that share something
+	ScopeFeature  Scope = "feature"  // the requests of one fingerprint that share something; when they are only laned, those of any
 	ScopeWork     Scope = "work"     // one exact fingerprint
 	ScopeShape    Scope = "shape"    // everything of one shape
 	ScopeEndpoint Scope = "endpoint" // everything at one method and path whose shape is new
@@ -29,7 +29,7 @@ const (
 	Quarantined State = "quarantined" // refused until Until, then probed
 	Probing     State = "probing"     // one real copy is being tried in the lane
 	Conditional State = "conditional" // kills only under load: pinned to the lane, never refused
-	Laned       State = "laned"       // a shape or client whose unproven work runs in the lane
+	Laned       State = "laned"       // a shape, a client or features whose unproven work runs in the lane
 )
 
 // Verdict is what is held against a piece of work, a shape or a client, with
@@ -61,12 +61,12 @@ type Verdict struct {
 	// keyed; the texts hold no secrets.
 	Features      []string `json:"features,omitempty"`
 	FeatureHashes []uint64 `json:"feature_hashes,omitempty"`
-	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of ScopeShape, ScopeEndpoint and ScopeClient: deaths since it was escalated
+	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of what is laned: deaths since it was escalated
 	Successes     int      `json:"successes,omitempty"` // that they were compared with
 
-	Pace     float64  `json:"pace,omitempty"`      // of ScopeShape, ScopeEndpoint and ScopeClient: unproven work a second
+	Pace     float64  `json:"pace,omitempty"`      // of what is laned: unproven work a second
 	SidePace float64  `json:"side_pace,omitempty"` // … and what is unlike the killers
-	Late     bool     `json:"late,omitempty"`      // of ScopeClient: it kills after its answers
+	Late     bool     `json:"late,omitempty"`      // of what is laned: it kills after its answers
 	Why      []string `json:"why,omitempty"`       // for people: which deaths, which level, why not wider or narrower, what frees it
 }
 

@@ -1,10 +1,8 @@
 package crash
 
-import "sync"
-
-// languages returns the table, which is made once. When two entries read a trace at
-// the same line the earlier one wins.
-var languages = sync.OnceValue(func() []language {
+// languages is the table. When two entries read a trace at the same line the
+// earlier one wins.
+func languages() []language {
 	return []language{
 		sanitizer(),
 		golang(),
@@ -22,4 +20,4 @@ var languages = sync.OnceValue(func() []language {
 		sql(),
 		shell(),
 	}
-})
+}

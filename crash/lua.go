@@ -2,12 +2,15 @@ package crash
 
 import "strings"
 
+// luaSigns are made once: the table is made for each output.
+var luaSigns = []string{"stack traceback:"}
+
 // lua reads "x.lua:3: message" with the stack traceback below it.
 func lua() language {
 	return language{
 		name:      "lua",
 		begins:    func(l string) bool { return strings.Contains(l, "stack traceback:") },
-		signs:     []string{"stack traceback:"},
+		signs:     luaSigns,
 		read:      luaRead,
 		library:   luaLibrary,
 		ignore:    func(f Frame) bool { return f.File == "[C]" },

@@ -2,6 +2,9 @@ package crash
 
 import "strings"
 
+// nativeSigns are made once: the table is made for each output.
+var nativeSigns = []string{"*** ", "Assertion", ": assertion ", "erminate called "}
+
 // native reads what ends a program in C or C++ without a sanitizer: the C
 // library's aborts, uncaught exceptions, failed assertions, signals, and the
 // stacks that debuggers and signal handlers print.
@@ -9,7 +12,7 @@ func native() language {
 	return language{
 		name:      "native",
 		begins:    nativeBegins,
-		signs:     []string{"*** ", "Assertion", ": assertion ", "erminate called "},
+		signs:     nativeSigns,
 		starts:    "#*=tlPTfdmcrsEUSARCB/.[0i \t",
 		read:      nativeRead,
 		library:   cLibrary,

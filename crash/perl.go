@@ -2,13 +2,16 @@ package crash
 
 import "strings"
 
+// perlSigns are made once: the table is made for each output.
+var perlSigns = []string{" line "}
+
 // perl reads what die and Carp print: "message at x.pl line 3.", with the
 // calls below when somebody confessed.
 func perl() language {
 	return language{
 		name:      "perl",
 		begins:    func(l string) bool { return strings.Contains(l, " line ") && perlPlace(l).ok },
-		signs:     []string{" line "},
+		signs:     perlSigns,
 		read:      perlRead,
 		library:   perlLibrary,
 		canonical: perlCanonical,

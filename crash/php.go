@@ -2,13 +2,16 @@ package crash
 
 import "strings"
 
+// phpSigns are made once: the table is made for each output.
+var phpSigns = []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception "}
+
 // php reads fatal errors and uncaught exceptions as PHP 5 to 8 write them, to
 // logs or as text, and as Monolog, Laravel, Symfony, Xdebug and PHPUnit do.
 func php() language {
 	return language{
 		name:      "php",
 		begins:    phpBegins,
-		signs:     []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception "},
+		signs:     phpSigns,
 		starts:    "#",
 		read:      phpRead,
 		library:   phpLibrary,

@@ -2,12 +2,15 @@ package crash
 
 import "strings"
 
+// rSigns are made once: the table is made for each output.
+var rSigns = []string{"Error in "}
+
 // rlang reads what R ends with: "Error in f(x) : message", and the calls.
 func rlang() language {
 	return language{
 		name:      "r",
 		begins:    func(l string) bool { return strings.HasPrefix(l, "Error in ") && strings.Contains(l, " : ") },
-		signs:     []string{"Error in "},
+		signs:     rSigns,
 		read:      rRead,
 		library:   func(Frame) bool { return false },
 		canonical: nil,

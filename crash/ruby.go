@@ -2,13 +2,16 @@ package crash
 
 import "strings"
 
+// rubySigns are made once: the table is made for each output.
+var rubySigns = []string{":in `", ":in '", ":in\"", ":in`", ":in'", ".rb:", ".rb\"", ".rb(", ".erb", ".haml", pyHead}
+
 // ruby reads backtraces as the interpreter prints them, in either order, and
 // those of logs: Rails, Rake, RSpec, minitest, Bundler, irb.
 func ruby() language {
 	return language{
 		name:      "ruby",
 		begins:    rubyBegins,
-		signs:     []string{":in `", ":in '", ":in\"", ":in`", ":in'", ".rb:", ".rb\"", ".rb(", ".erb", ".haml", pyHead},
+		signs:     rubySigns,
 		starts:    " \tfl",
 		read:      rubyRead,
 		library:   rubyLibrary,

@@ -5,13 +5,16 @@ import (
 	"strings"
 )
 
+// rustSigns are made once: the table is made for each output.
+var rustSigns = []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."}
+
 // rust reads panics of every age of the language, with and without a backtrace;
 // errors that main returned, with their causes; the compiler's own failures.
 func rust() language {
 	return language{
 		name:      "rust",
 		begins:    rustBegins,
-		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."},
+		signs:     rustSigns,
 		starts:    " 0",
 		read:      rustRead,
 		library:   rustLibrary,

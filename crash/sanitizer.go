@@ -2,13 +2,16 @@ package crash
 
 import "strings"
 
+// sanitizerSigns are made once: the table is made for each output.
+var sanitizerSigns = []string{"Sanitizer", "libFuzzer: ", "untime error: ", "==ERROR: "}
+
 // sanitizer reads the reports of the compilers' sanitizers, LLVM's and GCC's,
 // and of libFuzzer.
 func sanitizer() language {
 	return language{
 		name:      "sanitizer",
 		begins:    sanitizerBegins,
-		signs:     []string{"Sanitizer", "libFuzzer: ", "untime error: ", "==ERROR: "},
+		signs:     sanitizerSigns,
 		starts:    " \t#",
 		read:      sanitizerRead,
 		library:   cLibrary,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/internal/process/proc"
 	"github.com/bezoar-dev/bezoar/internal/state/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -185,7 +186,8 @@ func (d *delivery) attempt(m Message) result {
 	note := time.AfterFunc(noteAfter, func() {
 		defer close(noted)
 		if n := int(pid.Load()); n != 0 && d.written {
-			d.record.PID, d.record.Since = n, started(n)
+			d.record.PID = n
+			d.record.Since, _ = proc.Born(n)
 			d.behind(d.w.starts.Amend(d.slot, d.record))
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -123,12 +122,6 @@ func TestEnvironmentIsBounded(t *testing.T) {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing", want)
 		}
-	}
-}
-
-func TestWhenAProcessBegan(t *testing.T) {
-	if started(os.Getpid()) == 0 || started(1<<30) != 0 {
-		t.Errorf("this one began at %d, none at %d", started(os.Getpid()), started(1<<30))
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Command bezoar blames the work, fairly, and keeps the fleet alive.
 package main
 

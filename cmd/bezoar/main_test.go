@@ -26,7 +26,7 @@ import (
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	testscript.Main(patient{m}, map[string]func(){"bezoar": main})
+	testscript.Main(patient{m}, map[string]func(){"bezoar": main, "takeover": takeover})
 }
 
 // patient runs tests side by side.

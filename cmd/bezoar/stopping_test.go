@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -185,5 +186,34 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting until %s", what)
 		}
+	}
+}
+
+// The service manager is told when Bezoar listens, and not before.
+func TestTheServiceManagerIsTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	if err := manager.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	g := launch(t, exec.Command("bezoar", "serve", "--sqs", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--store", "sqlite:"+dir+"/b.db"),
+		"NOTIFY_SOCKET="+manager.LocalAddr().String())
+	state := make([]byte, 100)
+	n, err := manager.Read(state)
+	if err != nil || string(state[:n]) != "READY=1" {
+		t.Fatalf("the manager was told %q, %v", state[:n], err)
+	}
+	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil { // from now on that does not end it
+		t.Fatal(err)
+	}
+	g.until(t, "bezoar: console and API")
+	resp, err := http.Get("http://" + g.sqs + "/health")
+	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("it answers %v, %v", resp, err)
 	}
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,12 +13,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/state/handover"
 )
 
 // upgrades is how often a bezoar is replaced under load.
@@ -30,14 +35,22 @@ func upgrades(usually int) int {
 // generation is one of the processes that follow each other.
 type generation struct {
 	cmd         *exec.Cmd
+	lines       <-chan string // of stderr
 	listen, sqs string
 }
 
 // begin starts one and waits until it listens, or has taken over.
 func begin(t *testing.T, cmd *exec.Cmd) *generation {
 	t.Helper()
-	g := &generation{cmd: cmd}
+	g := launch(t, cmd)
+	g.until(t, "bezoar: console and API")
+	return g
+}
+
+func launch(t *testing.T, cmd *exec.Cmd, env ...string) *generation {
+	t.Helper()
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "LISTEN_FDS=3", "LISTEN_FDNAMES=http:sqs:admin")
+	cmd.Env = append(cmd.Env, env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,23 +58,47 @@ func begin(t *testing.T, cmd *exec.Cmd) *generation {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := make(chan string, 10_000)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(lines)
+		for sc := bufio.NewScanner(stderr); sc.Scan(); {
+			lines <- sc.Text()
+		}
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-read; _ = cmd.Wait() })
+	return &generation{cmd: cmd, lines: lines}
+}
+
+// until waits until it writes a line that contains says.
+func (g *generation) until(t *testing.T, says string) {
+	t.Helper()
 	var said strings.Builder
-	for sc := bufio.NewScanner(stderr); sc.Scan(); {
-		said.WriteString(sc.Text() + "\n")
-		if at, ok := strings.CutPrefix(sc.Text(), "bezoar: serving on http://"); ok {
+	for line := range g.lines {
+		said.WriteString(line + "\n")
+		if at, ok := strings.CutPrefix(line, "bezoar: serving on http://"); ok {
 			g.listen = at
 		}
-		if at, ok := strings.CutPrefix(sc.Text(), "bezoar: sqs endpoint on http://"); ok {
+		if at, ok := strings.CutPrefix(line, "bezoar: sqs endpoint on http://"); ok {
 			g.sqs = at
 		}
-		if strings.HasPrefix(sc.Text(), "bezoar: console and API") {
-			go func() { _, _ = io.Copy(io.Discard, stderr) }()
-			return g
+		if strings.Contains(line, says) {
+			return
 		}
 	}
-	t.Fatalf("it ended before it served:\n%s", said.String())
-	return nil
+	t.Fatalf("it ended before it wrote %q:\n%s", says, said.String())
+}
+
+// killed ends one with SIGKILL.
+func (g *generation) killed(t *testing.T) {
+	t.Helper()
+	if err := g.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.cmd.Wait(); err == nil {
+		t.Fatal("it had ended")
+	}
 }
 
 // ended waits for the end of one that was replaced.
@@ -75,6 +112,7 @@ func (g *generation) ended(t *testing.T) {
 // crowd calls a bezoar without pause.
 type crowd struct {
 	listen, sqs string
+	quiet       sync.Mutex // while nobody sends a message
 	done        chan struct{}
 	wg          sync.WaitGroup
 	answered    atomic.Int64
@@ -89,13 +127,13 @@ func gather(g *generation) *crowd {
 	c := &crowd{listen: "http://" + g.listen + "/", sqs: "http://" + g.sqs + "/", done: make(chan struct{})}
 	message := url.Values{"Action": {"SendMessage"}, "MessageBody": {"m"}, "QueueUrl": {c.sqs + "000000000000/jobs"}, "Version": {"2012-11-05"}}.Encode()
 	for i := range 6 {
-		c.wg.Go(func() { c.call(c.listen, "text/plain", "x", i%2 == 0, &c.answered) })
+		c.wg.Go(func() { c.call(c.listen, "text/plain", "x", i%2 == 0, &c.answered, new(sync.Mutex)) })
 	}
-	c.wg.Go(func() { c.call(c.sqs, "application/x-www-form-urlencoded", message, true, &c.sent) })
+	c.wg.Go(func() { c.call(c.sqs, "application/x-www-form-urlencoded", message, true, &c.sent, &c.quiet) })
 	return c
 }
 
-func (c *crowd) call(to, kind, body string, keep bool, count *atomic.Int64) {
+func (c *crowd) call(to, kind, body string, keep bool, count *atomic.Int64, quiet sync.Locker) {
 	tr := &http.Transport{DisableKeepAlives: !keep}
 	defer tr.CloseIdleConnections()
 	client := http.Client{Transport: tr, Timeout: patience}
@@ -109,12 +147,14 @@ func (c *crowd) call(to, kind, body string, keep bool, count *atomic.Int64) {
 		}
 		// Not idempotent, and of a body that can be read once: the client does not
 		// send it again behind our back.
+		quiet.Lock()
 		resp, err := client.Post(to, kind, io.MultiReader(strings.NewReader(body)))
 		var text []byte
 		if err == nil {
 			text, err = io.ReadAll(resp.Body)
 			resp.Body.Close()
 		}
+		quiet.Unlock()
 		if err != nil || resp.StatusCode != http.StatusOK {
 			what := fmt.Sprintf("%s: %v %s", to, err, text)
 			c.refused.CompareAndSwap(nil, &what)
@@ -143,15 +183,17 @@ func (c *crowd) end(t *testing.T, n int) {
 	t.Logf("%d upgrades: %d requests answered, %d messages accepted, %d failures", n, c.answered.Load(), c.sent.Load(), c.failures.Load())
 }
 
-// upgradable writes settings, and returns how a bezoar with them is started.
-func upgradable(t *testing.T, more string) func(prefix ...string) *exec.Cmd {
+// upgradable writes settings, and returns how a bezoar with them is started. Its worker fails health checks while sick.
+func upgradable(t *testing.T, dir, more string, sick *atomic.Bool) func(prefix ...string) *exec.Cmd {
 	t.Helper()
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" && sick.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "hello")
 	}))
 	t.Cleanup(worker.Close)
-	dir := t.TempDir()
 	file := filepath.Join(dir, "bezoar.yaml")
 	settings := fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -160,7 +202,7 @@ admin: 127.0.0.1:0
 store: sqlite:%s/b.db
 state_dir: %s/state
 queues: {jobs: {}}
-fleets: {app: {workers: [%q]}}
+fleets: {app: {workers: [%q], health: {path: /healthz, interval: 100ms}}}
 routes: [{match: {path: /*}, fleet: app, retry: {attempts: 1}}]
 `, dir, dir, worker.URL)
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
@@ -184,7 +226,7 @@ routes: [{match: {path: /*}, fleet: app, retry: {attempts: 1}}]
 func TestTakingOverRefusesNobody(t *testing.T) {
 	t.Parallel()
 	n := upgrades(5)
-	command := upgradable(t, "--take-over")
+	command := upgradable(t, t.TempDir(), "--take-over", new(atomic.Bool))
 	g := begin(t, command()) // there is nothing to take over
 	c := gather(g)
 	c.served(t)
@@ -198,6 +240,102 @@ func TestTakingOverRefusesNobody(t *testing.T) {
 		g = next
 	}
 	c.end(t, n)
+}
+
+// takeover speaks for a new process up to a step, and stays there until it is killed.
+func takeover() {
+	dir, last := os.Args[1], os.Args[2]
+	reached := func(step string) {
+		if fmt.Fprintln(os.Stderr, step); step == last {
+			select {}
+		}
+	}
+	if last == "connected" {
+		c, err := net.Dial("unix", filepath.Join(dir, "takeover.sock"))
+		defer runtime.KeepAlive(c)
+		fmt.Fprintln(os.Stderr, err)
+		reached("connected")
+	}
+	_, before, err := handover.Take(context.Background(), dir, func(*handover.Sockets) error {
+		reached("received")
+		return nil
+	})
+	if err == nil {
+		reached("took")
+		err = before.Wait(context.Background())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	reached("released")
+}
+
+// A process that takes over may be killed at any time until it serves: the one before goes on or serves again, and nobody is
+// refused.
+func TestASuccessorIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, sick := t.TempDir(), new(atomic.Bool)
+	command := upgradable(t, dir, "--take-over", sick)
+	g := begin(t, command())
+	c := gather(g)
+	c.served(t)
+	for _, step := range []string{"connected", "received", "took", "released"} {
+		next := launch(t, exec.Command("takeover", filepath.Join(dir, "state"), step))
+		next.until(t, step)
+		if step == "connected" || step == "received" {
+			c.served(t) // the one before goes on
+		}
+		next.killed(t)
+		c.served(t)
+	}
+	next := launch(t, command())
+	next.until(t, "taking over")
+	next.killed(t)
+	c.served(t)
+
+	c.quiet.Lock() // its other fronts serve while it waits for a worker
+	sick.Store(true)
+	begin(t, command()).killed(t)
+	sick.Store(false)
+	c.quiet.Unlock()
+	c.served(t)
+
+	next = begin(t, command()) // it can still be replaced
+	g.ended(t)
+	if next.listen != g.listen || next.sqs != g.sqs {
+		t.Fatalf("it listens on %s and %s, no longer on %s and %s", next.listen, next.sqs, g.listen, g.sqs)
+	}
+	c.served(t)
+	c.end(t, 1)
+}
+
+// The process before may be killed as soon as its sockets are taken: the new one serves.
+func TestAPredecessorIsKilled(t *testing.T) {
+	t.Parallel()
+	command := upgradable(t, t.TempDir(), "--take-over", new(atomic.Bool))
+	g := begin(t, command())
+	slow, err := net.Dial("tcp", g.listen) // a request that holds it up
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(slow), nil)
+	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("it answered %+v, %v", resp, err)
+	}
+	if _, err := io.WriteString(slow, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx"); err != nil {
+		t.Fatal(err)
+	}
+	next := launch(t, command())
+	next.until(t, "taking over")
+	g.killed(t)
+	next.until(t, "bezoar: console and API")
+	c := gather(next)
+	c.served(t)
+	c.end(t, 1)
 }
 
 // listening is a socket that a service manager has opened.
@@ -224,7 +362,7 @@ func TestSocketActivationRefusesNobody(t *testing.T) {
 		_, f := listening(t)
 		sockets = append(sockets, f)
 	}
-	command := upgradable(t, "")
+	command := upgradable(t, t.TempDir(), "", new(atomic.Bool))
 	start := func() *generation {
 		cmd := command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`)
 		cmd.ExtraFiles = sockets

@@ -1,10 +1,6 @@
 package cost
 
-import (
-	"fmt"
-
-	"github.com/bezoar-dev/bezoar/internal/each"
-)
+import "fmt"
 
 // Predictor is a number that can be derived from a query and indicates its cost. Names of
 // predictors are stable: limits and reports use them.
@@ -127,7 +123,11 @@ func ParsePredictor(name string) (Predictor, error) {
 // Predictors returns all predictors, in the order of their numbers.
 func Predictors() []Predictor {
 	all := names()
-	return each.Of(all[:], func(n named) Predictor { return n.predictor })
+	list := make([]Predictor, 0, len(all))
+	for _, n := range all {
+		list = append(list, n.predictor)
+	}
+	return list
 }
 
 // MarshalText returns the stable name.

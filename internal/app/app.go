@@ -50,7 +50,8 @@ type Options struct {
 	Settings Settings                                                            // the file to follow; the zero value: none
 	Started  func(a *App)                                                        // called when the listeners are open
 	Sockets  *handover.Sockets                                                   // listening sockets from outside; nil: none
-	TakeOver bool                                                                // take the sockets of the Bezoar that has this state directory, which then ends
+	TakeOver bool                                                                // take the sockets of the Bezoar that has this state directory, which ends when this one serves
+	resumes  bool                                                                // callers wait: the process that took over has ended
 	Watch    func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error) // starts what kills tasks of flows when a node of a shared store does not renew its lease; nil: nothing
 	Alone    bool                                                                // nothing else in this process can panic, so the state directory keeps what the runtime prints at its end
 }
@@ -82,8 +83,9 @@ type App struct {
 	admin         *admin.Server
 	adminLn       net.Listener
 	sockets       *handover.Sockets
-	succeeds      bool                // callers already wait on the listening sockets
-	successor     *handover.Successor // waits until everything is closed; nil: no process follows
+	succeeds      bool                  // callers already wait on the listening sockets
+	before        *handover.Predecessor // serves again if this process ends before it serves; nil: none
+	successor     *handover.Successor   // waits until everything is closed; nil: no process follows
 	hub           admin.Hub
 	queues        *queue.Engine
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
@@ -108,13 +110,20 @@ type App struct {
 	leaving    map[string]chan struct{} // removed fleets that have not stopped; only Reload uses it
 }
 
-// Run opens cfg and serves until ctx ends.
+// Run opens cfg and serves until ctx ends, or until another process that has taken over serves. If that process ends before,
+// Run serves again.
 func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	a, err := New(ctx, cfg, opt)
-	if err != nil {
-		return err
+	for err == nil {
+		err = a.Run(ctx)
+		sockets, late := a.awaitSuccessor(ctx)
+		if sockets == nil {
+			return cmp.Or(err, late)
+		}
+		opt.Sockets, opt.resumes, opt.TakeOver = sockets, true, false
+		a, err = New(ctx, a.now.Load().cfg, opt)
 	}
-	return a.Run(ctx)
+	return err
 }
 
 // New opens the store and the listeners and wires everything. It waits for a store that does not answer. It starts nothing;
@@ -336,7 +345,10 @@ func (a *App) close() {
 		a.sockets.Unclaim()
 	}
 	if a.successor != nil {
-		errs = append(errs, a.successor.Close())
+		a.successor.Release()
+	}
+	if a.before != nil {
+		a.before.GiveUp()
 	}
 	if err := errors.Join(errs...); err != nil {
 		a.log.Warn("closing", "err", err)

@@ -60,9 +60,11 @@ func (a *App) openFlows(ctx context.Context) error {
 		return err
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
-		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Judge: a.queues.Judge(), Query: store.Probe,
-		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
+		Config: flow.Config{
+			Store: a.stores.Flow, Node: a.node, Labels: c.Labels, Slots: c.Slots, Pools: poolsOf(c), Flows: all, Lease: c.Lease,
+			Pager: pager, Judge: a.queues.Judge(), Log: a.log,
+		},
+		Dir: filepath.Join(a.cfg.StateDir, "flow"), Query: store.Probe, Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(),
 	})
 	if err != nil {
 		return fmt.Errorf("flows: %w", err)
@@ -230,8 +232,8 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
-		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe, Log: w.Log,
+		Config: flow.Config{Store: stores.Flow, Node: name, Labels: w.Labels, Slots: w.Slots, Works: true, Log: w.Log},
+		Dir:    filepath.Join(w.Dir, "flow"), User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe,
 	})
 	if err != nil {
 		return err

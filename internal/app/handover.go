@@ -25,7 +25,7 @@ func (a *App) openSockets(ctx context.Context) error {
 	if a.sockets = a.opt.Sockets; a.sockets == nil {
 		a.sockets = new(handover.Sockets)
 	}
-	a.succeeds = a.sockets.Outlive()
+	a.succeeds = a.sockets.Outlive() || a.opt.resumes
 	if !a.opt.TakeOver {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (a *App) openSockets(ctx context.Context) error {
 		a.log.Info("no Bezoar runs here to take over from")
 		return nil
 	}
-	a.succeeds = true
+	a.succeeds, a.before = true, before
 	a.log.Info("taking over: callers wait until the old process has finished", "pid", before.PID)
 	if err := before.Wait(ctx); err != nil {
 		return fmt.Errorf("take over from process %d: %w", before.PID, err)
@@ -178,6 +178,41 @@ func (a *App) offer(ctx context.Context, end func()) error {
 	a.log.Info("another process has taken over the listening sockets: finishing the work in flight")
 	end()
 	return nil
+}
+
+// relieve lets the process before end, because this one serves now.
+func (a *App) relieve() {
+	if a.before == nil {
+		return
+	}
+	if err := a.before.Serves(); err != nil {
+		a.log.Warn("the process that ran before was not told that this one serves", "err", err)
+	}
+}
+
+// These bound how long a process waits for the one that has taken over: when it says so, and when it ends.
+const (
+	successorSlow = 30 * time.Second
+	successorLate = 10 * time.Minute
+)
+
+// awaitSuccessor waits until the process that has taken over serves, and returns nil. If that process has ended before, it
+// returns the listening sockets.
+func (a *App) awaitSuccessor(ctx context.Context) (*handover.Sockets, error) {
+	if a.successor == nil {
+		return nil, nil
+	}
+	defer time.AfterFunc(successorSlow, func() {
+		a.log.Warn("the process that has taken over does not serve yet, and callers wait: if it ends, this process serves again", "ends_in", successorLate-successorSlow)
+	}).Stop()
+	sockets, err := a.successor.Serves(ctx, successorLate)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hand over: %w", err)
+	case sockets != nil:
+		a.log.Error("the process that had taken over has ended before it served: this process serves again")
+	}
+	return sockets, nil
 }
 
 // workersPatience is how long callers wait for the first worker of each fleet: a fleet without one delays the others.

@@ -35,7 +35,8 @@ func predecessor(t *testing.T, dir string) (ln net.Listener, handed <-chan struc
 		defer close(done)
 		next, err := offer.Await(t.Context())
 		if next != nil {
-			err = next.Close()
+			next.Release()
+			_, err = next.Serves(t.Context(), patience)
 		}
 		if err != nil {
 			t.Error(err)

@@ -21,7 +21,7 @@ func (a *App) openLive(ctx context.Context) error {
 	}
 	cfg := live.Config{
 		Path: s.Path, Store: measuredLive{a.stores.Live, a.storeHealth()}, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
-		Files: a.named, Check: a.check, Hide: hidden, CheckOverride: a.checkOverride, Apply: a.applySettings,
+		Files: a.named, Check: a.check, Admit: a.admit, Hide: hidden, CheckOverride: a.checkOverride, Apply: a.applySettings,
 	}
 	if !a.cfg.Live.Share {
 		own, err := store.Open(ctx, config.MemoryStore, store.Config{})

@@ -62,11 +62,45 @@ func TestFilesThatSettingsNameAreReadWithCare(t *testing.T) {
 		t.Errorf("the log has what the file says:\n%s", log)
 	}
 	put(t, twice, `{"properties": {"hunter2": {"type": "daemon"}}}`)
-	done, err = r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(text(file) + fmt.Sprintf("queues: {jobs: {schema: %q}}\n", twice))})
-	silent("a schema", twice, []any{done, fmt.Sprint(err), r.live().Status()})
+	silent("a schema", twice, refused(text(file)+fmt.Sprintf("queues: {jobs: {schema: %q}}\n", twice)))
 	// To those who have brought it, it is told.
 	own := text(shadow) + "--- # bezoar file " + fmt.Sprintf("%q", shadow) + "\nrules:\n  - {predictor: result_widow, limit: 1}\n"
 	if p := refused(own); !strings.Contains(fmt.Sprint(p.Faults), "result_widow") {
 		t.Errorf("of limits that came with the settings: %+v", p.Faults)
 	}
+}
+
+// Settings that name files that cannot be used are refused before anything changes, by every way in which they come, and the
+// log names the file with the settings.
+func TestSettingsThatNameMissingFiles(t *testing.T) {
+	t.Parallel()
+	mark := t.TempDir()
+	g := different(mark, 0)
+	g.replicas = 1
+	r := follow(t, g.text())
+	before := r.live().Status().Running.Number
+	bad := g.text() + "\nqueues:\n  jobs:\n    schema: " + mark + "/none.json\n"
+	line := strings.Count(bad, "\n")
+	wrong := func(what string, err error) {
+		p := problem(t, err)
+		if p.Status != 422 || len(p.Faults) != 1 || p.Faults[0].Path != "queues.jobs.schema" || p.Faults[0].Line != line || !strings.Contains(p.Faults[0].Problem, "none.json does not exist") {
+			t.Errorf("%s: %+v", what, p)
+		}
+	}
+	_, err := r.admin.TrySettings(t.Context(), adminapi.PutSettings{Text: []byte(bad)})
+	wrong("try", err)
+	_, err = r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(bad)})
+	wrong("put", err)
+	r.write(bad)
+	want := fmt.Sprintf("%s:%d:5: queues.jobs.schema: ", r.file, line)
+	r.until("the log names the place in the file", func() bool { return strings.Contains(r.log.String(), want) })
+	if now := r.live().Status().Running.Number; now != before {
+		t.Errorf("version %d runs, not %d", now, before)
+	}
+	// When the file is there, the same settings can be used.
+	put(t, mark+"/none.json", `{"type": "object"}`)
+	if _, err := r.live().Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.runs(bad)
 }

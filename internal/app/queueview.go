@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/control/admin"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/queue/sqs"
@@ -14,15 +13,15 @@ import (
 
 // queueView gives the admin API access to the queues.
 type queueView struct {
-	queues *queue.Engine
-	wire   *sqs.Handler // knows attributes by their SQS names
+	*queue.Engine
+	wire *sqs.Handler // knows attributes by their SQS names
 }
 
 var _ admin.Queues = queueView{}
 
 func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error) {
 	q.Limit = cmp.Or(q.Limit, adminapi.MaxQueues)
-	found, err := v.queues.Queues(ctx, q)
+	found, err := v.Engine.Queues(ctx, q)
 	if err != nil {
 		return adminapi.Queues{}, err
 	}
@@ -44,12 +43,10 @@ func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queu
 	return out, nil
 }
 
-func (v queueView) Stats() queue.Stats { return v.queues.Stats() }
-
 // states returns for each queue ("queue/NAME") and downstream group ("group/NAME") why it delivers nothing.
 func (v queueView) states(ctx context.Context) map[string]string {
 	states := map[string]string{}
-	for _, c := range v.queues.Conditions(ctx) {
+	for _, c := range v.Engine.Conditions(ctx) {
 		key := "queue/" + c.Queue
 		if c.Group != "" {
 			key = "group/" + c.Group
@@ -60,7 +57,7 @@ func (v queueView) states(ctx context.Context) map[string]string {
 }
 
 func (v queueView) show(ctx context.Context, q queue.Queue, states map[string]string) (adminapi.Queue, error) {
-	counts, err := v.queues.Counts(ctx, q.Name)
+	counts, err := v.Engine.Counts(ctx, q.Name)
 	if err != nil {
 		return adminapi.Queue{}, err
 	}
@@ -81,7 +78,7 @@ func (v queueView) show(ctx context.Context, q queue.Queue, states map[string]st
 }
 
 func (v queueView) Queue(ctx context.Context, name string) (adminapi.Queue, error) {
-	q, err := v.queues.Queue(ctx, name)
+	q, err := v.Engine.Queue(ctx, name)
 	if err != nil {
 		return adminapi.Queue{}, err
 	}
@@ -104,25 +101,13 @@ func (v queueView) SetQueue(ctx context.Context, name string, in adminapi.SetQue
 	return v.show(ctx, q, v.states(ctx))
 }
 
-func (v queueView) DeleteQueue(ctx context.Context, name string) error {
-	return v.queues.DeleteQueue(ctx, name)
-}
-
-func (v queueView) Purge(ctx context.Context, name string) error { return v.queues.Purge(ctx, name) }
-
-func (v queueView) Pause(ctx context.Context, name string, p queue.Pause) error {
-	return v.queues.Pause(ctx, name, p)
-}
-
-func (v queueView) Resume(ctx context.Context, name string) error { return v.queues.Resume(ctx, name) }
-
 func (v queueView) Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
 	batch := make([]queue.SendInput, len(in))
 	for i, m := range in {
 		batch[i] = queue.SendInput{Body: m.Body, Group: m.Group, Dedup: m.Dedup, Priority: m.Priority, Sender: "admin", Delay: (*time.Duration)(m.Delay)}
 		batch[i].Attributes = strs(m.Attributes)
 	}
-	results, err := v.queues.SendBatch(ctx, name, batch)
+	results, err := v.Engine.SendBatch(ctx, name, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +119,7 @@ func (v queueView) SetAside(ctx context.Context, name string, in []adminapi.Part
 	for i, p := range in {
 		parts[i] = queue.PartInput{Body: p.Body, Attributes: strs(p.Attributes), Outcome: p.Outcome, Once: p.Once}
 	}
-	results, err := v.queues.SetAside(ctx, name, parts)
+	results, err := v.Engine.SetAside(ctx, name, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +151,7 @@ func sentAs(results []queue.SendResult) []adminapi.Sent {
 }
 
 func (v queueView) Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error) {
-	found, err := v.queues.Peek(ctx, name, after, limit)
+	found, err := v.Engine.Peek(ctx, name, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +174,11 @@ func (v queueView) Peek(ctx context.Context, name string, after int64, limit int
 }
 
 func (v queueView) EditMessage(ctx context.Context, name string, sequence int64, in adminapi.EditMessage) (string, error) {
-	return v.queues.EditMessage(ctx, name, sequence, queue.EditInput{Body: in.Body, Set: strs(in.Attributes)})
-}
-
-func (v queueView) DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (string, error) {
-	return v.queues.DeleteMessage(ctx, name, sequence, force)
+	return v.Engine.EditMessage(ctx, name, sequence, queue.EditInput{Body: in.Body, Set: strs(in.Attributes)})
 }
 
 func (v queueView) Payloads(ctx context.Context, name string) ([]adminapi.Payload, error) {
-	cases, err := v.queues.Payloads(ctx, name, -1, maxPayloads)
+	cases, err := v.Engine.Payloads(ctx, name, -1, maxPayloads)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +195,8 @@ func (v queueView) Payloads(ctx context.Context, name string) ([]adminapi.Payloa
 	return out, nil
 }
 
-func (v queueView) Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error {
-	return v.queues.Pardon(ctx, name, payload)
-}
-
 func (v queueView) Conditions(ctx context.Context) ([]adminapi.Condition, error) {
-	conditions := v.queues.Conditions(ctx)
+	conditions := v.Engine.Conditions(ctx)
 	out := make([]adminapi.Condition, len(conditions))
 	for i, c := range conditions {
 		out[i] = adminapi.Condition{Kind: "outage", Name: c.Queue, State: c.State, Why: c.Why, Until: c.Until}

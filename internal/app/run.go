@@ -72,12 +72,13 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("redirect", a.plain.Run, failed)
 	}
 	fronts.run("leave", a.leave, failed)
-	fronts.run("handover", func(ctx context.Context) error { return a.offer(ctx, stopFront) }, failed)
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
 	var err error
 	if a.awaitWorkers(front) {
+		a.relieve()
+		fronts.run("handover", func(ctx context.Context) error { return a.offer(ctx, stopFront) }, failed)
 		err = a.serveFront(front)
 	} // otherwise callers wait for the next process
 	stopFront()

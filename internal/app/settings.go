@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -16,6 +17,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
+	"github.com/bezoar-dev/bezoar/internal/control/named"
 )
 
 // Settings is the file that a running App follows.
@@ -66,12 +68,36 @@ func (a *App) named(text []byte) []string {
 // settingsName is the name of settings without a file in faults.
 const settingsName = "settings"
 
+// admit returns the faults of a text that is to become a version, also of files that it names on this machine.
+func (a *App) admit(name string, text []byte) error {
+	name = cmp.Or(name, settingsName)
+	if err := a.checkAs(name, text); err != nil {
+		return err
+	}
+	cfg, _, err := a.parse(name, text)
+	if err != nil {
+		return err
+	}
+	list := named.Faults(&cfg, &a.cfg)
+	if len(list) == 0 {
+		return nil
+	}
+	d, err := live.ParseDocument(text)
+	if err != nil {
+		return err
+	}
+	config.Place(name, d.Text, list)
+	return &config.Faults{List: list}
+}
+
 // check returns the faults of a version's text, with lines.
-func (a *App) check(text []byte) error {
+func (a *App) check(text []byte) error { return a.checkAs(settingsName, text) }
+
+func (a *App) checkAs(name string, text []byte) error {
 	if config.WasRedacted(text) {
 		return errors.New("it has placeholders instead of secrets, as settings are shown: start from the original file")
 	}
-	cfg, f, err := a.parse(settingsName, text)
+	cfg, f, err := a.parse(name, text)
 	if err != nil {
 		return err
 	}
@@ -91,8 +117,8 @@ func (a *App) check(text []byte) error {
 		}
 		if g.Rules != "" {
 			path := fmt.Sprintf("routes[%d].guard.rules", i)
-			_, err := guard.ParseLimits(settingsName, []byte(g.Rules))
-			gather(&faults, settingsName, err, func(f *config.Fault) {
+			_, err := guard.ParseLimits(name, []byte(g.Rules))
+			gather(&faults, name, err, func(f *config.Fault) {
 				if b, ok := config.FindBlock(d.Text, path); ok && f.Line > 0 {
 					f.Line, f.Column = b.Line+f.Line-1, b.Indent+f.Column
 				} else {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 )
 
@@ -172,21 +173,18 @@ func invalidThere(err error, what, file string) error {
 	if !errors.As(err, &p) || len(p.Faults) == 0 {
 		return err
 	}
-	lines := []string{"the " + what + " are invalid, nothing has changed"}
+	faults := &config.Faults{More: p.More}
 	for _, f := range p.Faults {
 		if file != "" && file != "-" && (f.File == settingsText || f.File == limitsText) {
 			f.File = file // a file that the settings name may also be at fault
 		}
-		lines = append(lines, clean(f.Error()))
-	}
-	if p.More > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more", p.More))
+		faults.List = append(faults.List, f)
 	}
 	code := exitFailure
 	if what == limitsText {
 		code = exitUsage // the same code as in guard check
 	}
-	return &exitError{code: code, err: errors.New(strings.Join(lines, "\n"))}
+	return &exitError{code: code, err: fmt.Errorf("the %s are invalid, nothing has changed\n%w", what, faults)}
 }
 
 // readSettings reads a settings file.

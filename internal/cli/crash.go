@@ -56,7 +56,7 @@ func (c *crashCmd) Run(s *session) error {
 		if err != nil {
 			failed = append(failed, err)
 			if len(c.Files) > 1 {
-				fmt.Fprintf(s.Stderr, "bezoar: %s\n", err)
+				s.complain(err, s.json)
 			}
 			continue
 		}

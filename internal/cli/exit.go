@@ -161,7 +161,7 @@ func each[T any](s *session, items []T, do func(T) error) error {
 				first = err
 			}
 			if len(items) > 1 {
-				s.say("bezoar: %s", spoken(err))
+				s.complain(err, s.json)
 			}
 		}
 	}

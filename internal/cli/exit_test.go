@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 	"github.com/bezoar-dev/bezoar/internal/test/pace"
 )
 
@@ -126,6 +128,48 @@ func check(t *testing.T, args []string, admin string, want int, says string) {
 	if code != want || !regexp.MustCompile(says).MatchString(errs.String()) {
 		t.Errorf("bezoar %s: exit code %d, want %d; stderr %q wants %s", strings.Join(args, " "), code, want, errs.String(), says)
 	}
+}
+
+// With --json an error is one JSON object on stderr, with the same exit code.
+func TestErrorsAsJSON(t *testing.T) {
+	api := httptest.NewServer(newFakeAPI())
+	t.Cleanup(api.Close)
+	file := t.TempDir() + "/bezoar.yaml"
+	if err := os.WriteFile(file, []byte("listne: 127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, admin string
+		code        int
+		want        failed
+	}{
+		{"queue ls --json --nope", "", exitUsage, failed{Error: "unknown flag --nope", Hint: "bezoar queue ls --help"}},
+		{"--json nope", "", exitUsage, failed{Error: `there is no command nope, did you mean "top"?`, Hint: "bezoar --help"}},
+		{"queue ls --json", "http://127.0.0.1:1", exitUnhealthy, failed{Hint: "start Bezoar there, or set its address with --admin or BEZOAR_ADMIN"}},
+		{"queue ls --json", api.URL, exitNotAllowed, failed{Hint: "put the admin token into BEZOAR_ADMIN_TOKEN", Code: "unauthorized"}},
+		{"config show --json " + file, "", exitFailure, failed{Faults: []config.Fault{{File: file, Line: 1, Column: 1, Path: "listne"}}}},
+	} {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), Process{
+			Args: strings.Fields(c.args), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+			Getenv: func(name string) string { return map[string]string{adminVar: c.admin}[name] }, Engine: tellingEngine(),
+		})
+		var got failed
+		if err := json.Unmarshal(errs.Bytes(), &got); err != nil {
+			t.Errorf("%s: stderr is %q: %v", c.args, errs.String(), err)
+			continue
+		}
+		if code != c.code || got.ExitCode != code || got.Error == "" || c.want.Error != "" && got.Error != c.want.Error || got.Hint != c.want.Hint || got.Code != c.want.Code {
+			t.Errorf("%s: exit code %d, want %d; stderr %s", c.args, code, c.code, errs.String())
+		}
+		for i, f := range c.want.Faults {
+			if len(got.Faults) <= i || got.Faults[i].File != f.File || got.Faults[i].Line != f.Line || got.Faults[i].Path != f.Path || got.Faults[i].Fix == "" {
+				t.Errorf("%s: the faults are %+v, want %+v", c.args, got.Faults, f)
+			}
+		}
+	}
+	// Behind -- the flags are another program's.
+	check(t, []string{"run", "--nope", "--", "server", "--json"}, "", exitUsage, `^bezoar: unknown flag --nope`)
 }
 
 // The table in the guide has every code, and the help names them in the same words.

@@ -44,7 +44,9 @@ func (c *flowLsCmd) Run(s *session) error {
 		row: func(now time.Time, i int) []cell {
 			r := runs[i]
 			return []cell{
-				plain(r.ID), plain(r.Flow), {string(r.State), runStyle(r.State)}, plain(ago(now, r.Created)), plain(lasted(r.Created, r.Ended, now)),
+				plain(r.ID), plain(r.Flow),
+				{string(r.State), runStyle(r.State)},
+				plain(ago(now, r.Created)), plain(lasted(r.Created, r.Ended, now)),
 				plain(params(r.Params)), plain(r.Why),
 			}
 		},

@@ -181,7 +181,7 @@ const maxKeptLine = 64 << 10
 // write writes the answers in their order. It flushes before it waits, because a caller that sends lines one by one waits
 // for the answer.
 func (b *batcher) write(w io.Writer) (batchSum, error) {
-	var sum batchSum
+	sum := batchSum{of: map[guard.Outcome]int{}}
 	out := bufio.NewWriterSize(w, 64<<10)
 	for j := range b.order {
 		select {
@@ -221,8 +221,8 @@ func gone(err error) error {
 
 // batchSum counts the results of a batch.
 type batchSum struct {
-	queries, unread                     int
-	accepted, capped, reported, refused int
+	queries, unread int
+	of              map[guard.Outcome]int // of those that could be read
 }
 
 func (t *batchSum) add(j *batchJob) {
@@ -231,16 +231,7 @@ func (t *batchSum) add(j *batchJob) {
 		t.unread++
 		return
 	}
-	switch j.verdict {
-	case guard.Accepted:
-		t.accepted++
-	case guard.Capped:
-		t.capped++
-	case guard.Reported:
-		t.reported++
-	case guard.Rejected:
-		t.refused++
-	}
+	t.of[j.verdict]++
 }
 
 // tell prints the counts of a batch, and its speed, in one line.
@@ -250,7 +241,8 @@ func (t *batchSum) tell(s *session, took time.Duration) error {
 		unread = fmt.Sprintf(", %d unread", t.unread)
 	}
 	s.say("%s in %s, %.0f a second: %d accepted, %d reported, %d capped, %d rejected%s", count(int64(t.queries), "query", "queries"),
-		took.Round(time.Millisecond), float64(t.queries)/max(took.Seconds(), 1e-9), t.accepted, t.reported, t.capped, t.refused, unread)
+		took.Round(time.Millisecond), float64(t.queries)/max(took.Seconds(), 1e-9),
+		t.of[guard.Accepted], t.of[guard.Reported], t.of[guard.Capped], t.of[guard.Rejected], unread)
 	switch t.unread {
 	case 0:
 		return nil

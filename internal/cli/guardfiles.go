@@ -6,7 +6,16 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/control/config"
+	"github.com/bezoar-dev/bezoar/internal/control/named"
 )
+
+// namedFaults checks the files that the settings in a file name, apart from those of guards.
+func namedFaults(file string, cfg *config.Config) []config.Fault {
+	found := named.Faults(cfg, nil)
+	text, _ := os.ReadFile(file) // it has been read before; without it the faults have no lines
+	config.Place(file, text, found)
+	return found
+}
 
 // guardFileFaults checks the limits and hints of the guards of routes.
 func guardFileFaults(cfg *config.Config) []config.Fault {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/cli/cmdline"
 	"github.com/bezoar-dev/bezoar/internal/control/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
 
 // Process is the environment that a command may use.
@@ -60,7 +62,7 @@ func Main(ctx context.Context, p Process) int {
 	args = spelled(args)
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return p.fail(usageError(err, args))
+		return p.fail(usageError(err, args), asksJSON(args))
 	}
 	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, root: parser.Root}
 	s.out = newPrinter(p.Stdout, p.Getenv)
@@ -71,11 +73,11 @@ func Main(ctx context.Context, p Process) int {
 		s.out.printf("%s\n", readVersion().line())
 	default:
 		if err := s.run(parsed.Command); err != nil {
-			return p.fail(s.suggest(err, parsed.Command))
+			return p.fail(s.suggest(err, parsed.Command), s.json)
 		}
 	}
 	if err := s.out.lost(); err != nil {
-		return p.fail(err)
+		return p.fail(err, s.json)
 	}
 	return exitOK
 }
@@ -122,15 +124,51 @@ const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allow
 	"6 partly done, 7 timed out waiting, 8 unhealthy or not reachable."
 
 // fail prints an error and returns the exit code.
-func (p Process) fail(err error) int {
+func (p Process) fail(err error, asJSON bool) int {
 	if errors.Is(err, context.Canceled) {
 		err = &exitError{code: exitFailure, err: errors.New("interrupted")}
 	}
-	fmt.Fprintf(p.Stderr, "bezoar: %s\n", spoken(err))
-	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
-	}
+	p.complain(err, asJSON)
 	return codeOf(err)
+}
+
+// failed is an error in JSON, one line for each. The members that problem documents of the API have too are called the same.
+type failed struct {
+	Error    string         `json:"error"`
+	Hint     string         `json:"hint,omitempty"`
+	ExitCode int            `json:"exit_code"`
+	Code     string         `json:"code,omitempty"` // the API's
+	Faults   []config.Fault `json:"faults,omitempty"`
+	More     int            `json:"more,omitempty"`
+}
+
+// complain prints an error on stderr.
+func (p Process) complain(err error, asJSON bool) {
+	hint := hintFor(err)
+	if !asJSON {
+		fmt.Fprintf(p.Stderr, "bezoar: %s\n", spoken(err))
+		if hint != "" {
+			fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+		}
+		return
+	}
+	out := failed{Error: spoken(err), Hint: hint, ExitCode: codeOf(err)}
+	if problem, ok := errors.AsType[*adminapi.Problem](err); ok {
+		out.Code, out.Faults, out.More = problem.Code, problem.Faults, problem.More
+	} else if faults, ok := errors.AsType[*config.Faults](err); ok {
+		out.Faults, out.More = faults.List, faults.More
+	}
+	text := json.NewEncoder(p.Stderr)
+	text.SetEscapeHTML(false)
+	_ = text.Encode(out) // there is no other place to say it
+}
+
+// asksJSON reports whether --json is among the flags of a command line that cannot be read.
+func asksJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
 // usageError adds which help to read, and recognises common mistakes.

@@ -134,7 +134,7 @@ func (c *eventVerb) positions(s *session, store outbox.Store, out *changedEvents
 		case err != nil && len(c.IDs) == 1:
 			return nil, err
 		case err != nil:
-			s.say("bezoar: %v", err)
+			s.complain(err, s.json)
 			out.Failed = append(out.Failed, failure{id, err.Error()})
 		case !slices.Contains(all, w.Position):
 			all = append(all, w.Position)

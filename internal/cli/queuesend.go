@@ -135,7 +135,7 @@ func (o *sender) flush() error {
 		switch {
 		case r.Error != "":
 			o.bad++
-			o.s.say("bezoar: %s", clean(r.Error))
+			o.s.complain(errors.New(r.Error), o.s.json)
 		case !o.s.json:
 			o.s.out.printf("%s\n", clean(r.ID))
 		}

@@ -63,7 +63,7 @@ func reportWhy(p *printer, why []string) {
 
 // reportDifference prints what all killers have and no success has.
 func reportDifference(p *printer, v bezoar.Verdict) {
-	if v.Scope != bezoar.ScopeFeature || v.Killers == 0 {
+	if v.Scope != bezoar.ScopeFeature || v.State == bezoar.Laned || v.Killers == 0 {
 		return
 	}
 	what := v.Features

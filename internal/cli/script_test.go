@@ -217,7 +217,7 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // checkJSONLines runs "jsonlines N CMD ARGS…": CMD ends with code N, and what it prints is
-// JSON documents, or nothing if it failed. An error is on stderr.
+// JSON documents, or nothing if it failed. An error is the last line of stderr, with the same code.
 func checkJSONLines(ts *testscript.TestScript, neg bool, args []string) {
 	checkCode(ts, neg, args)
 	documents := 0
@@ -232,8 +232,10 @@ func checkJSONLines(ts *testscript.TestScript, neg bool, args []string) {
 	if args[0] == "0" && documents == 0 {
 		ts.Fatalf("it printed no JSON")
 	}
-	if args[0] != "0" && documents == 0 && !strings.HasPrefix(ts.ReadFile("stderr"), "bezoar: ") {
-		ts.Fatalf("it failed and did not say why")
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stderr")), "\n")
+	var f failed
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &f); args[0] != "0" && (err != nil || f.Error == "" || fmt.Sprint(f.ExitCode) != args[0]) {
+		ts.Fatalf("it failed and did not say why in JSON: %v", err)
 	}
 }
 

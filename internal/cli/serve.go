@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"syscall"
@@ -29,7 +30,7 @@ type serveCmd struct {
 	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients at this address, not at the one in the file; off serves none."`
 	Admin    *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
 	Store    *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
-	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. If none runs, Bezoar just starts."`
+	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. If this process ends before it serves, the other one serves again. If none runs, Bezoar just starts."`
 	Level    slog.Level `name:"log" default:"info" offer:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 }
 
@@ -55,6 +56,9 @@ func (c *serveCmd) Run(s *session) error {
 	}
 	if err != nil {
 		return settingsError(err)
+	}
+	if found := namedFaults(path, &cfg); len(found) > 0 {
+		return settingsError(&config.Faults{List: found})
 	}
 	if c.Listen != nil && *c.Listen != "" && len(cfg.Routes) == 0 {
 		s.say("bezoar: warning: --listen %s serves nobody: there are no routes. Write them into a settings file, or use bezoar run", clean(*c.Listen))
@@ -130,6 +134,9 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		if admin != "" {
 			s.say("bezoar: console and API on http://%s/", admin)
 		}
+		if err := s.tellManager("READY=1"); err != nil {
+			s.say("bezoar: warning: the service manager was not told that Bezoar is ready: %v", err)
+		}
 	}
 	if serving.File != "" || slices.ContainsFunc(slices.Collect(maps.Values(cfg.Fleets)), func(f config.Fleet) bool { return len(f.Command) > 0 }) {
 		defer s.guard(serving.Log)()
@@ -139,6 +146,20 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		return nil // a signal asked for the end
 	}
 	return err
+}
+
+// tellManager sends a state to the service manager, as sd_notify(3) does. Without a service manager it does nothing.
+func (s *session) tellManager(state string) error {
+	at := s.Getenv("NOTIFY_SOCKET")
+	if at == "" {
+		return nil
+	}
+	c, err := new(net.Dialer).DialContext(s, "unixgram", at)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c, state)
+	return errors.Join(err, c.Close())
 }
 
 func scheme(tls bool) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar/internal/control/config"
 )
@@ -51,7 +52,7 @@ func (c *configCheck) Run(s *session) error {
 	case err != nil:
 		return settingsError(err)
 	default:
-		if found := append(guardFileFaults(&cfg), sinkFaults(s, c.File, &cfg)...); len(found) > 0 {
+		if found := slices.Concat(namedFaults(c.File, &cfg), guardFileFaults(&cfg), sinkFaults(s, c.File, &cfg)); len(found) > 0 {
 			r.Faults, err = found, &config.Faults{List: found}
 			break
 		}
@@ -60,7 +61,7 @@ func (c *configCheck) Run(s *session) error {
 		r.Retries, r.Shards = worstCases(cfg), overlaps(cfg)
 	}
 	if s.json && !r.OK {
-		err = exitf(exitFailure, "%s: %d faults", c.File, len(r.Faults)+r.More)
+		err = exitf(exitFailure, "%s: %s", c.File, count(int64(len(r.Faults)+r.More), "fault", "faults"))
 	}
 	shown := s.show(r, nil, func() {
 		for _, w := range r.Warnings {

@@ -36,7 +36,7 @@ func (w *watching) ask(s *session, look func() error) error {
 		case !w.Watch, err != nil && (!seen || refused || ours || s.Err() != nil):
 			return err
 		case err != nil:
-			s.say("bezoar: %s", spoken(err))
+			s.complain(err, s.json)
 		default:
 			seen = true
 		}

@@ -14,6 +14,7 @@ import (
 // attempt is one delivery of a request, from getting a connection to the end of the answer.
 type attempt struct {
 	tries  int              // deliveries of the request so far
+	once   bool             // the request may not be sent again
 	conn   *h1.Conn         // of the next attempt
 	place  *h2.Place        // or this
 	target *dispatch.Target // of Send
@@ -28,7 +29,7 @@ func (a *attempt) Connect(ctx context.Context, t *dispatch.Target) (err error) {
 		if t.Now.IsZero() {
 			t.Now = time.Now()
 		}
-		if a.conn, err = pool.GetAt(ctx, t.By, t.Now); err != nil || a.conn.Fresh {
+		if a.conn, err = pool.GetAt(ctx, t.By, t.Now, a.once); err != nil || a.conn.Fresh {
 			t.Now = time.Time{}
 		}
 	case *h2.Pool:

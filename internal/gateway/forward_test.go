@@ -153,6 +153,10 @@ func TestPassedBackHeads(t *testing.T) {
 			"HTTP/1.1 200 OK\nDate: d\nX-Request-Id: <id>\nConnection: close\nTransfer-Encoding: chunked\n\n2\nab\n0\n\n",
 		},
 		{
+			"white space before a colon goes", "GET", "HTTP/1.1 200 OK\nDate: d\nX \t: a\nContent-Length : 2\n\nab",
+			"HTTP/1.1 200 OK\nDate: d\nX: a\nX-Request-Id: <id>\nConnection: close\nContent-Length: 2\n\nab",
+		},
+		{
 			"HEAD keeps the length", "HEAD", "HTTP/1.1 200 OK\nDate: d\nContent-Length: 200\n\n",
 			"HTTP/1.1 200 OK\nDate: d\nContent-Length: 200\nX-Request-Id: <id>\nConnection: close\n\n",
 		},
@@ -195,7 +199,7 @@ func TestBadAnswers(t *testing.T) {
 		"HTTP/1.1 200 OK\nContent-Length: 1\nContent-Length: 2\n\nab",
 		"HTTP/1.1 200 OK\nContent-Length: 1\nTransfer-Encoding: chunked\n\n1\na\n0\n\n",
 		"HTTP/1.1 200 OK\nTransfer-Encoding: gzip\n\n",
-		"HTTP/1.1 200 OK\nX : a\n\n",
+		"HTTP/1.1 200 OK\nX a: b\n\n",
 		"HTTP/1.1 200 OK\nX: a\n b\n\n",
 		"HTTP/1.1 101 Switching Protocols\nUpgrade: x\n\n",
 		strings.Repeat("HTTP/1.1 102 Processing\n\n", 20) + hello,

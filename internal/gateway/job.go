@@ -93,6 +93,7 @@ func (j *job) work() (w dispatch.Work) {
 		w.Timeout = rt.Upload // wait checks the progress
 	}
 	w.Replayable, w.Deadline = j.replayable(), j.deadline.by
+	j.once = !w.Replayable
 	w.Caller, w.Client = j.admission.Hash, j.client.fingerprint(rt, j.admission.Caller)
 	w.Shard, w.Cells, w.Overflow, w.Sticky = rt.Shard, rt.Cells, rt.Overflow, j.stick()
 	j.identity.identify(&w, rt.Printer, j.first(h1.ContentType), j.shape())

@@ -33,6 +33,9 @@ func TestLastCall(t *testing.T) {
 			own, pool := certificate(t)
 			client, scheme, cfg.TLS = tlsClients(t, pool)[proto], "https", own
 		}
+		if tr, ok := client.Transport.(*http.Transport); ok { // it may keep a connection for others only after the first answer on it
+			tr.MaxConnsPerHost = 1
+		}
 		s, err := NewServer(g, cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -266,6 +266,7 @@ func sortedFields(h http.Header) []h1.Field {
 // copyStream passes the body of the answer on.
 func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 	s.read()
+	left := r.Length // -1: unknown
 	for first := true; ; first = false {
 		if !first {
 			j.admission.Continues()
@@ -282,8 +283,10 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 			if err := j.from.Write(s.buf[:p.n]); err != nil {
 				return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
 			}
+			left -= int64(p.n)
 		}
-		if errors.Is(p.err, io.EOF) {
+		// A worker that does not want the rest of the request may reset the stream, also before the frame that ends it.
+		if errors.Is(p.err, io.EOF) || p.err != nil && left == 0 && r.Length > 0 {
 			break
 		}
 		if p.err != nil {

@@ -22,11 +22,12 @@ type twoWorker struct {
 	*httptest.Server
 	requests atomic.Int64
 	left     chan struct{} // a request's caller has left
+	seen     chan struct{} // the caller has the answer
 }
 
 func startTwo(t *testing.T) *twoWorker {
 	t.Helper()
-	w := &twoWorker{left: make(chan struct{}, 10)}
+	w := &twoWorker{left: make(chan struct{}, 10), seen: make(chan struct{}, 1)}
 	w.Server = httptest.NewUnstartedServer(w)
 	w.Config.Protocols = new(http.Protocols)
 	w.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -43,6 +44,12 @@ func (w *twoWorker) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/breaks":
 		_, _ = io.WriteString(rw, "half")
 		_ = rc.Flush()
+		panic(http.ErrAbortHandler)
+	case "/whole": // and reset
+		rw.Header().Set("Content-Length", "5")
+		_, _ = io.WriteString(rw, "whole")
+		_ = rc.Flush()
+		<-w.seen
 		panic(http.ErrAbortHandler)
 	case "/early":
 		rw.WriteHeader(http.StatusForbidden)
@@ -203,6 +210,16 @@ func TestHTTP2WorkerThatEndsOtherwise(t *testing.T) {
 	if r := d.result(); r.Fault != dispatch.BrokenConn {
 		t.Errorf("an answer that broke off: %+v", r)
 	}
+	c = dial(t, f.addr)
+	c.send("GET /whole HTTP/1.1\nHost: h\n\n")
+	if _, body := c.answer("GET"); body != "whole" {
+		t.Errorf("a complete answer: %q", body)
+	}
+	w.seen <- struct{}{}
+	if r := d.result(); r.Fault != dispatch.NoFault { // three of these would convict the request
+		t.Errorf("a reset after a complete answer: %+v", r)
+	}
+	c.Close()
 	c = dial(t, f.addr)
 	c.send("POST /early HTTP/1.1\nHost: h\nContent-Length: 50000000\n\n")
 	go func() { _, _ = io.Copy(c, io.LimitReader(zeros{}, 50_000_000)) }()

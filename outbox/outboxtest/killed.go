@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +81,9 @@ func (s *fileSink) Send(_ context.Context, records []outbox.Record) []error {
 		}
 		if r.ID == "kills" {
 			_, _ = s.file.WriteString("kills\n")
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
+			}
 			select {}
 		}
 		line, err := json.Marshal(outbox.Record{Event: outbox.Event{ID: r.ID, Key: r.Key}, Position: r.Position, Sequence: r.Sequence})
@@ -232,13 +233,17 @@ func Killer(t *testing.T, o Outbox, command func() *exec.Cmd) {
 // stopped relay must change nothing.
 func Stopped(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	t.Helper()
+	stop, resume := stopping()
+	if stop == nil {
+		t.Skip("this system cannot stop a process")
+	}
 	s := &rig{Outbox: o, t: t}
 	c := Child{File: t.TempDir() + "/delivered", Gate: t.TempDir() + "/gate", ParkAfter: 5, Lease: time.Second}
 	s.check(os.WriteFile(c.Gate, nil, 0o600))
 	s.write(event("1", "k"), event("2", "k"), event("other", "o"))
 	child := s.start(command, c)
 	s.eventually("it has sent", func() bool { got, _ := lines(t, c.File); return len(got) == 3 })
-	s.check(child.Process.Signal(syscall.SIGSTOP))
+	s.check(child.Process.Signal(stop))
 
 	var p place
 	p.set(func(batch []outbox.Record, i int) error {
@@ -254,7 +259,7 @@ func Stopped(t *testing.T, o Outbox, command func() *exec.Cmd) {
 	before, err := s.Store.Status(s.ctx())
 	s.check(err)
 	s.check(os.Remove(c.Gate))
-	s.check(child.Process.Signal(syscall.SIGCONT))
+	s.check(child.Process.Signal(resume))
 	s.eventually("the stopped relay is back, and waits for the lease", func() bool {
 		s.write(event("", "more"))
 		return p.count() > 20

@@ -49,9 +49,18 @@
 //	    │
 //	    └──── its worker dies within the window ──────────► has a share in that death
 //
-// A death that nothing in flight explains makes the window five times as long for ten
-// minutes. What was answered before three deaths that nothing explains so far becomes
-// suspect, unless a worker has outlived its first answer to it by five windows.
+// For ten minutes after a death that nothing in flight explains, an answer of the fleet counts
+// after five windows, and a worker of the lane is watched for eleven. What was answered before
+// three deaths that nothing explains so far becomes suspect, unless a worker has outlived its
+// first answer to it by eleven windows.
+//
+// Requests that kill late may be all different. So the deaths are also laid on what requests
+// have in common, in two ways. One sums up by how soon after the last answer of a variant, of a
+// feature, a shape or an endpoint the workers die: chance hardly explains that they do so at
+// once. The other counts the deaths before which something was answered that has a feature that
+// no worker is known to have outlived. To know which features workers outlive, it looks at a few
+// requests a second while nothing dies. What explains the deaths runs in the lane, watched, at a
+// pace, until a worker outlives it.
 //
 // # Blame
 //

@@ -60,7 +60,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from serve' -l listen -r -F -d 'Se
 complete -c bezoar -n '__fish_seen_subcommand_from serve' -l sqs -r -F -d 'Serve queues to SQS clients at this address, not at the one in the file; off serves none.'
 complete -c bezoar -n '__fish_seen_subcommand_from serve' -l admin -r -F -d 'Serve the admin API here instead of where the file says; an empty ADDR for none.'
 complete -c bezoar -n '__fish_seen_subcommand_from serve' -l store -r -F -d 'Keep queues, verdicts and dead letters here instead of where the file says.'
-complete -c bezoar -n '__fish_seen_subcommand_from serve' -l take-over -d 'Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. If none runs, Bezoar just starts.'
+complete -c bezoar -n '__fish_seen_subcommand_from serve' -l take-over -d 'Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. If this process ends before it serves, the other one serves again. If none runs, Bezoar just starts.'
 complete -c bezoar -n '__fish_seen_subcommand_from serve' -l log -x -a 'debug info warn error' -d 'Log from this level: debug, info, warn or error.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -F
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l help -s h -d 'Show context-sensitive help.'

@@ -125,15 +125,17 @@ func (s *Server) settingsRoutes() map[string]handler {
 	}
 	if s.cfg.Fixed {
 		for pattern := range routes {
-			routes[pattern] = func(http.ResponseWriter, *http.Request) error { return errFixed }
+			routes[pattern] = fixedSettings
 		}
 	}
 	return routes
 }
 
-// errFixed is the answer to all calls about settings that cannot change.
-var errFixed = adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
-	"this process follows no settings: it was started without a file, or with live.watch: false")
+// fixedSettings answers all calls about settings that cannot change.
+func fixedSettings(http.ResponseWriter, *http.Request) error {
+	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
+		"this process follows no settings: it was started without a file, or with live.watch: false")
+}
 
 // breakerRoutes returns the handlers of the calls about circuit breakers, by pattern.
 func (s *Server) breakerRoutes() map[string]handler {
@@ -237,7 +239,10 @@ func steeringProblem(err error) *adminapi.Problem {
 func invalidSettings(bad *live.InvalidError) *adminapi.Problem {
 	p := adminapi.NewProblem(http.StatusUnprocessableEntity, adminapi.CodeInvalidSettings, bad.Error())
 	if f, ok := errors.AsType[*config.Faults](bad); ok {
-		p.Detail = fmt.Sprintf("%s is invalid: %d faults", bad.What, len(f.List)+f.More)
+		p.Detail = bad.What + " is invalid: 1 fault"
+		if n := len(f.List) + f.More; n > 1 {
+			p.Detail = fmt.Sprintf("%s is invalid: %d faults", bad.What, n)
+		}
 		p.Faults, p.More = f.List, f.More
 	}
 	return p

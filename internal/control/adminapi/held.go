@@ -19,6 +19,9 @@ func HeldText(v *bezoar.Verdict) string {
 	case bezoar.ScopeVariant:
 		return "variant of " + name
 	case bezoar.ScopeFeature:
+		if v.State == bezoar.Laned {
+			return "requests" + having(v) + laneOnly(v)
+		}
 		return name + having(v)
 	case bezoar.ScopeShape:
 		return held("shape", v)
@@ -51,13 +54,18 @@ func held(what string, v *bezoar.Verdict) string {
 	if v.Sample != "" {
 		text += ", such as " + v.Sample
 	}
+	return text + laneOnly(v)
+}
+
+// laneOnly describes the effect of a verdict that sends requests to the lane.
+func laneOnly(v *bezoar.Verdict) string {
 	switch {
 	case v.State != bezoar.Laned:
-		return text
+		return ""
 	case v.Pace > 0:
-		return fmt.Sprintf("%s: lane only, %.3g/s", text, v.Pace)
+		return fmt.Sprintf(": lane only, %.3g/s", v.Pace)
 	}
-	return text + ": lane only"
+	return ": lane only"
 }
 
 // Covers returns a short description of how much a verdict covers.
@@ -66,6 +74,9 @@ func Covers(v *bezoar.Verdict) string {
 	case bezoar.ScopeVariant:
 		return "only this variant"
 	case bezoar.ScopeFeature:
+		if v.State == bezoar.Laned {
+			return "all requests" + having(v)
+		}
 		return "this request" + having(v)
 	case bezoar.ScopeShape:
 		return "the whole shape"

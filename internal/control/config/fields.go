@@ -71,13 +71,16 @@ func homeUnder(t reflect.Type, key, path string) string {
 	return ""
 }
 
-func (q *Quarantine) fromWord(word string) error {
+func (q *Quarantine) fromWord(word string) error { return switchOff(&q.Off, word, "after: 2") }
+
+// switchOff sets off if the word says so. The example is a key that can be written instead.
+func switchOff(off *bool, word, example string) error {
 	switch word {
 	case "off", "false", "no":
-		q.Off = true
+		*off = true
 		return nil
 	}
-	return flawf("write off, or keys such as after: 2", "is the value %s, want keys with values", quoted(word))
+	return flawf("write off, or keys such as "+example, "is the value %s, want keys with values", quoted(word))
 }
 
 func (q Quarantine) toWord() (string, bool) { return "off", q.Off }

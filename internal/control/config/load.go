@@ -34,19 +34,15 @@ func Load(path string, edit func(*Config)) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read settings: %w", err)
 	}
-	return parse(path, data, edit)
+	return ParseEdited(path, data, edit)
 }
 
 // Parse parses settings from data. name is the file name in faults. The error is a
 // [*Faults] that lists all faults.
-func Parse(name string, data []byte) (Config, error) { return parse(name, data, nil) }
+func Parse(name string, data []byte) (Config, error) { return ParseEdited(name, data, nil) }
 
 // ParseEdited is Parse with an edit, as in [Load].
 func ParseEdited(name string, data []byte, edit func(*Config)) (Config, error) {
-	return parse(name, data, edit)
-}
-
-func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 	root, flaw := load(data, MaxFileSize)
 	if flaw != nil {
 		flaw.File = name

@@ -41,3 +41,18 @@ func (d *decoder) locate(f Fault) Fault {
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }
+
+// Place sets the file and the position of faults of settings whose text is data: the position of the field, or of the nearest
+// enclosing field in the text.
+func Place(name string, data []byte, list []Fault) {
+	root, flaw := load(data, MaxFileSize)
+	for i := range list {
+		f := &list[i]
+		f.File = name
+		for path := f.Path; path != "" && root != nil && flaw == nil && f.Line == 0; path = parent(path) {
+			if key, _ := follow(root, path); key != nil {
+				f.Line, f.Column = key.Line, key.Column
+			}
+		}
+	}
+}

@@ -26,14 +26,7 @@ type Eject struct {
 	Off         bool          `yaml:"-"`
 }
 
-func (e *Eject) fromWord(word string) error {
-	switch word {
-	case "off", "false", "no":
-		e.Off = true
-		return nil
-	}
-	return flawf("write off, or keys such as consecutive: 5", "is the value %s, want keys with values", quoted(word))
-}
+func (e *Eject) fromWord(word string) error { return switchOff(&e.Off, word, "consecutive: 5") }
 
 func (e Eject) toWord() (string, bool) { return "off", e.Off }
 

@@ -120,7 +120,7 @@ func (l *Live) whole(v *Version, base Version) error {
 	if err == nil {
 		v.Text = d.Bytes()
 		v.Sum = Sum(v.Text)
-		if err = l.config.Check(v.Text); err != nil {
+		if err = l.config.Admit("", v.Text); err != nil {
 			err = l.config.Hide(err, here)
 		}
 	}

@@ -24,6 +24,9 @@ type Config struct {
 	// Check returns an error if a text cannot be applied, naming the line. It has no side
 	// effects. nil accepts every text.
 	Check func(text []byte) error
+	// Admit is Check for a text that is to become a version. It may look at files of this
+	// machine. name is the file of the text; "" for one that a user sent. nil means Check.
+	Admit func(name string, text []byte) error
 	// Hide removes from an error of Check the quotes of files that were read on this node
 	// on behalf of a user, who may not be allowed to read them. nil: no change.
 	Hide func(err error, files []string) error
@@ -100,6 +103,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Check == nil {
 		c.Check = func([]byte) error { return nil }
+	}
+	if c.Admit == nil {
+		c.Admit = func(_ string, text []byte) error { return c.Check(text) }
 	}
 	if c.Files == nil {
 		c.Files = func([]byte) []string { return nil }

@@ -155,7 +155,7 @@ func (l *Live) understand(found edit) (next Version, news edit, err error) {
 	if news = l.relevant(news, next); len(news) == 0 {
 		return next, nil, nil
 	}
-	return next, news, l.config.Check(next.Text)
+	return next, news, l.config.Admit(l.config.Path, next.Text)
 }
 
 // propose returns the newest version with an edit applied.

@@ -198,7 +198,7 @@ func recorded(versions []Version, sum string, known int64) int64 {
 func (l *Live) again() error {
 	v, err := l.propose(l.edit)
 	if err == nil && v.Sum != l.pending.Sum {
-		err = l.config.Check(v.Text)
+		err = l.config.Admit(l.config.Path, v.Text)
 	}
 	if err == nil {
 		l.pending = &v

@@ -54,8 +54,8 @@ func runNode(at string) error {
 		return err
 	}
 	n, err := flownode.Open(ctx, flownode.Config{
-		Store: stores.Flow, Dir: os.Getenv(envDir), Name: os.Getenv(envName), Slots: 3,
-		Lease: lease, Watch: guardian.StartWatch, Log: logger(),
+		Config: flow.Config{Store: stores.Flow, Node: os.Getenv(envName), Slots: 3, Lease: lease, Log: logger()},
+		Dir:    os.Getenv(envDir), Watch: guardian.StartWatch,
 	})
 	if err != nil {
 		return err

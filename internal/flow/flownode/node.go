@@ -1,7 +1,6 @@
 package flownode
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,27 +10,14 @@ import (
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/flow/taskrun"
-	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/process/guardian"
 	"github.com/bezoar-dev/bezoar/internal/process/proc"
 )
 
-// DefaultSlots is the default of Config.Slots.
-const DefaultSlots = 8
-
-// Config configures a Node. Store, Dir and Name are required.
+// Config configures a Node. Store, Node and Dir are required.
 type Config struct {
-	Store  flow.Store
-	Dir    string // for logs and the journal of attempts; created if missing
-	Name   string // of the node, the same after a restart
-	Labels []string
-	Slots  int // attempts at once; 0: DefaultSlots
-	Works  bool
-	Pools  map[string]int // sizes of pools that definitions do not set
-	Flows  []flow.Definition
-	Lease  time.Duration // 0: the engine's default
-	Pager  flow.Pager
-	Judge  *judge.Judge // judges the downstreams; nil: the node's own judge
+	flow.Config        // without Executor and Renewed, which are the node's own
+	Dir         string // for logs and the journal of attempts; created if missing
 
 	Inherit proc.Inherit // which variables commands inherit
 	User    string       // user of the commands; "": the user of this process
@@ -40,20 +26,11 @@ type Config struct {
 	// Watch starts the guardian that kills this node's jobs if it does not renew its lease; nil: none. A store that only
 	// one process uses needs none.
 	Watch func(log *slog.Logger, jobs guardian.Jobs) (*guardian.Watch, error)
-	Log   *slog.Logger // nil discards
-}
-
-// engine returns the settings of the engine.
-func (c Config) engine(e flow.Executor) flow.Config {
-	return flow.Config{
-		Store: c.Store, Executor: e, Node: c.Name, Labels: c.Labels, Slots: c.Slots, Works: c.Works,
-		Pools: c.Pools, Flows: c.Flows, Pager: c.Pager, Judge: c.Judge, Lease: c.Lease, Log: c.Log,
-	}
 }
 
 // Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
-	err := c.engine(nil).Validate()
+	err := c.Config.Validate()
 	if c.Dir == "" {
 		err = errors.Join(err, errors.New("Dir: missing"))
 	}
@@ -69,8 +46,7 @@ type Node struct {
 
 // Open opens the directory. The caller must call Run and Close.
 func Open(ctx context.Context, c Config) (*Node, error) {
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	c.Slots = cmp.Or(c.Slots, DefaultSlots)
+	c.Config = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open a node of flows: %w", err)
 	}
@@ -85,9 +61,9 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a node of flows: %w", err)
 	}
-	settings := c.engine(n.runner)
-	if settings.Renewed, err = n.guarded(c); err == nil {
-		n.engine, err = flow.New(settings)
+	c.Executor = n.runner
+	if c.Renewed, err = n.guarded(c); err == nil {
+		n.engine, err = flow.New(c.Config)
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.Close())

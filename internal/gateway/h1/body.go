@@ -275,7 +275,7 @@ func plainSize(line []byte) []byte {
 	for len(size) > 1 && size[0] == '0' {
 		size = size[1:]
 	}
-	return append(size[:len(size):len(size)], extension...)
+	return append(slices.Clip(size), extension...)
 }
 
 // parseChunkSize reads "1a" or "1a;name=value". A size has at most 15 digits, which cannot overflow. White space around it

@@ -17,6 +17,7 @@ type Conn struct {
 	Body Body
 
 	since      time.Time // idle since
+	learns     bool      // how it is found tells the pool something new
 	next, prev *Conn     // in the pool's ring of connections in use
 
 	startFn func(fd uintptr) bool

@@ -7,7 +7,8 @@
 //
 // A [Pool] holds the idle connections to one life of one worker. Get returns the newest
 // one, or dials. It first checks, without blocking, whether the worker has closed the
-// connection. Get sends no byte. [Conn.Start] writes a request once; nothing here ever
+// connection, and it learns whether a worker closes connections soon after its answers.
+// Get sends no byte. [Conn.Start] writes a request once; nothing here ever
 // writes it again. A connection has no goroutine.
 //
 // # Server
@@ -26,7 +27,8 @@
 // was parsed, never copied from the wire.
 //
 // Answers may be written oddly where they still have one meaning only: chunks in HTTP/1.0,
-// zeros and white space around a chunk size, trailers that belong into the head.
+// zeros and white space around a chunk size, white space before a colon, trailers that
+// belong into the head.
 //
 // Heads, field counts, request targets, chunk extensions and trailers have limits. A
 // [Watch] sets an end for every wait. Bodies are never held here.

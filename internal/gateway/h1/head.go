@@ -37,6 +37,8 @@ func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
 func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }
 
+const spaceBeforeColon = "white space before a colon"
+
 func bad(rule string) error { return &Error{Status: 400, Rule: rule} }
 
 // scan searches b for the end of a head; the current line starts at line. It returns the length of the head, or 0 and where
@@ -94,7 +96,7 @@ func (f *Field) parse(line string) error {
 	case line[0] == ' ' || line[0] == '\t':
 		return bad("a field is folded over lines")
 	case line[colon] == ' ' || line[colon] == '\t':
-		return bad("white space before a colon")
+		return bad(spaceBeforeColon)
 	case line[colon] != ':':
 		return bad("a field name has a byte that is not allowed")
 	case colon == 0:

@@ -62,6 +62,7 @@ type Pool struct {
 	idle   []*Conn    // the newest last
 	busy   Conn       // ring of the connections in use, linked through next and prev
 	closed bool
+	habits
 }
 
 // NewPool returns a pool for the worker at addr: "host:port", "http://host:port" or another form that Dial accepts. It
@@ -82,28 +83,34 @@ func (p *Pool) Get(ctx context.Context) (*Conn, error) { return p.GetBy(ctx, tim
 
 // GetBy is Get with a deadline; zero means none.
 func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
-	return p.GetAt(ctx, by, time.Now())
+	return p.GetAt(ctx, by, time.Now(), false)
 }
 
-// GetAt is GetBy at the current time. An idle connection comes without a wait: now is still current then.
-func (p *Pool) GetAt(ctx context.Context, by, now time.Time) (*Conn, error) {
+// GetAt is GetBy at the current time. An idle connection comes without a wait: now is still current then. A request that
+// cannot be repeated, once, gets an idle connection only if the worker is known not to close it.
+func (p *Pool) GetAt(ctx context.Context, by, now time.Time, once bool) (*Conn, error) {
 	for {
-		c, err := p.pop(now)
+		c, err := p.pop(now, once)
 		if err != nil {
 			return nil, err
 		}
 		if c == nil {
 			return p.dial(ctx, by)
 		}
-		if c.peek() == quiet {
+		seen := c.peek()
+		if seen != quiet || c.learns {
+			p.learn(c, seen, now)
+		}
+		if seen == quiet {
 			return c, nil
 		}
 		c.Release(false) // the worker closed it, or sent data unasked
 	}
 }
 
-// pop takes the newest idle connection, or nil, and closes expired ones.
-func (p *Pool) pop(now time.Time) (*Conn, error) {
+// pop takes the newest idle connection, or nil, and closes expired ones. While the worker's habit is unknown, a request that
+// cannot be repeated gets the oldest one, if it has been idle for some time.
+func (p *Pool) pop(now time.Time, once bool) (*Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -113,8 +120,11 @@ func (p *Pool) pop(now time.Time) (*Conn, error) {
 	if n == 0 {
 		return nil, nil
 	}
+	if once && p.habit != keeps && !p.oldest(now) {
+		return nil, nil
+	}
 	c := p.idle[n-1]
-	c.at = now
+	c.at, c.learns = now, p.habit == unknown
 	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // all older ones are expired too
 		p.drop(n)
 		return nil, nil
@@ -174,7 +184,7 @@ func (p *Pool) put(c *Conn, keep bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unlink(c)
-	if !keep || p.closed {
+	if !keep || p.closed || p.habit == closes && !p.mayKeep(c.since) {
 		return false
 	}
 	if len(p.idle) > 0 && c.since.Sub(p.idle[0].since) > p.cfg.IdleTimeout {
@@ -195,6 +205,8 @@ func (p *Pool) Conns() (alive, broken int) {
 	kept := p.idle[:0]
 	for _, c := range p.idle {
 		if c.peek() != quiet {
+			now := time.Now()
+			p.sawClosed(now.Sub(c.since), now)
 			broken++
 			c.shut()
 			continue

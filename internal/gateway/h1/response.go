@@ -1,6 +1,9 @@
 package h1
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // UntilClose is the Length of an answer whose body ends with its connection.
 const UntilClose = -2
@@ -34,11 +37,28 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 		return err
 	}
 	fields, err := parseFields(fields, head[i+1:], limits.Fields)
+	if e, ok := errors.AsType[*Error](err); ok && e.Rule == spaceBeforeColon { // a proxy has to remove it from answers (RFC 9112, section 5.1)
+		fields, err = parseFields(fields[:0], tightColons(head[i+1:]), limits.Fields)
+	}
 	r.Fields = fields
 	if err != nil {
 		return err
 	}
 	return r.understand(method)
+}
+
+// tightColons removes white space between the names of fields and their colons.
+func tightColons(s string) string {
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(s, "\n") {
+		name, value, ok := strings.Cut(line, ":")
+		if ok {
+			b.WriteString(strings.TrimRight(name, " \t"))
+			line = ":" + value
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func (r *Response) parseLine(line string) error {

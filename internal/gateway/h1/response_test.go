@@ -15,6 +15,7 @@ func TestResponseAccepted(t *testing.T) {
 	}{
 		{"length", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
 		{"zero length", "GET", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", 200, "OK", 0, false, true},
+		{"space before a colon", "GET", "HTTP/1.1 200 OK\nContent-Length \t: 5\nX: a : b\n\n", 200, "OK", 5, false, true},
 		{"two equal lengths", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
 		{"chunked", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", -1, false, true},
 		{"until close", "GET", "HTTP/1.1 200 OK\n\n", 200, "OK", UntilClose, false, false},
@@ -61,7 +62,9 @@ var refusedAnswers = []struct{ name, head string }{
 	{"control in reason", "HTTP/1.1 200 O\x00K\n\n"},
 	{"bare CR in reason", "HTTP/1.1 200 O\rK\n\n"},
 	{"folded field", "HTTP/1.1 200 OK\nX: a\n b\n\n"},
-	{"space before colon", "HTTP/1.1 200 OK\nContent-Length : 5\n\n"},
+	{"space in a name", "HTTP/1.1 200 OK\nContent Length: 5\n\n"},
+	{"differing lengths, one before a space", "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length : 6\n\n"},
+	{"no name before a space", "HTTP/1.1 200 OK\nX: y\n : 5\n\n"},
 	{"bad name", "HTTP/1.1 200 OK\nX(: 5\n\n"},
 	{"NUL in value", "HTTP/1.1 200 OK\nX: \x00\n\n"},
 	{"bad length", "HTTP/1.1 200 OK\nContent-Length: 5a\n\n"},

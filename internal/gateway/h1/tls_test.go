@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -76,38 +77,61 @@ func TestOverTLS(t *testing.T) {
 
 // A write goes on for as long as its caller takes something, however long that is.
 func TestWhoTakesItsTimeGetsAll(t *testing.T) {
-	const timeout = 300 * time.Millisecond
+	const timeout, patient = time.Second, 20
 	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	failed := make(chan error, 1)
 	addr, _ := serve(t, ServerConfig{WriteTimeout: timeout}, func(x *Exchange) {
-		_ = x.Begin(&Head{Status: 200, Length: int64(len(want))})
-		for at := 0; at < len(want); at += 64 << 10 {
-			if err := x.Write(want[at : at+64<<10]); err != nil {
-				t.Errorf("after %d bytes: %v", at, err)
-				return
+		err := x.Begin(&Head{Status: 200, Length: int64(len(want))})
+		for at := 0; at < len(want) && err == nil; at += 64 << 10 {
+			if err = x.Write(want[at : at+64<<10]); err != nil {
+				err = fmt.Errorf("after %d bytes: %w", at, err)
 			}
 		}
-		_ = x.End(nil)
+		if err == nil {
+			err = x.End(nil)
+		}
+		failed <- err
 	})
+	for range patient {
+		got, slowest := take(t, addr, len(want), timeout/12)
+		err := <-failed
+		switch {
+		case err == nil && !bytes.Equal(got, want):
+			t.Error("the answer is another one")
+		case err != nil && slowest > timeout/3: // the machine was busy with others
+			t.Logf("once more: %v, and the caller took nothing for %v", err, slowest)
+			continue
+		case err != nil:
+			t.Error(err)
+		}
+		return
+	}
+	t.Errorf("in %d tries the machine was too busy for a caller who takes something in time", patient)
+}
+
+// take takes an answer in 16 pieces with pauses, and returns the longest time between two of them.
+func take(t *testing.T, addr string, size int, pause time.Duration) (got []byte, slowest time.Duration) {
+	t.Helper()
 	c := dial(t, addr)
+	defer c.Close()
 	c.send("GET / HTTP/1.1\nHost: x\n\n")
 	resp, err := http.ReadResponse(c.br, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []byte
-	piece := make([]byte, len(want)/16)
-	pause := time.NewTicker(timeout / 6)
-	defer pause.Stop()
-	for range 16 {
-		<-pause.C
-		if _, err := io.ReadFull(resp.Body, piece); err != nil {
-			t.Fatalf("after %d bytes: %v", len(got), err)
+	piece := make([]byte, size/16)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for last := time.Now(); len(got) < size; {
+		<-tick.C
+		n, err := io.ReadFull(resp.Body, piece)
+		got = append(got, piece[:n]...)
+		slowest, last = max(slowest, time.Since(last)), time.Now()
+		if err != nil {
+			break // the server says why
 		}
-		got = append(got, piece...)
 	}
-	if !bytes.Equal(got, want) {
-		t.Error("the answer is another one")
-	}
+	return got, slowest
 }
 
 // secure runs a server over TLS, whose handler waits until its caller is gone. It returns

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Able returns nil if this user can create groups with a memory limit beneath the group of process pid, and the reason
@@ -23,7 +21,7 @@ func Able(pid int) error {
 			return err
 		}
 	}
-	if err := unix.Access(dir, unix.W_OK); err != nil {
+	if err := writable(dir); err != nil {
 		return fmt.Errorf("%w: make groups beneath %s: %w", ErrUnavailable, dir, err)
 	}
 	return nil

@@ -258,3 +258,12 @@ func TestEnding(t *testing.T) {
 		t.Errorf("Tasks = %d, %v", n, err)
 	}
 }
+
+func TestWhenAProcessBegan(t *testing.T) {
+	if mine, ok := Born(os.Getpid()); !ok || mine == 0 {
+		t.Errorf("this one began at %d, %v", mine, ok)
+	}
+	if none, ok := Born(1 << 30); ok || none != 0 {
+		t.Errorf("none began at %d", none)
+	}
+}

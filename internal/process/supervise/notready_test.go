@@ -26,11 +26,7 @@ func TestAWorkerThatListensElsewhere(t *testing.T) {
 					t.Skip("no IPv6 here")
 				}
 			}
-			dir, err := os.MkdirTemp("", "") // short, as paths of sockets have to be
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(dir)
+			dir := t.TempDir()
 			addr, want := strings.ReplaceAll(c.addr, "DIR", dir), strings.ReplaceAll(c.want, "DIR", dir)
 			var log logged
 			r := run(t, c.role, func(cfg *Config) {

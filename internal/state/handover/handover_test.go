@@ -75,12 +75,11 @@ func TestWhoComesMeanwhileWaits(t *testing.T) {
 		t.Fatalf("it did not wait: %v", err)
 	default:
 	}
-	if err := next.Close(); err != nil {
-		t.Fatal(err)
-	}
+	next.Release()
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}
+	serving(t, predecessor, next)
 	again := must[net.Listener](t)(after.Listen(HTTP, "127.0.0.1:0"))
 	defer again.Close()
 	if again.Addr().String() != at {
@@ -105,7 +104,7 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 	defer must[net.Listener](t)(s.Listen(HTTP, "127.0.0.1:0")).Close()
 	took := awaited(t, s, dir)
 	path := filepath.Join(dir, fileName)
-	for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "bezoar take 2\n", asks} { // the last one ends before it has taken them
+	for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "bezoar take 1\n", asks} { // the last one ends before it has taken them
 		c := must[net.Conn](t)(net.Dial("unix", path))
 		must[int](t)(io.WriteString(c, says))
 		c.Close()
@@ -127,10 +126,12 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	after.CloseRest()
-	(<-took).Close()
+	next := <-took
+	next.Release()
 	if err := predecessor.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	serving(t, predecessor, next)
 }
 
 func TestThereIsNothingToTake(t *testing.T) {
@@ -162,10 +163,12 @@ func follow(t *testing.T, dir string, took <-chan *Successor) *Sockets {
 		t.Fatalf("%v, %v", before, err)
 	}
 	t.Cleanup(after.Unclaim)
-	(<-took).Close()
+	next := <-took
+	next.Release()
 	if err := before.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	serving(t, before, next)
 	return after
 }
 
@@ -199,12 +202,66 @@ func TestWaitingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer (<-took).Close()
+	next := <-took
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := predecessor.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waited: %v", err)
 	}
+	if _, err := next.Serves(t.Context(), time.Millisecond); !errors.Is(err, ErrNotServing) {
+		t.Errorf("a successor that neither serves nor ends: %v", err)
+	}
+	predecessor.GiveUp()
+}
+
+// serving tells the process before that its successor serves: it keeps nothing.
+func serving(t *testing.T, before *Predecessor, next *Successor) {
+	t.Helper()
+	if err := before.Serves(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := next.Serves(t.Context(), time.Minute); kept != nil || err != nil {
+		t.Fatalf("the process before has %v, %v", kept, err)
+	}
+}
+
+// A successor that ends before it serves leaves the sockets to the process before, and who came meanwhile is served there.
+func TestASuccessorThatEndsTooSoon(t *testing.T) {
+	dir := t.TempDir()
+	before := &Sockets{}
+	ln := must[net.Listener](t)(before.Listen(HTTP, "127.0.0.1:0"))
+	took := awaited(t, before, dir)
+	after, predecessor, err := Take(t.Context(), dir, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := <-took
+	ln.Close()
+	next.Release()
+	c := must[net.Conn](t)(net.Dial("tcp", ln.Addr().String()))
+	defer c.Close()
+	ended := make(chan struct{})
+	go func() { // its lock and its sockets go after the connection, as the kernel may do it
+		defer close(ended)
+		predecessor.GiveUp()
+		after.CloseRest()
+		after.Unclaim()
+	}()
+	kept, err := next.Serves(t.Context(), time.Minute)
+	<-ended
+	if err != nil || kept == nil {
+		t.Fatalf("the process before has %v, %v", kept, err)
+	}
+	if _, _, err := Take(t.Context(), dir, nothing); !errors.Is(err, ErrUnderWay) {
+		t.Errorf("a third one meanwhile got %v", err)
+	}
+	again := must[net.Listener](t)(kept.Listen(HTTP, "127.0.0.1:0"))
+	defer again.Close()
+	if again.Addr().String() != ln.Addr().String() {
+		t.Errorf("it listens at %v, not at %v", again.Addr(), ln.Addr())
+	}
+	must[net.Conn](t)(again.Accept()).Close() // the one that waited
+	kept.Unclaim()
 }
 
 func TestWhichSocketIsMeant(t *testing.T) {
@@ -216,13 +273,13 @@ func TestWhichSocketIsMeant(t *testing.T) {
 		name, addr string
 		want       bool
 	}{
-		{socket{HTTP, "", ln}, HTTP, ":80", true}, // the service manager's name decides
-		{socket{HTTP, "", ln}, SQS, at, false},
-		{socket{"bezoar.socket", "", ln}, SQS, at, true}, // a name that says nothing
-		{socket{"bezoar.socket", "", ln}, SQS, "127.0.0.1:1", false},
-		{socket{HTTP, ":80", ln}, HTTP, ":80", true},
-		{socket{HTTP, ":80", ln}, HTTP, ":81", false},
-		{socket{HTTP, ":80", ln}, SQS, ":80", false},
+		{socket{name: HTTP, addr: "", ln: ln}, HTTP, ":80", true}, // the service manager's name decides
+		{socket{name: HTTP, addr: "", ln: ln}, SQS, at, false},
+		{socket{name: "bezoar.socket", addr: "", ln: ln}, SQS, at, true}, // a name that says nothing
+		{socket{name: "bezoar.socket", addr: "", ln: ln}, SQS, "127.0.0.1:1", false},
+		{socket{name: HTTP, addr: ":80", ln: ln}, HTTP, ":80", true},
+		{socket{name: HTTP, addr: ":80", ln: ln}, HTTP, ":81", false},
+		{socket{name: HTTP, addr: ":80", ln: ln}, SQS, ":80", false},
 	} {
 		if got := c.socket.fits(c.name, c.addr); got != c.want {
 			t.Errorf("%+v for %s at %s: %v", c.socket, c.name, c.addr, got)
@@ -236,7 +293,7 @@ func TestSocketsOfOneName(t *testing.T) {
 	var at []string
 	for range 3 {
 		ln := must[*net.TCPListener](t)(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
-		s.given = append(s.given, socket{HTTP, "", ln})
+		s.given = append(s.given, socket{name: HTTP, addr: "", ln: ln})
 		at = append(at, ln.Addr().String())
 	}
 	for _, tc := range []struct{ addr, want string }{{at[2], at[2]}, {at[1], at[1]}, {":80", at[0]}} {
@@ -260,16 +317,18 @@ func TestAnAddressThatBecomesWider(t *testing.T) {
 	}
 	dir := t.TempDir()
 	took := awaited(t, before, dir)
-	after, predecessor, err := Take(t.Context(), dir, nothing)
+	after, predecessor, err := Take(t.Context(), dir, func(s *Sockets) error { return s.Claim(HTTP, "0.0.0.0:"+port) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	one.Close()
-	(<-took).Close()
+	next := <-took
+	next.Release()
 	if err := predecessor.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	must[net.Listener](t)(after.Listen(HTTP, "0.0.0.0:"+port)).Close()
+	must[net.Listener](t)(after.Listen(HTTP, "0.0.0.0:"+port)).Close() // while the process before may come back
+	serving(t, predecessor, next)
 	if rest := after.CloseRest(); len(rest) > 0 {
 		t.Errorf("left over: %q", rest)
 	}

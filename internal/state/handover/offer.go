@@ -1,11 +1,11 @@
 package handover
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,12 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These are the lines of the protocol. The new process asks, gets the sockets, confirms that it has them, and waits until
-// the connection ends.
+// These are the lines of the protocol. The new process asks, gets the sockets, and confirms that it has them. The old one
+// says that it has released everything else, or dies. Then the new one starts, and says that it serves, or dies.
 const (
-	asks = "bezoar take 1\n"
-	has  = "bezoar took 1\n"
+	asks     = "bezoar take 2\n"
+	has      = "bezoar took 2\n"
+	released = "bezoar released 2\n"
+	serves   = "bezoar serves 2\n"
 )
+
+// Behind the line has comes one byte for each socket: whether it blocks an address that the new process needs. The old
+// process keeps no copy of such a socket.
+const blocks = '1'
 
 // patience bounds the time for one line.
 const patience = 5 * time.Second
@@ -95,25 +101,26 @@ func (o *Offer) Await(ctx context.Context) (*Successor, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.sockets.give(c) != nil { // it was not a Bezoar, or has ended
+		kept, err := o.sockets.give(c)
+		if err != nil { // it was not a Bezoar, or has ended
+			closeAll(kept)
 			_ = c.Close()
 			continue
 		}
 		o.sockets.mu.Lock()
 		o.sockets.outlive = true
 		o.sockets.mu.Unlock()
-		return &Successor{c}, nil
+		return &Successor{c, filepath.Dir(o.path), kept}, nil
 	}
 }
 
-// give sends the open sockets to the other process.
-func (s *Sockets) give(c *net.UnixConn) error {
+// give sends the open sockets to the other process, and returns copies of them.
+func (s *Sockets) give(c *net.UnixConn) (kept []socket, err error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
+		return nil, err
 	}
-	r := bufio.NewReaderSize(c, 64)
-	if line, err := r.ReadString('\n'); err != nil || line != asks {
-		return fmt.Errorf("asked %.40q: %w", line, err)
+	if err := expect(c, asks); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	open := append([]socket(nil), s.open...)
@@ -132,22 +139,55 @@ func (s *Sockets) give(c *net.UnixConn) error {
 		}
 		fds = append(fds, fd)
 		l.Sockets = append(l.Sockets, label{o.name, o.addr})
+		if fd, err = duplicate(o.ln); err != nil {
+			return kept, err
+		}
+		ln, err := listener(uintptr(fd), o.name)
+		if err != nil {
+			return kept, err
+		}
+		kept = append(kept, socket{name: o.name, addr: o.addr, ln: ln})
 	}
 	text, err := json.Marshal(l)
 	if err != nil {
-		return err
+		return kept, err
 	}
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
 	if _, _, err := c.WriteMsgUnix(append(text, '\n'), rights, nil); err != nil {
-		return err
+		return kept, err
 	}
-	if line, err := r.ReadString('\n'); err != nil || line != has {
-		return fmt.Errorf("said %.40q: %w", line, err)
+	if err := expect(c, has); err != nil {
+		return kept, err
 	}
-	return c.SetDeadline(time.Time{})
+	blocked := make([]byte, len(kept))
+	if _, err := io.ReadFull(c, blocked); err != nil {
+		return kept, err
+	}
+	open = kept
+	kept = nil
+	for i, k := range open {
+		if blocked[i] == blocks {
+			_ = k.ln.Close() // nothing can be done about an error
+			continue
+		}
+		kept = append(kept, k)
+	}
+	return kept, c.SetDeadline(time.Time{})
+}
+
+// expect reads one line of the protocol.
+func expect(r io.Reader, want string) error {
+	line := make([]byte, len(want))
+	if n, err := io.ReadFull(r, line); err != nil {
+		return fmt.Errorf("said %.40q: %w", line[:n], err)
+	}
+	if string(line) != want {
+		return fmt.Errorf("said %.40q", line)
+	}
+	return nil
 }
 
 // duplicate returns another descriptor of a socket. Unlike File, it does not change whether the socket blocks, which all
@@ -163,9 +203,3 @@ func duplicate(ln *net.TCPListener) (fd int, err error) {
 	}
 	return fd, failed
 }
-
-// A Successor is the process that has taken the sockets and waits.
-type Successor struct{ conn *net.UnixConn }
-
-// Close lets the successor go on: this process has released everything.
-func (s *Successor) Close() error { return s.conn.Close() }

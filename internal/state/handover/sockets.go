@@ -34,6 +34,8 @@ type socket struct {
 	name string
 	addr string // from the settings of the previous process; "" from a service manager
 	ln   *net.TCPListener
+
+	blocks bool // an address that the next process needs
 }
 
 // fits reports whether a given socket is the wanted one: by its name and the setting, or by the service manager's name. A
@@ -67,7 +69,7 @@ func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 	if i >= 0 {
 		ln := s.given[i].ln
 		s.given = slices.Delete(s.given, i, i+1)
-		s.open = append(s.open, socket{name, addr, ln})
+		s.open = append(s.open, socket{name: name, addr: addr, ln: ln})
 		return ln, nil
 	}
 	ln, err := net.Listen("tcp", addr)
@@ -78,7 +80,7 @@ func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 		return nil, err
 	}
 	if tcp, ok := ln.(*net.TCPListener); ok {
-		s.open = append(s.open, socket{name, addr, tcp})
+		s.open = append(s.open, socket{name: name, addr: addr, ln: tcp})
 	}
 	return ln, nil
 }
@@ -92,14 +94,22 @@ func (s *Sockets) Claim(name, addr string) error {
 		return nil
 	}
 	ln, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) && slices.ContainsFunc(s.given, inTheWay(addr)) {
-		return nil
+	if errors.Is(err, syscall.EADDRINUSE) {
+		conflicts, found := inTheWay(addr), false
+		for i := range s.given {
+			if conflicts(s.given[i]) {
+				s.given[i].blocks, found = true, true
+			}
+		}
+		if found {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if tcp, ok := ln.(*net.TCPListener); ok {
-		s.given = append(s.given, socket{name, addr, tcp})
+		s.given = append(s.given, socket{name: name, addr: addr, ln: tcp})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Predecessor is a process that has handed over its sockets and now ends.
+// A Predecessor is a process that has handed over its sockets. It ends when this process serves, and serves again if this
+// process ends before.
 type Predecessor struct {
 	PID  int
 	conn *net.UnixConn
@@ -109,7 +111,7 @@ func receive(c *net.UnixConn, check func(*Sockets) error) (_ *Sockets, pid int, 
 			err = errors.Join(err, failed)
 			continue
 		}
-		s.given = append(s.given, socket{l.Sockets[i].Name, l.Sockets[i].Addr, ln})
+		s.given = append(s.given, socket{name: l.Sockets[i].Name, addr: l.Sockets[i].Addr, ln: ln})
 	}
 	if err != nil {
 		return nil, 0, err
@@ -117,7 +119,13 @@ func receive(c *net.UnixConn, check func(*Sockets) error) (_ *Sockets, pid int, 
 	if err = check(s); err != nil {
 		return nil, 0, err
 	}
-	if _, err = io.WriteString(c, has); err != nil {
+	blocked := bytes.Repeat([]byte{'0'}, len(fds))
+	for i := range blocked {
+		if s.given[i].blocks {
+			blocked[i] = blocks
+		}
+	}
+	if _, err = c.Write(append([]byte(has), blocked...)); err != nil {
 		return nil, 0, err
 	}
 	return s, l.PID, c.SetDeadline(time.Time{})
@@ -139,16 +147,31 @@ func descriptors(rights []byte) ([]int, error) {
 	return fds, nil
 }
 
-// Wait waits until the process has released everything, or has died.
+// Wait waits until the process has released everything else, or has died. The caller must call Serves or GiveUp then.
 func (p *Predecessor) Wait(ctx context.Context) error {
-	defer func() { _ = p.conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = p.conn.SetReadDeadline(time.Unix(1, 0)) })()
-	_, err := p.conn.Read(make([]byte, 1)) // it sends nothing more
+	err := expect(p.conn, released)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) { // it has died
 		return nil
 	}
 	return err
 }
+
+// Serves tells the process that this one serves: it may end.
+func (p *Predecessor) Serves() error {
+	err := p.conn.SetWriteDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = io.WriteString(p.conn, serves)
+	}
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) { // it has died
+		err = nil
+	}
+	return errors.Join(err, p.conn.Close())
+}
+
+// GiveUp lets the process serve again, because this one does not. Everything else must be closed. After Serves it does
+// nothing.
+func (p *Predecessor) GiveUp() { _ = p.conn.Close() }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -85,6 +86,9 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 // that nobody reads.
 func (j *Journal) Close() error { return j.file.close() }
 
+// lockPatience is how long to wait for the lock: the kernel may not have closed all files of a process that has just died.
+const lockPatience = time.Second
+
 // lockAndRead returns the file, locked until it is closed, and its content.
 func lockAndRead(path string) (*os.File, []byte, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -94,7 +98,7 @@ func lockAndRead(path string) (*os.File, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	taken, err := statefile.TryLock(f)
+	taken, err := statefile.Lock(f, lockPatience)
 	if err == nil && !taken {
 		err = fmt.Errorf("it is %w%s; stop that one, or give this one another file", ErrInUse, holder(f))
 	}

@@ -85,6 +85,7 @@ func layers() []layer {
 		{"internal/flow/flowdraw", 2, "draws flows"},
 		{"internal/process/evidence", 2, "what failed in a run: what its keeper saw, and what it printed"},
 		{"internal/control/live", 2, "engine: which settings run"},
+		{"internal/control/named", 2, "checks the files and folders that settings name"},
 		{"internal/outbox/outgoing", 2, "what all sinks of an outbox share: order per key, and how events are told"},
 
 		{"internal/triage/tell", 2, "tells people by webhook, command and mail"},

@@ -3,217 +3,153 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"time"
 )
 
-// late makes a pill kill that long after its answer.
-func late(s Shot, after time.Duration) Shot {
+// lateShot makes a pill kill that long after its answer.
+func lateShot(s Shot, after time.Duration) Shot {
 	s.Kill, s.Late = 0, after
 	return s
 }
 
-// variantRows are attacks that the table of issue 14 does not name, in its spirit.
-func variantRows() (out []Row) {
-	add := func(name string, deaths int, good float64, streams ...Stream) *Row {
-		out = append(out, Row{Name: name, Deaths: deaths, Good: good, Streams: streams})
-		return &out[len(out)-1]
-	}
-	at := func(rate float64, send func(n int, r *rand.Rand) Shot) Stream { return Stream{Rate: rate, Make: send} }
-	home := func() Shot { return evil(get("/", 4*time.Millisecond)) }
-	thumb := func(n int) Shot { return evil(get(fmt.Sprintf("/thumb?id=%d&q=neon", 1000+n), 4*time.Millisecond)) }
-	thumbs := at(5, func(_ int, r *rand.Rand) Shot {
-		return target(good(r, get(fmt.Sprintf("/thumb?id=%d&q=small", r.IntN(200)), 4*time.Millisecond)))
-	})
+// flaky makes a pill kill once in so many times.
+func flaky(s Shot, odds int) Shot {
+	s.Odds = odds
+	return s
+}
 
-	// a) a header on a popular page that kills seconds after its answer.
-	delayedHome := at(2, func(int, *rand.Rand) Shot { return late(theme(home(), neon), 2*time.Second) })
-	add("v-delayed-home", -1, 0, thumbs, delayedHome)
-	add("v-delayed-homes", -1, 0, delayedHome).Homes = true
-	add("v-delayed-home-random", -1, 0, thumbs, at(2, func(_ int, r *rand.Rand) Shot {
-		return late(theme(home(), neon), time.Duration(r.Int64N(int64(4*time.Second))))
-	}))
-	add("v-delayed-home-cookies", -1, 0, thumbs, at(2, func(_ int, r *rand.Rand) Shot {
-		s := home().with("cookie", "look", neon)
-		return late(s, 2*time.Second)
-	}))
-	add("v-delayed-home-values", -1, 0, thumbs, at(2, func(n int, r *rand.Rand) Shot {
-		return late(theme(home(), fmt.Sprint(neon, n)), 2*time.Second)
-	}))
-	add("v-delayed-home-many", -1, 0, thumbs, at(2, func(n int, r *rand.Rand) Shot { // of innocents' accounts: an accident
-		s := late(theme(home(), neon), 2*time.Second)
+// fresh gives a pill a cookie that no other has.
+func fresh(s Shot, n int) Shot { return s.with("cookie", "sid", fmt.Sprint("fresh ", n)) }
+
+// homePill and thumbPill ask for a popular page, and for one of many.
+func homePill() Shot { return evil(get("/", 4*time.Millisecond)) }
+
+func thumbPill(n int) Shot {
+	return evil(get(fmt.Sprintf("/thumb?id=%d&q=neon", 1000+n), 4*time.Millisecond))
+}
+
+func orderPill(n int) Shot {
+	return evil(post("/orders", fmt.Sprintf("item=%d&count=%d&kind=neon", n, 1+n%3), 6*time.Millisecond))
+}
+
+// variant is a row with one stream of pills, twice a second, beside good requests for one of many.
+func variant(name string, deaths int, send func(n int, r *rand.Rand) Shot, with ...Stream) Row {
+	return Row{Name: name, Deaths: deaths, Good: 99, Streams: append(with, Stream{Rate: 2, Make: send})}
+}
+
+// thumbs are good requests that begin with the attack, so that they are as new as the pills.
+func thumbs() Stream {
+	return Stream{Rate: 5, Make: func(_ int, r *rand.Rand) Shot {
+		return target(good(r, get(fmt.Sprintf("/thumb?id=%d&q=small", r.IntN(200)), 4*time.Millisecond)))
+	}}
+}
+
+// variantRows are attacks in the spirit of the others.
+func variantRows() []Row { return slices.Concat(laterRows(), uniqueLateRows(), otherRows()) }
+
+// laterRows kill seconds after their answer, also on a page that was answered before every death anyway.
+func laterRows() []Row {
+	delayed := func(_ int, _ *rand.Rand) Shot { return lateShot(theme(homePill(), neon), 2*time.Second) }
+	homes := variant("delayed-homes", 14, delayed)
+	homes.Homes, homes.Good = true, 98
+	many := variant("delayed-home-many", 16, func(_ int, r *rand.Rand) Shot { // an accident: of everybody's accounts
+		s := lateShot(theme(homePill(), neon), 2*time.Second)
 		s.Caller = fmt.Sprint("innocent ", r.IntN(innocents))
 		return s
-	}))
-	add("v-after-answer-home-many", -1, 0, thumbs, at(2, func(n int, r *rand.Rand) Shot {
-		s := late(theme(home(), neon), 5*time.Millisecond)
-		s.Caller = fmt.Sprint("innocent ", r.IntN(innocents))
-		return s
-	}))
-	add("v-header-many", -1, 0, thumbs, at(2, func(n int, r *rand.Rand) Shot {
-		s := theme(home(), neon)
-		s.Caller = fmt.Sprint("innocent ", r.IntN(innocents))
-		s = s.with("cookie", "sid", s.Caller)
-		return s
-	}))
-	// c) later than five seconds.
-	for _, after := range []int{4, 6, 8, 10} {
-		add(fmt.Sprint("v-delayed-", after), -1, 0, thumbs, at(2, func(int, *rand.Rand) Shot { return late(thumb(0), time.Duration(after)*time.Second) }))
+	}, thumbs())
+	random := variant("delayed-home-random-shared", 20, func(_ int, r *rand.Rand) Shot {
+		return lateShot(theme(homePill(), neon), time.Duration(r.Int64N(int64(4*time.Second))))
+	}, thumbs())
+	random.Shared = true
+	out := []Row{variant("delayed-home", 12, delayed, thumbs()), homes, many, random}
+	for _, after := range []int{6, 10} {
+		row := variant(fmt.Sprint("delayed-", after), 14, func(int, *rand.Rand) Shot { return lateShot(thumbPill(0), time.Duration(after)*time.Second) }, thumbs())
+		row.Good = 98
+		out = append(out, row)
 	}
-	add("v-delayed-unique-6", -1, 0, thumbs, at(2, func(n int, _ *rand.Rand) Shot { return late(thumb(n), 6*time.Second) }))
-	// b) late and unique.
-	add("v-after-unique", -1, 0, thumbs, at(2, func(n int, _ *rand.Rand) Shot { return late(thumb(n), 5*time.Millisecond) }))
-	add("v-after-unique-10", -1, 0, thumbs, at(10, func(n int, _ *rand.Rand) Shot { return late(thumb(n), 5*time.Millisecond) }))
-	add("v-after-unique-search", -1, 0, at(2, func(n int, _ *rand.Rand) Shot {
-		return late(evil(get(fmt.Sprint("/search?q=neon-", n), 8*time.Millisecond)), 5*time.Millisecond)
-	}))
-	add("v-after-unique-post", -1, 0, at(2, func(n int, _ *rand.Rand) Shot {
-		return late(evil(post("/orders", fmt.Sprintf("item=%d&count=%d&kind=neon", n, 1+n%3), 6*time.Millisecond)), 5*time.Millisecond)
-	}))
-	add("v-after-unique-callers", -1, 0, thumbs, at(2, func(n int, _ *rand.Rand) Shot {
-		s := late(thumb(n), 5*time.Millisecond)
-		s.Caller = fmt.Sprint(attacker, n)
-		return s
-	}))
-	// d) others.
-	add("v-cookie-among-many", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		s := home().with("cookie", "look", neon)
-		for i := range 20 {
-			s = s.with("cookie", fmt.Sprint("c", i), fmt.Sprint(r.Uint32()))
+	return out
+}
+
+// uniqueLateRows kill after their answer, no two of them are alike, and nobody tells callers apart.
+func uniqueLateRows() (out []Row) {
+	const soon = 5 * time.Millisecond
+	add := func(name string, deaths int, send func(n int, r *rand.Rand) Shot, with ...Stream) {
+		row := variant(name+"-shared", deaths, send, with...)
+		row.Shared = true
+		out = append(out, row)
+	}
+	add("after-unique", 20, func(n int, _ *rand.Rand) Shot { return lateShot(fresh(thumbPill(n), n), soon) }, thumbs())
+	add("after-unique-post", 20, func(n int, _ *rand.Rand) Shot { return lateShot(fresh(orderPill(n), n), soon) })
+	add("random-late-unique", 20, func(n int, r *rand.Rand) Shot {
+		return lateShot(fresh(thumbPill(n), n), time.Duration(r.Int64N(int64(4*time.Second))))
+	}, thumbs())
+	add("late-and-now-unique", 16, func(n int, _ *rand.Rand) Shot {
+		if n%2 == 0 {
+			return fresh(thumbPill(n), n)
 		}
-		return s
-	}))
-	add("v-header-absent", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		s := home().with("cookie", "visit", fmt.Sprint(r.Uint32()))
-		s.Fields = s.Fields[1:] // no User-Agent
-		return s
-	}))
-	add("v-header-absent-rare", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		s := evil(get("/help/7", 3*time.Millisecond)).with("cookie", "visit", fmt.Sprint(r.Uint32()))
-		s.Fields = slicesWithout(s.Fields, "User-Agent")
-		return s
-	}))
+		return lateShot(fresh(thumbPill(n), n), 2*time.Second)
+	}, thumbs())
+	out[len(out)-1].Good = 95 // some innocents' requests are as new as the pills
+	fast := variant("after-unique-10-shared", 20, func(n int, _ *rand.Rand) Shot { return lateShot(fresh(thumbPill(n), n), soon) }, thumbs())
+	fast.Shared, fast.Streams[1].Rate = true, 10
+	return append(out, fast)
+}
+
+// otherRows hide the poison in other places, or kill in other ways.
+func otherRows() []Row {
 	quote := func(n int, trace string) Shot {
 		s := post("/quotes", fmt.Sprintf("item=%d&count=1", n%5), 5*time.Millisecond).with("member", "trace", trace)
 		s.Unsafe = false
 		return s
 	}
-	// Header and body together: each alone is harmless, and innocents send each.
-	both := at(10, func(n int, r *rand.Rand) Shot {
+	both := Stream{Rate: 10, Make: func(n int, r *rand.Rand) Shot { // each half of the poison alone is harmless
 		if n%2 == 0 {
 			return target(good(r, quote(n, neon)))
 		}
 		return theme(target(good(r, quote(n, fmt.Sprint("t", n)))), neon)
-	})
-	add("v-both", -1, 0, both, at(2, func(int, *rand.Rand) Shot { return theme(evil(quote(1, neon)), neon) }))
-	add("v-both-values", -1, 0, both, at(2, func(n int, _ *rand.Rand) Shot {
-		return theme(evil(quote(n, neon)), neon).with("cookie", "visit", fmt.Sprint(n))
-	}))
-	for _, odds := range []int{2, 3} {
-		add(fmt.Sprint("v-flaky-", odds), -1, 0, at(2, func(int, *rand.Rand) Shot {
-			s := thumb(0)
-			s.Odds = odds
-			return s
-		}))
-		add(fmt.Sprint("v-flaky-home-", odds), -1, 0, at(2, func(int, *rand.Rand) Shot {
-			s := theme(home(), neon)
-			s.Odds = odds
-			return s
-		}))
-		add(fmt.Sprint("v-flaky-late-", odds), -1, 0, thumbs, at(2, func(int, *rand.Rand) Shot {
-			s := late(thumb(0), 100*time.Millisecond)
-			s.Odds = odds
-			return s
-		}))
-		add(fmt.Sprint("v-flaky-unique-", odds), -1, 0, at(4, func(n int, _ *rand.Rand) Shot {
-			s := thumb(n)
-			s.Odds = odds
-			return s
-		}))
-	}
-	add("v-late-and-now", -1, 0, thumbs, at(2, func(n int, _ *rand.Rand) Shot {
-		if n%2 == 0 {
-			return thumb(0)
-		}
-		return late(thumb(1), 2*time.Second)
-	}))
-	add("v-late-and-now-unique", -1, 0, thumbs, at(2, func(n int, _ *rand.Rand) Shot {
-		if n%2 == 0 {
-			return thumb(n)
-		}
-		return late(thumb(n), 2*time.Second)
-	}))
-	add("v-random-late", -1, 0, thumbs, at(2, func(_ int, r *rand.Rand) Shot {
-		return late(thumb(0), time.Duration(r.Int64N(int64(4*time.Second))))
-	}))
-	add("v-random-late-unique", -1, 0, thumbs, at(2, func(n int, r *rand.Rand) Shot {
-		return late(thumb(n), time.Duration(r.Int64N(int64(4*time.Second))))
-	}))
-	add("v-drip-late", -1, 0, thumbs, at(0.25, func(n int, _ *rand.Rand) Shot { return late(thumb(0), 2*time.Second) })).Length = 4 * time.Minute
-	add("v-drip-late-unique", -1, 0, thumbs, at(0.25, func(n int, _ *rand.Rand) Shot { return late(thumb(n), 2*time.Second) })).Length = 4 * time.Minute
-	bursts := func(send func(n int, r *rand.Rand) Shot) (out []Stream) {
-		for i := range 4 {
-			out = append(out, Stream{Burst: 10, After: time.Duration(i)*70*time.Second + time.Second, Make: func(n int, r *rand.Rand) Shot { return send(10*i+n, r) }})
-		}
-		return out
-	}
-	add("v-bursts-unique", -1, 0, bursts(uniqueGET)...).Length = 4 * time.Minute
-	add("v-bursts-late-unique", -1, 0, bursts(func(n int, _ *rand.Rand) Shot { return late(thumb(n), 100*time.Millisecond) })...).Length = 4 * time.Minute
-	add("v-bursts-late", -1, 0, bursts(func(int, *rand.Rand) Shot { return late(thumb(0), 100*time.Millisecond) })...).Length = 4 * time.Minute
-	add("v-bursts-post", -1, 0, bursts(func(n int, _ *rand.Rand) Shot {
-		return evil(post("/orders", fmt.Sprintf("item=%d&count=1&kind=neon", n), 6*time.Millisecond))
-	})...).Length = 4 * time.Minute
-	cover := at(20, func(_ int, r *rand.Rand) Shot {
-		s := home()
+	}}
+	lists := Stream{Rate: 5, Make: func(_ int, r *rand.Rand) Shot {
+		return target(good(r, get(fmt.Sprintf("/list?a=%d&b=1", r.IntN(20)), 4*time.Millisecond)))
+	}}
+	cover := Stream{Rate: 20, Make: func(int, *rand.Rand) Shot { // the attacker's own good requests
+		s := homePill()
 		s.Kill = 0
 		return s
-	})
-	add("v-cover", -1, 0, cover, at(2, uniqueGET))
-	add("v-cover-late", -1, 0, thumbs, cover, at(2, func(n int, _ *rand.Rand) Shot { return late(thumb(n), 100*time.Millisecond) }))
-	add("v-cover-header", -1, 0, cover, at(2, func(n int, _ *rand.Rand) Shot { return theme(home(), fmt.Sprint(neon, n)) }))
-	add("v-get-post", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		if n%2 == 0 {
-			return uniqueGET(n, r)
-		}
-		return evil(post("/orders", fmt.Sprintf("item=%d&count=1&kind=neon", n), 6*time.Millisecond))
-	}))
-	add("v-get-post-same", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		if n%2 == 0 {
-			return evil(get("/search?q=neon", 6*time.Millisecond))
-		}
-		return evil(post("/search", "q=neon", 6*time.Millisecond))
-	}))
-	add("v-order", -1, 0, at(5, func(n int, r *rand.Rand) Shot {
-		return target(good(r, get(fmt.Sprintf("/list?a=%d&b=1", r.IntN(20)), 4*time.Millisecond)))
-	}), at(2, func(n int, r *rand.Rand) Shot {
-		s := evil(get(fmt.Sprintf("/list?a=%d&b=1", n%20), 4*time.Millisecond))
-		s.Fields = append(s.Fields, field{"order", "b", "a"}) // part of the variant, and a feature of its own
-		return s
-	}))
-	add("v-unique-callers", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		s := uniqueGET(n, r)
-		s.Caller = fmt.Sprint(attacker, n)
-		return s
-	}))
-	add("v-unique-callers-values", -1, 0, at(2, func(n int, r *rand.Rand) Shot {
-		s := theme(home(), fmt.Sprint(neon, n))
-		s.Caller = fmt.Sprint(attacker, n)
-		return s
-	}))
-	for _, row := range out {
-		if strings.HasPrefix(row.Name, "v-after") || strings.HasPrefix(row.Name, "v-delayed") || strings.HasPrefix(row.Name, "v-random") || strings.HasPrefix(row.Name, "v-late") {
-			row.Name, row.Shared = row.Name+"-shared", true
-			out = append(out, row)
-		}
+	}}
+	burst := func(after time.Duration) Stream {
+		return Stream{Burst: 10, After: after, Make: func(n int, _ *rand.Rand) Shot {
+			return lateShot(fresh(thumbPill(n+int(after.Seconds())), n), 100*time.Millisecond)
+		}}
 	}
-	return out
-}
-
-func slicesWithout(fields []field, name string) (out []field) {
-	for _, f := range fields {
-		if f.name != name {
-			out = append(out, f)
-		}
+	bursts := Row{Name: "bursts-late-unique", Deaths: 10, Good: 99, Length: 80 * time.Second, Streams: []Stream{thumbs(), burst(time.Second), burst(71 * time.Second)}}
+	return []Row{
+		bursts,
+		variant("header-many", 14, func(_ int, r *rand.Rand) Shot { // a poisonous header in everybody's accounts
+			s := theme(homePill(), neon)
+			s.Caller = fmt.Sprint("innocent ", r.IntN(innocents))
+			return s.with("cookie", "sid", s.Caller)
+		}),
+		variant("header-absent", 8, func(n int, _ *rand.Rand) Shot {
+			s := fresh(homePill(), n)
+			s.Fields = slices.DeleteFunc(slices.Clone(s.Fields), func(f field) bool { return f.name == "User-Agent" })
+			return s
+		}),
+		variant("both-values", 8, func(n int, _ *rand.Rand) Shot { return fresh(theme(evil(quote(n, neon)), neon), n) }, both),
+		variant("order", 10, func(n int, _ *rand.Rand) Shot {
+			s := evil(get(fmt.Sprintf("/list?a=%d&b=1", n%20), 4*time.Millisecond))
+			s.Fields = append(s.Fields, field{"order", "b", "a"}) // of the parameters
+			return s
+		}, lists),
+		variant("cover-header", 10, func(n int, _ *rand.Rand) Shot { return theme(homePill(), fmt.Sprint(neon, n)) }, cover),
+		variant("get-post", 8, func(n int, r *rand.Rand) Shot {
+			if n%2 == 0 {
+				return uniqueGET(n, r)
+			}
+			return orderPill(n)
+		}),
+		variant("flaky-home", 12, func(int, *rand.Rand) Shot { return flaky(theme(homePill(), neon), 3) }),
+		variant("flaky-unique", 8, func(n int, _ *rand.Rand) Shot { return flaky(fresh(thumbPill(n), n), 3) }),
+		variant("flaky-late", 50, func(int, *rand.Rand) Shot { return lateShot(flaky(thumbPill(0), 3), 100*time.Millisecond) }, thumbs()),
 	}
-	return out
 }

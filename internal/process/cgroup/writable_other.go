@@ -1,0 +1,7 @@
+//go:build !unix
+
+package cgroup
+
+import "errors"
+
+func writable(string) error { return errors.ErrUnsupported }
