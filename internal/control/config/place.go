@@ -1,6 +1,11 @@
 package config
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/sorted"
+)
 
 // explained reports whether an earlier fault already explains v: a fault at its field,
 // around it or inside it, or at or around a field that it depends on.
@@ -43,7 +48,7 @@ func parent(path string) string {
 }
 
 // Place sets the file and the position of faults of settings whose text is data: the position of the field, or of the nearest
-// enclosing field in the text.
+// enclosing field in the text. It sorts them by their positions.
 func Place(name string, data []byte, list []Fault) {
 	root, flaw := load(data, MaxFileSize)
 	for i := range list {
@@ -55,4 +60,7 @@ func Place(name string, data []byte, list []Fault) {
 			}
 		}
 	}
+	sorted.StableFunc(list, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 }
