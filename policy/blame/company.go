@@ -2,7 +2,6 @@ package blame
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -187,11 +186,8 @@ func (state *State) keepCompany(now int64, m *mystery) {
 			callers = append(callers, w)
 		}
 	}
-	// Where many callers were there each time, that says little of any of them. Then it is one at a time, who has
-	// brought most of what is new.
 	if len(callers) > fewCallers {
-		brought := state.experiment.brought
-		callers = []*Work{slices.MaxFunc(callers, func(a, b *Work) int { return cmp.Compare(brought[a.Client], brought[b.Client]) })}
+		return // where many callers were there each time, that says little of any of them
 	}
 	for _, w := range callers {
 		state.groups.escalateCompany(state, now, w)
