@@ -68,7 +68,9 @@ func variantRows() []row {
 			return w.pill(get(nil, "", "/search?q=%shang-%d", neon, n))
 		}),
 		each("hang-header", "a header that hangs the worker, 2/s, on a page that innocents ask for once a second; the default timeout, 30s", 6, 2,
-			func(w *world, _ int, _ *rand.Rand) shot { return theme(w.pill(get(nil, "", "/help/returns")), neon+"hang") }),
+			func(w *world, _ int, _ *rand.Rand) shot {
+				return theme(w.pill(get(nil, "", "/help/returns")), neon+"hang")
+			}),
 		each("hang-values", "a header on the home page that hangs the worker, another value each time, 2/s; the default timeout, 30s", 10, 2,
 			func(w *world, n int, _ *rand.Rand) shot {
 				return theme(w.pill(get(nil, "", "/")), fmt.Sprintf("%shang-%d", neon, n))

@@ -20,6 +20,7 @@ const (
 	mysteryFor    = time.Minute     // how long a death is waited for, while what was in flight is suspect
 	maxLate       = 8               // answered works that one death makes suspects
 	lateShare     = 1.0 / (2 * maxAnswers)
+	fewCallers    = 2 // that may be escalated together for their company
 )
 
 // company finds work that kills later than the window after its answer. Such a
@@ -162,6 +163,11 @@ func (state *State) suspects(variants []bezoar.Fingerprint) bool {
 // suspects of those who were there too often.
 func (state *State) keepCompany(now int64, m *mystery) {
 	within := int64(state.cfg.Rule.Within)
+	var callers []*Work
+	held := slices.ContainsFunc(m.before, func(w Work) bool { // who is escalated already explains it
+		g := state.groups.find(w.Client)
+		return g != nil && g.state == suspected
+	})
 	for _, key := range m.novel {
 		state.met(now, key, within)
 	}
@@ -173,12 +179,18 @@ func (state *State) keepCompany(now int64, m *mystery) {
 				state.suspectLate(now, w, fmt.Sprintf("it was answered shortly before %d deaths that nothing in flight explains", companyDeaths))
 			}
 		}
-		if w.Client.IsZero() {
+		if held || w.Client.IsZero() {
 			continue
 		}
-		if g := state.groups.find(w.Client); (g == nil || !g.established()) && state.met(now, w.Client, within) >= 2*companyDeaths {
-			state.groups.escalateCompany(state, now, w)
+		if g := state.groups.find(w.Client); (g == nil || g.state == unheld && !g.established()) && state.met(now, w.Client, within) >= 2*companyDeaths {
+			callers = append(callers, w)
 		}
+	}
+	if len(callers) > fewCallers {
+		return // where many callers were there each time, that says little of any of them
+	}
+	for _, w := range callers {
+		state.groups.escalateCompany(state, now, w)
 	}
 }
 
