@@ -183,8 +183,8 @@ func short(d time.Duration) string {
 	return s
 }
 
-// convict quarantines a case. Each conviction doubles the time, jittered by
-// 10 % so that what was convicted together does not come back together.
+// convict quarantines a case. Each conviction doubles the time, and up to
+// 20 % are added so that what was convicted together does not come back together.
 func (state *State) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
 	c := &state.cases[i]
 	again := c.state == quarantined
@@ -213,5 +213,5 @@ func (state *State) term(r *Rule, level int) int64 {
 		d *= 2
 	}
 	d = min(d, r.Max)
-	return int64(float64(d) * (0.9 + 0.2*state.cfg.Rand.Float64()))
+	return int64(float64(d) * (1 + 0.2*state.cfg.Rand.Float64()))
 }

@@ -126,7 +126,7 @@ func (gs *groups) crowded(state *State, now int64, acc []accused) {
 		a, share := works[key], crowdTrust*shares[key]
 		gs.total.blamed += share
 		if g := gs.shapeFor(state, a, state.rule(&a.work)); g != nil && g.state == unheld {
-			gs.blame(state, now, second, g, 0, share, shapeDeaths)
+			gs.blame(state, now, false, g, 0, share, shapeDeaths)
 		}
 	}
 }

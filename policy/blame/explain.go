@@ -161,10 +161,10 @@ func groupWhy(g *group) []string {
 			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killed),
 			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
 	default:
-		what, slower := "shape", "two"
+		what, slower, more := "shape", "two", ""
 		switch g.kind {
 		case ofClient:
-			what, slower = "caller", "eight"
+			what, slower, more = "caller", "eight", ", or 64 times if new work killed alone"
 		case ofEndpoint:
 			what = "endpoint"
 			why = append(why, "The killers had new shapes at one method and path. The verdict holds for work there whose shape has not run well yet.")
@@ -173,7 +173,7 @@ func groupWhy(g *group) []string {
 		why = append(why,
 			fmt.Sprintf("Work of this %s has cost %s since it was escalated.", what, plural(g.deaths, "more worker")),
 			fmt.Sprintf("Nothing is refused for what it contains. Its unproven work runs in the lane, at most %s. A request that would wait longer than its caller waits gets a 503 with the rule pace.", often(g.pace)),
-			fmt.Sprintf("Each death makes that %s times slower. %d successes there make it twice as fast, and twice as many are needed with each death from the third on.", slower, paceWins))
+			fmt.Sprintf("Each death makes that %s times slower%s. %d successes there make it twice as fast, and twice as many are needed with each death from the third on.", slower, more, paceWins))
 		switch {
 		case g.kind == ofClient && g.late:
 			why = append(why, "Workers died after they had answered this caller, so each of its answers is watched for longer.")

@@ -40,7 +40,7 @@ func TestVerdictsOfOneAttackAgree(t *testing.T) {
 	}{
 		{bezoar.ScopeVariant, "is refused, too: " + feature.ID + "."},
 		{bezoar.ScopeVariant, "This death was enough: it ran in the lane from its first copy on"},
-		{bezoar.ScopeClient, "Each death makes that eight times slower."},
+		{bezoar.ScopeClient, "Each death makes that eight times slower, or 64 times if new work killed alone."},
 	} {
 		if all := strings.Join(why[tc.scope], "\n"); feature.ID == "" || !strings.Contains(all, tc.want) {
 			t.Errorf("no verdict about a %s says %q:\n%s", tc.scope, tc.want, all)

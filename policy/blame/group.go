@@ -188,6 +188,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	if share < suspicion && !a.lane || a.lane && share < aloneShare && a.crowd {
 		share = 0 // what started just before runs alone next, and is blamed then
 	}
+	suspect := state.isSuspect(&a.work)
 	fresh := c != nil && c.paceOf(now, &a.work, s) == &c.fresh
 	more := share
 	if s != nil {
@@ -202,37 +203,44 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 		if a.late && c.state == suspected && a.started < c.since {
 			slows = 0 // it ran before there was a pace
 		}
-		gs.blame(state, now, second, c, slows, charged, clientDeaths)
+		gs.blame(state, now, suspect, c, slows, charged, clientDeaths)
 		c.late = c.late || a.late && c.state == suspected && share >= suspicion // by other work next time
 		if fresh && c.deaths > died {
-			c.slow(now, &c.fresh) // it has only moved on
+			c.slow(now, &c.fresh, false) // it has only moved on
 		}
 	}
 	gs.total.blamed += more
 	if f := gs.commonOf(a.features); f != nil && (!a.late || a.started >= f.since) {
-		gs.blame(state, now, second, f, share, 0, shapeDeaths)
+		gs.blame(state, now, suspect, f, share, 0, shapeDeaths)
 	}
 	laned := c != nil && c.state == suspected // by this death, too
 	if s != nil && (!laned || s.state != unheld) {
 		faint := s.state == suspected && state.paceOfShape(s, a.work.Shape, a.features) == &s.fresh
 		died := s.deaths
-		gs.blame(state, now, second, s, share, more, shapeDeaths)
+		gs.blame(state, now, suspect, s, share, more, shapeDeaths)
 		if faint && s.deaths > died {
-			s.slow(now, &s.fresh)
+			s.slow(now, &s.fresh, false)
 		}
 	}
 }
 
-func (gs *groups) blame(state *State, now int64, second uint32, g *group, share, charged, most float64) {
+func (gs *groups) blame(state *State, now int64, suspect bool, g *group, share, charged, most float64) {
+	second := state.second(now)
 	g.touch(second)
 	g.blamed += charged
 	switch {
 	case g.state == suspected && share >= suspicion:
 		g.died = now
-		g.slow(now, &g.pacing)
+		g.slow(now, &g.pacing, suspect)
 	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
+}
+
+// isSuspect reports whether the variant of w was suspect before this death.
+func (state *State) isSuspect(w *Work) bool {
+	i, ok := state.byVariant[w.variant()]
+	return ok && state.cases[i].state == suspected
 }
 
 // excessive reports whether the group has more of the blame than its part of the

@@ -66,7 +66,6 @@ func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
 // blameLate lays blame for a death that convicted nobody at the door of those whose
 // work was answered before it, unless work of theirs that was in flight explains it.
 func (gs *groups) blameLate(state *State, now int64, late []lateCaller, acc []accused) {
-	second := state.second(now)
 	for _, l := range late {
 		if slices.ContainsFunc(acc, func(a accused) bool {
 			return a.ticket != none && a.work.Client == l.client && a.share >= suspicion
@@ -75,7 +74,7 @@ func (gs *groups) blameLate(state *State, now int64, late []lateCaller, acc []ac
 		}
 		if g := gs.get(state, l.client, ofClient, &state.cfg.Rule); g != nil {
 			gs.total.blamed += l.blame
-			gs.blame(state, now, second, g, 0, l.blame, clientDeaths)
+			gs.blame(state, now, false, g, 0, l.blame, clientDeaths)
 			g.late = g.late || g.state == suspected
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	paceWins    = 8         // successes that double it, and twice as many for each death …
 	freeDeaths  = 2         // … after these, so that good work among the pills does not keep it up
 	shapeSlows  = 2.0       // a death divides a shape's pace by it
-	clientSlows = 8.0       // … and a caller's, who is one of many
+	clientSlows = 64.0      // … a caller's, who is one of many
+	moreSlows   = 8.0       // … if it was suspect already, unlike what has killed, or may kill after its answer: such work must be tried to be known
 )
 
 // pacing lets work through one by one.
@@ -34,11 +35,15 @@ func newPacing(now int64) pacing {
 
 func (p *pacing) gap() int64 { return int64(float64(time.Second) / p.pace) }
 
-// slow divides a pace of g after a death. Others than one caller's go on, so that
-// a caller's falls faster than a shape's, and further.
-func (g *group) slow(now int64, p *pacing) {
+// slow divides a pace of g after a death by suspect work, or by new work. Others than
+// one caller's go on, so that a caller's falls faster than a shape's, and further.
+func (g *group) slow(now int64, p *pacing, suspect bool) {
 	by := shapeSlows
-	if g.kind == ofClient {
+	switch {
+	case g.kind != ofClient:
+	case suspect || g.late || p == &g.fresh:
+		by = moreSlows
+	default:
 		by = clientSlows
 	}
 	p.deaths++

@@ -87,8 +87,8 @@ func TestEachConvictionDoublesTheTimeWithJitter(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for level, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
 		term := v.Until.Sub(b.now)
-		if middle := want * time.Minute; term < middle*9/10 || term > middle*11/10 {
-			t.Errorf("quarantine %d lasts %v, want %v ±10 %%", level+1, term, middle)
+		if least := want * time.Minute; term < least || term > least*12/10 {
+			t.Errorf("quarantine %d lasts %v, want %v and at most 20 %% more", level+1, term, least)
 		}
 		if v.Level != level+1 {
 			t.Errorf("level %d, want %d", v.Level, level+1)
