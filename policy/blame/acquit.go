@@ -53,6 +53,23 @@ func (state *State) acquitCompany(now int64, i uint32) {
 			state.acquit(now, uint32(j))
 		}
 	}
+	state.groups.acquitCallers(state, now, &state.cases[i].work)
+}
+
+// acquitCallers lets callers go that were escalated because of what they had been answered before deaths, now that
+// a conviction of another caller's work explains those of the last minute, unless work of theirs has killed since.
+func (gs *groups) acquitCallers(state *State, now int64, convict *Work) {
+	if gs.active == 0 {
+		return
+	}
+	for i := range gs.all {
+		g := &gs.all[i]
+		if g.kind == ofClient && g.state == suspected && g.late && !g.manual && g.deaths == 0 && g.fp != convict.Client && now-g.since < int64(mysteryFor) {
+			state.emitGroup(Dropped, now, g)
+			state.clearGroup(g)
+			g.blamed = 0
+		}
+	}
 }
 
 // epochsOf lists the workers' lives whose deaths are evidence against a case.
