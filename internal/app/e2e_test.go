@@ -100,7 +100,7 @@ func lawThree(evidence []bezoar.Evidence) int {
 func checkRefusal(t *testing.T, a answer) {
 	t.Helper()
 	after, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if a.status != http.StatusServiceUnavailable || err != nil || after < 1 || after > 70 {
+	if a.status != http.StatusServiceUnavailable || err != nil || after < 1 || after > 73 { // a first term is a minute and up to 20 % more
 		t.Errorf("got %d with Retry-After %q, want 503 and a time", a.status, a.header.Get("Retry-After"))
 	}
 	var p map[string]any
