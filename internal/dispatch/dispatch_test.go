@@ -248,7 +248,7 @@ func TestAQuarantineEndsByAProbe(t *testing.T) {
 		if a := r.do(1, pill); a.Kind != dispatch.Refused {
 			t.Fatalf("got %+v", a)
 		}
-		time.Sleep(70 * time.Second)
+		time.Sleep(73 * time.Second)
 		if a := r.do(1, pill); a.Kind != dispatch.Refused || r.dead() != 3 {
 			t.Fatalf("the probe got %+v, %d deaths", a, r.dead())
 		}
@@ -256,7 +256,7 @@ func TestAQuarantineEndsByAProbe(t *testing.T) {
 		if a := r.do(1, pill); a.Kind != dispatch.Refused || r.dead() != 3 {
 			t.Fatalf("within the doubled term: %+v, %d deaths", a, r.dead())
 		}
-		time.Sleep(70 * time.Second)
+		time.Sleep(80 * time.Second)
 		if a := r.do(1, good); a.Kind != dispatch.Answered {
 			t.Fatalf("the mended work got %+v", a)
 		}

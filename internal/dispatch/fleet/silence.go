@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -107,7 +108,7 @@ func (f *Fleet) listenTo(now time.Time, w *Worker, out []Silence) []Silence {
 // frozen counts the workers in whose place others are, or are to be. mu is held.
 func (f *Fleet) frozen() (n int) {
 	for _, s := range f.places {
-		for _, w := range append(s.retired[:len(s.retired):len(s.retired)], s.life) {
+		for _, w := range append(slices.Clip(s.retired), s.life) {
 			if w != nil && w.silence.frozen {
 				n++
 			}
