@@ -200,8 +200,8 @@ def main():
     if os.environ.get("ATTACK_LEASH"):
         threading.Thread(target=leashed, daemon=True).start()
     try:
-        with open(os.environ["ATTACK_BUILD"], encoding="utf-8") as file:
-            build = file.read().strip()
+        with open(os.environ.get("ATTACK_BUILD", os.devnull), encoding="utf-8") as file:
+            build = file.read().strip() or build
     except OSError:
         pass
     server = Server(("127.0.0.1", int(os.environ["PORT"])), Handler)
