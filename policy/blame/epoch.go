@@ -25,7 +25,6 @@ type epoch struct {
 	novel         map[uint64]novelty           // features that no worker is known to have outlived
 	abandoned     [maxAbandoned]abandonedAttempt
 	nextAbandoned int
-	mute          bool // it answers neither its work nor a look at it
 }
 
 type abandonedAttempt struct {

@@ -107,7 +107,9 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	g.killed, g.good = v.Killers, v.Successes
 	if v.Fingerprint.IsZero() {
 		g.killed, g.deaths = 0, v.Killers
-		state.groups.common = append(state.groups.common, key)
+		if !slices.Contains(state.groups.common, key) {
+			state.groups.common = append(state.groups.common, key)
+		}
 	}
 	if h := state.historyFor(v.Fingerprint); h != nil {
 		h.died = max(h.died, at)

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -75,15 +76,14 @@ func (s *silence) bystander(started int64) bool {
 // again.
 func (state *State) Silent(now time.Time, id uint64, mute bool) {
 	i, ok := state.byEpoch[id]
-	if !ok || state.epochs[i].mute == mute {
+	if !ok || slices.Contains(state.mutes, i) == mute {
 		return
 	}
-	state.epochs[i].mute = mute
 	if !mute {
-		state.mutes--
+		state.mutes = slices.DeleteFunc(state.mutes, func(m uint32) bool { return m == i })
 		return
 	}
-	if state.mutes++; state.mutes == 1 {
+	if state.mutes = append(state.mutes, i); len(state.mutes) == 1 {
 		state.muted = now.UnixNano()
 	}
 }
@@ -115,12 +115,8 @@ func (state *State) silenced(now int64, w *Work, s float64) bool {
 	if need == 0 && !known {
 		return false // copies of what is unproven wait for one another
 	}
-	for _, i := range state.byEpoch {
-		e := &state.epochs[i]
-		if !e.mute {
-			continue
-		}
-		like, own := state.silencedBy(e, w, second, known)
+	for _, i := range state.mutes {
+		like, own := state.silencedBy(&state.epochs[i], w, second, known)
 		if own {
 			need--
 		}
@@ -158,12 +154,8 @@ func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (li
 // that have fallen silent. One of them may hang its worker, and w need not.
 func (state *State) waitsInVain(w *Work) bool {
 	running := state.leaders[w.Fingerprint].running
-	for _, i := range state.byEpoch {
-		e := &state.epochs[i]
-		if !e.mute {
-			continue
-		}
-		for t := e.head; t != none; t = state.tickets[t].next {
+	for _, i := range state.mutes {
+		for t := state.epochs[i].head; t != none; t = state.tickets[t].next {
 			tk := &state.tickets[t]
 			if !tk.leader || tk.work.Fingerprint != w.Fingerprint {
 				continue

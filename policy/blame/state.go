@@ -44,9 +44,9 @@ type State struct {
 
 	fleet     int // workers, for the gate
 	canaries  int
-	mutes     int   // epochs that answer nothing
-	muted     int64 // when the first of them fell silent
-	leading   int   // tickets that duplicates wait for, or that run beside them
+	mutes     []uint32 // epochs that answer nothing
+	muted     int64    // when the first of them fell silent
+	leading   int      // tickets that duplicates wait for, or that run beside them
 	successes uint64
 	attempts  uint64
 	crashes   uint64
@@ -194,7 +194,7 @@ func (state *State) open(w Work, v *view) uint32 {
 // interesting reports whether it matters what w consists of: deaths go unexplained, a worker is silent, its
 // fingerprint or its shape has killed, or its caller is escalated.
 func (state *State) interesting(w *Work) bool {
-	if state.alert || state.mutes > 0 {
+	if state.alert || len(state.mutes) > 0 {
 		return true
 	}
 	if len(state.histories.byFP) > 0 && (state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
@@ -281,13 +281,13 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 	}
 	if s < provenEnough {
 		if until, wait := state.mustWait(now, v.Fingerprint); wait {
-			if state.mutes > 0 && state.waitsInVain(v.Work) {
+			if len(state.mutes) > 0 && state.waitsInVain(v.Work) {
 				return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
 			}
 			return duplicate(until), caseIndex, group
 		}
 	}
-	if state.mutes > 0 && state.silenced(now, v.Work, s) {
+	if len(state.mutes) > 0 && state.silenced(now, v.Work, s) {
 		return Decision{Action: ToLane, Cause: BySilence, Overflow: s >= provenEnough && state.unsure(now)}, caseIndex, group
 	}
 	return d, caseIndex, group

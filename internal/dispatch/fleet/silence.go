@@ -41,8 +41,9 @@ type Silence struct {
 // and will be killed with all that is sent to it meanwhile. Until it answers something,
 // or a look finds it well, it gets nothing new, unless no other worker speaks either. When it
 // has been silent for at least three seconds, and for four times as long as any that spoke again
-// lately, another process is to take its place, in [Config.LaneShare] of the places at once. Call
-// it about ten times a second.
+// lately, another process is to take its place, in [Config.LaneShare] of the places at once. A
+// worker with streams keeps it, because streams would end with it. Call Listen about ten times a
+// second.
 func (f *Fleet) Listen(now time.Time) (out []Silence) {
 	f.mu.Lock()
 	defer f.unlock()
@@ -98,7 +99,7 @@ func (f *Fleet) listenTo(now time.Time, w *Worker, out []Silence) []Silence {
 	case q.silent && !q.mute && now.Sub(q.looked) >= muteAfter:
 		q.mute = true
 		out = append(out, Silence{Worker: w, Mute: true})
-	case q.mute && !q.frozen && !w.leaving && now.Sub(q.since) >= max(leastFrozen, frozenTimes*f.longest) && f.frozen() < f.mostLanes():
+	case q.mute && !q.frozen && !w.leaving && w.streams == 0 && now.Sub(q.since) >= max(leastFrozen, frozenTimes*f.longest) && f.frozen() < f.mostLanes():
 		q.frozen = true
 		out = append(out, Silence{Worker: w, Frozen: true})
 	}

@@ -90,6 +90,23 @@ func TestWorkersThatStayMuteAreReplaced(t *testing.T) {
 	})
 }
 
+// A worker with open streams keeps its place, because they would end with it.
+func TestAMuteWorkerWithStreamsIsNotReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 2, fleet.Config{})
+		w := f.TryAcquire(fleet.Want{})
+		f.Enter(w)
+		f.Stream(w)
+		if got := frozen(listens(f, 10*time.Second)); len(got) > 0 {
+			t.Error("it is to be replaced")
+		}
+		f.EndStream(w)
+		if got := frozen(listens(f, time.Second)); len(got) != 1 {
+			t.Error("without a stream it is not to be replaced")
+		}
+	})
+}
+
 // Where workers have been silent for long and then answered, others may be silent for four times as long. A retired one
 // teaches this, too.
 func TestSlowWorkersAreNotReplaced(t *testing.T) {

@@ -105,6 +105,9 @@ func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
 	finish := w.retireBeside(active, l, o.of != nil)
 	w.open(next)
+	if o.of != nil {
+		w.keepFromLane(next)
+	}
 	err := w.prove(active, next, o.roll)
 	var f *failure
 	if (errors.As(err, &f) || errors.Is(err, errSuperseded)) && w.takeBack(l, next) {

@@ -196,6 +196,12 @@ func TestWorkersThatDieStartWithWhatIsProven(t *testing.T) {
 	if is("w-1") != "old" || !r.Outdated() {
 		t.Error("w-1 started with what did not prove itself")
 	}
+	ups = r.reg.count("up w-2")
+	r.Substitute("w-2", r.find("w-2").current().epoch(), "it has answered nothing for 3s")
+	r.reg.wait(t, "up w-2", ups+1)
+	if is("w-2") != "old" {
+		t.Error("what took the place of w-2 started with what did not prove itself")
+	}
 	if r.update(func(c *Config) { c.Drain = time.Minute }) {
 		t.Error("another setting has the build tried again that did not prove itself")
 	}

@@ -165,9 +165,8 @@ func (w *slot) serve(ctx context.Context, l *life, o *order) time.Duration {
 	began := time.Now()
 	if o != nil {
 		o.done <- w.excuse(w.prove(w.Context(), l, o.roll))
-	} else if r := w.s.roll.Load(); r != nil {
-		epoch := l.epoch()
-		r.suspect(l, func() { w.s.reg.Bake(w.name, epoch, true) }, func() { w.s.reg.Bake(w.name, epoch, false) })
+	} else {
+		w.keepFromLane(l)
 	}
 	for {
 		if next := w.superviseLife(ctx, l); next != nil {
@@ -177,6 +176,14 @@ func (w *slot) serve(ctx context.Context, l *life, o *order) time.Duration {
 		w.ended(l)
 		w.s.lost(l)
 		return time.Since(began)
+	}
+}
+
+// keepFromLane keeps a life that was started automatically away from the lane until its build has proven itself.
+func (w *slot) keepFromLane(l *life) {
+	if r := w.s.roll.Load(); r != nil {
+		epoch := l.epoch()
+		r.suspect(l, func() { w.s.reg.Bake(w.name, epoch, true) }, func() { w.s.reg.Bake(w.name, epoch, false) })
 	}
 }
 
@@ -233,7 +240,7 @@ func (w *slot) superviseLife(ctx context.Context, l *life) *life {
 				o.done <- nil // it has been replaced already
 				continue
 			}
-			next, err := w.startLife(active, true, true)
+			next, err := w.startLife(active, o.of == nil, true)
 			if err != nil {
 				w.begins(l.cfg.Load())
 				w.note(func(st *WorkerStatus) { st.LastError = err.Error() })

@@ -38,6 +38,7 @@ func Run(t *testing.T, h Harness) {
 		"letters/newcomer is not evicted": testLetterBoundOldNewcomer,
 		"fleets are apart":                testFleetsApart,
 		"not found":                       testNotFound,
+		"features":                        testFeatures,
 		"refused":                         testRefused,
 		"every field":                     testEveryField,
 		"any bytes":                       testAnyBytes,

@@ -30,6 +30,20 @@ func testNotFound(t *testing.T, h Harness) {
 	wantListed(t, s, ledger.LetterQuery{}, "dl-00000000000a")
 }
 
+// testFeatures keeps verdicts about features of requests of any fingerprint, which several may be.
+func testFeatures(t *testing.T, h Harness) {
+	s := h.Open(t, 0)
+	var all []bezoar.Verdict
+	for i, id := range []string{"q-00000000000a", "q-00000000000b"} {
+		v := fullVerdict(id, "search")
+		v.Scope, v.State, v.Fingerprint, v.Variant, v.Client = bezoar.ScopeFeature, bezoar.Laned, bezoar.Fingerprint{}, bezoar.Fingerprint{}, bezoar.Fingerprint{}
+		v.Features, v.FeatureHashes, v.Late, v.Pace = []string{"header X-Theme: neon"}, []uint64{uint64(i), math.MaxUint64}, true, 0.25
+		putVerdict(t, s, v)
+		all = append(all, v)
+	}
+	wantVerdicts(t, s, "search", all...)
+}
+
 func testRefused(t *testing.T, h Harness) {
 	s := h.Open(t, 0)
 	for name, spoil := range map[string]func(*bezoar.Verdict){
