@@ -10,7 +10,7 @@ import (
 const (
 	firstPace   = 0.5
 	slowestPace = 1.0 / 64  // of a shape
-	slowestTurn = 1.0 / 256 // of a caller: it is one of many, and has the pace for as long as work of it kills
+	slowestTurn = 1.0 / 256 // of a caller: all others go on
 	freePace    = 64.0      // from there on it is no limit
 	paceWins    = 8         // successes that double it, and twice as many for each death …
 	freeDeaths  = 2         // … after these, so that good work among the pills does not keep it up
