@@ -74,9 +74,9 @@ routes: [{match: {path: /*}, fleet: app}]
 	if strings.Count(said, "\n200 ") != 12 || !strings.Contains(said, "40 open\n") || strings.Contains(said, "refused") {
 		t.Errorf("12 requests beside 40 streams: %s", said)
 	}
-	said = nodeClient(t, client, "copies", b.url, "200")
-	if !strings.HasPrefix(said, "200 open, ") {
-		t.Errorf("200 copies of one stream: %s", said)
+	said = nodeClient(t, client, "copies", b.url, "100")
+	if !strings.HasPrefix(said, "100 open, ") {
+		t.Errorf("100 copies of one stream: %s", said)
 	}
 	t.Log(said)
 }
@@ -91,7 +91,7 @@ func TestAReloadBehindARealWebSocket(t *testing.T) {
 listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 store: 'memory:'
-fleets: {app: {command: [node, %q], replicas: 1, drain: %s}}
+fleets: {app: {command: [node, %q], replicas: 1, drain: %s, bake: {requests: 0, time: 0s}}}
 routes: [{match: {path: /*}, fleet: app}]
 `, server, drain)
 	}
@@ -147,7 +147,7 @@ fleets: {app: {command: [node, %q], replicas: 2}}
 routes: [{match: {path: /*}, fleet: app}]
 `, server))
 	b.serving("app", 2)
-	tries := "12"
+	tries := "8"
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		tries = "60"
 	}
