@@ -23,8 +23,8 @@ switch (what) {
       const socket = new WebSocket(`${url.replace('http', 'ws')}/ws?${i}`)
       socket.onmessage = () => open++
       socket.onerror = () => console.log('a WebSocket was refused')
-      await until(() => open >= 2 * (i + 1))
     }
+    await until(() => open >= 2 * count)
     console.log(`${open} open`)
     for (const answer of await Promise.all(Array.from({length: 12}, (_, i) => ask(`/?${i}`)))) console.log(answer)
     break
