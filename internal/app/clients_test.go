@@ -35,7 +35,7 @@ func needsNode(t *testing.T) (server, client string) {
 // getText asks once.
 func getText(t *testing.T, url string) (status int, text string) {
 	t.Helper()
-	res, err := http.Get(url) //nolint:noctx // a test's client
+	res, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
