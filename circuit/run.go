@@ -28,7 +28,7 @@ func (c *Circuits) Run(ctx context.Context) error {
 	return nil
 }
 
-// poll reads the store, and notices overrides that have expired.
+// poll reads the store while there are breakers, and notices overrides that have expired.
 func (c *Circuits) poll(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -39,9 +39,12 @@ func (c *Circuits) poll(ctx context.Context) {
 		case <-timer.C:
 		case <-c.nudge:
 		}
-		_ = c.Sync(ctx) // counted and logged there
+		all := c.all()
+		if len(all) > 0 || c.behind() {
+			_ = c.Sync(ctx) // counted and logged there
+		}
 		now := time.Now()
-		for _, b := range c.all() {
+		for _, b := range all {
 			b.mu.Lock()
 			b.look(now, false)
 			b.mu.Unlock()
@@ -49,6 +52,13 @@ func (c *Circuits) poll(ctx context.Context) {
 		// Jittered, so that nodes that started together do not read together.
 		timer.Reset(c.config.Poll - rand.N(c.config.Poll/5))
 	}
+}
+
+// behind reports whether there is something that the store does not know.
+func (c *Circuits) behind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.unwritten)+len(c.gone) > 0
 }
 
 // writeMarks tells the store what it does not know. After a failure it waits until

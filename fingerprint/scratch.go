@@ -20,7 +20,7 @@ type scratch struct {
 	named []uint64    // hashes of the fields that Connection names
 	feat  *featureSet // nil until features are needed
 	tag   []byte      // for repeats
-	gain  gain
+	gains [repeatKinds]gain
 	plans [maxPlans]plan
 	froms []int32 // for learn
 	flats [maxPlanned]flatValue
