@@ -32,7 +32,7 @@ type stream struct {
 	pieces chan piece // what was read of the answer's body
 	want   chan []byte
 	reader sync.WaitGroup
-	buf    [readSize]byte
+	buf    *[readSize]byte // from the gateway's pool
 }
 
 // piece is a piece of the body of an answer.
@@ -265,7 +265,7 @@ func sortedFields(h http.Header) []h1.Field {
 
 // copyStream passes the body of the answer on.
 func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
-	s.read()
+	s.read(j.g)
 	left := r.Length // -1: unknown
 	for first := true; ; first = false {
 		if !first {
@@ -300,7 +300,10 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 }
 
 // read starts reading the answer's body, one piece per request.
-func (s *stream) read() {
+func (s *stream) read(g *Gateway) {
+	if s.buf, _ = g.reads.Get().(*[readSize]byte); s.buf == nil {
+		s.buf = new([readSize]byte)
+	}
 	s.want, s.pieces = make(chan []byte, 1), make(chan piece, 1)
 	body := s.answer.Body
 	s.reader.Go(func() {
@@ -327,6 +330,7 @@ func (s *stream) end(j *job) {
 	if s.want != nil {
 		close(s.want)
 		s.reader.Wait()
+		j.g.reads.Put(s.buf)
 	}
 	s.body.end()
 	if early {
