@@ -37,6 +37,7 @@ func cNumbered(t string) (Frame, bool) {
 		return Frame{}, false
 	}
 	rest := strings.TrimSpace(t[d:])
+	rest = strings.Replace(rest, "pc ", "0x", 1) // Android's
 	address := strings.HasPrefix(rest, "0x")
 	if address {
 		_, after, ok := strings.Cut(rest, " ")
@@ -100,6 +101,9 @@ func cSymbolizer(rest string) Frame {
 	if strings.HasSuffix(rest, ")") {
 		open := strings.LastIndex(rest, "(")
 		inner := rest[open+1 : len(rest)-1]
+		if plus := strings.LastIndexByte(inner, '+'); open > 1 && rest[0] == '/' && plus > 0 && allDigits(inner[plus+1:]) { // /lib.so (f+12)
+			return Frame{Function: demangle(inner[:plus]), Module: strings.TrimSpace(rest[:open])}
+		}
 		if plus := strings.LastIndex(inner, "+0x"); plus > 0 && open >= 0 {
 			name := strings.TrimSpace(rest[:open])
 			f := Frame{Function: name, Module: cArch(inner[:plus])}

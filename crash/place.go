@@ -68,7 +68,7 @@ func lineBehind(rest string) (line, n int) {
 		d := countDigits(n)
 		return atoi(n[:d]), len(rest) - len(n) + d
 	}
-	s := strings.TrimLeft(rest, "\"', :")
+	s := strings.TrimLeft(strings.TrimPrefix(rest, `" (inlined)`), "\"', :")
 	skip := len(rest) - len(s)
 	if skip == 0 || s == "" || s[0] != 'l' && s[0] != 'o' && (s[0] < '0' || s[0] > '9') {
 		return 0, 0
@@ -87,7 +87,11 @@ func lineBehind(rest string) (line, n int) {
 
 // lineBefore reads the "line 33 of file " before a file.
 func lineBefore(s string) int {
-	s, ok := strings.CutSuffix(strings.TrimRight(s, `"' `), " of file")
+	s, _ = strings.CutSuffix(strings.TrimRight(s, `"' `), " file")
+	if folder := strings.LastIndex(s, " ["); strings.HasSuffix(s, "]") && folder > 0 { // line 33 of [PROJECT_ROOT]/a.rb
+		s = s[:folder]
+	}
+	s, ok := strings.CutSuffix(s, " of")
 	if !ok {
 		return 0
 	}
