@@ -112,7 +112,7 @@ func netRuntime(f Frame) bool {
 // netLibrary reports what nobody calls his own who reports a failure of his
 // program: the runtime, frameworks, well-known packages.
 func netLibrary(f Frame) bool {
-	if netRuntime(f) || strings.Contains(f.File, "Library/PackageCache/") { // Unity's packages
+	if netRuntime(f) {
 		return true
 	}
 	first, rest, _ := strings.Cut(f.Function, ".")

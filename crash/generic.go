@@ -168,10 +168,10 @@ func (g *genericReader) at(i int) (exception, bool) {
 // nearest first.
 func (g *genericReader) below(i int) (out []Frame) {
 	for j := i + 1; j < len(g.lines) && j <= i+genericBelow; j++ {
-		if outer := indentOf(g.lines[j]) == ""; outer && g.headline(j) {
+		if outer := indentOf(g.lines[j]) == ""; outer && g.headline(j) && !introduces(g.lines[j]) {
 			break
 		}
-		if f := g.place(j); f.File != "" && !epilogue(g.lines[j]) {
+		if f := g.place(j); f.File != "" && !epilogue(g.lines[j]) && !(epilogue(g.lines[j-1]) && strings.HasSuffix(strings.TrimSpace(g.lines[j-1]), ":")) {
 			out = append(out, f)
 		}
 	}
@@ -214,7 +214,7 @@ func genericLibrary(f Frame) bool {
 	}
 	return spoken(slashed("/"+f.File),
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
-		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/go/src/runtime/", "/go/src/net/", "/pkg/mod/", "/sysdeps/", "/csu/",
+		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/PackageCache/", "/go/src/runtime/", "/go/src/net/", "/pkg/mod/", "/sysdeps/", "/csu/",
 	)
 }
 

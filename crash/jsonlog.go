@@ -289,6 +289,9 @@ func frameObject(f map[string]any) string {
 	case f["lineno"] != nil:
 		return fmt.Sprintf("  File \"%s\", line %s, in %s", file, line, function)
 	}
+	if endsWith(file, ".go", ".s") {
+		return fmt.Sprintf("%s\n\t%s:%s", function, file, line)
+	}
 	return fmt.Sprintf("    at %s (%s:%s)", function, file, line)
 }
 

@@ -10,6 +10,7 @@ func placeIn(l string) (f Frame, from, end int) {
 	if !mayPlace(l) {
 		return Frame{}, 0, 0
 	}
+	l = strings.ReplaceAll(l, "/…/", "/.../") // Flutter's; the three dots are as long
 	for i := 0; i < len(l); {
 		if !isPathByte(l[i]) {
 			i++
