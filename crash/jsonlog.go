@@ -224,6 +224,7 @@ type entry struct {
 	level, message, stack, typ, problem, panic string
 	whole                                      bool // the stack is the whole failure: the message only introduces it
 	reason                                     *entry
+	place                                      string
 }
 
 // take gathers the known fields of m, whichever library named them.
@@ -301,6 +302,8 @@ func (e *entry) nested(key string, m map[string]any, depth int) {
 		if depth < 3 {
 			e.take(m, depth+1)
 		}
+	case "source": // where slog was called
+		e.place = frameObject(m)
 	case "reason": // why a promise was rejected: the rest tells of the rejection
 		if e.reason = new(entry); depth < 3 {
 			e.reason.take(m, depth+1)
@@ -354,7 +357,7 @@ func (e *entry) lines() []string {
 	}
 	if e.stack == "" {
 		if said := e.said(); said != "" {
-			return strings.Split(said, "\n")
+			return strings.Split(strings.TrimRight(said+"\n"+e.place, "\n"), "\n")
 		}
 		return nil
 	}

@@ -175,7 +175,7 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 		return trace{}, i, false
 	}
 	e := exception{typ: nativeRaisedBy(frames), frames: frames}
-	for j := i - 1; j >= max(0, i-6); j-- {
+	for j := i - 1; j >= max(0, i-16); j-- {
 		if s := nativeSignal(lines[j]); s != "" {
 			e.typ, e.message = s, strings.TrimSpace(lines[j])
 			break
@@ -251,6 +251,8 @@ func nativeSignal(l string) string {
 		{"SIGINT", "SIGINT"},
 		{"egmentation fault", "SIGSEGV"},
 		{"egmentation violation", "SIGSEGV"},
+		{"egmentation Fault", "SIGSEGV"},
+		{"signal: 11", "SIGSEGV"},
 		{"signal 11", "SIGSEGV"},
 		{"signal 6", "SIGABRT"},
 		{"signal 8", "SIGFPE"},

@@ -34,7 +34,7 @@ func placeIn(l string) (f Frame, from, end int) {
 // mayPlace is the quick look at a line: most have no number where a line's is.
 func mayPlace(l string) bool {
 	for i := 1; i < len(l); i++ {
-		if c := l[i-1]; l[i] >= '0' && l[i] <= '9' && (c == ':' || c == '(' || c == '[') {
+		if c := l[i-1]; l[i] >= '0' && l[i] <= '9' && (c == ':' || c == '(' || c == '[' || c == ' ' && i > 1 && l[i-2] == ' ') {
 			return true
 		}
 	}
@@ -88,6 +88,11 @@ func lineBehind(rest string) (line, n int) {
 
 // lineBefore reads the "line 33 of file " before a file.
 func lineBefore(s string) int {
+	if row := strings.TrimRight(s, " "); len(row)+2 <= len(s) { // a table's row: step_  33  a.f90
+		if name := strings.TrimRight(row, "0123456789"); strings.HasSuffix(name, "  ") {
+			return atoi(row[len(name):])
+		}
+	}
 	s, _ = strings.CutSuffix(strings.TrimRight(s, `"' `), " file")
 	if folder := strings.LastIndex(s, " ["); strings.HasSuffix(s, "]") && folder > 0 { // line 33 of [PROJECT_ROOT]/a.rb
 		s = s[:folder]
