@@ -3,6 +3,7 @@ package certs
 import (
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,7 +111,7 @@ func (s *Store) follow(set *Set) {
 		if !it.changed() {
 			continue
 		}
-		switch err := it.read(); {
+		switch err := it.renew(now); {
 		case err == nil:
 			it.fault = ""
 			s.log.Info("a certificate was renewed", "cert", it.pair.Cert, "until", it.cert.Load().Leaf.NotAfter)
@@ -142,20 +143,53 @@ func other(was, is fs.FileInfo) bool {
 // maxFile bounds a certificate with its chain.
 const maxFile = 1 << 20
 
+// read takes what the files hold.
 func (it *item) read() error {
+	cert, files, err := it.load()
+	if err == nil {
+		it.cert.Store(cert)
+		it.files = files
+	}
+	return err
+}
+
+// renew is read, but it does not replace a valid certificate by one that is not valid now.
+func (it *item) renew(now time.Time) error {
+	cert, files, err := it.load()
+	if err != nil {
+		return err
+	}
+	if fault := outOfDate(cert.Leaf, now); fault != "" && outOfDate(it.cert.Load().Leaf, now) == "" {
+		return fmt.Errorf("%s: the new certificate %s", it.pair.Cert, fault)
+	}
+	it.cert.Store(cert)
+	it.files = files
+	return nil
+}
+
+// outOfDate says why a certificate is not valid now.
+func outOfDate(c *x509.Certificate, now time.Time) string {
+	switch {
+	case now.After(c.NotAfter):
+		return "expired at " + c.NotAfter.UTC().Format(time.RFC3339)
+	case now.Before(c.NotBefore):
+		return "is not valid before " + c.NotBefore.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+func (it *item) load() (*tls.Certificate, [2]fs.FileInfo, error) {
 	var files [2]fs.FileInfo
 	var text [2][]byte
 	for i, name := range [...]string{it.pair.Cert, it.pair.Key} {
 		var err error
 		if text[i], files[i], err = regular.Stable(name, maxFile); err != nil {
-			return err
+			return nil, files, err
 		}
 	}
 	cert, err := tls.X509KeyPair(text[0], text[1])
 	if err != nil {
-		return fmt.Errorf("%s and %s: %w", it.pair.Cert, it.pair.Key, err)
+		return nil, files, fmt.Errorf("%s and %s: %w", it.pair.Cert, it.pair.Key, err)
 	}
-	it.cert.Store(&cert)
-	it.files = files
-	return nil
+	return &cert, files, nil
 }

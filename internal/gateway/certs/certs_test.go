@@ -24,11 +24,16 @@ import (
 // old ones, and then in their place.
 func write(t *testing.T, p certs.Pair, serial int64, names ...string) {
 	t.Helper()
+	writeUntil(t, p, serial, time.Now().Add(time.Hour), names...)
+}
+
+func writeUntil(t *testing.T, p certs.Pair, serial int64, until time.Time, names ...string) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: names}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: until, DNSNames: names}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +67,40 @@ func served(t *testing.T, s *certs.Store, name string) int64 {
 		t.Fatal(err)
 	}
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+// A certificate that has expired does not replace a valid one. If both have expired, the
+// files are followed.
+func TestAnExpiredCertificateIsNoRenewal(t *testing.T) {
+	dir := t.TempDir()
+	p := certs.Pair{Cert: filepath.Join(dir, "a.pem"), Key: filepath.Join(dir, "a.key")}
+	write(t, p, 1, "a.example")
+	var log bytes.Buffer
+	s, err := certs.New(certs.Config{Pairs: []certs.Pair{p}, Every: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeUntil(t, p, 2, time.Now().Add(-time.Hour), "a.example")
+	for range 2 {
+		if got := served(t, s, "a.example"); got != 1 {
+			t.Errorf("certificate %d is served, and 1 is still valid", got)
+		}
+	}
+	if n := strings.Count(log.String(), "the new certificate expired at "); n != 1 {
+		t.Errorf("the log says so %d times, want once: %s", n, log.String())
+	}
+	write(t, p, 3, "a.example")
+	if got := served(t, s, "a.example"); got != 3 {
+		t.Errorf("certificate %d is served, want the renewed one", got)
+	}
+	writeUntil(t, p, 4, time.Now().Add(-time.Hour), "a.example")
+	if s, err = certs.New(certs.Config{Pairs: []certs.Pair{p}, Every: time.Nanosecond}); err != nil {
+		t.Fatal(err)
+	}
+	writeUntil(t, p, 5, time.Now().Add(-time.Minute), "a.example")
+	if got := served(t, s, "a.example"); got != 5 {
+		t.Errorf("certificate %d is served, want the one in the files", got)
+	}
 }
 
 func TestCertificatesAreFollowed(t *testing.T) {
