@@ -20,6 +20,9 @@ func Make(r *rand.Rand, size int) []byte {
 	w.object(func() {
 		w.text("requestId", Mark)
 		kind(w)
+		if room := w.size - len(w.b) - len(`"comment":"",`); room > 0 {
+			w.text("comment", w.fill(room))
+		}
 		w.text("sentAt", w.time())
 		w.text("idempotencyKey", Mark)
 	})
@@ -92,7 +95,9 @@ func (w *writer) raw(name, value string) {
 
 func (w *writer) int(name string, n int) { w.raw(name, strconv.Itoa(n)) }
 
-func (w *writer) price(name string) { w.raw(name, fmt.Sprintf("%d.%02d", w.r.IntN(900), w.r.IntN(100))) }
+func (w *writer) price(name string) {
+	w.raw(name, fmt.Sprintf("%d.%02d", w.r.IntN(900), w.r.IntN(100)))
+}
 
 func (w *writer) text(name, s string) {
 	w.name(name)
@@ -132,6 +137,18 @@ func (w *writer) time() string {
 
 func (w *writer) uuid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", w.r.Uint32(), w.r.IntN(1<<16), w.r.IntN(1<<12), w.r.IntN(1<<12), w.r.Int64N(1<<48))
+}
+
+// fill is plain text of at most n bytes.
+func (w *writer) fill(n int) string {
+	s := ""
+	for {
+		next := s + w.pick(plainWords) + " "
+		if len(next) > n {
+			return s
+		}
+		s = next
+	}
 }
 
 // prose is n words with some punctuation and line breaks.

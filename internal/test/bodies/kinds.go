@@ -10,9 +10,10 @@ var (
 	words = strings.Fields("the of delivery please and customer wants a small box by Thursday instead with two keys to get into the garden where " +
 		"nobody asked for it because our last invoice was wrong again naïve façade Straße 東京 información über größer cœur price total " +
 		"function returns error when input is empty so we should check length before reading from buffer")
-	people  = []string{"Ada Lovelace", "Jürgen Müller", "María José Núñez", "Grace Hopper", "山田太郎", "Seán O'Brien", "Linus T.", "Zoë Ångström"}
-	cities  = []string{"Hamburg", "San Francisco", "København", "São Paulo", "Leeds", "Zürich", "東京"}
-	actions = []string{"page_view", "click", "add_to_cart", "search", "checkout_started", "video_paused"}
+	plainWords = strings.Fields("please ring twice and leave it with our neighbours on the second floor because nobody is at home before six")
+	people     = []string{"Ada Lovelace", "Jürgen Müller", "María José Núñez", "Grace Hopper", "山田太郎", "Seán O'Brien", "Linus T.", "Zoë Ångström"}
+	cities     = []string{"Hamburg", "San Francisco", "København", "São Paulo", "Leeds", "Zürich", "東京"}
+	actions    = []string{"page_view", "click", "add_to_cart", "search", "checkout_started", "video_paused"}
 )
 
 // order is what a shop sends: a customer, an address and lines.
