@@ -2,7 +2,6 @@ package fingerprint
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 )
 
@@ -23,7 +22,7 @@ func (s *scratch) json(b []byte, ignore *node) bool {
 		return false
 	}
 	s.skel = g.append(s.skel)
-	s.emit(b, v)
+	s.buf = s.emit(slices.Grow(s.buf, len(b)+short), b, v)
 	return true
 }
 
@@ -45,8 +44,7 @@ func (s *scratch) lines(b []byte, ignore *node) bool {
 			return false
 		}
 		s.skel = g.append(s.skel)
-		s.emit(b, v)
-		s.buf = append(s.buf, '\n')
+		s.buf = append(s.emit(slices.Grow(s.buf, len(b)+short), b, v), '\n')
 		more = s.element(0, at) || more
 	}
 	s.endElements(0, start, more)
@@ -110,20 +108,6 @@ func literal(b []byte, i int, word string) int {
 
 // quoted reads a string.
 func (s *scratch) quoted(b []byte, i int) (end int, v piece, g sig) {
-	// Most strings end here: in ASCII, without an escape.
-	for j, k := i+1, set(0); len(b)-j >= 8; j += 8 {
-		w := binary.LittleEndian.Uint64(b[j:])
-		n := run8(w)
-		if n == 64 {
-			k |= kindsOf8(w)
-			continue
-		}
-		k |= kindsOf8(quoteFrom(w, n)) &^ kQuote
-		if j += n / 8; b[j] != '"' || k&kHigh != 0 {
-			break
-		}
-		return j + 1, docPiece(i, j+1), sigOf(classify(b[i+1:j], k), j-i-1)
-	}
 	end, k := scanText(b, i+1)
 	if end > 0 {
 		return end, docPiece(i, end), sigOf(classify(b[i+1:end-1], k), end-i-2)
@@ -208,7 +192,10 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node, at int32) (end in
 			s.add(b, obase, name, value)
 		case len(s.fields)-base == maxSorted:
 			many, s.skel = true, s.skel[:sat]
-			s.flush(b, base, obase)
+			for j := range s.fields[base:] {
+				s.add(b, obase, s.fields[base+j].name, s.fields[base+j].value)
+			}
+			s.fields = s.fields[:base]
 			s.add(b, obase, name, value)
 		default:
 			if len(s.fields) == cap(s.fields) {
@@ -233,10 +220,11 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node, at int32) (end in
 	i++
 	if many {
 		s.skel = append(s.skel, "{+}"...)
-	} else {
-		s.finish(b, base, obase, sat, at, whole)
+		return i, s.listPiece(from, i, obase, objectList)
 	}
-	return i, s.listPiece(from, i, obase, objectList)
+	v = s.finish(b, s.fields[base:], sat, at, whole, docPiece(from, i))
+	s.fields = s.fields[:base]
+	return i, v
 }
 
 // name reads the name of a member and the colon. It returns the index after it, or -1.

@@ -13,15 +13,17 @@ import (
 // is an object that has begun with certain members, in a certain place of a document. They save looking at names byte by
 // byte, sorting them, and making their skeletons. They never change a result.
 type layout struct {
-	head, mask uint64 // of text: its first eight bytes, and which of them count
-	text       []byte // the last member's `"name":`
-	next       int32  // the first layout with one more member; 0: none
-	other      int32  // the next layout that differs in the last member
-	inner      int32  // that of objects within the last member
-	kinds      set    // of the name's characters
-	members    uint8
-	odd        bool // order cannot be known
-	order      *order
+	// The last member's `"name":`: its first eight bytes, which of them count, its last eight bytes, and all.
+	head, mask, tail uint64
+	size             uint8
+	members          uint8
+	odd              bool  // order cannot be known
+	next             int32 // the first layout with one more member; 0: none
+	other            int32 // the next layout that differs in the last member
+	inner            int32 // that of objects within the last member
+	order            *order
+	text             []byte
+	kinds            set // of the name's characters
 }
 
 // order is what is known of objects that have certain members and no others.
@@ -84,8 +86,12 @@ func (s *scratch) follow(b []byte, i int, at int32) (end int, to int32) {
 	w := load8(b, i)
 	for at = s.layouts.all[at].next; at > 0; {
 		l := &s.layouts.all[at]
-		if n := len(l.text); (w^l.head)&l.mask == 0 && (n <= 8 || len(b)-i >= n && string(b[i+8:i+n]) == string(l.text[8:])) {
-			return i + n, at
+		if (w^l.head)&l.mask == 0 {
+			end = i + int(l.size)
+			if l.size <= 8 || end <= len(b) && binary.LittleEndian.Uint64(b[end-8:]) == l.tail &&
+				(l.size <= 16 || string(b[i+8:end-8]) == string(l.text[8:l.size-8])) {
+				return end, at
+			}
 		}
 		at = l.other
 	}
@@ -132,7 +138,10 @@ func (s *scratch) learn(b []byte, name piece, k set, at int32) int32 {
 		mask = 1<<(8*n) - 1
 	}
 	l.debt++
-	l.all = append(l.all, layout{kinds: k, head: load8(text, 0) & mask, mask: mask, text: text, other: l.all[at].next, members: l.all[at].members + 1})
+	l.all = append(l.all, layout{
+		head: load8(text, 0), mask: mask, tail: load8(text, max(0, n-8)), size: uint8(n), text: text, kinds: k,
+		other: l.all[at].next, members: l.all[at].members + 1,
+	})
 	l.all[at].next = int32(len(l.all) - 1)
 	return l.all[at].next
 }
@@ -152,27 +161,26 @@ func (s *scratch) kindsOf(f *field) set {
 	return f.kinds
 }
 
-// finish puts the members since base in order, and replaces the skeletons of their values, skel[sat:], by that of the object.
-// Nothing of the object has been left out if it is whole.
-func (s *scratch) finish(b []byte, base, obase, sat int, at int32, whole bool) {
-	fields := s.fields[base:]
-	if at > 0 && whole {
-		if o := s.layouts.all[at].order; o != nil {
-			s.layouts.debt = max(0, s.layouts.debt-2)
-			s.finishBy(o, b, fields, obase, sat)
-			s.fields = s.fields[:base]
-			return
-		}
+// finish puts the members of the object all in order, and replaces the skeletons of their values, skel[sat:], by that of the
+// object. Nothing of the object has been left out if it is whole.
+func (s *scratch) finish(b []byte, fields []field, sat int, at int32, whole bool, all piece) piece {
+	known := at > 0 && whole
+	if known && s.layouts.all[at].order != nil {
+		return s.finishBy(s.layouts.all[at].order, fields, sat, all)
 	}
-	s.rank(b, fields)
-	for _, r := range s.ranks {
-		s.add(b, obase, fields[r.at].name, fields[r.at].value)
+	from := len(s.pieces)
+	if sorted := s.rank(b, fields); !sorted || !tight(fields, all) {
+		for _, r := range s.ranks {
+			s.member(&fields[r.at])
+		}
+		all = objectList.within(from, len(s.pieces))
 	}
 	start, ibase := len(s.skel)+1, len(s.items)
 	s.skel = append(s.skel, '{')
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i]
 		iat, name := len(s.skel), s.inside(b, f.name)
-		s.skel = append(appendName(s.skel, name, s.kindsOf(&f)), '=')
+		s.skel = append(appendName(s.skel, name, s.kindsOf(f)), '=')
 		if f.sig == inSkel {
 			s.skel = append(s.skel, s.skel[f.skel.from:f.skel.to]...)
 		}
@@ -183,45 +191,50 @@ func (s *scratch) finish(b []byte, base, obase, sat int, at int32, whole bool) {
 	s.items = s.items[:ibase]
 	s.skel = seal(s.skel, start, '}')
 	s.skel = append(s.skel[:sat], s.skel[start-1:]...)
-	if l := &s.layouts; at > 0 && whole {
-		if l.debt < maxCredit && !l.all[at].odd {
-			l.debt++
-			s.learnOrder(&l.all[at], b, fields)
+	switch l := &s.layouts; {
+	case !known:
+		if l.vain++; l.vain%16 == 0 {
+			l.debt = max(0, l.debt-1)
 		}
-	} else if l.vain++; l.vain%16 == 0 {
-		l.debt = max(0, l.debt-1)
+	case l.debt < maxCredit && !l.all[at].odd:
+		l.debt++
+		s.learnOrder(&l.all[at], b, fields)
 	}
-	s.fields = s.fields[:base]
+	return all
 }
 
 // finishBy is finish for members whose order is known.
-func (s *scratch) finishBy(o *order, b []byte, fields []field, obase, sat int) {
-	if len(o.sorted) == 0 {
-		for i := range fields {
-			s.add(b, obase, fields[i].name, fields[i].value)
+func (s *scratch) finishBy(o *order, fields []field, sat int, all piece) piece {
+	s.layouts.debt = max(0, s.layouts.debt-2)
+	if len(o.sorted) > 0 || !tight(fields, all) {
+		from := len(s.pieces)
+		for _, n := range o.sorted {
+			s.member(&fields[n])
 		}
-	}
-	for _, n := range o.sorted {
-		s.add(b, obase, fields[n].name, fields[n].value)
+		for i := 0; len(o.sorted) == 0 && i < len(fields); i++ {
+			s.member(&fields[i])
+		}
+		all = objectList.within(from, len(s.pieces))
 	}
 	if len(s.skel) > sat { // values have skeletons there
 		s.tmp = s.appendShape(s.tmp[:0], o, fields)
 		s.skel = append(s.skel[:sat], s.tmp...)
-		return
+		return all
 	}
-	same := len(o.sigs) > 0
+	same := len(o.sigs) == len(fields)
 	for i := 0; same && i < len(fields); i++ {
 		same = fields[i].sig == o.sigs[i]
 	}
 	if same {
 		s.skel = append(s.skel, o.plain...)
-		return
+		return all
 	}
 	s.skel = s.appendShape(s.skel, o, fields)
 	o.sigs, o.plain = o.sigs[:0], append(o.plain[:0], s.skel[sat:]...)
 	for i := range fields {
 		o.sigs = append(o.sigs, fields[i].sig)
 	}
+	return all
 }
 
 // appendShape appends the skeleton of an object.
@@ -248,10 +261,10 @@ type rank struct {
 	at   int32
 }
 
-// rank sorts members by name, byte by byte, and equal names by arrival.
-func (s *scratch) rank(b []byte, fields []field) {
+// rank sorts members by name, byte by byte, and equal names by arrival. It reports whether they were in that order.
+func (s *scratch) rank(b []byte, fields []field) (sorted bool) {
 	s.ranks = s.ranks[:0]
-	sorted := true
+	sorted = true
 	order := func(x, y rank) int {
 		if c := cmp.Compare(x.head, y.head); c != 0 {
 			return c
@@ -269,6 +282,7 @@ func (s *scratch) rank(b []byte, fields []field) {
 	if !sorted {
 		slices.SortFunc(s.ranks, order)
 	}
+	return sorted
 }
 
 // learnOrder remembers the order of members, which s.ranks has, unless the skeleton gives two of them one name.

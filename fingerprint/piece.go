@@ -43,12 +43,26 @@ func (s *scratch) add(b []byte, base int, name, value piece) {
 	s.list = append(join(b, s.list, base, name|bare), value)
 }
 
-// flush adds the fields since base in the order in which they came.
-func (s *scratch) flush(b []byte, base, obase int) {
-	for i := base; i < len(s.fields); i++ {
-		s.add(b, obase, s.fields[i].name, s.fields[i].value)
+// member adds a member to pieces.
+func (s *scratch) member(f *field) {
+	if (f.name|f.value)&sources == document && f.name.to() == f.value.from() {
+		s.pieces = append(s.pieces, docPiece(f.name.from(), f.value.to()))
+		return
 	}
-	s.fields = s.fields[:base]
+	s.pieces = append(s.pieces, f.name|bare, f.value)
+}
+
+// tight reports whether members in this order have nothing but commas around them in their object, which is all.
+func tight(fields []field, all piece) bool {
+	at := all.from() + 1
+	for i := range fields {
+		f := &fields[i]
+		if (f.name|f.value)&sources != document || f.name.from() != at || f.name.to() != f.value.from() {
+			return false
+		}
+		at = f.value.to() + 1
+	}
+	return at == all.to()
 }
 
 // listPiece makes a piece of the list since base, which is b[from:to] in the document.
@@ -64,30 +78,36 @@ func (s *scratch) listPiece(from, to, base int, in piece) piece {
 	return in.within(at, len(s.pieces))
 }
 
-// emit appends the text of a piece to buf.
-func (s *scratch) emit(b []byte, p piece) {
+// short is the most bytes that are copied without looking how many there are.
+const short = 32
+
+// emit appends the text of a piece. Behind dst there is room for the whole document and for short bytes more.
+func (s *scratch) emit(dst, b []byte, p piece) []byte {
 	bracket := byte('{')
 	switch p & sources {
 	case document:
-		s.buf = append(s.buf, b[p.from():p.to()]...)
-		return
+		return append(dst, b[p.from():p.to()]...)
 	case spareText:
-		s.buf = append(s.buf, s.spare[p.from():p.to()]...)
-		return
+		return append(dst, s.spare[p.from():p.to()]...)
 	case arrayList:
 		bracket = '['
 	}
-	s.buf = append(s.buf, bracket)
-	start := len(s.buf)
+	dst = append(dst, bracket)
+	start := len(dst)
 	for _, p := range s.pieces[p.from():p.to()] {
-		if p&sources == document {
-			s.buf = append(s.buf, b[p.from():p.to()]...)
-		} else {
-			s.emit(b, p)
+		from, n, at := p.from(), p.to()-p.from(), len(dst)
+		switch {
+		case p&sources == document && n <= short && len(b)-from >= short && cap(dst)-at >= short:
+			*(*[short]byte)(dst[at : at+short]) = *(*[short]byte)(b[from : from+short])
+			dst = dst[:at+n]
+		case p&sources == document:
+			dst = append(dst, b[from:from+n]...)
+		default:
+			dst = s.emit(dst, b, p)
 		}
 		if p&bare == 0 {
-			s.buf = append(s.buf, ',')
+			dst = append(dst, ',')
 		}
 	}
-	s.buf = seal(s.buf, start, bracket+2) // in ASCII the closing bracket comes two later
+	return seal(dst, start, bracket+2) // in ASCII the closing bracket comes two later
 }

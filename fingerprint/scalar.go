@@ -87,9 +87,22 @@ func digits(b []byte, i int) int {
 func scanText(b []byte, i int) (end int, k set) {
 	from := i
 	for {
-		i, k = plainRun(b, i, k)
-		if i >= len(b) {
-			return -1, 0
+		for len(b)-i >= 8 { // as plainRun, which is too long to be inlined
+			w := binary.LittleEndian.Uint64(b[i:])
+			n := run8(w)
+			if n == 64 {
+				k |= kindsOf8(w)
+				i += 8
+				continue
+			}
+			k |= kindsOf8(quoteFrom(w, n)) &^ kQuote
+			i += n / 8
+			break
+		}
+		if len(b)-i < 8 {
+			if i, k = plainRun(b, i, k); i == len(b) {
+				return -1, 0
+			}
 		}
 		switch b[i] {
 		case '"':
@@ -98,24 +111,33 @@ func scanText(b []byte, i int) (end int, k set) {
 			}
 			return i + 1, k
 		case '\\':
-			if i+1 >= len(b) {
-				return -1, 0
+			e := set(0)
+			if i+1 < len(b) {
+				e = escaped(b[i+1])
 			}
-			switch b[i+1] {
-			case '"', '\\':
-				k |= kindOf(b[i+1])
-			case 'n', 'r', 't':
-				k |= kLine
-			case 'b', 'f':
-				k |= kCtl
-			default:
+			if e == 0 {
 				return 0, 0
 			}
+			k |= e
 			i += 2
 		default:
 			return -1, 0 // control characters must be escaped
 		}
 	}
+}
+
+// escaped returns the kind of the character for which c stands behind a backslash, or 0 if it is not written like this in the
+// canonical form.
+func escaped(c byte) set {
+	switch c {
+	case '"', '\\':
+		return kindOf(c)
+	case 'n', 'r', 't':
+		return kLine
+	case 'b', 'f':
+		return kCtl
+	}
+	return 0
 }
 
 // plainRun returns the index of the first byte, from i on, that ends a run of a string: a quote, a backslash or a control
