@@ -177,18 +177,25 @@ func quoteFrom(w uint64, n int) uint64 {
 func (s *scratch) str(b []byte, i int) (end int, k set) {
 	from := i - 1
 	for {
-		run := i
-		var ks set
-		i, ks = plainRun(b, i, 0)
-		if k |= ks; i >= len(b) || ks&kHigh != 0 && !utf8.Valid(b[run:i]) {
+		if i >= len(b) {
 			return -1, 0
+		}
+		if b[i] != '\\' { // texts in other alphabets may consist of escapes
+			run := i
+			var ks set
+			i, ks = plainRun(b, i, 0)
+			if k |= ks; i == len(b) || ks&kHigh != 0 && !utf8.Valid(b[run:i]) {
+				return -1, 0
+			}
 		}
 		switch b[i] {
 		case '"':
 			s.buf = append(s.buf, b[from:i+1]...)
 			return i + 1, k
 		case '\\':
-			s.buf = append(s.buf, b[from:i]...)
+			if from < i {
+				s.buf = append(s.buf, b[from:i]...)
+			}
 			var esc set
 			if i, esc = s.escape(b, i+1); i < 0 {
 				return -1, 0
@@ -268,12 +275,12 @@ func unhex4(b []byte, i int) (r rune) {
 	if i+4 > len(b) {
 		return -1
 	}
-	for _, c := range b[i : i+4] {
-		h := unhex(c)
-		if h > 15 {
-			return -1
-		}
-		r = r<<4 | rune(h)
+	q := b[i : i+4 : i+4]
+	if !(kindOf(q[0]) | kindOf(q[1]) | kindOf(q[2]) | kindOf(q[3])).within(kHex) {
+		return -1
+	}
+	for _, c := range q {
+		r = r<<4 | rune(c&15+c>>6*9) // letters have bit 6, and a is 1 in the lower bits
 	}
 	return r
 }
