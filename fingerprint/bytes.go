@@ -1,6 +1,6 @@
 package fingerprint
 
-// kinds assigns a kind to every byte, named by a letter. It is a constant, so the package builds no table at start.
+// kinds assigns a kind to every byte, named by a letter.
 const kinds = "" +
 	"xxxxxxxxxnnxxnxx" + "xxxxxxxxxxxxxxxx" + // controls; n: tab, newline, return
 	"stQrDretgggptmof" + "ddddddddddcijqjk" + //  !"#$%&'()*+,-./ 0123456789:;<=>?
@@ -14,7 +14,21 @@ const kinds = "" +
 type set uint64
 
 // kindOf is the kind of c as a set of one.
-func kindOf(c byte) set { return 1 << (kinds[c] & 63) }
+func kindOf(c byte) set { return kindSets[c] }
+
+// kindSets has the sets of one for kinds.
+var kindSets = func() (sets [256]set) {
+	for c := range sets {
+		sets[c] = 1 << (kinds[c] & 63)
+	}
+	return sets
+}()
+
+// kindsOf8 returns the union of the kinds of eight bytes.
+func kindsOf8(w uint64) set {
+	return kindSets[w&255] | kindSets[w>>8&255] | kindSets[w>>16&255] | kindSets[w>>24&255] |
+		kindSets[w>>32&255] | kindSets[w>>40&255] | kindSets[w>>48&255] | kindSets[w>>56]
+}
 
 // within reports whether s has no kind outside t.
 func (s set) within(t set) bool { return s&^t == 0 }

@@ -21,10 +21,14 @@ type scratch struct {
 	feat  *featureSet // nil until features are needed
 	tag   []byte      // for repeats
 	gains [repeatKinds]gain
-	plans [maxPlans]plan
-	froms []int32 // for learn
-	flats [maxPlanned]flatValue
-	sigs  [maxPlanned]sig // for flats
+
+	// for JSON
+	pieces  []piece // lists of members and elements
+	list    []piece // a stack: lists of the open objects and arrays
+	spare   []byte  // texts that differ from the document's
+	fields  []field // a stack: members of the open objects
+	ranks   []rank
+	layouts layouts
 }
 
 // span is a range of buf or skel.
