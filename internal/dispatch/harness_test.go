@@ -66,7 +66,7 @@ const (
 	fatal     // streams, and kills its worker 400 ms later
 	unfit     // cannot be sent
 	longPoll  // answers after pollFor
-	killsLate // kills its worker after 6 s without an answer
+	killsLate // kills its worker after 8 s without an answer
 )
 
 // pollFor is how long a long poll takes.
@@ -130,7 +130,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		work = pollFor
 	case killsLate:
 		select {
-		case <-time.After(6 * time.Second):
+		case <-time.After(8 * time.Second):
 			j.r.kill(t.Worker.Name(), j.life, fleet.End{Class: bezoar.Crash, Detail: "signal: aborted", ExitCode: -1, Signal: "SIGABRT"})
 		case <-j.life.dead:
 		}

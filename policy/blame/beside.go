@@ -11,7 +11,7 @@ import (
 // first answer, each caller of a long poll would be alone. So they run beside the first after a
 // while, on its worker: if the work kills, it kills that worker, and no other.
 const (
-	besideAfter    = 2 * time.Second        // that the worker must live with the first one
+	besideAfter    = 5 * time.Second        // that the worker must live with the first one
 	besideDoubling = 500 * time.Millisecond // … until twice as many run there
 	besideFresh    = 1500 * time.Millisecond
 )
