@@ -53,6 +53,9 @@ func (j *job) prepare() error {
 	if err := j.gather(); err != nil {
 		return err
 	}
+	if !j.body.whole {
+		j.req.Upgrade = "" // the worker might take the rest of the body for the new protocol
+	}
 	if err := j.guarded(); err != nil {
 		j.check.Recorded(0) // a guarded route has a check
 		return err

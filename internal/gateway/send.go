@@ -103,6 +103,10 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
+	if r.Status == 101 && !j.up.sent() {
+		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols before it had read the request")
+		return res
+	}
 	now := j.begun(t)
 	j.answerHead(r)
 	j.resp.At = now
