@@ -331,7 +331,7 @@ func (s *stream) end(j *job) {
 		s.reader.Wait()
 	}
 	s.body.end()
-	if early {
+	if early && j.buffered == nil {
 		j.from.Close() // the end of the body is unknown
 	}
 }

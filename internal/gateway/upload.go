@@ -101,7 +101,9 @@ func (j *job) join(c *h1.Conn, failed bool) {
 		}
 	}
 	j.from.Interrupt()
-	j.from.Close() // the end of the body is unknown
+	if j.buffered == nil {
+		j.from.Close() // the end of the body is unknown
+	}
 	c.Shut()
 	<-u.done
 }
