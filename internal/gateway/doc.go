@@ -64,7 +64,8 @@
 // Without Route.BufferBody, bodies beyond Route.Buffer, and bodies of unknown length whose sender pauses for 100
 // ms, are not held. They stream. Neither they nor bodies on disk can be replayed, and their
 // fingerprint covers only what is held in memory. If an answer's body ends with its connection and the worker dies
-// without a reset, the gateway cannot tell whether the body was complete.
+// without a reset, the gateway cannot tell whether the body was complete. Nor can it over TLS
+// when the goodbye (close_notify) is missing, which many servers do not send.
 //
 // # Two wires, one core
 //
