@@ -13,10 +13,8 @@ import (
 // fleet makes attempts in the fleet until one byte has left. Earlier failures are the worker's, not the work's.
 func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
-	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
-	if c.w.Sticky != 0 {
-		want.Caller, want.Shard, want.Cells, want.Overflow = c.w.Sticky, 1, 0, fleet.OverflowDown
-	}
+	want := c.want()
+	want.Canary = canary
 	for {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
@@ -39,6 +37,35 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 			return s
 		}
 	}
+}
+
+// want is which workers the work may have.
+func (c *call) want() fleet.Want {
+	if c.w.Sticky != 0 {
+		return fleet.Want{Caller: c.w.Sticky, Shard: 1, Overflow: fleet.OverflowDown}
+	}
+	return fleet.Want{Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
+}
+
+// beside makes one attempt on the worker that has an epoch, beside copies of the work. If that worker has no room, or is
+// none of the caller's, the work waits as before.
+func (c *call) beside(ctx context.Context, t blame.Ticket, epoch uint64) step {
+	want := c.want()
+	want.Epoch = epoch
+	w := c.d.cfg.Fleet.TryAcquire(want)
+	if w == nil {
+		c.d.cfg.Ledger.Withdraw(t)
+		return c.await(ctx, nil, time.Time{})
+	}
+	s, sent := c.attempt(ctx, t, w, nil)
+	if sent {
+		return s
+	}
+	c.d.cfg.Ledger.Withdraw(t)
+	if s == stepAgain {
+		s = c.mayRedial(ctx)
+	}
+	return s
 }
 
 // acquire waits for a worker. Without one it has closed the ticket, or given it back.

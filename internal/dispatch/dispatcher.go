@@ -243,6 +243,9 @@ func (c *call) turn(ctx context.Context) step {
 	case blame.ToCanary:
 		return c.fleet(ctx, t, true)
 	}
+	if dec.Beside != 0 {
+		return c.beside(ctx, t, dec.Beside)
+	}
 	return c.fleet(ctx, t, false)
 }
 

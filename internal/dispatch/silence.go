@@ -29,7 +29,11 @@ func (d *Dispatcher) listen(ctx context.Context) {
 					d.cfg.Fleet.Substitute(s.Worker)
 				case s.Look:
 					looks.Go(func() {
-						d.cfg.Fleet.Looked(s.Worker, d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue))
+						health := d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue)
+						d.cfg.Fleet.Looked(s.Worker, health)
+						if health == fleet.Alive {
+							d.cfg.Ledger.Alive(s.Worker.Epoch())
+						}
 					})
 				default:
 					d.cfg.Ledger.Silent(s.Worker.Epoch(), s.Mute)

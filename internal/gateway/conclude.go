@@ -107,6 +107,7 @@ func (j *job) badUpload(err error) {
 		j.problem(problem.Document{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
 	case errors.Is(err, errTooLarge):
 		j.tooLarge()
+	case j.unbuffered(err):
 	default:
 		j.from.Abort()
 	}

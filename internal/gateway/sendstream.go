@@ -41,6 +41,9 @@ type piece struct {
 	err error
 }
 
+// maxWaiting bounds the interim answers that wait for the caller.
+const maxWaiting = 16
+
 // event is an interim answer, or the head of the answer.
 type event struct {
 	status int // of an interim one
@@ -54,7 +57,7 @@ var errHeadTooLarge = errors.New("the head is larger than the worker takes")
 // deliverStream is deliver over HTTP/2.
 func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.Place) dispatch.Result {
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait checks ctx
-	s := &stream{place: place, cancel: cancel, events: make(chan event, maxInterim+1)}
+	s := &stream{place: place, cancel: cancel, events: make(chan event, maxWaiting+1)}
 	req, err := j.request(rctx, s)
 	if err != nil {
 		cancel()
@@ -143,14 +146,13 @@ func announced(names string, to http.Header) http.Header {
 	return to
 }
 
-// hint passes an interim answer to the goroutine that waits for the answer.
+// hint passes an interim answer to the goroutine that waits for the answer. It does not wait, because other streams of the
+// connection would wait too: what comes faster than the caller takes it is dropped.
 func (s *stream) hint(status int, h http.Header) error {
-	select {
-	case s.events <- event{status: status, header: h}:
-		return nil
-	default:
-		return errors.New("too many interim answers")
+	if len(s.events) < cap(s.events)-1 { // the answer itself always has room
+		s.events <- event{status: status, header: h}
 	}
+	return nil
 }
 
 // await waits for a value from ch, within the job's bounds.
@@ -333,7 +335,7 @@ func (s *stream) end(j *job) {
 		j.g.reads.Put(s.buf)
 	}
 	s.body.end()
-	if early {
+	if early && j.buffered == nil {
 		j.from.Close() // the end of the body is unknown
 	}
 }

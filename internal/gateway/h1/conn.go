@@ -122,7 +122,7 @@ func (c *Conn) Release(keep bool) { c.ReleaseAt(keep, time.Time{}) }
 // ReleaseAt gives the connection back. A zero now is the current time. With keep, the exchange on it must be over on both
 // sides. It is closed even then if the answer asks for that, or if more than the answer has come.
 func (c *Conn) ReleaseAt(keep bool, now time.Time) {
-	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
+	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over && !c.more()
 	c.Fresh = false
 	c.watch = nil
 	if keep {

@@ -37,8 +37,8 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 		return err
 	}
 	fields, err := parseFields(fields, head[i+1:], limits.Fields)
-	if e, ok := errors.AsType[*Error](err); ok && e.Rule == spaceBeforeColon { // a proxy has to remove it from answers (RFC 9112, section 5.1)
-		fields, err = parseFields(fields[:0], tightColons(head[i+1:]), limits.Fields)
+	if e, ok := errors.AsType[*Error](err); ok && (e.Rule == spaceBeforeColon || e.Rule == controlInValue) {
+		fields, err = parseFields(fields[:0], tidy(head[i+1:]), limits.Fields)
 	}
 	r.Fields = fields
 	if err != nil {
@@ -47,18 +47,29 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 	return r.understand(method)
 }
 
-// tightColons removes white space between the names of fields and their colons.
-func tightColons(s string) string {
+// tidy removes white space between the names of fields and their colons (RFC 9112, section 5.1), and makes control characters
+// in their values spaces, but those that may end a line or a value elsewhere (RFC 9110, section 5.5).
+func tidy(s string) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		name, value, ok := strings.Cut(line, ":")
 		if ok {
 			b.WriteString(strings.TrimRight(name, " \t"))
-			line = ":" + value
+			line = ":" + string(spaced([]byte(value)))
 		}
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// spaced makes control characters spaces, except for NUL, CR, LF and the tab.
+func spaced(value []byte) []byte {
+	for i, c := range value {
+		if c > 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
+			value[i] = ' '
+		}
+	}
+	return value
 }
 
 func (r *Response) parseLine(line string) error {
@@ -67,6 +78,9 @@ func (r *Response) parseLine(line string) error {
 		return bad("the status line is malformed")
 	}
 	minor, err := parseVersion(line[:code-1])
+	if later(line) { // of a program that writes the line itself; it still sends HTTP/1.1
+		minor, err = 1, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -92,6 +106,24 @@ func (r *Response) parseLine(line string) error {
 	return nil
 }
 
+// later reports whether a status line has a version from HTTP/1.2 to HTTP/2.0.
+func later(line string) bool {
+	version := line[:len("HTTP/1.1")]
+	return version == "HTTP/2.0" || strings.HasPrefix(version, "HTTP/1.") && version > "HTTP/1.1" && version <= "HTTP/1.9"
+}
+
+// once returns the value of a list of equal values.
+func once(list string) string {
+	first, rest, more := strings.Cut(list, ",")
+	for first = trim(first); more; {
+		var next string
+		if next, rest, more = strings.Cut(rest, ","); trim(next) != first {
+			return list
+		}
+	}
+	return first
+}
+
 func (r *Response) understand(method string) error {
 	body := framing{length: -1}
 	shut, keep, upgrade := false, false, ""
@@ -99,6 +131,12 @@ func (r *Response) understand(method string) error {
 		f := &r.Fields[i]
 		switch f.Key {
 		case ContentLength, TransferEncoding:
+			switch {
+			case f.Key == ContentLength:
+				f.Value = once(f.Value)
+			case Fold(f.Value, "identity"):
+				continue // an old word for no coding
+			}
 			if err := body.add(*f); err != nil {
 				return err
 			}
