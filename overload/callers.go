@@ -33,7 +33,6 @@ func (c *callers) take(caller uint64, limit int) (count int, ok bool) {
 	return int(s.count), true
 }
 
-// count is how much the caller has.
 func (c *callers) count(caller uint64) int {
 	if len(c.slots) == 0 {
 		return 0

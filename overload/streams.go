@@ -31,7 +31,6 @@ type seats struct {
 
 func newSeats() seats { return seats{first: -1, last: -1} }
 
-// take gives the pass a seat.
 func (s *seats) take(p *Pass) {
 	i := int32(len(s.all))
 	if n := len(s.spare); n > 0 {
@@ -52,7 +51,6 @@ func (s *seats) of(p Pass) int32 {
 	return i
 }
 
-// release frees a seat.
 func (s *seats) release(i int32) {
 	s.unlink(i)
 	s.all[i].gen++

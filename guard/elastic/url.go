@@ -82,7 +82,6 @@ func (r *Reader) pair(p *parameters, pair string, at int) {
 	r.parameter(p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), at + len(pair)})
 }
 
-// parameter stores a known parameter.
 func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bool) {
 	switch string(name) {
 	case "size":

@@ -97,12 +97,10 @@ func (svc *Service) Marks() queue.Marks { return svc.config.Queue.Marks() }
 
 // pause waits, or says why it did not.
 func pause(ctx context.Context, t time.Duration) error {
-	timer := time.NewTimer(t)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(t):
 		return nil
 	}
 }

@@ -40,12 +40,10 @@ type streak struct {
 	value float64
 }
 
-// lasts reports whether the streak is a breach.
 func (s *streak) lasts(now time.Time, c *Config) bool {
 	return s.n >= times && now.Sub(s.since) >= c.For
 }
 
-// see updates the worker.
 func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	if w.life != in.Life {
 		w.life, w.sampled, w.memory, w.over = in.Life, false, trend{}, [signals]streak{}
@@ -76,7 +74,6 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	}
 }
 
-// value returns the newest value of a signal.
 func (w *worker) value(s Signal) float64 {
 	if s == Growth {
 		return w.memory.rate
