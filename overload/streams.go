@@ -178,7 +178,7 @@ func (p *Pool) streamsTaken(r Request) (v verdict, n int) {
 	case p.streams >= p.cfg.Streams:
 		return manyStreams, 0
 	case r.Caller != 0 && p.cfg.PerCaller > 0:
-		if n := p.streaming.count(r.Caller); n >= p.cfg.PerCaller {
+		if n := p.streaming[r.Caller]; n >= p.cfg.PerCaller {
 			return greedyStreams, n
 		}
 	}
