@@ -16,7 +16,7 @@ type span struct{ from, to int }
 type parameters struct {
 	size, from         float64
 	hasSize, hasFrom   bool
-	sizeAt, fromAt     span
+	sizeAt             span
 	scroll, keepAlive  []byte
 	timeout            []byte
 	timeoutAt          span
@@ -89,7 +89,6 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 		p.sizeAt = at
 	case "from":
 		p.from, p.hasFrom = quantityOf(value)
-		p.fromAt = at
 	case "scroll":
 		p.scroll = value
 	case "keep_alive":
