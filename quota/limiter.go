@@ -44,7 +44,6 @@ type counted struct {
 	*keyTables
 }
 
-// keyTables is what is known of the keys of one quota.
 type keyTables struct {
 	tables  [stripes]table
 	refused atomic.Uint64

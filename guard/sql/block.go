@@ -106,7 +106,6 @@ func (c *clauses) after(from int) int {
 	return end
 }
 
-// selectBlock reads one SELECT.
 func (r *Reader) selectBlock(s *shape, i, j int) {
 	c := r.clausesOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
@@ -167,7 +166,6 @@ type given struct {
 	distinct  bool
 }
 
-// gives sets the shape of a block's result.
 func (r *Reader) gives(s *shape, b *block, c *clauses, g given) {
 	s.fixed, s.groups = b.all == 0, c.group >= 0
 	s.values = g.distinct && !r.listsAll(g.items)

@@ -6,7 +6,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// relation is one member of a FROM.
 type relation struct {
 	name, alias uint64  // hashes
 	at          int     // token of its name
@@ -288,7 +287,6 @@ func (r *Reader) aliasName(i, j int, rel *relation) int {
 	return i
 }
 
-// join adds a relation to the block.
 func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	b.all++
 	n := len(r.relations) - b.base

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Queue   Queue    // *queue.Engine
 	Sources []Source // dead letters that are in no queue
-	// PollEvery is how often Watch and Run look for news; default 500 ms.
+	// PollEvery is how often Run looks for news; default 500 ms.
 	PollEvery time.Duration
 	// Now is for what people read: when a plan was made, how long a task will
 	// take. What is decided by time is decided by the store's clock. Default
@@ -97,12 +97,10 @@ func (svc *Service) Marks() queue.Marks { return svc.config.Queue.Marks() }
 
 // pause waits, or says why it did not.
 func pause(ctx context.Context, t time.Duration) error {
-	timer := time.NewTimer(t)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(t):
 		return nil
 	}
 }

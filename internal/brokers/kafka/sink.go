@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,10 +214,7 @@ func (b *batchSend) send(ctx context.Context, going []int) (shared []int) {
 	if len(going) == 0 {
 		return nil
 	}
-	err := ctx.Err()
-	if err == nil {
-		err = b.away
-	}
+	err := cmp.Or(ctx.Err(), b.away)
 	var all []produced
 	if err == nil {
 		all, err = s.produce(ctx, b.records, going)

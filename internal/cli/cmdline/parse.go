@@ -181,7 +181,6 @@ func (r *reading) take(v *Value) error {
 	return v.read(r.words, func(n int) { r.words = r.words[n:] })
 }
 
-// child reads the name of a command.
 func (r *reading) child(c *Command, name string) error {
 	var known []string
 	for _, child := range c.Children {
@@ -248,7 +247,6 @@ func (r *reading) check() error {
 	return errors.New("expected one of " + strings.Join(names, ", "))
 }
 
-// summaries returns the required values that are missing.
 func summaries(of []*Value) (missing []string) {
 	for _, v := range of {
 		if v.required && !v.given {

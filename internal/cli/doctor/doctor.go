@@ -51,7 +51,6 @@ func (c Config) Validate() error {
 // patience bounds every check that waits for another process.
 const patience = 10 * time.Second
 
-// examination is one run.
 type examination struct {
 	Config
 	run   lastrun.Present // the process that has the state folder

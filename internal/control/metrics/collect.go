@@ -4,7 +4,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// prefix is the prefix of all metric names.
 const prefix = "bezoar_"
 
 func desc(name, help string, labels ...string) *prometheus.Desc {

@@ -61,7 +61,6 @@ type Spans struct {
 	Sent, Dropped, Failed uint64
 }
 
-// enginesCollector shows Engines.
 type enginesCollector struct {
 	of    Engines
 	parts []part

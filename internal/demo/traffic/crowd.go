@@ -90,11 +90,9 @@ func (c *Crowd) Run(ctx context.Context, d time.Duration) error {
 
 	all := make(chan struct{})
 	go func() { good.Wait(); close(all) }()
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
 	select {
 	case <-all:
-	case <-timer.C:
+	case <-time.After(settle):
 	case <-ctx.Done():
 	}
 	hangUp()

@@ -52,7 +52,6 @@ func (p Pill) Dose() int {
 	return 1
 }
 
-// request returns the n-th pill.
 func (p Pill) request(n int) request {
 	target := "/search?filter=%00lamp"
 	switch p {

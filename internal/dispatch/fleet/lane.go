@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -106,12 +107,7 @@ func (f *Fleet) allStream() bool {
 
 // everyStreams is allStream with mu held.
 func (f *Fleet) everyStreams() bool {
-	for _, s := range f.places {
-		if s.life == nil || s.life.streams == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.places, func(s *slot) bool { return s.life == nil || s.life.streams == 0 })
 }
 
 // onlyStreams reports, if no worker will be idle soon, whether the reserved w has only streams, and whether another worker

@@ -110,16 +110,11 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for run := range s.known {
-		if !seen[run] {
-			delete(s.known, run)
-		}
-	}
+	maps.DeleteFunc(s.known, func(run string, _ held) bool { return !seen[run] })
 	triage.Newest(out)
 	return out[:min(len(out), maxLetters)], nil
 }
 
-// of returns the letters of a run.
 func (s *Source) of(ctx context.Context, r *flow.Run) ([]queue.Death, error) {
 	s.mu.Lock()
 	k, ok := s.known[r.ID]

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
@@ -65,10 +66,7 @@ func (c Config) withDefaults() Config {
 	c.Service = cmp.Or(c.Service, DefaultService)
 	c.MaxSkew = cmp.Or(c.MaxSkew, DefaultMaxSkew)
 	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
-	signed := make([]string, len(c.Signed))
-	for i, name := range c.Signed {
-		signed[i] = http.CanonicalHeaderKey(name)
-	}
+	signed := each.Of(c.Signed, http.CanonicalHeaderKey)
 	c.Signed = signed
 	return c
 }

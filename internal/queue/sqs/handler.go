@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,7 +241,6 @@ func (c *call) decode() error {
 	return nil
 }
 
-// read reads the body.
 func (c *call) read() error {
 	size := c.r.ContentLength
 	switch c.r.Method {
@@ -302,10 +302,7 @@ func (c *call) find() error {
 }
 
 func (c *call) queueName() (string, error) {
-	at := c.req.QueueURL
-	if at == "" {
-		at = strings.TrimSuffix(c.r.URL.Path, "/")
-	}
+	at := cmp.Or(c.req.QueueURL, strings.TrimSuffix(c.r.URL.Path, "/"))
 	if at == "" {
 		return "", absent("QueueUrl")
 	}
