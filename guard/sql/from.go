@@ -44,6 +44,7 @@ const (
 	byOuter
 	byCross
 	byLateral // sees the relations before it
+	byArray   // the elements of a column, in ClickHouse
 )
 
 // from reads the relations of a FROM with their conditions.
@@ -68,7 +69,11 @@ func (r *Reader) from(b *block, i, j int) {
 		if i >= j {
 			return
 		}
+		listed := kind == byArray && r.kindAt(i) == comma // another column
 		i, kind, natural = r.joinWords(i)
+		if listed {
+			kind = byArray
+		}
 		if i >= j {
 			b.never = i
 		}
@@ -96,6 +101,8 @@ func (r *Reader) beginsJoin(i int) bool {
 		return true
 	case wOuter:
 		return r.wordAt(i+1) == wJoin || r.wordAt(i+1) == wOuterWord || r.wordIs(i+1, "semi", "anti", "hash", "merge", "loop", "any", "all", "asof", "array")
+	case wArray:
+		return r.dialect.kind == generic && r.wordAt(i+1) == wJoin
 	case wOuterWord:
 		return r.wordAt(i+1) == wApply
 	case none:
@@ -121,6 +128,8 @@ func (r *Reader) joinWords(i int) (int, joinKind, bool) {
 			kind = byCross
 		case wNatural:
 			natural = true
+		case wArray:
+			return i + 1, byArray, false
 		case wApply:
 			return i, byLateral, false
 		case wJoin, wStraight:
@@ -299,7 +308,7 @@ func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	if n > 0 && natural {
 		r.relations[b.base+n-1].named, r.relations[b.base+n].named = true, true
 	}
-	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
+	if n > 0 && (natural || kind >= byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
 		r.link(b, n-1, n)
 	}
 }
