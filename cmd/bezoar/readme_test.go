@@ -103,6 +103,7 @@ func newReader(t *testing.T, file string) *reader {
 	}
 	r := &reader{t: t, file: file, dir: t.TempDir(), root: root, state: t.TempDir(), stop: func() {}, ports: strings.NewReplacer(
 		"127.0.0.1:8080", freePort(t), "127.0.0.1:7070", freePort(t), "127.0.0.1:9324", freePort(t), "127.0.0.1:8081", freePort(t), "127.0.0.1:8443", freePort(t),
+		"127.0.0.1:9101", freePort(t), "127.0.0.1:9102", freePort(t), "127.0.0.1:9103", freePort(t),
 		"/tmp/app.sock", filepath.Join(t.TempDir(), "app.sock"))}
 	for _, name := range []string{"cmd", "examples"} {
 		if err := os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)); err != nil {

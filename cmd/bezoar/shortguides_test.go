@@ -12,6 +12,7 @@ func shortGuides() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"docs/guard-graphql.md": {"dashboard.graphql": {"reject  gql_nodes 1010100, limit 500000", "refused", "accept  body.json"}},
 		"docs/guard-replay.md":  {"guard replay": {"this would have rejected 2 of 3 queries", "which took 2.06s of the 2.06s", "leading_wildcard  1: SELECT id FROM products"}},
+		"docs/balancing.md":     nil,
 		"docs/deploy.md":        nil, // the page shows it
 		"docs/exit-codes.md":    nil,
 		"examples/README.md":    {"/crash": {"quarantine", "/crash"}},

@@ -1,7 +1,7 @@
 """A server that answers with what reached it: ../../docs/gateway.md shows settings by it.
 
-It listens on $PORT, or on a unix socket (--unix PATH), or with TLS, where it asks for the
-caller's certificate (--tls ADDRESS CERT KEY CA).
+It listens on $PORT, on an address (--listen ADDRESS), on a unix socket (--unix PATH), or
+with TLS, where it asks for the caller's certificate (--tls ADDRESS CERT KEY CA).
 """
 import os
 import ssl
@@ -22,6 +22,9 @@ class Echo(BaseHTTPRequestHandler):
             self.stream(1, 3600)  # one event, then nothing
         elif kind == "ticks":
             self.stream(3600, 0.2)
+        elif kind == "wait":
+            time.sleep(3)
+            self.answer("waited\n")
         elif kind == "pid":
             self.answer(f"worker {os.getpid()}\n")
         else:
@@ -85,5 +88,6 @@ if __name__ == "__main__":
         server = Server(("127.0.0.1", int(address.rsplit(":", 1)[1])), Echo)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     else:
-        server = Server(("127.0.0.1", int(os.environ["PORT"])), Echo)
+        port = sys.argv[2].rsplit(":", 1)[1] if sys.argv[1:2] == ["--listen"] else os.environ["PORT"]
+        server = Server(("127.0.0.1", int(port)), Echo)
     server.serve_forever()

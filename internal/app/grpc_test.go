@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -244,6 +245,30 @@ func (c caller) refusals() {
 	}
 }
 
+// details checks what a refusal says by the messages that clients of gRPC know.
+func details(t *testing.T, err error) {
+	t.Helper()
+	s := status.Convert(err)
+	var info *errdetails.ErrorInfo
+	var retry *errdetails.RetryInfo
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			info = d
+		case *errdetails.RetryInfo:
+			retry = d
+		default:
+			t.Errorf("a detail: %v", d)
+		}
+	}
+	if info.GetReason() != "QUARANTINE" || info.GetDomain() != "bezoar" || !strings.HasPrefix(info.GetMetadata()["quarantine"], "q-") || info.GetMetadata()["request"] == "" {
+		t.Errorf("the reason: %v", info)
+	}
+	if d := retry.GetRetryDelay().AsDuration(); d < time.Second || d > 2*time.Minute {
+		t.Errorf("try again after %v", d)
+	}
+}
+
 // pill has innocent calls and one that kills at once on one connection, and streams
 // beside them, half of them on another: 100 calls in the long run, since a third of them has to go through the
 // lane.
@@ -273,6 +298,8 @@ func (c caller) pill(b *node, other caller) {
 			switch {
 			case pill && (status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "quarantine")):
 				t.Errorf("the pill: %q, %v", got, err)
+			case pill:
+				details(t, err)
 			case !pill && (err != nil || got != what):
 				t.Errorf("an innocent call: %q, %v", got, err)
 			}

@@ -234,6 +234,9 @@ func (c *call) turn(ctx context.Context) step {
 	case blame.Refuse:
 		return c.refuse(dec)
 	case blame.Duplicate:
+		if s, ok := c.job.(StreamWaiter); ok && dec.Begun {
+			s.WaitsForStream()
+		}
 		return c.await(ctx, wait, dec.Until)
 	case blame.Pace:
 		return c.keepPace(ctx, dec)

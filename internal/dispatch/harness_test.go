@@ -78,7 +78,10 @@ type job struct {
 	what behaviour
 	life *life
 	left atomic.Bool // its caller has
+	told atomic.Bool // that the copy that it waits for has begun
 }
+
+func (j *job) WaitsForStream() { j.told.Store(true) }
 
 func (j *job) Gone() bool { return j.left.Load() }
 

@@ -59,6 +59,10 @@ type Job interface {
 	Keep() bezoar.Request
 }
 
+// StreamWaiter may be implemented by a [Job]. WaitsForStream is called while the work waits for a copy whose answer has begun
+// and is not complete: it uses no worker meanwhile, and may be called again.
+type StreamWaiter interface{ WaitsForStream() }
+
 // Target is the target of one attempt.
 type Target struct {
 	Worker   *fleet.Worker

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,13 +22,18 @@ func TestCallersOfOneStreamBeginTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 4, dispatch.Config{}, blame.Config{}, 20) // more streams than places
 		var all sync.WaitGroup
+		var told atomic.Int64 // how many were told that they wait for a stream
 		wave := func(ctx context.Context, n int) (median, last time.Duration) {
 			start := time.Now()
 			for range n {
 				all.Go(func() {
 					w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: 7, 1: 1}, Shape: bezoar.Fingerprint{0: 7, 1: 2}, Replayable: true}
-					if a := r.d.Do(ctx, w, &job{r: r, id: 7, what: streams}); a.Kind != dispatch.Aborted {
+					j := &job{r: r, id: 7, what: streams}
+					if a := r.d.Do(ctx, w, j); a.Kind != dispatch.Aborted {
 						t.Errorf("a caller got %+v", a)
+					}
+					if j.told.Load() {
+						told.Add(1)
 					}
 				})
 			}
@@ -66,6 +72,9 @@ func TestCallersOfOneStreamBeginTogether(t *testing.T) {
 		}
 		leaveAgain()
 		all.Wait()
+		if told.Load() != callers {
+			t.Errorf("%d callers were told that they wait for a stream, want the %d of the second wave", told.Load(), callers)
+		}
 		if r.dead() != 0 {
 			t.Errorf("%d workers died", r.dead())
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
@@ -102,6 +104,28 @@ func TestStreamsDoNotFillThePool(t *testing.T) {
 				t.Errorf("the limit has learned from streams: %v", s.Latency)
 			}
 		})
+	}
+}
+
+// TestCopiesOfAStreamFreeTheirPlaces: an EventSource that waits for another one of the same
+// URL, whose answer has begun, takes no place of the pool. Other requests keep theirs.
+func TestCopiesOfAStreamFreeTheirPlaces(t *testing.T) {
+	for accept, streams := range map[string]int{"text/event-stream": 1, "*/*": 0} {
+		pool := newPool(t, overload.Config{Limit: shed.Config{Min: 2, Max: 2, Initial: 2}})
+		waits := doFunc(func(_ context.Context, _ dispatch.Work, j dispatch.Job) dispatch.Answer {
+			s := j.(dispatch.StreamWaiter)
+			s.WaitsForStream()
+			s.WaitsForStream()
+			if got := pool.Stats(); got.Streams != streams || got.InFlight != 1-streams {
+				t.Errorf("Accept: %s: %d streams, %d in flight", accept, got.Streams, got.InFlight)
+			}
+			return dispatch.Answer{Kind: dispatch.Unavailable}
+		})
+		f := serve(t, Route{Doer: waits, Pool: pool}, Config{}, ServerConfig{})
+		c := dial(t, f.addr)
+		c.send("GET / HTTP/1.1\nHost: h\nAccept: " + accept + "\n\n")
+		c.answer("GET")
+		settled(t, func() bool { s := pool.Stats(); return s.Streams == 0 && s.InFlight == 0 })
 	}
 }
 

@@ -88,6 +88,14 @@ func (j *job) do() dispatch.Answer {
 	return a
 }
 
+// WaitsForStream frees the place of a request that asks for a stream and waits for the first of its copies: the fleet's
+// places are for work that a worker has. It counts as a stream from now on.
+func (j *job) WaitsForStream() {
+	if j.admission.Policy != nil && j.wantsStream() {
+		j.admission.Stream(time.Now())
+	}
+}
+
 // releaseAdmission gives back what admission took.
 func (j *job) releaseAdmission() {
 	if j.admission.Policy == nil {

@@ -95,6 +95,7 @@ func (x *exchange) grpcDocument(status int, body []byte, extra []h1.Field) {
 		h1.Field{Name: "Content-Type", Value: "application/grpc", Key: h1.ContentType},
 		h1.Field{Name: "Grpc-Status", Value: strconv.Itoa(grpcStatus(status, p.Type))},
 		h1.Field{Name: "Grpc-Message", Value: grpcMessage(message)},
+		h1.Field{Name: "Grpc-Status-Details-Bin", Value: grpcDetails(grpcStatus(status, p.Type), message, &p, x.id, extra)},
 		h1.Field{Name: "X-Request-Id", Value: x.id, Key: h1.RequestID},
 	)
 	x.resp = h1.Head{Status: http.StatusOK, Reason: http.StatusText(http.StatusOK), Fields: append(fields, extra...), Length: 0}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
@@ -14,6 +15,10 @@ import (
 // tunnelLinger is how long a caller may take to close after the worker has closed. It is short because the attempt lasts as
 // long, and a worker that closed may have died.
 const tunnelLinger = 250 * time.Millisecond
+
+// socketLinger is how long a worker may take to close a WebSocket after its caller has closed. Some servers, such as Node.js
+// without a library, do not close by themselves.
+const socketLinger = time.Second
 
 // tunnel connects caller and worker after a 101 until one of them ends it. It is an attempt in flight for all that time,
 // even if nothing moves.
@@ -45,8 +50,11 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 	go func() {
 		defer close(done)
 		up.run(early)
-		if !up.ended {
+		switch {
+		case !up.ended:
 			worker.Close() // nothing more can reach it
+		case web:
+			_ = worker.SetReadDeadline(time.Now().Add(socketLinger))
 		}
 	}()
 	down.run(answered)
@@ -77,7 +85,7 @@ func verdict(up, down *pipe, web bool) (dispatch.Fault, error) {
 			return dispatch.CallerGone, up.err
 		case up.err != nil:
 			last = up.err
-		case down.err == nil || down.writing:
+		case down.err == nil || down.writing || errors.Is(down.err, os.ErrDeadlineExceeded): // socketLinger is over
 			return dispatch.NoFault, nil
 		}
 	} else if down.writing {

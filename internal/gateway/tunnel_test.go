@@ -227,6 +227,27 @@ func TestTunnelEnds(t *testing.T) {
 	}
 }
 
+// TestAWorkerThatKeepsASocket: a worker that does not close a WebSocket whose caller has
+// closed, as a bare server of Node.js, keeps no connection of the gateway.
+func TestAWorkerThatKeepsASocket(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	f, d, _ := through(t, func(c *workerConn) {
+		if r, _ := c.request(); r != nil {
+			c.send(switchWeb)
+			c.hungUp()
+			<-release
+		}
+	})
+	c := dial(t, f.addr)
+	c.send(askWeb)
+	c.opens("websocket")
+	c.Close()
+	if r := d.result(); r.Fault != dispatch.NoFault {
+		t.Errorf("fault %d: %v", r.Fault, r.Err)
+	}
+}
+
 // TestUpgradeRefused: a worker that does not switch just answers.
 func TestUpgradeRefused(t *testing.T) {
 	f, _, _ := through(t, answering(hello))

@@ -286,7 +286,7 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 		case c.claim != none && !state.begunLongAgo(now, c.claim), state.claimedAsWhole(now, w):
 			d.Action = Duplicate
 		case now < c.hold:
-			return duplicate(c.hold), true
+			return duplicate(c.hold, false), true
 		}
 	default:
 		return Decision{}, false

@@ -79,28 +79,29 @@ func (state *State) leadAnswered(now int64, fp bezoar.Fingerprint) {
 }
 
 // mustWait reports whether unproven work must wait for copies that go first, and
-// when asking again makes sense, if nothing ends before.
-func (state *State) mustWait(now int64, fp bezoar.Fingerprint) (until int64, wait bool) {
+// when asking again makes sense, if nothing ends before. begun says that an answer of
+// these copies has begun and none is complete.
+func (state *State) mustWait(now int64, fp bezoar.Fingerprint) (until int64, begun, wait bool) {
 	d, ok := state.leaders[fp]
 	if !ok || d.running == 0 {
-		return 0, false
+		return 0, false, false
 	}
 	if d.answered != 0 {
 		// A call may come with the time at which it began to wait: before the answer.
 		if most := uint32(1) << min(20, max(0, now-d.answered)/int64(doubling)); d.running < most {
-			return 0, false
+			return 0, false, false
 		}
 		until = now + int64(doubling)
 	} else if d.begun != 0 {
 		if until = d.begun + int64(begunGrace); now >= until {
-			return 0, false
+			return 0, false, false
 		}
 	}
 	if !d.waited {
 		d.waited = true
 		state.leaders[fp] = d
 	}
-	return until, true
+	return until, d.answered == 0 && d.begun != 0, true
 }
 
 // forgetDuplicates drops what is only kept for those who waited.

@@ -272,22 +272,22 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 	if state.groups.active > 0 || len(state.histories.byFP) > 0 {
 		if d, g, decided := state.judgeLevels(now, v, s); decided {
 			if d.Action == ToLane && s < provenEnough {
-				if until, wait := state.mustWait(now, v.Fingerprint); wait {
-					return duplicate(until), caseIndex, none
+				if until, begun, wait := state.mustWait(now, v.Fingerprint); wait {
+					return duplicate(until, begun), caseIndex, none
 				}
 			}
 			return d, caseIndex, g
 		}
 	}
 	if s < provenEnough {
-		if until, wait := state.mustWait(now, v.Fingerprint); wait {
+		if until, begun, wait := state.mustWait(now, v.Fingerprint); wait {
 			if len(state.mutes) > 0 && state.waitsInVain(v.Work) {
 				return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
 			}
 			if epoch, ok := state.beside(now, v.Fingerprint); ok {
 				return Decision{Beside: epoch}, caseIndex, group
 			}
-			return duplicate(until), caseIndex, group
+			return duplicate(until, begun), caseIndex, group
 		}
 	}
 	if len(state.mutes) > 0 && state.silenced(now, v.Work, s) {
@@ -297,8 +297,8 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 }
 
 // duplicate is the decision for a copy that waits.
-func duplicate(until int64) Decision {
-	d := Decision{Action: Duplicate}
+func duplicate(until int64, begun bool) Decision {
+	d := Decision{Action: Duplicate, Begun: begun}
 	if until != 0 {
 		d.Until = time.Unix(0, until)
 	}

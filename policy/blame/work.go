@@ -72,6 +72,9 @@ type Decision struct {
 	// Until is when a Refuse ends at the earliest, and when to ask again after a
 	// Pace, a HoldBack or a Duplicate; zero for a Duplicate when only an end will tell.
 	Until time.Time
+	// Begun says of a Duplicate that the answer of the copy that it waits for has begun
+	// and is not complete, as a stream's.
+	Begun bool
 	// Window is how long the lane's worker must be left alone after the answer, so
 	// that its death can be told to be this work's doing. Zero: not at all.
 	Window time.Duration
