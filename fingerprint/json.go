@@ -15,8 +15,7 @@ const maxDepth = 64
 // order. Then it copies the pieces to buf.
 func (s *scratch) json(b []byte, ignore *node) bool {
 	s.reset()
-	s.layouts.begin()
-	i, v, g := s.value(b, blank(b, 0), 0, ignore, rootLayout)
+	i, v, g := s.value(b, blank(b, 0), 0, ignore, s.layouts.begin(s.skel))
 	if i < 0 || blank(b, i) != len(b) {
 		s.reset()
 		return false
@@ -29,13 +28,13 @@ func (s *scratch) json(b []byte, ignore *node) bool {
 // lines is json for one document per line. It skips blank lines.
 func (s *scratch) lines(b []byte, ignore *node) bool {
 	defer s.reset()
-	s.layouts.begin()
+	root := s.layouts.begin(s.skel)
 	s.skel = append(s.skel, "lines["...)
 	start, more := len(s.skel), false
 	for i := blank(b, 0); i < len(b); {
 		at := len(s.skel)
 		s.pieces, s.spare = s.pieces[:0], s.spare[:0]
-		end, v, g := s.value(b, i, 0, ignore, rootLayout)
+		end, v, g := s.value(b, i, 0, ignore, root)
 		if end < 0 || bytes.IndexByte(b[i:end], '\n') >= 0 {
 			return false
 		}

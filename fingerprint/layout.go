@@ -39,32 +39,40 @@ type order struct {
 
 // These bounds keep layouts small for any input.
 const (
-	rootLayout     = int32(1)
 	noLayout       = int32(-1)
+	rootLayouts    = 32 // of whole documents, by the skeleton of what precedes them
 	maxLayouts     = 1024
-	maxLayoutBytes = 128 << 10
+	maxLayoutBytes = 256 << 10 // of texts and orders
 	maxLayoutName  = 64
 	maxAlike       = 8   // layouts that differ in the last member
 	maxCredit      = 256 // layouts that are learned in vain
 )
 
-// layouts is the tree. Layout 1, and those that are the inner of another, have no members.
+// layouts are the trees. Their roots, from layout 1 on, have no members, and so have those that are the inner of another.
 type layouts struct {
 	all   []layout
 	arena []byte // for texts
-	full  bool
+	bytes int    // that texts and orders take
+	full  bool   // no more can be learned
 	// debt is how many layouts have been learned. Objects that are known pay for it, others hardly do. If no two objects are
 	// alike, learning each would cost more than it saves.
-	debt int
-	vain uint8
+	debt          int
+	vain, refused uint8
 }
 
-// begin prepares for a document. Layouts are only forgotten here, since the reader of a document refers to them.
-func (l *layouts) begin() {
+// begin prepares for documents, and returns the layout with which they begin. Layouts are only forgotten here, since the
+// reader of a document refers to them.
+func (l *layouts) begin(skel []byte) (root int32) {
 	if l.full || len(l.all) == 0 {
 		clear(l.all)
-		l.all, l.arena, l.full = append(l.all[:0], layout{}, layout{}), nil, false
+		l.all, l.arena, l.bytes, l.full = slices.Grow(l.all[:0], rootLayouts+1)[:rootLayouts+1], nil, 0, false
 	}
+	n := uint64(0)
+	for i := 0; i < min(len(skel), 128); i += 8 {
+		n = (n ^ load8(skel, i)) * 0x9e3779b97f4a7c15
+		n ^= n >> 32
+	}
+	return 1 + int32(n%rootLayouts)
 }
 
 // load8 returns the eight bytes at b[i:], with zeros for those that are missing.
@@ -115,7 +123,7 @@ func (s *scratch) learn(b []byte, name piece, k set, at int32) int32 {
 	if at == noLayout || name&sources != document || n > maxLayoutName || l.debt >= maxCredit {
 		return noLayout
 	}
-	if len(l.all)+2 > maxLayouts || len(l.arena)+n > maxLayoutBytes {
+	if len(l.all)+2 > maxLayouts || l.bytes+n > maxLayoutBytes {
 		l.full = true
 		return noLayout
 	}
@@ -125,11 +133,7 @@ func (s *scratch) learn(b []byte, name piece, k set, at int32) int32 {
 		l.all[noLayout-at].inner = inner
 		at = inner
 	}
-	alike := 0
-	for o := l.all[at].next; o > 0; o = l.all[o].other {
-		alike++
-	}
-	if alike == maxAlike || l.all[at].members == maxNames {
+	if l.all[at].members == maxNames || !l.makeRoom(at) {
 		return noLayout
 	}
 	text := l.keep(b[name.from():name.to()])
@@ -146,9 +150,30 @@ func (s *scratch) learn(b []byte, name piece, k set, at int32) int32 {
 	return l.all[at].next
 }
 
+// makeRoom reports whether there may be one more layout with one more member. If there are too many, it sometimes forgets the
+// oldest. If it always did, it could forget each just before it comes again.
+func (l *layouts) makeRoom(at int32) bool {
+	last := &l.all[at].next
+	for range maxAlike - 1 {
+		if *last == 0 {
+			return true
+		}
+		last = &l.all[*last].other
+	}
+	if *last == 0 {
+		return true
+	}
+	if l.refused++; l.refused%16 != 0 {
+		return false
+	}
+	*last = 0
+	return true
+}
+
 // keep copies a text to the arena.
 func (l *layouts) keep(text []byte) []byte {
 	at := len(l.arena)
+	l.bytes += len(text)
 	l.arena = append(l.arena, text...)
 	return l.arena[at:len(l.arena):len(l.arena)]
 }
@@ -196,7 +221,7 @@ func (s *scratch) finish(b []byte, fields []field, sat int, at int32, whole bool
 		if l.vain++; l.vain%16 == 0 {
 			l.debt = max(0, l.debt-1)
 		}
-	case l.debt < maxCredit && !l.all[at].odd:
+	case l.debt < maxCredit && !l.all[at].odd && !l.full:
 		l.debt++
 		s.learnOrder(&l.all[at], b, fields)
 	}
@@ -305,6 +330,12 @@ func (s *scratch) learnOrder(l *layout, b []byte, fields []field) {
 		}
 		o.names = append(o.names, text(n)...)
 		o.ends = append(o.ends, int32(len(o.names)))
+	}
+	// The skeleton of plain values is that of the names, with at most nine bytes more for each.
+	size := 160 + 2*len(o.names) + 20*len(fields)
+	if s.layouts.bytes += size; s.layouts.bytes > maxLayoutBytes {
+		s.layouts.full = true
+		return
 	}
 	for i, r := range s.ranks {
 		if o.sorted = append(o.sorted, byte(r.at)); int(r.at) != i {
