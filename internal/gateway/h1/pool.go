@@ -125,7 +125,11 @@ func (p *Pool) pop(now time.Time, once bool) (*Conn, error) {
 	}
 	c := p.idle[n-1]
 	c.at, c.learns = now, p.habit == unknown
-	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // all older ones are expired too
+	idle := p.cfg.IdleTimeout
+	if most := c.Resp.Idle; most > 0 && most < idle {
+		idle = most
+	}
+	if c.at.Sub(c.since) > idle { // all older ones are expired too
 		p.drop(n)
 		return nil, nil
 	}
