@@ -129,8 +129,14 @@ func (p *Pool) pop(now time.Time, once bool) (*Conn, error) {
 	if most := c.Resp.Idle; most > 0 && most < idle {
 		idle = most
 	}
-	if c.at.Sub(c.since) > idle { // all older ones are expired too
+	switch age := c.at.Sub(c.since); {
+	case age > idle: // all older ones are expired too
 		p.drop(n)
+		return nil, nil
+	case once && age > onceIdle && c.Resp.Idle == 0:
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		c.shut()
 		return nil, nil
 	}
 	p.idle[n-1] = nil

@@ -197,6 +197,38 @@ func TestPoolBelievesKeepAlive(t *testing.T) {
 	}
 }
 
+// A worker that does not say how long it keeps an idle connection, such as gunicorn or uvicorn, may close one at the
+// moment at which a request is sent. One that cannot be repeated gets only a connection that was just used.
+func TestPoolGivesYoungConnectionsToWhatCannotBeRepeated(t *testing.T) {
+	for wait, reused := range map[time.Duration]bool{900 * time.Millisecond: true, 1100 * time.Millisecond: false} {
+		for _, once := range []bool{true, false} {
+			w := startWorker(t, answering(hello))
+			p := newPool(t, w.addr, PoolConfig{})
+			at := time.Now()
+			first := getConn(t, p)
+			if _, err := exchange(t, first); err != nil {
+				t.Fatal(err)
+			}
+			first.ReleaseAt(true, at)
+			if c, err := p.GetAt(t.Context(), time.Time{}, at.Add(50*time.Millisecond), false); err != nil || c != first { // it keeps connections
+				t.Fatal(err)
+			}
+			if _, err := exchange(t, first); err != nil {
+				t.Fatal(err)
+			}
+			first.ReleaseAt(true, at)
+			c, err := p.GetAt(t.Context(), time.Time{}, at.Add(wait), once)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (c == first) != (reused || !once) {
+				t.Errorf("once %v: after %v the connection is used again: %v", once, wait, c == first)
+			}
+			c.Release(false)
+		}
+	}
+}
+
 // TestPoolNoticesStale: what the worker has closed while it was idle, or has sent
 // something unasked on, is not used again.
 func TestPoolNoticesStale(t *testing.T) {
