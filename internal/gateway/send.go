@@ -74,7 +74,7 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	if j.up != nil && res.Fault != dispatch.NoFault && j.up.lost {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}
-	c.ReleaseAt(err == nil && j.up.finished(), res.At)
+	c.ReleaseAt(err == nil && j.up.finished() && !j.bound, res.At)
 	if res.Fault != dispatch.NoFault {
 		j.from.Reset()
 	}
@@ -110,6 +110,9 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	now := j.begun(t)
 	j.answerHead(r)
 	j.resp.At = now
+	if r.Status == 401 && challengesConnection(r.Fields) {
+		j.bound = true
+	}
 	if admission.IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
 		j.admission.Stream(now)

@@ -3,6 +3,7 @@ package h1
 import (
 	"errors"
 	"strings"
+	"time"
 )
 
 // UntilClose is the Length of an answer whose body ends with its connection.
@@ -18,6 +19,8 @@ type Response struct {
 	Length int64 // of the body that follows; -1: chunked; UntilClose
 	Bare   bool  // no body follows, for any fields: HEAD, 1xx, 204, 304
 	Keep   bool  // the connection may carry another request
+
+	Idle time.Duration // how long the connection may be idle until the server closes it, less a margin; 0: it does not say
 
 	Upgrade string // the protocol of a 101
 }
@@ -106,6 +109,28 @@ func (r *Response) parseLine(line string) error {
 	return nil
 }
 
+// idleFor reads a Keep-Alive field, such as "timeout=5, max=100": a request that is sent a moment before the server closes the
+// connection is lost.
+func idleFor(value string) time.Duration {
+	for value != "" {
+		var item string
+		item, value, _ = strings.Cut(value, ",")
+		name, number, _ := strings.Cut(trim(item), "=")
+		if !Fold(trim(name), "timeout") {
+			continue
+		}
+		n, ok := parseLength(trim(number))
+		switch {
+		case !ok || n > int64(24*time.Hour/time.Second):
+			return 0
+		case n < 2:
+			return max(1, time.Duration(n)*time.Second/2)
+		}
+		return time.Duration(n-1) * time.Second
+	}
+	return 0
+}
+
 // later reports whether a status line has a version from HTTP/1.2 to HTTP/2.0.
 func later(line string) bool {
 	version := line[:len("HTTP/1.1")]
@@ -143,6 +168,8 @@ func (r *Response) understand(method string) error {
 		case Connection:
 			shut = shut || HasToken(f.Value, "close")
 			keep = keep || HasToken(f.Value, "keep-alive")
+		case KeepAlive:
+			r.Idle = idleFor(f.Value)
 		case Upgrade:
 			upgrade = f.Value
 		default:
