@@ -92,12 +92,10 @@ func (j *job) join(c *h1.Conn, failed bool) {
 		c.Shut()
 	}
 	if u.whole.Load() {
-		timer := time.NewTimer(finishing)
-		defer timer.Stop()
 		select {
 		case <-u.done:
 			return
-		case <-timer.C:
+		case <-time.After(finishing):
 		}
 	}
 	j.from.Interrupt()

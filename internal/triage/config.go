@@ -32,7 +32,6 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Validate reports every fault.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Queue == nil, "Queue: is missing")

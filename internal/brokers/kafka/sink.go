@@ -70,7 +70,6 @@ func (c SinkConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Close closes the connections.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()

@@ -14,7 +14,6 @@ type Parsed struct {
 	Given   []*Value // as often as they are given, in that order
 }
 
-// Has reports whether a flag of the program is given.
 func (p *Parsed) Has(flag string) bool {
 	root := p.Command
 	for root.Parent != nil {
@@ -32,7 +31,6 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // Parse reads a command line, without the program's name, once. Errors are of type [*Error]. If --help or --version is given,

@@ -40,7 +40,6 @@ type Config struct {
 	Machine  Machine          // default: this one
 }
 
-// Validate reports what is missing.
 func (c Config) Validate() error {
 	if c.Settings.Store == "" {
 		return errors.New("doctor: Settings: no store is named")

@@ -27,7 +27,6 @@ type requestCollector struct {
 	callersEvicted                                         *prometheus.Desc
 }
 
-// Collector returns a collector of the counts.
 func (s *Requests) Collector() prometheus.Collector {
 	of := func(name, help string, more ...string) *prometheus.Desc {
 		return desc("request"+name, help, append([]string{"route", "fleet"}, more...)...)

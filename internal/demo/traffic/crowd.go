@@ -67,7 +67,6 @@ func New(cfg Config, target string) (*Crowd, error) {
 	return c, nil
 }
 
-// Tally returns the crowd's tally.
 func (c *Crowd) Tally() *Tally { return &c.tally }
 
 // Run sends until d has passed. Then it waits a moment

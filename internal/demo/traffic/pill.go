@@ -21,7 +21,6 @@ const (
 	Burst  Pill = "burst"  // 64 copies of Crash at once, and again
 )
 
-// Pills returns every kind.
 func Pills() []Pill { return []Pill{Crash, Hang, OOM, Unique, Burst} }
 
 // ParsePill reads the name of a kind.

@@ -89,7 +89,6 @@ func New(cfg Config) (*Fleet, error) {
 	return f, nil
 }
 
-// Name returns the fleet's name.
 func (f *Fleet) Name() string { return f.cfg.Name }
 
 // Keep sets the keeper of the workers. Call it before the first Up.

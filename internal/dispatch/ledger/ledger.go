@@ -170,7 +170,6 @@ func (l *Ledger) leave() {
 	}
 }
 
-// SetFleet sets the number of workers in the fleet.
 func (l *Ledger) SetFleet(workers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -328,7 +327,6 @@ func (l *Ledger) wake(fp bezoar.Fingerprint) {
 	}
 }
 
-// Opened begins an epoch.
 func (l *Ledger) Opened(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

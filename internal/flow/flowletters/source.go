@@ -69,7 +69,6 @@ func New(name string, store Store, wake func()) *Source {
 	return s
 }
 
-// Name returns the name of the flow's queue.
 func (s *Source) Name() string { return Prefix + s.flow }
 
 // idOf returns the ID of a letter. It stays the same as long as the instance has that letter.
@@ -169,7 +168,6 @@ func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 	}}
 }
 
-// Letter returns one letter.
 func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
 	if !strings.HasPrefix(id, "fl-") {
 		return queue.Death{}, queue.ErrLetterNotFound

@@ -32,7 +32,6 @@ type Error struct {
 	Rule   string // the violated rule, without any bytes of the message
 }
 
-// Error returns the rule.
 func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
 func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }

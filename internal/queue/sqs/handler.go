@@ -79,7 +79,6 @@ func New(c Config) (*Handler, error) {
 // Drain ends all waiting receives, and later ones: they answer that there is no message.
 func (h *Handler) Drain() { h.stop() }
 
-// ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := h.calls.Get().(*call)
 	c.begin(w, r)

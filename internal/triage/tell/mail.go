@@ -39,7 +39,6 @@ type Server struct {
 	TLS      bool // from the first byte, as on port 465; else STARTTLS where the server offers it
 }
 
-// Validate reports every fault.
 func (s Server) Validate() error {
 	var errs faults.List
 	if _, _, err := net.SplitHostPort(s.Address); err != nil {
