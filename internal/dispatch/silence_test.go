@@ -39,13 +39,13 @@ func TestAWorkerThatHangsGetsNothingNew(t *testing.T) {
 func TestAWorkerThatHangsAfterALongQuiet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 2, dispatch.Config{}, blame.Config{})
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if !r.fleet.Quiet() {
 			t.Fatal("an hour without work, and it is not quiet")
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { r.do(1, hang, unsafeWork) })
-		time.Sleep(450 * time.Millisecond)
+		<-time.After(450 * time.Millisecond)
 		if len(r.fleet.Stirred()) > 0 {
 			t.Error("nobody slept until the first work")
 		}
