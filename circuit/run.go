@@ -15,6 +15,8 @@ const (
 	maxEvents = 1024
 	// writers is how many marks are written at the same time.
 	writers = 4
+	// idlePoll is how often poll looks for something to do while there are no breakers. A new breaker wakes it.
+	idlePoll = 30 * time.Second
 )
 
 // Run keeps the breakers of all nodes in step, and calls Observe, until ctx ends. Without
@@ -49,8 +51,12 @@ func (c *Circuits) poll(ctx context.Context) {
 			b.look(now, false)
 			b.mu.Unlock()
 		}
+		every := c.config.Poll
+		if c.idle() {
+			every = max(every, idlePoll)
+		}
 		// Jittered, so that nodes that started together do not read together.
-		timer.Reset(c.config.Poll - rand.N(c.config.Poll/5))
+		timer.Reset(every - rand.N(every/5))
 	}
 }
 
@@ -59,6 +65,13 @@ func (c *Circuits) behind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.unwritten)+len(c.gone) > 0
+}
+
+// idle reports whether there are no breakers and nothing to tell the store.
+func (c *Circuits) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.breakers)+len(c.unwritten)+len(c.gone) == 0 && !c.writing
 }
 
 // writeMarks tells the store what it does not know. After a failure it waits until
@@ -94,6 +107,7 @@ func (c *Circuits) writeAll(ctx context.Context) {
 	}
 	clear(c.unwritten)
 	clear(c.gone)
+	c.writing = true
 	c.mu.Unlock()
 
 	round, stop := context.WithCancel(ctx)
@@ -118,6 +132,9 @@ func (c *Circuits) writeAll(ctx context.Context) {
 		})
 	}
 	all.Wait()
+	c.mu.Lock()
+	c.writing = false
+	c.mu.Unlock()
 }
 
 func (c *Circuits) runOp(ctx context.Context, e storeOp) error {

@@ -180,6 +180,7 @@ func (f *Fleet) serve(w *Worker) {
 // grant counts one more in flight on w. The caller holds mu.
 func (f *Fleet) grant(w *Worker) {
 	w.inFlight++
+	f.stir()
 	if f.full(w) {
 		f.withdraw(w)
 	}

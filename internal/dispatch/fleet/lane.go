@@ -284,5 +284,6 @@ func (f *Fleet) Leaving(w *Worker) bool {
 func (f *Fleet) Enter(w *Worker) {
 	f.mu.Lock()
 	w.inFlight++
+	f.stir()
 	f.mu.Unlock()
 }
