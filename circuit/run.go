@@ -42,7 +42,7 @@ func (c *Circuits) poll(ctx context.Context) {
 		case <-c.nudge:
 		}
 		all := c.all()
-		if len(all) > 0 || c.behind() {
+		if !c.idle() {
 			_ = c.Sync(ctx) // counted and logged there
 		}
 		now := time.Now()
@@ -58,13 +58,6 @@ func (c *Circuits) poll(ctx context.Context) {
 		// Jittered, so that nodes that started together do not read together.
 		timer.Reset(every - rand.N(every/5))
 	}
-}
-
-// behind reports whether there is something that the store does not know.
-func (c *Circuits) behind() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.unwritten)+len(c.gone) > 0
 }
 
 // idle reports whether there are no breakers and nothing to tell the store.
