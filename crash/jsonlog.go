@@ -340,6 +340,10 @@ func (e *entry) field(key, v string, depth int) {
 		} else {
 			e.problem = v
 		}
+	case "stderr", "module_stderr": // Ansible's
+		if strings.Count(v, "\n") > 2 && len(v) > len(e.stack) {
+			e.stack = v
+		}
 	case "panic":
 		e.panic = v
 	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "exceptiontype", "kind", "name":
