@@ -323,13 +323,15 @@ func (e *entry) field(key, v string, depth int) {
 		if len(v) > len(e.stack) {
 			e.stack = v
 		}
-	case "msg", "message", "textpayload", "event", "@message", "@m":
+	case "msg", "message", "textpayload", "event", "@message", "@m", "stderr", "module_stderr":
 		if strings.Count(v, "\n") > 2 && len(v) > len(e.stack) {
 			e.stack = v
 		}
-		if depth == 0 {
+		switch {
+		case strings.HasSuffix(key, "stderr"): // Ansible's
+		case depth == 0:
 			e.message = v
-		} else {
+		default:
 			e.problem = v
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":
@@ -339,10 +341,6 @@ func (e *entry) field(key, v string, depth int) {
 			e.typ, e.problem = v, cmp.Or(e.problem, e.message) // Laravel's page
 		} else {
 			e.problem = v
-		}
-	case "stderr", "module_stderr": // Ansible's
-		if strings.Count(v, "\n") > 2 && len(v) > len(e.stack) {
-			e.stack = v
 		}
 	case "panic":
 		e.panic = v

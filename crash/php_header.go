@@ -77,7 +77,9 @@ func phpHeader(s string) (e exception, f Frame, ok bool) {
 		return e, f, true
 	}
 	if typ, msg, is := strings.Cut(s, ":"); is && (phpType(typ) || thrown && phpConstant(typ)) && (e.typ == "" || strings.HasPrefix(msg, " ") || msg == "") {
-		e.typ, s = typ, phpUnquoted(strings.TrimSpace(msg))
+		if e.typ, s = typ, strings.TrimSpace(msg); strings.HasSuffix(s, `"`) { // Symfony's quote the whole
+			s = strings.Trim(s, `"`)
+		}
 	} else if e.typ == "Fatal error" && phpType(s) && placed && s != "" {
 		e.typ, s = s, ""
 	}
@@ -185,12 +187,4 @@ func phpObject(s string) (e exception, f Frame, ok bool) {
 	rest = strings.TrimSuffix(strings.TrimRight(rest, " "), ")")
 	msg, f, placed := phpPlace(rest)
 	return exception{typ: strings.ReplaceAll(typ, `\\`, `\`), message: msg}, f, placed || strings.HasSuffix(rest, "at ")
-}
-
-// phpUnquoted takes away the quotes that Symfony puts around a whole message.
-func phpUnquoted(s string) string {
-	if len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"' {
-		return s[1 : len(s)-1]
-	}
-	return s
 }
