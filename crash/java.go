@@ -85,6 +85,9 @@ func javaHeader(s string) (typ, message string, ok bool) {
 		return "", "", false
 	}
 	last := typ[strings.LastIndexByte(typ, '.')+1:]
+	if last == "JavaProxyThrowable" && strings.HasPrefix(rest, ": ") {
+		return "", "", false // .NET's on Android
+	}
 	if k := strings.LastIndexByte(last, '$'); k >= 0 && k+1 < len(last) {
 		last = last[k+1:]
 	}

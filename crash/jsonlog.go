@@ -62,6 +62,9 @@ func unfoldLine(l string, lv level) ([]string, level) {
 	}
 	if end := lineEnd(l); end != "" {
 		in := unescape(l, end)
+		if at := strings.LastIndex(in[0], `="goroutine `); at > 0 { // a stack among the pairs of a line
+			in = append([]string{in[0][:at], in[0][at+2:]}, in[1:]...)
+		}
 		if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
 			return broken(first + l[strings.Index(l, end):]), unsaid
 		}
@@ -251,6 +254,9 @@ func (e *entry) take(m map[string]any, depth int) {
 					}
 				}
 			}
+			if key == "exception" && len(frames) == 2 && isScopedType(frames[0]) { // Rails'
+				e.typ, e.problem = frames[0], frames[1]
+			}
 			if listed(" stack stacktrace stack_trace extendedstacktrace backtrace trace frames ", key) {
 				e.field("stack", strings.Join(frames, "\n"), depth)
 			}
@@ -317,13 +323,15 @@ func (e *entry) field(key, v string, depth int) {
 		if len(v) > len(e.stack) {
 			e.stack = v
 		}
-	case "msg", "message", "textpayload", "event", "@message", "@m":
+	case "msg", "message", "textpayload", "event", "@message", "@m", "stderr", "module_stderr":
 		if strings.Count(v, "\n") > 2 && len(v) > len(e.stack) {
 			e.stack = v
 		}
-		if depth == 0 {
+		switch {
+		case strings.HasSuffix(key, "stderr"): // Ansible's
+		case depth == 0:
 			e.message = v
-		} else {
+		default:
 			e.problem = v
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":

@@ -7,7 +7,7 @@ import (
 
 // nativeStackBegins reports the first line of a stack below a head.
 func nativeStackBegins(l string) bool {
-	t := strings.TrimPrefix(strings.TrimLeft(l, " \t"), "* ") // lldb's selected frame
+	t := strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(l, " \t"), "* "), "frame ") // lldb's
 	if nativeFrameBegins(t) {
 		return true
 	}

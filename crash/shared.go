@@ -170,6 +170,9 @@ func headColumn(l string) int {
 		for end < len(l) && isIdentByte(l[end]) {
 			end++
 		}
+		if in := strings.Index(l, ":in "); end < len(l) && l[end] == ')' && in > 0 { // Ruby's, which begins with the place
+			k, end = strings.LastIndexAny(l[:in], " \"")+1, len(l)
+		}
 		if end < len(l) && l[end] != ':' && !strings.HasPrefix(l[end:], " (") {
 			continue
 		}
