@@ -241,6 +241,7 @@ func (r *reader) run(b block, want []string) fmt.Stringer {
 		there := strings.Replace(here, "-o ", "-o "+r.dir+"/", 1)
 		there = strings.Replace(there, "go ", "go -C "+r.root+" ", 1)
 		there = strings.Replace(there, " build ", " build -ldflags=-s ", 1) // a third of linking is for debuggers
+		there = strings.Replace(there, " run ", " run -ldflags=-s ", 1)
 		script = strings.ReplaceAll(script, here, there)
 	}
 	admin := r.ports.Replace("127.0.0.1:7070")
