@@ -1,11 +1,10 @@
-// Package bodies makes JSON as HTTP APIs get it: nested objects, numbers, times, ids, and text with escapes and other
-// languages, written as clients in Python, JavaScript and Go write it. No two bodies are equal.
 package bodies
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -15,7 +14,10 @@ const Mark = "badc0ffee0ddf00d"
 
 // Make returns a body of nearly size bytes, and not more; size is at least 700.
 func Make(r *rand.Rand, size int) []byte {
-	w := &writer{r: r, size: size - 120, python: r.IntN(3) == 0} // the end takes less than 120
+	w := &writer{
+		r: r, size: size - 120, python: r.IntN(3) == 0, // the end takes less than 120
+		words: strings.Fields(words), plain: strings.Fields(plainWords),
+	}
 	kind := kinds[r.IntN(len(kinds))]
 	w.object(func() {
 		w.text("requestId", Mark)
@@ -38,6 +40,8 @@ type writer struct {
 	b      []byte
 	size   int
 	python bool // json.dumps: blanks behind commas and colons, ASCII only
+
+	words, plain []string
 }
 
 func (w *writer) object(fill func()) {
@@ -143,7 +147,7 @@ func (w *writer) uuid() string {
 func (w *writer) fill(n int) string {
 	s := ""
 	for {
-		next := s + w.pick(plainWords) + " "
+		next := s + w.pick(w.plain) + " "
 		if len(next) > n {
 			return s
 		}
@@ -155,12 +159,12 @@ func (w *writer) fill(n int) string {
 func (w *writer) prose(n int) string {
 	var s []byte
 	for i := range n {
-		s = append(s, w.pick(words)...)
+		s = append(s, w.pick(w.words)...)
 		switch w.r.IntN(24) {
 		case 0:
 			s = append(s, ".\n"...)
 		case 1:
-			s = append(s, ", \""+w.pick(words)+"\" "...)
+			s = append(s, ", \""+w.pick(w.words)+"\" "...)
 		case 2, 3:
 			s = append(s, ", "...)
 		default:

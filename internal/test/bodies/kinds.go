@@ -3,17 +3,19 @@ package bodies
 import (
 	"encoding/base64"
 	"fmt"
-	"strings"
+)
+
+const (
+	words = "the of delivery please and customer wants a small box by Thursday instead with two keys to get into the garden where " +
+		"nobody asked for it because our last invoice was wrong again naïve façade Straße 東京 información über größer cœur price total " +
+		"function returns error when input is empty so we should check length before reading from buffer"
+	plainWords = "please ring twice and leave it with our neighbours on the second floor because nobody is at home before six"
 )
 
 var (
-	words = strings.Fields("the of delivery please and customer wants a small box by Thursday instead with two keys to get into the garden where " +
-		"nobody asked for it because our last invoice was wrong again naïve façade Straße 東京 información über größer cœur price total " +
-		"function returns error when input is empty so we should check length before reading from buffer")
-	plainWords = strings.Fields("please ring twice and leave it with our neighbours on the second floor because nobody is at home before six")
-	people     = []string{"Ada Lovelace", "Jürgen Müller", "María José Núñez", "Grace Hopper", "山田太郎", "Seán O'Brien", "Linus T.", "Zoë Ångström"}
-	cities     = []string{"Hamburg", "San Francisco", "København", "São Paulo", "Leeds", "Zürich", "東京"}
-	actions    = []string{"page_view", "click", "add_to_cart", "search", "checkout_started", "video_paused"}
+	people  = []string{"Ada Lovelace", "Jürgen Müller", "María José Núñez", "Grace Hopper", "山田太郎", "Seán O'Brien", "Linus T.", "Zoë Ångström"}
+	cities  = []string{"Hamburg", "San Francisco", "København", "São Paulo", "Leeds", "Zürich", "東京"}
+	actions = []string{"page_view", "click", "add_to_cart", "search", "checkout_started", "video_paused"}
 )
 
 // order is what a shop sends: a customer, an address and lines.
@@ -25,7 +27,7 @@ func (w *writer) order() {
 		w.text("email", fmt.Sprintf("user%d@example.com", w.r.IntN(10000)))
 		w.perhaps(2, func() { w.text("phone", fmt.Sprintf("+49 40 %07d", w.r.IntN(10000000))) })
 		w.inside("address", func() {
-			w.text("street", fmt.Sprintf("%s %d", w.pick(words), 1+w.r.IntN(200)))
+			w.text("street", fmt.Sprintf("%s %d", w.pick(w.words), 1+w.r.IntN(200)))
 			w.text("city", w.pick(cities))
 			w.text("zip", fmt.Sprintf("%05d", w.r.IntN(100000)))
 			w.text("country", w.pick([]string{"DE", "US", "BR", "JP"}))
@@ -40,7 +42,7 @@ func (w *writer) order() {
 				w.price("amount")
 				w.text("currency", "EUR")
 			})
-			w.perhaps(2, func() { w.array("tags", 1+w.r.IntN(3), func() { w.quote(w.pick(words)) }) })
+			w.perhaps(2, func() { w.array("tags", 1+w.r.IntN(3), func() { w.quote(w.pick(w.words)) }) })
 			w.perhaps(3, func() { w.text("note", w.prose(8)) })
 			w.raw("gift", w.pick([]string{"true", "false", "null"}))
 		})
@@ -100,7 +102,7 @@ func (w *writer) search() {
 				w.object(func() {
 					switch w.r.IntN(4) {
 					case 0:
-						w.inside("term", func() { w.inside("status", func() { w.text("value", w.pick(words)) }) })
+						w.inside("term", func() { w.inside("status", func() { w.text("value", w.pick(w.words)) }) })
 					case 1:
 						w.inside("range", func() {
 							w.inside("created_at", func() { w.text("gte", w.time()); w.text("lt", "now-1d/d") })
